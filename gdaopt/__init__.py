@@ -1,0 +1,52 @@
+"""Learn positive definite metrics without projections.
+
+The paper's problem, minimise a convex Q(M) over graph metrics, is a `MetricProblem` of an objective
+(`GLR`) and a set (`GraphMetrics`); `solve` runs a method (`Alternating`) on it::
+
+    import gdaopt as gda
+
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=X.shape[1]))
+    result = gda.solve(problem, "alternating", solver="HIGHS")
+"""
+
+from gdaopt import datasets, steps
+from gdaopt.backends import solvers
+from gdaopt.errors import (
+    GdaoptError,
+    InaccurateSolutionWarning,
+    InfeasibleProblemError,
+    InvalidInputError,
+    SolverFailedError,
+    SolverNotFoundError,
+)
+from gdaopt.methods import Alternating, Method, State, solve
+from gdaopt.objectives import GLR, DenseObjective, check_objective
+from gdaopt.problem import MetricProblem
+from gdaopt.result import Result
+from gdaopt.sets import GraphMetrics
+from gdaopt.trace import Trace
+
+__all__ = [
+    "GLR",
+    "Alternating",
+    "DenseObjective",
+    "GdaoptError",
+    "GraphMetrics",
+    "InaccurateSolutionWarning",
+    "InfeasibleProblemError",
+    "InvalidInputError",
+    "Method",
+    "MetricProblem",
+    "Result",
+    "SolverFailedError",
+    "SolverNotFoundError",
+    "State",
+    "Trace",
+    "check_objective",
+    "datasets",
+    "solve",
+    "solvers",
+    "steps",
+]
+
+__version__ = "0.1.0"

@@ -1,0 +1,134 @@
+"""The one place where a CVXPY problem is solved: time, status and faults are read here.
+
+Problems go through `cvxpy.Problem.solve` itself, so that patched and subclassed problems work.
+CVXPY is imported on the first call: importing it loads every solver that is installed.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["SolverReport", "solve_program"]
+
+# The presolve of HiGHS (1.15; compare its issue 2511) calls some feasible programs infeasible whose
+# budget row is redundant up to round-off. Without presolve they are solved, so that a verdict of
+# infeasibility is asked for twice.
+_SECOND_OPINION: dict[str, dict[str, Any]] = {"HIGHS": {"presolve": "off"}}
+
+_TIME_LIMIT_OPTIONS = {
+    "CLARABEL": "time_limit",
+    "HIGHS": "time_limit",
+    "SCS": "time_limit_secs",
+    "OSQP": "time_limit",
+}
+
+
+@dataclass(frozen=True)
+class SolverReport:
+    """How a solver ended on one problem, whose variables hold the answer.
+
+    Attributes
+    ----------
+    solver, status : str
+        Name and CVXPY status: ``"optimal"`` or ``"optimal_inaccurate"``.
+    build_seconds : float or None
+        Wall time of the call minus the solver's own; None when the solver does not report its own.
+    solve_seconds : float
+        The solver's own time where it reports one, else the wall time of the call.
+    """
+
+    solver: str
+    status: str
+    build_seconds: float | None
+    solve_seconds: float
+
+
+def solve_program(
+    problem: cp.Problem,
+    solver: str,
+    *,
+    solver_opts: Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
+    name: str = "program",
+) -> SolverReport:
+    """Solve a CVXPY problem and report how it went.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Its parameters have values.
+    solver : str
+        Canonical name of a CVXPY solver.
+    solver_opts : mapping, optional
+        Passed to the solver; they go before what is set here.
+    time_limit : float, optional
+        Seconds, handed to the solvers that have such an option.
+    name : str, optional
+        What to call the problem in messages.
+
+    Returns
+    -------
+    SolverReport
+
+    Raises
+    ------
+    InfeasibleProblemError
+        When the solver calls the problem infeasible.
+    SolverFailedError
+        When the solver raises, or ends with any other status; the vendor's exception is chained.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> x = cp.Variable()
+    >>> solve_program(cp.Problem(cp.Minimize(x), [x >= 2]), "HIGHS").status
+    'optimal'
+    """
+    import cvxpy as cp
+
+    # A warm start makes HiGHS skip the presolve that solves these programs outright.
+    options: dict[str, Any] = {"warm_start": False}
+    if time_limit is not None and solver in _TIME_LIMIT_OPTIONS:
+        options[_TIME_LIMIT_OPTIONS[solver]] = max(time_limit, 0.01)
+    options.update(solver_opts or {})
+    start = time.perf_counter()
+    status = _status(problem, solver, options, name)
+    if status == cp.INFEASIBLE and solver in _SECOND_OPINION:
+        status = _status(problem, solver, _SECOND_OPINION[solver] | options, name)
+    seconds = time.perf_counter() - start
+    if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+        raise InfeasibleProblemError(f"{solver} calls the {name} {status}")
+    if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+        raise SolverFailedError(f"{solver} ended on the {name} with status {status!r}")
+    if status == cp.OPTIMAL_INACCURATE:
+        warnings.warn(
+            f"{solver} calls its answer to the {name} inaccurate",
+            InaccurateSolutionWarning,
+            stacklevel=2,
+        )
+    stats = problem.solver_stats
+    own = None if stats is None else stats.solve_time
+    if not own or own > seconds:  # several solvers report nothing, or 0
+        return SolverReport(solver, status, None, seconds)
+    return SolverReport(solver, status, seconds - own, own)
+
+
+def _status(problem: cp.Problem, solver: str, options: Mapping[str, Any], name: str) -> str:
+    """Call the solver and return the problem's status."""
+    try:
+        with warnings.catch_warnings():
+            # CVXPY's word for an inexact answer; the status says it too, and the caller acts on it.
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            problem.solve(solver=solver, **options)
+    except Exception as error:  # solvers raise errors of any kind
+        raise SolverFailedError(f"{solver} failed on the {name}: {error}") from error
+    return str(problem.status)

@@ -1,0 +1,111 @@
+"""Which solvers work here: each that CVXPY knows, tried on a tiny linear program.
+
+"Installed" is not "works": licences run out and imports break, so every solver is probed once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cache
+
+from gdaopt.backends.cvxpy import solve_program
+from gdaopt.errors import GdaoptError, SolverNotFoundError, unknown_name
+
+__all__ = ["SolverInfo", "find_solver", "solvers"]
+
+_HINTS = {
+    "ECOS": "pip install ecos (wheels for Python < 3.13, not for macOS on arm64); "
+    "CLARABEL solves the same programs",
+}
+
+
+@dataclass(frozen=True)
+class SolverInfo:
+    """One solver: whether it solves a linear program here, and if not, why.
+
+    Attributes
+    ----------
+    name : str
+        CVXPY's name.
+    usable : bool
+        Whether it solved the probe.
+    reason : str
+        Empty for a usable solver.
+    """
+
+    name: str
+    usable: bool
+    reason: str = ""
+
+
+def solvers() -> list[SolverInfo]:
+    """Return every solver that CVXPY knows, the usable ones first, each tried once.
+
+    Examples
+    --------
+    >>> "HIGHS" in [info.name for info in solvers() if info.usable]
+    True
+    """
+    return sorted((_probe(name) for name in _known()), key=lambda info: not info.usable)
+
+
+def find_solver(name: str) -> str:
+    """Return the canonical name of a solver that works here, given in any case.
+
+    Raises
+    ------
+    SolverNotFoundError
+        When it is unknown, not installed, or fails on a tiny program; the message lists those that
+        work.
+
+    Examples
+    --------
+    >>> find_solver("highs")
+    'HIGHS'
+    """
+    known = _known()
+    canonical = {candidate.upper(): candidate for candidate in known}.get(str(name).upper())
+    if canonical is None:
+        reason = str(unknown_name("solver", name, [*known, "analytic"]))
+    else:
+        info = _probe(canonical)
+        if info.usable:
+            return canonical
+        reason = f"solver {canonical} does not work here: {info.reason}"
+    usable = ", ".join(info.name for info in solvers() if info.usable)
+    raise SolverNotFoundError(f"{reason}. Working here: {usable}, analytic")
+
+
+@cache
+def _known() -> tuple[str, ...]:
+    """Return the names of the conic and quadratic solvers that CVXPY has an interface for."""
+    # CVXPY lists only installed solvers in its public functions.
+    from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
+
+    return tuple(sorted({*SOLVER_MAP_CONIC, *SOLVER_MAP_QP}))
+
+
+@cache
+def _probe(name: str) -> SolverInfo:
+    """Try one solver on ``min x, x ≥ 2``."""
+    import cvxpy as cp
+    from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
+
+    interface = SOLVER_MAP_CONIC.get(name) or SOLVER_MAP_QP[name]
+    try:
+        interface.import_solver()  # type: ignore[no-untyped-call]  # of CVXPY
+    except Exception as error:  # vendors' modules raise anything when a licence is missing
+        reason = str(error) or type(error).__name__
+        hint = f"; {_HINTS[name]}" if name in _HINTS else ""
+        return SolverInfo(name, usable=False, reason=reason + hint)
+    x = cp.Variable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a probe judges by the answer alone
+            solve_program(cp.Problem(cp.Minimize(x), [x >= 2]), name, name="probe")
+    except GdaoptError as error:
+        return SolverInfo(name, usable=False, reason=str(error).splitlines()[0])
+    if x.value is None or abs(float(x.value) - 2) > 1e-2:
+        return SolverInfo(name, usable=False, reason=f"answered {x.value} to min x, x >= 2")
+    return SolverInfo(name, usable=True)

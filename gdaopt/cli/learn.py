@@ -1,0 +1,169 @@
+"""``gdaopt learn``: a metric for each class of a data set, with a table, files and pictures."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from gdaopt.datasets import Dataset
+from gdaopt.methods import State, make_method
+from gdaopt.result import Result
+from gdaopt.studies.learning import LearningOptions, learn_classes, load_source, summary
+from gdaopt.studies.run_directory import RunDirectory
+
+__all__ = ["learn"]
+
+
+def learn(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="DATASET|FILE.csv", help="iris, wine, breast_cancer, or a CSV file"),
+    ],
+    label: Annotated[
+        str | None, typer.Option(help="label column of the CSV file (default: the last)")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
+    ] = None,
+    scale: Annotated[str, typer.Option(help="zscore (also divides by √(2K)) or none")] = "zscore",
+    method: Annotated[str, typer.Option(help="method")] = "alternating",
+    solver: Annotated[
+        str, typer.Option(help="any LP solver that CVXPY knows, or analytic; see gdaopt solvers")
+    ] = "HIGHS",
+    trace_bound: Annotated[
+        float | None, typer.Option(help="C, the largest trace (default: K, the number of features)")
+    ] = None,
+    min_eigenvalue: Annotated[
+        float, typer.Option(help="ρ, the smallest eigenvalue allowed")
+    ] = 1e-6,
+    edge_floor: Annotated[
+        float, typer.Option(help="ε; when positive, edges of weight ≥ ε connect all features")
+    ] = 0.0,
+    tolerance: Annotated[
+        float | None, typer.Option(help="relative decrease that ends a run (default: the method's)")
+    ] = None,
+    time_limit: Annotated[float | None, typer.Option(help="seconds for each class")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="output directory (default: ./gdaopt-DATASET)")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="replace an earlier run there")] = False,
+) -> None:
+    """Learn a graph metric for each class of a data set against the rest.
+
+    Writes result.json, pictures, and for each class its metric and left-ends (CLASS.npz) and its
+    trace (CLASS-trace.csv).
+    """
+    console = Console(highlight=False)
+    options = LearningOptions(
+        positive=positive,
+        scale=scale,
+        trace_bound=trace_bound,
+        min_eigenvalue=min_eigenvalue,
+        edge_floor=edge_floor,
+    )
+    limits: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
+    runner = make_method(
+        method, solver=solver, time_limit=time_limit, on_interrupt="return", **limits
+    )
+    dataset = load_source(source, label)
+    problems = options.problems(dataset)
+    metrics = options.metrics(dataset)
+    directory = RunDirectory(
+        out or Path(f"gdaopt-{dataset.name}"),
+        dataset,
+        {
+            "source": source,
+            "label": label,
+            **asdict(options),
+            "trace_bound": metrics.trace_bound,
+            "method": method,
+            "solver": runner.solver_name,
+            "tolerance": runner.tolerance,
+            "time_limit": time_limit,
+        },
+        force=force,
+    )
+    _print_problem(console, dataset, options, metrics.trace_bound)
+    console.print(f"method {method}, programs solved by {runner.solver_name}")
+    results: dict[str, Result] = {}
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("")
+
+        def show(name: str, state: State) -> None:
+            progress.update(
+                task,
+                description=f"{name}: round {state.round}, step {state.iteration}, "
+                f"objective {state.objective:.6g}",
+            )
+
+        for name, result in learn_classes(problems, runner, show):
+            results[name] = result
+            directory.add(name, result)
+            progress.print(f"{name}: {result.status} ({result.message})")
+        progress.update(task, description="drawing")
+        directory.finish(metrics)
+    console.print(_table(results))
+    console.print(
+        "start, end: objective; comp: components of the graph; LPs: linear programs solved, by "
+        "whom; LP, eig, obj: seconds in these, in eigenvectors and in the objective"
+    )
+    console.print(f"written to {directory.path}", soft_wrap=True)
+    statuses = {result.status for result in results.values()}
+    if "interrupted" in statuses:
+        raise typer.Exit(130)
+    if "solver_failed" in statuses:
+        raise typer.Exit(1)
+
+
+def _print_problem(
+    console: Console, dataset: Dataset, options: LearningOptions, trace_bound: float
+) -> None:
+    """Say what is learned from, and how features and metrics are scaled."""
+    samples, size = dataset.features.shape
+    console.print(
+        f"{dataset.name}: {samples} samples, K = {size} features, "
+        f"{len(dataset.classes)} classes, each learned against the rest"
+        if options.positive is None
+        else f"{dataset.name}: {samples} samples, K = {size} features, "
+        f"class {options.positive} against the rest"
+    )
+    scaled = f"z-scored and divided by √(2K) = {(2 * size) ** 0.5:.4g}"
+    console.print(
+        f"features {scaled if options.scale == 'zscore' else 'not scaled'}; trace bound "
+        f"C = {trace_bound:g}{' = K' if trace_bound == size else ''}, smallest eigenvalue "
+        f"ρ = {options.min_eigenvalue:g}, edge floor ε = {options.edge_floor:g}"
+    )
+
+
+def _table(results: dict[str, Result]) -> Table:
+    """Return the closing table, one row a class."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
+    table.add_column("class", min_width=8, overflow="fold")
+    for heading in ("start", "end", "λ_min", "comp"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("LPs", no_wrap=True)
+    for heading in ("LP", "eig", "obj"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    for name, result in results.items():
+        row = summary(result)
+        seconds = ("program_seconds", "eig_seconds", "objective_seconds")
+        table.add_row(
+            name,
+            f"{row['objective_start']:.6g}",
+            f"{row['objective']:.6g}",
+            f"{row['lambda_min']:.2g}",
+            str(row["components"]),
+            f"{row['programs']} {row['solver']}",
+            *(f"{row[key]:.2f}" for key in seconds),
+            str(row["status"]),
+        )
+    return table

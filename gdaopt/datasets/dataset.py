@@ -1,0 +1,160 @@
+"""One labelled data set, and the scaling of its features."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.validation import FloatArray, finite_array, read_only
+
+__all__ = ["SCALES", "Dataset", "scale_features"]
+
+SCALES = ("zscore", "none")
+"""What `scale_features` can do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples with real features and one label each.
+
+    Parameters
+    ----------
+    name : str
+        What tables and files call it.
+    features : ndarray of shape (N, K)
+        Finite numbers, one row a sample. Kept as a read-only copy in float64.
+    labels : ndarray of shape (N,)
+        The class of each sample. Kept as a read-only array of str.
+    feature_names : sequence of str
+        K names.
+
+    Raises
+    ------
+    InvalidInputError
+        For features that are not an N×K array of finite numbers, for lengths that differ, and for
+        fewer than two samples or two classes.
+
+    Examples
+    --------
+    >>> flowers = Dataset("flowers", [[1, 2], [3, 4], [5, 7]], ["b", "a", "b"], ["length", "width"])
+    >>> flowers
+    Dataset(name='flowers', feature_names=('length', 'width'))
+    >>> flowers.features.shape
+    (3, 2)
+    """
+
+    name: str
+    features: FloatArray = field(repr=False)
+    labels: npt.NDArray[np.str_] = field(repr=False)
+    feature_names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        features = read_only(finite_array("features", self.features, ndim=2))
+        labels = np.array(self.labels).astype(np.str_)
+        labels.flags.writeable = False
+        feature_names = tuple(str(name) for name in self.feature_names)
+        n_samples, n_features = features.shape
+        if labels.shape != (n_samples,):
+            raise InvalidInputError(
+                f"labels have shape {labels.shape}, features have {n_samples} rows; "
+                "pass one label for each row"
+            )
+        if len(feature_names) != n_features:
+            raise InvalidInputError(
+                f"{len(feature_names)} feature_names for {n_features} columns of features; "
+                "pass one name for each column"
+            )
+        if n_samples < 2:
+            raise InvalidInputError("features have 1 row; a metric is learned from 2 or more")
+        if (labels == labels[0]).all():
+            raise InvalidInputError(
+                f"all {n_samples} labels are {str(labels[0])!r}; "
+                "a metric is learned from 2 or more classes"
+            )
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "feature_names", feature_names)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The distinct labels in natural order: ``"c2"`` comes before ``"c10"``."""
+        return tuple(sorted(set(self.labels.tolist()), key=_natural_order))
+
+    def signal(self, positive: str) -> FloatArray:
+        """Return the training signal z of one class against the rest.
+
+        Parameters
+        ----------
+        positive : str
+            One of `classes`.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            +1 for the samples of the class, -1 for all others.
+
+        Raises
+        ------
+        InvalidInputError
+            When no sample has that label.
+
+        Examples
+        --------
+        >>> Dataset("two", [[0], [1], [2]], ["a", "b", "a"], ["x"]).signal("a")
+        array([ 1., -1.,  1.])
+        """
+        if positive not in self.classes:
+            raise unknown_name("class", positive, self.classes)
+        return np.where(self.labels == positive, 1.0, -1.0)
+
+
+def scale_features(X: npt.ArrayLike, scale: str = "zscore") -> FloatArray:
+    """Return the features as the package's defaults expect them.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        One row a sample.
+    scale : {"zscore", "none"}
+        ``"zscore"`` subtracts each column's mean and divides by its population standard deviation
+        and by √(2K), so that the mean of ``‖x_i - x_j‖²`` over all i and j is 1 when no column
+        is constant (those become 0). ``"none"`` leaves the values as they are.
+
+    Returns
+    -------
+    ndarray of shape (N, K)
+        A new array.
+
+    Raises
+    ------
+    InvalidInputError
+        When X is not an N×K array of finite numbers, or the scale is unknown.
+
+    Examples
+    --------
+    >>> scale_features([[0, 5], [2, 5]])
+    array([[-0.5,  0. ],
+           [ 0.5,  0. ]])
+    """
+    if scale not in SCALES:
+        raise unknown_name("scale", scale, SCALES)
+    X = finite_array("X", X, ndim=2)
+    if scale == "none":
+        return X
+    # Divided by the range first, squares neither overflow nor vanish; ∞ turns constants into 0.
+    extent = np.ptp(X, axis=0)
+    unit = (X - X.mean(axis=0)) / np.where(extent > 0, extent, np.inf)
+    deviation = unit.std(axis=0)
+    scaled: FloatArray = unit / np.where(deviation > 0, deviation, 1.0) / math.sqrt(2 * X.shape[1])
+    return scaled
+
+
+def _natural_order(text: str) -> tuple[list[str | int], str]:
+    """Return a sort key under which the numbers in texts count as numbers."""
+    parts = re.split(r"(\d+)", text)
+    return [int(part) if part.isdecimal() else part for part in parts], text

@@ -1,0 +1,76 @@
+"""The errors and warnings of the package.
+
+Every error that the package raises on purpose is a `GdaoptError`, so that one ``except`` clause
+catches them all. Bad input is also a `ValueError`, as NumPy's and scikit-learn's users expect.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "GdaoptError",
+    "InaccurateSolutionWarning",
+    "InfeasibleProblemError",
+    "InvalidInputError",
+    "SolverFailedError",
+    "SolverNotFoundError",
+    "unknown_name",
+]
+
+
+class GdaoptError(Exception):
+    """Base class of all errors raised by gdaopt."""
+
+
+class InvalidInputError(GdaoptError, ValueError):
+    """An argument is wrong: the message says which, its value, and what to do."""
+
+
+class InfeasibleProblemError(GdaoptError):
+    """A program has no feasible point."""
+
+
+class SolverFailedError(GdaoptError):
+    """A solver raised, returned no usable point, or left without an answer.
+
+    The vendor's exception, where there is one, is chained as ``__cause__``.
+    """
+
+
+class SolverNotFoundError(GdaoptError, ValueError):
+    """The named solver is unknown or does not work here; the message lists those that do."""
+
+
+class InaccurateSolutionWarning(UserWarning):
+    """A solver called its own answer inaccurate; the answer was moved back into the polytope."""
+
+
+def unknown_name(what: str, name: object, known: Iterable[str]) -> InvalidInputError:
+    """Return the error for an unknown `name`, with the nearest known one.
+
+    Parameters
+    ----------
+    what : str
+        What the name stands for, e.g. ``"method"``.
+    name : object
+        What was given.
+    known : iterable of str
+        The names that would have been accepted.
+
+    Returns
+    -------
+    InvalidInputError
+        To be raised by the caller.
+
+    Examples
+    --------
+    >>> str(unknown_name("method", "alternatin", ["alternating", "joint"]))
+    "unknown method 'alternatin'; did you mean 'alternating'? Known: alternating, joint"
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(str(name).lower(), [n.lower() for n in names], n=1, cutoff=0.5)
+    by_lower = {n.lower(): n for n in names}
+    hint = f"; did you mean '{by_lower[near[0]]}'?" if near else ";"
+    return InvalidInputError(f"unknown {what} {name!r}{hint} Known: {', '.join(names)}")

@@ -1,0 +1,66 @@
+"""Atomic writes: a file is either the old one or the new one, never half of it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+__all__ = ["write_atomically", "write_text"]
+
+
+def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> Path:
+    """Write a file under a temporary name in the same directory, then rename it.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write or replace.
+    write : callable
+        Called with the open binary file.
+
+    Returns
+    -------
+    pathlib.Path
+        `path`.
+
+    Raises
+    ------
+    OSError
+        When the directory cannot be written to; nothing is left behind then.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder) / "a.bin", lambda file: file.write(b"xyz")).read_bytes()
+    b'xyz'
+    """
+    path = Path(path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files private; what we hand over gets the permissions of any new file.
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write `text` as UTF-8 to `path`, atomically (see `write_atomically`)."""
+    return write_atomically(path, lambda file: file.write(text.encode("utf-8")))
+
+
+def _umask() -> int:
+    """Return the process's umask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

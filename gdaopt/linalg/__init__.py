@@ -1,0 +1,1 @@
+"""Linear algebra of metric matrices: graphs, Gershgorin discs, eigenvectors, directions."""

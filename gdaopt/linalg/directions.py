@@ -1,0 +1,137 @@
+"""Directions: the structured changes of a metric matrix that methods step along.
+
+A method never hands a K×K matrix to an objective when it changes a diagonal or a column. It hands
+over a `Direction`, which knows three things about its symmetric matrix D: the inner product with a
+gradient, the sum ``M + γ D``, and a factorisation that turns the quadratic forms of all pairs of
+samples into products of two small matrices:
+
+    (x_i - x_j)' D (x_i - x_j) = Σ_f (a_if - a_jf)(b_if - b_jf),   A = factor(X), B = factor(X)
+
+Everything that an objective of distances needs follows from the factors, for every kind of
+direction alike; a new kind costs one class here and nothing elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gdaopt.validation import FloatArray
+
+__all__ = [
+    "ColumnDirection",
+    "DenseDirection",
+    "DiagonalDirection",
+    "Direction",
+    "RankOneDirection",
+]
+
+
+class Direction(Protocol):
+    """A symmetric K×K matrix D in a structured form."""
+
+    def inner(self, matrix: FloatArray) -> float:
+        """Return ``⟨matrix, D⟩ = trace(matrix' D)`` for a symmetric K×K matrix."""
+
+    def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
+        """Return ``metric + gamma · D`` as a new, exactly symmetric matrix."""
+
+    def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return A, B, each N×F, for features X of N×K: ``d' D d = Σ_f (Δa)_f (Δb)_f``.
+
+        Either F is 1, or ``A B' = X D X'`` is symmetric.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalDirection:
+    """``D = diag(change)``, `change` of shape (K,)."""
+
+    change: FloatArray
+
+    def inner(self, matrix: FloatArray) -> float:
+        """Return ``⟨matrix, D⟩``."""
+        return float(np.diagonal(matrix) @ self.change)
+
+    def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
+        """Return ``metric + gamma · D``."""
+        moved = metric.copy()
+        moved[np.diag_indices_from(moved)] += gamma * self.change
+        return moved
+
+    def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``X`` and ``X · change``, restricted to the features that change."""
+        used = np.flatnonzero(self.change)
+        selected = features if len(used) == len(self.change) else features[:, used]
+        return selected, selected * self.change[used]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnDirection:
+    """``D = e_c change' + change e_c'``: column and row c change, the diagonal does not."""
+
+    column: int
+    change: FloatArray  # shape (K,), zero at `column`
+
+    def inner(self, matrix: FloatArray) -> float:
+        """Return ``⟨matrix, D⟩``."""
+        return float(2 * (matrix[:, self.column] @ self.change))
+
+    def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
+        """Return ``metric + gamma · D``."""
+        moved = metric.copy()
+        moved[:, self.column] += gamma * self.change
+        moved[self.column, :] = moved[:, self.column]
+        return moved
+
+    def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``2 x_c`` and ``X · change``, one column each (DESIGN section 5)."""
+        return 2 * features[:, [self.column]], (features @ self.change)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class RankOneDirection:
+    """``D = scale · u u'`` with u zero outside `support`: the atoms of the exact oracle."""
+
+    scale: float
+    support: tuple[int, ...]
+    values: FloatArray  # u on the support
+
+    def inner(self, matrix: FloatArray) -> float:
+        """Return ``⟨matrix, D⟩``."""
+        index = np.asarray(self.support)
+        return float(self.scale * (self.values @ matrix[np.ix_(index, index)] @ self.values))
+
+    def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
+        """Return ``metric + gamma · D``."""
+        moved = metric.copy()
+        index = np.asarray(self.support)
+        moved[np.ix_(index, index)] += gamma * self.scale * np.outer(self.values, self.values)
+        return moved
+
+    def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``scale · X u`` and ``X u``, one column each."""
+        projected = (features[:, list(self.support)] @ self.values)[:, None]
+        return self.scale * projected, projected
+
+
+@dataclass(frozen=True, eq=False)
+class DenseDirection:
+    """Any symmetric matrix."""
+
+    matrix: FloatArray
+
+    def inner(self, matrix: FloatArray) -> float:
+        """Return ``⟨matrix, D⟩``."""
+        return float(np.vdot(matrix, self.matrix))
+
+    def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
+        """Return ``metric + gamma · D``."""
+        moved: FloatArray = metric + gamma * self.matrix
+        return moved
+
+    def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``X`` and ``X D``."""
+        return features, features @ self.matrix

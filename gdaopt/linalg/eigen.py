@@ -1,0 +1,248 @@
+"""The positive vector v that aligns the Gershgorin left-ends of a metric matrix.
+
+For a connected M this is the first eigenvector; for a disconnected one the eigenvectors of the
+components leave their relative scales open, and a resolvent fixes them. What counts is the accuracy
+of every *entry*, because left-ends are made of ratios ``v_j / v_i``: a dense eigen-solver is
+accurate in norm only and returns zeros or wrong signs in small entries (DESIGN section 2). So every
+candidate is judged by its left-ends, and polished by solves with the Cholesky factor of the
+M-matrix ``M - σI``: that factor has non-positive off-diagonals, so that its two triangular solves
+only ever add positive numbers, and positivity and small entries survive.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.sparse.linalg import lobpcg
+
+from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.linalg.laplacian import n_components
+from gdaopt.validation import FloatArray
+
+__all__ = ["Alignment", "align", "smallest_eigenvalue"]
+
+_SMALLEST_FOR_LOBPCG = 5  # below, SciPy itself turns to a dense solver
+_LOBPCG_ITERATIONS = 20
+_LOBPCG_TOLERANCE = 1e-5  # of tr M / K: its square is about the polish's margin
+_MARGINS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # σ below the estimate of λ_min, in tr M / K
+_RESOLVENT_MARGINS = (1e-12, *_MARGINS)  # σ below ρ: the first is within the accuracy asked for
+_POLISH_ROUNDS = 4
+_POLISH_SOLVES = 4  # with one factor
+_SPREAD = 1e-9  # of tr M / K: left-ends this close are aligned
+_ACCURACY = 1e-12  # of tr M / K: left-ends below min(ρ, λ_min) by less are round-off
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """A positive vector v and the left-ends it gives.
+
+    Attributes
+    ----------
+    v : ndarray of shape (K,)
+        Positive, with maximum 1; the paper's scalars are ``1 / v``.
+    left_ends : ndarray of shape (K,)
+        ``(M v)_i / v_i``.
+    scaling : str
+        How v was found: ``"lobpcg"``, ``"eigh"``, either with ``"+polish"``, or ``"resolvent"``.
+    iterations : int
+        LOBPCG iterations used.
+    """
+
+    v: FloatArray
+    left_ends: FloatArray
+    scaling: str
+    iterations: int
+
+    @property
+    def spread(self) -> float:
+        """Largest minus smallest left-end: 0 when perfectly aligned."""
+        return float(self.left_ends.max() - self.left_ends.min())
+
+
+def align(
+    metric: FloatArray,
+    min_eigenvalue: float,
+    *,
+    edge_threshold: float = 0.0,
+    guess: FloatArray | None = None,
+) -> Alignment:
+    """Find ``v > 0`` under which every left-end is at least ``min(ρ, λ_min(M))``, up to round-off.
+
+    Parameters
+    ----------
+    metric : ndarray of shape (K, K)
+        Symmetric, with non-positive off-diagonals.
+    min_eigenvalue : float
+        ρ; it decides how accurate v has to be.
+    edge_threshold : float, optional
+        Edges of weight above it connect.
+    guess : ndarray of shape (K,), optional
+        Where LOBPCG starts, such as the v of a metric nearby.
+
+    Returns
+    -------
+    Alignment
+
+    Notes
+    -----
+    Source: Theorem 1 of Yang, Cheung, Hu (ICASSP 2020); LOBPCG: Knyazev (2001).
+
+    Examples
+    --------
+    >>> M = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])
+    >>> alignment = align(M, min_eigenvalue=0.0)
+    >>> alignment.left_ends.round(4)
+    array([0.1078, 0.1078, 0.1078])
+    >>> (alignment.v / np.linalg.norm(alignment.v)).round(4)
+    array([0.7511, 0.4886, 0.444 ])
+    """
+    unit = float(np.trace(metric)) / len(metric) or 1.0  # M = 0 is a metric for ρ = 0
+    if n_components(metric, edge_threshold) > 1:
+        return _resolvent(metric, min_eigenvalue, unit)
+    vector, solver, iterations = _first_eigenvector(metric, guess, unit)
+    if vector is None:
+        return _resolvent(metric, min_eigenvalue, unit)
+    best = Alignment(vector, left_ends(metric, vector), solver, iterations)
+    if _is_accurate(metric, best, min_eigenvalue, unit):
+        return best
+    for v in _polished(metric, vector, unit):
+        polished = Alignment(v, left_ends(metric, v), f"{solver}+polish", iterations)
+        if polished.left_ends.min() > best.left_ends.min():
+            best = polished
+        if _is_accurate(metric, best, min_eigenvalue, unit):
+            return best
+    if _holds(metric, best, min_eigenvalue, unit):
+        return best
+    fallback = _resolvent(metric, min_eigenvalue, unit)
+    return max(best, fallback, key=lambda alignment: float(alignment.left_ends.min()))
+
+
+def smallest_eigenvalue(metric: FloatArray) -> float:
+    """Return λ_min of a symmetric matrix by a dense solver, accurate to round-off of its norm.
+
+    Examples
+    --------
+    >>> smallest_eigenvalue(np.diag([3.0, 1.0, 2.0]))
+    1.0
+    """
+    return float(eigh(metric, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
+
+
+def _first_eigenvector(
+    metric: FloatArray, guess: FloatArray | None, unit: float
+) -> tuple[FloatArray | None, str, int]:
+    """Return a positive approximation of the first eigenvector, its source, its iterations."""
+    size = len(metric)
+    if size >= _SMALLEST_FOR_LOBPCG:
+        start = np.ones(size) if guess is None else guess
+        diagonal = np.maximum(np.diagonal(metric), np.finfo(float).tiny)
+        try:
+            with warnings.catch_warnings():
+                # An inexact vector is what is asked for here: the polish makes it accurate.
+                warnings.simplefilter("ignore", UserWarning)
+                _, vectors, history = lobpcg(
+                    metric / unit,
+                    start[:, None] / np.linalg.norm(start),
+                    M=lambda residual: residual * (unit / diagonal)[:, None],
+                    tol=_LOBPCG_TOLERANCE,
+                    maxiter=_LOBPCG_ITERATIONS,
+                    largest=False,
+                    retLambdaHistory=True,
+                )
+            vector = _positive(np.asarray(vectors[:, 0], dtype=np.float64))
+            if vector is not None:
+                return vector, "lobpcg", len(history) - 1
+        except (LinAlgError, ValueError):
+            pass  # a breakdown of its small Gram matrices; the dense solver takes over
+    try:
+        _, vectors = eigh(metric, subset_by_index=[0, 0], check_finite=False)
+    except LinAlgError:
+        return None, "", 0
+    return _positive(np.asarray(vectors[:, 0], dtype=np.float64)), "eigh", 0
+
+
+def _positive(vector: FloatArray) -> FloatArray | None:
+    """Return the vector of magnitudes with maximum 1 and no zeros, None if it is not finite."""
+    magnitudes = np.abs(vector)
+    largest = float(magnitudes.max())
+    if not np.isfinite(largest) or largest == 0:
+        return None
+    # Below this the entry is noise of the solver; the polish finds its true size.
+    floored: FloatArray = np.maximum(magnitudes / largest, np.finfo(float).eps)
+    return floored
+
+
+def _rayleigh(metric: FloatArray, v: FloatArray) -> float:
+    """Return ``v'Mv / v'v``, an upper bound of λ_min."""
+    return float(v @ (metric @ v)) / float(v @ v)
+
+
+def _holds(metric: FloatArray, found: Alignment, min_eigenvalue: float, unit: float) -> bool:
+    """Say whether every left-end reaches ``min(ρ, λ_min)``, up to round-off."""
+    wanted = min(min_eigenvalue, _rayleigh(metric, found.v))
+    return bool(found.left_ends.min() >= wanted - _ACCURACY * unit)
+
+
+def _is_accurate(metric: FloatArray, found: Alignment, min_eigenvalue: float, unit: float) -> bool:
+    """Say whether the left-ends are aligned, beside what `_holds` asks."""
+    return found.spread <= _SPREAD * unit and _holds(metric, found, min_eigenvalue, unit)
+
+
+def _polished(metric: FloatArray, v: FloatArray, unit: float) -> Iterator[FloatArray]:
+    """Yield v after each of a few inverse iterations, σ just below an estimate of λ_min."""
+    for _ in range(_POLISH_ROUNDS):
+        estimate = _rayleigh(metric, v)
+        # An estimate too far above λ_min leaves M - σI indefinite: then σ goes further down.
+        factor = _first_factor(metric, estimate, _MARGINS, unit)
+        if factor is None:
+            return
+        for _ in range(_POLISH_SOLVES):
+            v = cho_solve((factor, True), v, check_finite=False)
+            v = v / v.max()
+            yield v
+
+
+def _resolvent(metric: FloatArray, min_eigenvalue: float, unit: float) -> Alignment:
+    """Return ``v = (M - σI)⁻¹ 1`` with σ just below both ρ and λ_min: positive for every M in S."""
+    wanted = min_eigenvalue
+    factor = _factor(metric, wanted - _RESOLVENT_MARGINS[0] * unit)
+    if factor is None:
+        wanted = min(min_eigenvalue, smallest_eigenvalue(metric))
+        factor = _first_factor(metric, wanted, _RESOLVENT_MARGINS, unit)
+        if factor is None:
+            raise LinAlgError("M - σI has no Cholesky factor for any σ near λ_min")
+    v = np.ones(len(metric))
+    best: Alignment | None = None
+    for _ in range(_POLISH_SOLVES):
+        v = cho_solve((factor, True), v, check_finite=False)
+        v = v / v.max()
+        found = Alignment(v, left_ends(metric, v), "resolvent", 0)
+        if best is None or found.left_ends.min() > best.left_ends.min():
+            best = found
+        if _holds(metric, best, min_eigenvalue, unit):
+            break
+    assert best is not None
+    return best
+
+
+def _factor(metric: FloatArray, sigma: float) -> FloatArray | None:
+    """Return the lower Cholesky factor of ``M - σI``, None when it is not positive definite."""
+    shifted = metric.copy()
+    shifted[np.diag_indices_from(shifted)] -= sigma
+    try:
+        factor: FloatArray = cho_factor(shifted, lower=True, check_finite=False)[0]
+    except LinAlgError:
+        return None
+    return factor
+
+
+def _first_factor(
+    metric: FloatArray, estimate: float, margins: tuple[float, ...], unit: float
+) -> FloatArray | None:
+    """Return the factor for the largest σ that has one, of ``estimate - margin · unit``."""
+    factors = (_factor(metric, estimate - margin * unit) for margin in margins)
+    return next((factor for factor in factors if factor is not None), None)

@@ -1,0 +1,139 @@
+"""A metric matrix as the generalised Laplacian of a graph: weights, self-loops, connectivity.
+
+An edge (i, j) has weight ``w_ij = -M_ij``; node i has a self-loop of weight ``Σ_j M_ij``, which may
+be negative (DESIGN section 1). Functions that look at connectivity take the weight above which an
+edge counts, because Frank–Wolfe steps shrink edges geometrically and never to zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+
+from gdaopt.validation import FloatArray, finite_array, symmetric_matrix
+
+__all__ = [
+    "edge_weights",
+    "generalized_laplacian",
+    "maximum_spanning_tree",
+    "n_components",
+    "path_laplacian",
+    "self_loops",
+]
+
+
+def edge_weights(metric: FloatArray) -> FloatArray:
+    """Return the K×K matrix of edge weights ``w_ij = -M_ij``, with a zero diagonal.
+
+    Examples
+    --------
+    >>> edge_weights(np.array([[2.0, -1.0], [-1.0, 3.0]]))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    weights: FloatArray = -metric
+    np.fill_diagonal(weights, 0.0)
+    return weights + 0.0  # turns -0.0 into 0.0
+
+
+def self_loops(metric: FloatArray) -> FloatArray:
+    """Return the K self-loop weights ``M_ii - Σ_j w_ij``, the row sums of the metric matrix.
+
+    Examples
+    --------
+    >>> self_loops(np.array([[2.0, -1.0], [-1.0, 3.0]]))
+    array([1., 2.])
+    """
+    loops: FloatArray = metric.sum(axis=1)
+    return loops
+
+
+def generalized_laplacian(weights: FloatArray, loops: FloatArray) -> FloatArray:
+    """Return the metric matrix of a graph: the inverse of `edge_weights` and `self_loops`.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (K, K)
+        Symmetric edge weights; the diagonal is ignored.
+    loops : ndarray of shape (K,)
+        Self-loop weights, of any sign.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        ``M_ij = -w_ij``, ``M_ii = loops_i + Σ_j w_ij``.
+
+    Raises
+    ------
+    InvalidInputError
+        When the weights are not symmetric, or a value is not finite.
+
+    Examples
+    --------
+    >>> generalized_laplacian(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1.0, 2.0]))
+    array([[ 2., -1.],
+           [-1.,  3.]])
+    """
+    symmetric = symmetric_matrix("weights", weights)
+    metric = edge_weights(symmetric)
+    degrees = -metric.sum(axis=1)
+    np.fill_diagonal(metric, finite_array("loops", loops, ndim=1) + degrees)
+    return metric
+
+
+def path_laplacian(size: int) -> FloatArray:
+    """Return the Laplacian of the path 0 – 1 – … – (K-1) with unit weights.
+
+    Examples
+    --------
+    >>> path_laplacian(3)
+    array([[ 1., -1.,  0.],
+           [-1.,  2., -1.],
+           [ 0., -1.,  1.]])
+    """
+    off = np.full(size - 1, -1.0)
+    laplacian = np.diag(off, 1) + np.diag(off, -1)
+    np.fill_diagonal(laplacian, -laplacian.sum(axis=1))
+    return laplacian
+
+
+def n_components(metric: FloatArray, threshold: float) -> int:
+    """Return the number of components of the graph of edges with weight above `threshold`.
+
+    Examples
+    --------
+    >>> n_components(np.diag([1.0, 2.0, 3.0]), threshold=0.0)
+    3
+    """
+    adjacency = csr_array((metric < -threshold).astype(np.int8))
+    return int(connected_components(adjacency, directed=False)[0])
+
+
+def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:
+    """Return the edges of a maximum spanning tree (a forest when the graph is disconnected).
+
+    Its smallest edge is as large as that of any spanning tree, so a graph that is connected by
+    edges of weight ≥ ε has a maximum spanning tree made of such edges.
+
+    Parameters
+    ----------
+    metric : ndarray of shape (K, K)
+        Metric matrix; edges are its negative off-diagonal entries.
+
+    Returns
+    -------
+    ndarray of shape (n_edges, 2)
+        Node indices of each edge, the smaller first.
+
+    Examples
+    --------
+    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
+    >>> maximum_spanning_tree(M).tolist()
+    [[0, 1], [0, 2]]
+    """
+    # M's off-diagonals are the negative weights: their minimum spanning tree is what is wanted.
+    tree = minimum_spanning_tree(csr_array(np.triu(metric, 1))).tocoo()
+    edges = np.column_stack([np.minimum(tree.row, tree.col), np.maximum(tree.row, tree.col)])
+    return edges[np.lexsort(edges.T[::-1])].astype(np.intp)

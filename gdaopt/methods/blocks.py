@@ -1,0 +1,106 @@
+"""Blocks of the metric matrix that Frank–Wolfe moves with all else fixed.
+
+A block ties together what belongs to it: which part of the gradient is its cost, which program
+finds its vertex over which polytope, and which direction of the metric a change of it means.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from gdaopt.linalg.directions import ColumnDirection, DiagonalDirection, Direction
+from gdaopt.objectives.protocol import Point
+from gdaopt.programs import (
+    ColumnPolytope,
+    ColumnProgram,
+    DiagonalPolytope,
+    DiagonalProgram,
+    Polytope,
+    Program,
+    ProgramSolution,
+)
+from gdaopt.validation import FloatArray
+
+__all__ = ["Block", "ColumnBlock", "DiagonalBlock"]
+
+PolytopeT = TypeVar("PolytopeT", bound=Polytope)
+
+
+class Block(ABC, Generic[PolytopeT]):
+    """A part of the metric, with its program and its polytope.
+
+    Parameters
+    ----------
+    program : Program
+        Solves the linear subproblem.
+    polytope : Polytope
+        Where the block may go; it holds the block's current values.
+
+    Attributes
+    ----------
+    phase : str
+        What the trace calls it.
+    index : int or None
+        Column index.
+    values : ndarray
+        Where the block is; `Polytope.current` until it is moved.
+    """
+
+    phase: ClassVar[str]
+    index: int | None = None
+
+    def __init__(self, program: Program[PolytopeT], polytope: PolytopeT) -> None:
+        self._program = program
+        self._polytope = polytope
+        self.values = polytope.current
+
+    @abstractmethod
+    def cost(self, point: Point) -> FloatArray:
+        """Return the objective's derivative by the block's values."""
+
+    @abstractmethod
+    def direction(self, change: FloatArray) -> Direction:
+        """Return the direction of the metric that a change of the values means."""
+
+    def vertex(self, cost: FloatArray, time_limit: float | None) -> ProgramSolution:
+        """Minimise the cost over the polytope."""
+        return self._program.solve(cost, self._polytope, time_limit)
+
+
+class DiagonalBlock(Block[DiagonalPolytope]):
+    """The diagonal, of values ``M_ii``."""
+
+    phase = "diagonal"
+
+    def __init__(self, program: DiagonalProgram, polytope: DiagonalPolytope) -> None:
+        super().__init__(program, polytope)
+
+    def cost(self, point: Point) -> FloatArray:
+        """Return the gradient's diagonal."""
+        return point.gradient_diagonal()
+
+    def direction(self, change: FloatArray) -> DiagonalDirection:
+        """Return ``diag(change)``."""
+        return DiagonalDirection(change)
+
+
+class ColumnBlock(Block[ColumnPolytope]):
+    """The off-diagonals of column c, of values ``x_j = -M_jc`` for j ≠ c."""
+
+    phase = "column"
+
+    def __init__(self, program: ColumnProgram, polytope: ColumnPolytope, index: int) -> None:
+        super().__init__(program, polytope)
+        self._column = index
+        self.index = index
+
+    def cost(self, point: Point) -> FloatArray:
+        """Return ``h_j = -2 G_jc``: entry (j, c) stands in the metric twice."""
+        return -2 * np.delete(point.gradient_column(self._column), self._column)
+
+    def direction(self, change: FloatArray) -> ColumnDirection:
+        """Return the direction that subtracts `change` from column and row c."""
+        return ColumnDirection(self._column, np.insert(-change, self._column, 0.0))

@@ -1,0 +1,84 @@
+"""One `solve` over all methods."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.methods.alternating import Alternating
+from gdaopt.methods.base import Method, run
+from gdaopt.problem import MetricProblem
+from gdaopt.result import Result
+
+__all__ = ["METHODS", "make_method", "solve"]
+
+METHODS: dict[str, type[Method]] = {Alternating.name: Alternating}
+
+
+def make_method(name: str, **options: Any) -> Method:
+    """Return a method by its name.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown method or option, naming the nearest.
+
+    Examples
+    --------
+    >>> make_method("alternating", solver="analytic").solver_name
+    'analytic'
+    """
+    if name not in METHODS:
+        raise unknown_name("method", name, METHODS)
+    known = {field.name for field in fields(METHODS[name])}
+    for option in options:
+        if option not in known:
+            raise unknown_name(f"option of method {name!r}:", option, known)
+    return METHODS[name](**options)
+
+
+def solve(problem: MetricProblem, method: str | Method = "alternating", **options: Any) -> Result:
+    """Solve a problem.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        Objective and feasible set.
+    method : str or Method, optional
+        A name, such as ``"alternating"``, or a method object, such as `gdaopt.Alternating`.
+    **options
+        Options of the named method; with an object they belong in its constructor.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    TypeError
+        For options beside a method object.
+    InvalidInputError
+        For a bad option, or a problem with nothing to learn from at the start.
+    SolverNotFoundError
+        When the solver does not work here.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    >>> result = gda.solve(problem, "alternating", solver="HIGHS")
+    >>> result.objective < result.trace[0].objective
+    True
+    """
+    if isinstance(method, str):
+        method = make_method(method, **options)
+    elif not isinstance(method, Method):
+        raise InvalidInputError(f"method must be a name or a method object, got {method!r}")
+    elif options:
+        raise TypeError(
+            f"options {sorted(options)} go to the constructor of {type(method).__name__}, "
+            "not to solve, when the method is an object"
+        )
+    return run(method, problem)

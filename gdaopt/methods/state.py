@@ -1,0 +1,100 @@
+"""What a method shows after each step, and how it says that it has ended."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from gdaopt.objectives.protocol import Point
+from gdaopt.result import Status
+from gdaopt.validation import FloatArray
+
+__all__ = ["Clock", "RunEnded", "State"]
+
+
+class RunEnded(Exception):  # noqa: N818 (not an error: the way a method stops itself)
+    """A method's word that it has ended, with its status."""
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(message)
+        self.status: Status = status
+        self.message = message
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class State:
+    """A run after a step: what callbacks get and the tracer logs (see `gdaopt.trace.TraceRow`).
+
+    Attributes
+    ----------
+    point : Point
+        The objective at the current metric, a member of the feasible set.
+    v : ndarray of shape (K,) or None
+        The scaling under which the step was taken.
+    """
+
+    point: Point
+    v: FloatArray | None = None
+    iteration: int = 0
+    round: int = 0
+    phase: str = "start"
+    block: int | None = None
+    block_gap: float | None = None
+    lower_bound: float | None = None
+    step: float | None = None
+    aligned_spread: float | None = None
+    moved: float | None = None
+    oracle_calls: int = 0
+    eig_iterations: int = 0
+    build_seconds: float | None = None
+    solve_seconds: float | None = None
+    eig_seconds: float = 0.0
+    objective_seconds: float = 0.0
+    solver: str = ""
+    solver_status: str = ""
+    scaling: str = ""
+
+    @property
+    def metric(self) -> FloatArray:
+        """The current metric, read-only."""
+        return self.point.metric
+
+    @property
+    def objective(self) -> float:
+        """Q at the current metric."""
+        return self.point.value
+
+
+class Clock:
+    """Wall time since the start, with and without the pauses, and the time that is left.
+
+    Parameters
+    ----------
+    time_limit : float or None
+        Seconds, counted with the pauses.
+    """
+
+    def __init__(self, time_limit: float | None = None) -> None:
+        self._time_limit = time_limit
+        self._start = time.perf_counter()
+        self._paused = 0.0
+        self._pause_start = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start without the pauses."""
+        return time.perf_counter() - self._start - self._paused
+
+    @property
+    def left(self) -> float | None:
+        """Time until the limit, negative beyond it; None without a limit."""
+        if self._time_limit is None:
+            return None
+        return self._time_limit - (time.perf_counter() - self._start)
+
+    def __enter__(self) -> None:
+        """Pause."""
+        self._pause_start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._paused += time.perf_counter() - self._pause_start

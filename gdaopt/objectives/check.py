@@ -1,0 +1,127 @@
+"""A check of an objective against the contract of the evaluation seam."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.directions import (
+    ColumnDirection,
+    DenseDirection,
+    DiagonalDirection,
+    Direction,
+    RankOneDirection,
+)
+from gdaopt.linalg.laplacian import generalized_laplacian
+from gdaopt.objectives.protocol import Objective, Point
+from gdaopt.validation import FloatArray
+
+__all__ = ["check_objective"]
+
+_STEP = 1e-5
+
+
+def check_objective(
+    objective: Objective, *, tolerance: float = 1e-5, n_metrics: int = 5, seed: int = 0
+) -> None:
+    """Check an objective's derivatives, lines, moves and convexity at random metrics.
+
+    Parameters
+    ----------
+    objective : Objective
+        What to check.
+    tolerance : float, optional
+        Largest relative error of a derivative against central differences.
+    n_metrics : int, optional
+        Number of random graph metrics, each checked along one direction of each kind.
+    seed : int, optional
+        Seed of the generator.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming the first property that does not hold, and by how much.
+
+    Examples
+    --------
+    >>> from gdaopt.objectives import GLR
+    >>> check_objective(GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1]))
+    """
+    rng = np.random.default_rng(seed)
+    for _ in range(n_metrics):
+        metric = _random_metric(objective.n_features, rng)
+        point = objective.at(metric)
+        gradient = point.gradient()
+        _compare("the gradient is symmetric", gradient, gradient.T, 1e-10)
+        _compare("gradient_diagonal", point.gradient_diagonal(), np.diagonal(gradient), 1e-8)
+        for column in range(objective.n_features):
+            _compare("gradient_column", point.gradient_column(column), gradient[:, column], 1e-8)
+        for direction in _random_directions(objective.n_features, rng):
+            _check_line(objective, point, direction, tolerance)
+
+
+def _check_line(objective: Objective, point: Point, direction: Direction, tolerance: float) -> None:
+    """Check one direction's line, its derivatives, and the moved point."""
+    line = point.line(direction)
+    kind = type(direction).__name__
+    ahead = objective.at(direction.added_to(point.metric, _STEP))
+    behind = objective.at(direction.added_to(point.metric, -_STEP))
+    scale = abs(point.value) + abs(point.line(direction).derivatives(0.0)[0])
+    _compare(f"the line's value along a {kind}", line.value(_STEP), ahead.value, 1e-10, scale)
+    slope, curvature = line.derivatives(0.0)
+    difference = (ahead.value - behind.value) / (2 * _STEP)
+    _compare(f"the line's slope along a {kind}", slope, difference, tolerance, scale)
+    inner = direction.inner(point.gradient())
+    _compare(f"the gradient along a {kind}", inner, difference, tolerance, scale)
+    slopes = (line.derivatives(_STEP)[0], line.derivatives(-_STEP)[0])
+    second = (slopes[0] - slopes[1]) / (2 * _STEP)
+    if not np.isnan(curvature):
+        _compare(f"the line's curvature along a {kind}", curvature, second, tolerance, scale)
+    if second < -tolerance * scale:
+        raise InvalidInputError(
+            f"the objective is not convex: its second derivative along a {kind} is {second:.3g}"
+        )
+    moved = point.moved(direction, _STEP)
+    _compare(f"the metric moved along a {kind}", moved.metric, ahead.metric, 1e-12)
+    _compare(f"the value moved along a {kind}", moved.value, ahead.value, 1e-10, scale)
+    _compare(f"the gradient moved along a {kind}", moved.gradient(), ahead.gradient(), 1e-8)
+
+
+def _compare(
+    what: str,
+    found: float | FloatArray,
+    expected: float | FloatArray,
+    tolerance: float,
+    scale: float | None = None,
+) -> None:
+    """Raise when the largest difference exceeds `tolerance` times the scale."""
+    error = float(np.max(np.abs(np.asarray(found) - np.asarray(expected))))
+    size = float(np.max(np.abs(np.asarray(expected)))) if scale is None else scale
+    if not error <= tolerance * size:
+        raise InvalidInputError(
+            f"{what}: error {error:.3g} exceeds {tolerance:g} of the scale {size:.3g}"
+        )
+
+
+def _random_metric(size: int, rng: np.random.Generator) -> FloatArray:
+    """Return a positive definite graph metric of trace about K."""
+    weights = rng.random((size, size)) / (2 * size)
+    weights = np.triu(weights, 1) + np.triu(weights, 1).T
+    return generalized_laplacian(weights, rng.uniform(0.2, 0.8, size))
+
+
+def _random_directions(size: int, rng: np.random.Generator) -> list[Direction]:
+    """Return one direction of each kind, of norm about 0.1."""
+    dense = rng.standard_normal((size, size)) * 0.1 / size
+    directions: list[Direction] = [
+        DiagonalDirection(rng.standard_normal(size) * 0.1),
+        DenseDirection(dense + dense.T),
+        RankOneDirection(0.1, tuple(range(size)), rng.standard_normal(size) / np.sqrt(size)),
+    ]
+    if size > 1:
+        column = int(rng.integers(size))
+        change = rng.standard_normal(size) * 0.1 / np.sqrt(size)
+        change[column] = 0.0
+        directions.append(ColumnDirection(column, change))
+        directions.append(RankOneDirection(0.1, (0, size - 1), rng.standard_normal(2)))
+    return directions

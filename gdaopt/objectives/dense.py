@@ -1,0 +1,133 @@
+"""The fall-back of the evaluation seam: an objective from nothing but its value and gradient."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gdaopt.linalg.directions import Direction
+from gdaopt.validation import FloatArray, read_only
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["DenseObjective"]
+
+
+class DenseObjective(ABC):
+    """Base class for objectives of your own: write `value` and `gradient`.
+
+    Parameters
+    ----------
+    n_features : int
+        K, the size of the metric matrices.
+
+    Attributes
+    ----------
+    log_convex : bool
+        Set it to True in a subclass when Q is positive and ``log Q`` is convex too.
+
+    Examples
+    --------
+    The squared distance to a target matrix:
+
+    >>> import gdaopt as gda
+    >>> class Nearest(gda.DenseObjective):
+    ...     def __init__(self, target):
+    ...         super().__init__(n_features=len(target))
+    ...         self.target = target
+    ...
+    ...     def value(self, metric):
+    ...         return float(np.sum((metric - self.target) ** 2)) / 2
+    ...
+    ...     def gradient(self, metric):
+    ...         return metric - self.target
+    >>> objective = Nearest(np.array([[3.0, -1.0], [-1.0, 3.0]]))
+    >>> gda.check_objective(objective)
+    >>> problem = gda.MetricProblem(objective, gda.GraphMetrics(trace_bound=10, min_eigenvalue=0.1))
+    >>> gda.solve(problem, "alternating", solver="analytic", tolerance=1e-9).metric.round(3)
+    array([[ 3., -1.],
+           [-1.,  3.]])
+    """
+
+    log_convex: bool = False
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+
+    @abstractmethod
+    def value(self, metric: FloatArray) -> float:
+        """Return ``Q(M)``, infinite outside of Q's domain."""
+
+    @abstractmethod
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        """Return ``∇Q(M)``, symmetric K×K."""
+
+    def expression(self, metric: cp.Expression) -> cp.Expression:
+        """Return Q as a CVXPY expression; override it to use the conic baselines."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no CVXPY expression; define expression(metric)"
+        )
+
+    def at(self, metric: FloatArray) -> _DensePoint:
+        """Return the point at a symmetric K×K matrix."""
+        return _DensePoint(self, metric)
+
+
+class _DensePoint:
+    """A point that keeps the dense gradient and takes everything else from it."""
+
+    def __init__(self, objective: DenseObjective, metric: FloatArray) -> None:
+        self.objective = objective
+        self.metric = read_only(metric.copy())
+
+    @cached_property
+    def value(self) -> float:
+        return float(self.objective.value(self.metric))
+
+    @property
+    def log_value(self) -> float:
+        return math.log(self.value) if self.value > 0 else -math.inf
+
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        return read_only(np.array(self.objective.gradient(self.metric), dtype=np.float64))
+
+    def gradient(self) -> FloatArray:
+        return self._gradient
+
+    def gradient_diagonal(self) -> FloatArray:
+        return np.diagonal(self._gradient).copy()
+
+    def gradient_column(self, column: int) -> FloatArray:
+        return self._gradient[:, column].copy()
+
+    def line(self, direction: Direction) -> _DenseLine:
+        return _DenseLine(self, direction)
+
+    def moved(self, direction: Direction, gamma: float) -> _DensePoint:
+        return _DensePoint(self.objective, direction.added_to(self.metric, gamma))
+
+    def vanished(self) -> str | None:
+        if not (math.isfinite(self.value) and np.isfinite(self._gradient).all()):
+            return f"the objective or its gradient is not finite here (value {self.value})"
+        return None
+
+
+class _DenseLine:
+    """A line that evaluates the objective anew at each step length."""
+
+    def __init__(self, point: _DensePoint, direction: Direction) -> None:
+        self.point = point
+        self.direction = direction
+
+    def value(self, gamma: float) -> float:
+        return self.point.moved(self.direction, gamma).value
+
+    def derivatives(self, gamma: float) -> tuple[float, float]:
+        moved = self.point.moved(self.direction, gamma) if gamma else self.point
+        return self.direction.inner(moved.gradient()), math.nan

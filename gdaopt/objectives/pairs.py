@@ -1,0 +1,206 @@
+"""Weighted pairs of samples in rectangular blocks: what objectives of distances stand on.
+
+A sum over all pairs (i, j) of samples is never written out as N² differences. The pairs are split
+into rectangles ``rows × columns`` of the (sorted, centred) samples, small enough to stay in the
+processor's cache, and quadratic forms of the differences become products of matrices:
+
+    Σ_f (a_r - a_c)(b_r - b_c) = a_r·b_r + a_c·b_c - 2 a_r·b_c      (A B' symmetric)
+
+Which pairs there are is decided once, here: between the levels of a signal that takes few values
+(two labels need the N₊×N₋ block only), or everywhere for a real-valued one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gdaopt.validation import FloatArray, read_only
+
+__all__ = ["Blocks", "SignalPairs"]
+
+_BLOCK_ENTRIES = 2**16  # half a MB of float64: a block and its temporaries stay in cache
+_MOST_LEVELS = 16  # beyond, rectangles between levels get too small to be worth their overhead
+
+
+@dataclass(frozen=True)
+class _Rectangle:
+    """The pairs of samples `rows` × `columns`, both contiguous, with one weight or many."""
+
+    rows: slice
+    columns: slice
+    log_weight: float | None  # None: it varies, see `SignalPairs.log_weights`
+
+
+class Blocks:
+    """One array for each block of pairs: kept when they fit in memory, else computed in each pass.
+
+    Parameters
+    ----------
+    compute : callable
+        Returns an iterator over the arrays.
+    keep : bool
+        Whether to keep them after the first pass.
+
+    Examples
+    --------
+    >>> blocks = Blocks(lambda: iter([np.zeros(2), np.ones(2)]), keep=False)
+    >>> [float(block.sum()) for block in blocks], [float(block.sum()) for block in blocks]
+    ([0.0, 2.0], [0.0, 2.0])
+    """
+
+    def __init__(self, compute: Callable[[], Iterator[FloatArray]], keep: bool) -> None:
+        self._compute = compute
+        self._keep = keep
+        self._kept: list[FloatArray] | None = None
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        if not self._keep:
+            return self._compute()
+        if self._kept is None:
+            self._kept = list(self._compute())
+        return iter(self._kept)
+
+
+class SignalPairs:
+    """The pairs of samples that differ in a signal, with weight ``2 Σ_m (z_im - z_jm)²``.
+
+    The factor 2 stands for the two orders of a pair: each pair is met once (or, inside the squares
+    on the diagonal of a real-valued signal's pairs, twice with half of the weight).
+
+    Parameters
+    ----------
+    features : ndarray of shape (N, K)
+        Samples.
+    signal : ndarray of shape (N, m)
+        Signals.
+
+    Attributes
+    ----------
+    features : ndarray of shape (N, K)
+        The samples, sorted by the signal and centred: differences stay, cancellation shrinks.
+    n_pairs : int
+        Number of pairs evaluated.
+    """
+
+    def __init__(self, features: FloatArray, signal: FloatArray) -> None:
+        levels, level_of = np.unique(signal, axis=0, return_inverse=True)
+        order = np.argsort(level_of.ravel(), kind="stable")
+        self.features = read_only(np.ascontiguousarray((features - features.mean(axis=0))[order]))
+        self.signal = read_only(np.ascontiguousarray(signal[order]))
+        if len(levels) <= _MOST_LEVELS:
+            bounds = np.searchsorted(level_of.ravel()[order], np.arange(len(levels) + 1))
+            self._rectangles = list(_level_rectangles(levels, bounds))
+        else:
+            self._rectangles = list(_triangle_rectangles(len(signal)))
+        self.n_pairs = sum(
+            (block.rows.stop - block.rows.start) * (block.columns.stop - block.columns.start)
+            for block in self._rectangles
+        )
+
+    def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
+        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for the pairs of each block.
+
+        Parameters
+        ----------
+        left, right : ndarray of shape (N, F)
+            Factors of a direction on `features`: F is 1, or ``left @ right.T`` is symmetric.
+        """
+        if left.shape[1] == 1:
+            a, b = left[:, 0], right[:, 0]
+            for block in self._rectangles:
+                product = np.subtract.outer(a[block.rows], a[block.columns])
+                product *= np.subtract.outer(b[block.rows], b[block.columns])
+                yield product
+            return
+        # One product of matrices gives all three terms.
+        own = np.einsum("nf,nf->n", left, right)[:, None]
+        ones = np.ones_like(own)
+        rows = np.hstack([left, own, ones])
+        columns = np.hstack([-2 * right, ones, own])
+        for block in self._rectangles:
+            yield rows[block.rows] @ columns[block.columns].T
+
+    def log_weights(self) -> Iterator[FloatArray | float]:
+        """Yield the logarithms of the weights of each block; -inf for a pair of equal signals."""
+        for block in self._rectangles:
+            if block.log_weight is not None:
+                yield block.log_weight
+                continue
+            rows, columns = self.signal[block.rows], self.signal[block.columns]
+            squares = ((rows[:, None, :] - columns[None, :, :]) ** 2).sum(axis=2)
+            weights = 2 * squares
+            weights[:, : len(rows)] /= 2  # the square on the diagonal holds both orders
+            with np.errstate(divide="ignore"):
+                yield np.log(weights)
+
+    def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, K×K."""
+        size = self.features.shape[1]
+        cross = np.zeros((size, size))
+        degrees = np.zeros(len(self.features))
+        for block, p in zip(self._rectangles, coefficients, strict=True):
+            degrees[block.rows] += p.sum(axis=1)
+            degrees[block.columns] += p.sum(axis=0)
+            cross += self.features[block.rows].T @ (p @ self.features[block.columns])
+        total: FloatArray = (self.features.T * degrees) @ self.features - cross - cross.T
+        return (total + total.T) / 2
+
+    def scatter_diagonal(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        """Return the diagonal of `scatter`, shape (K,)."""
+        diagonal = np.zeros(self.features.shape[1])
+        for block, p in zip(self._rectangles, coefficients, strict=True):
+            rows, columns = self.features[block.rows], self.features[block.columns]
+            diagonal += p.sum(axis=1) @ rows**2 + p.sum(axis=0) @ columns**2
+            diagonal -= 2 * np.einsum("rk,rk->k", rows, p @ columns)
+        return diagonal
+
+    def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
+        """Return one column of `scatter`, shape (K,), in O(pairs + N K)."""
+        feature = self.features[:, column]
+        product = np.zeros(len(feature))  # graph Laplacian of the coefficients times the feature
+        for block, p in zip(self._rectangles, coefficients, strict=True):
+            rows, columns = feature[block.rows], feature[block.columns]
+            product[block.rows] += p.sum(axis=1) * rows - p @ columns
+            product[block.columns] += p.sum(axis=0) * columns - rows @ p
+        result: FloatArray = product @ self.features
+        return result
+
+    def listed(self) -> tuple[FloatArray, FloatArray]:
+        """Return all pairs with a weight, written out: differences n×K and weights n."""
+        differences, weights = [], []
+        for block, log_weight in zip(self._rectangles, self.log_weights(), strict=True):
+            rows, columns = self.features[block.rows], self.features[block.columns]
+            all_pairs = (rows[:, None, :] - columns[None, :, :]).reshape(-1, rows.shape[1])
+            weight = np.broadcast_to(np.exp(log_weight), (len(rows), len(columns))).ravel()
+            differences.append(all_pairs[weight > 0])
+            weights.append(weight[weight > 0])
+        return np.concatenate(differences), np.concatenate(weights)
+
+
+def _chunks(rows: int, columns: int) -> Iterator[tuple[int, int]]:
+    """Yield bounds of runs of rows, so that a run times `columns` stays small."""
+    step = max(1, _BLOCK_ENTRIES // max(columns, 1))
+    for start in range(0, rows, step):
+        yield start, min(start + step, rows)
+
+
+def _level_rectangles(levels: FloatArray, bounds: np.ndarray) -> Iterator[_Rectangle]:
+    """Yield rectangles between each two levels of the signal."""
+    for a in range(len(levels)):
+        for b in range(a + 1, len(levels)):
+            # hypot does not underflow where the squares would
+            log_weight = math.log(2) + 2 * math.log(math.hypot(*(levels[a] - levels[b])))
+            columns = slice(int(bounds[b]), int(bounds[b + 1]))
+            first, last = int(bounds[a]), int(bounds[a + 1])
+            for start, stop in _chunks(last - first, columns.stop - columns.start):
+                yield _Rectangle(slice(first + start, first + stop), columns, log_weight)
+
+
+def _triangle_rectangles(n_samples: int) -> Iterator[_Rectangle]:
+    """Yield runs of rows against all samples from the run's first on."""
+    for start, stop in _chunks(n_samples, n_samples):
+        yield _Rectangle(slice(start, stop), slice(start, n_samples), None)

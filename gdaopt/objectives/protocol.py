@@ -1,0 +1,89 @@
+"""The evaluation seam: what methods see of an objective (DESIGN section 5).
+
+An objective Q is convex and differentiable on symmetric K×K matrices. Methods evaluate it through a
+`Point`, which belongs to one metric matrix and keeps what has been computed there, and through a
+`Line`, the restriction of Q to a direction. Both take structured directions
+(`gdaopt.linalg.directions`), so that a step in one column never costs a K×K gradient.
+
+**Your own objective**: subclass `gdaopt.objectives.DenseObjective` and write `value` and
+`gradient`; it supplies points and lines. Run `gdaopt.check_objective` on it once. When the dense
+K×K gradient is too slow, write an `at` that returns your own `Point`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from gdaopt.linalg.directions import Direction
+from gdaopt.validation import FloatArray
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["Line", "Objective", "Point"]
+
+
+class Line(Protocol):
+    """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ."""
+
+    def value(self, gamma: float) -> float:
+        """Return ``φ(γ)``; infinite outside of Q's domain."""
+
+    def derivatives(self, gamma: float) -> tuple[float, float]:
+        """Return ``φ'(γ)`` and ``φ''(γ)``; the second may be NaN where it is not known."""
+
+
+class Point(Protocol):
+    """An objective at one metric matrix."""
+
+    @property
+    def metric(self) -> FloatArray:
+        """The K×K metric matrix, read-only."""
+
+    @property
+    def value(self) -> float:
+        """``Q(M)``."""
+
+    @property
+    def log_value(self) -> float:
+        """``log Q(M)``, for objectives with `log_convex`; finite also where Q underflows."""
+
+    def gradient(self) -> FloatArray:
+        """Return ``∇Q(M)``, symmetric K×K: ``dQ = ⟨∇Q, dM⟩``."""
+
+    def gradient_diagonal(self) -> FloatArray:
+        """Return the diagonal of ``∇Q(M)``, shape (K,)."""
+
+    def gradient_column(self, column: int) -> FloatArray:
+        """Return one column of ``∇Q(M)``, shape (K,)."""
+
+    def line(self, direction: Direction) -> Line:
+        """Return Q restricted to ``M + γ D``."""
+
+    def moved(self, direction: Direction, gamma: float) -> Point:
+        """Return the point at ``M + γ D``, updating what is kept rather than computing it anew."""
+
+    def vanished(self) -> str | None:
+        """Say why the value or the gradient carries no information here, and what to do.
+
+        None for a usable point. An objective that may underflow answers with a sentence, such as
+        by what to rescale the features; a gradient of zero at a minimiser is no such case.
+        """
+
+
+class Objective(Protocol):
+    """A convex differentiable function of metric matrices."""
+
+    @property
+    def n_features(self) -> int:
+        """K, the size of the metric matrices."""
+
+    @property
+    def log_convex(self) -> bool:
+        """Whether Q is positive and ``log Q`` is convex as well."""
+
+    def at(self, metric: FloatArray) -> Point:
+        """Return the point at a symmetric K×K matrix."""
+
+    def expression(self, metric: cp.Expression) -> cp.Expression:
+        """Return Q as a CVXPY expression of a symmetric K×K variable."""

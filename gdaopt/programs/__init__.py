@@ -1,0 +1,16 @@
+"""The linear programs of Frank–Wolfe: closed form and CVXPY problem side by side."""
+
+from gdaopt.programs.base import ANALYTIC, Polytope, Program, ProgramSolution
+from gdaopt.programs.column import ColumnPolytope, ColumnProgram
+from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
+
+__all__ = [
+    "ANALYTIC",
+    "ColumnPolytope",
+    "ColumnProgram",
+    "DiagonalPolytope",
+    "DiagonalProgram",
+    "Polytope",
+    "Program",
+    "ProgramSolution",
+]

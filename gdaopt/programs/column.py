@@ -1,0 +1,249 @@
+"""The column program: the best column c of off-diagonals under aligned left-ends.
+
+With ``x_j = -M_jc ≥ 0``, ``a_j = v_j / v_c`` and the diagonal fixed (DESIGN section 3):
+
+    min h'x   s.t.   floor_j ≤ x_j ≤ u_j,   Σ a_j x_j ≤ M_cc - ρ
+    u_j = a_j (M_jj - ρ) - Σ_{k≠c,j} |M_jk| v_k / v_c
+
+Floors keep a graph connected when the set has an edge floor ε. The paper keeps the entry of the
+column that was largest before, index ζ, at ε. That rule does not keep the graph connected (an edge
+that is not the largest of its column may be the only bridge, see the test of erratum 2), and it is
+infeasible when an earlier column has left less than ε for that entry. Keeping ``min(ε, weight)`` on
+the edges of a maximum spanning tree that meet the column is always feasible and never disconnects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gdaopt.errors import InfeasibleProblemError
+from gdaopt.linalg.laplacian import maximum_spanning_tree
+from gdaopt.programs.base import Program
+from gdaopt.validation import FloatArray
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["CONNECTIVITY", "ColumnPolytope", "ColumnProgram", "tree_floor", "zeta_floor"]
+
+_ROUND_OFF = 1e-12  # relative excess of floors over their bounds that is mended
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnPolytope:
+    """``{x : floor ≤ x ≤ upper, weights · x ≤ budget}``, x of shape (K-1,).
+
+    Parameters
+    ----------
+    upper, weights, floor : ndarray of shape (K-1,)
+        Upper bounds, positive weights ``v_j / v_c``, and floors ≥ 0.
+    budget : float
+        ``M_cc - ρ``.
+    current : ndarray of shape (K-1,), optional
+        A point inside; the floors when left out.
+
+    Raises
+    ------
+    InfeasibleProblemError
+        When a floor exceeds its upper bound, or the floors the budget.
+
+    Examples
+    --------
+    >>> polytope = ColumnPolytope(
+    ...     upper=np.array([1.0, 5.0]), weights=np.ones(2), floor=np.zeros(2), budget=3.0
+    ... )
+    >>> polytope.minimize(np.array([-2.0, -1.0]))
+    array([1., 2.])
+    """
+
+    upper: FloatArray
+    weights: FloatArray
+    floor: FloatArray
+    budget: float
+    current: FloatArray
+
+    def __init__(
+        self,
+        upper: FloatArray,
+        weights: FloatArray,
+        floor: FloatArray,
+        budget: float,
+        current: FloatArray | None = None,
+    ) -> None:
+        over = floor > upper * (1 + _ROUND_OFF)
+        if over.any():
+            j = int(over.argmax())
+            raise InfeasibleProblemError(
+                f"column program: the floor {floor[j]:.6g} of entry {j} exceeds its bound "
+                f"{upper[j]:.6g}"
+            )
+        needed = float(weights @ floor)
+        if needed > budget * (1 + _ROUND_OFF):
+            raise InfeasibleProblemError(
+                f"column program: the floors need {needed:.6g} of a budget of {budget:.6g}"
+            )
+        object.__setattr__(self, "upper", np.maximum(upper, floor))
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "floor", floor)
+        object.__setattr__(self, "budget", max(budget, needed))
+        object.__setattr__(self, "current", floor if current is None else current)
+
+    @classmethod
+    def at(
+        cls, metric: FloatArray, v: FloatArray, slack: FloatArray, column: int, floor: FloatArray
+    ) -> ColumnPolytope:
+        """Return the edge weights that column `column` of a metric may take.
+
+        Parameters
+        ----------
+        metric : ndarray of shape (K, K)
+            All its other entries stay.
+        v, slack : ndarray of shape (K,)
+            The scaling, and the left-ends it gives minus ρ, not negative. Bounds are written as
+            the current weight plus what the slack allows, so that the current column is inside to
+            the last bit also where the slack is 0.
+        column : int
+            c.
+        floor : ndarray of shape (K-1,)
+            Least weights of the edges to the other nodes.
+        """
+        others = np.arange(len(metric)) != column
+        weights = v[others] / v[column]
+        current = -metric[others, column]
+        upper = current + weights * slack[others]
+        budget = float(weights @ current + slack[column])
+        return cls(upper, weights, floor, budget, current)
+
+    @property
+    def spare(self) -> float:
+        """What the floors leave of the budget."""
+        return max(self.budget - float(self.weights @ self.floor), 0.0)
+
+    @property
+    def unit(self) -> FloatArray:
+        """The largest value that each entry can take, shape (K-1,).
+
+        Solvers see entries between 0 and 1. When v spans decades the weights reach 1e9, and with
+        one unit for all entries interior point solvers fail.
+        """
+        largest: FloatArray = np.minimum(self.upper, self.floor + self.spare / self.weights)
+        return largest
+
+    def minimize(self, cost: FloatArray) -> FloatArray:
+        """Return the fractional knapsack: fill by ascending cost per weight while negative."""
+        room = self.weights * (self.upper - self.floor)
+        ratio = cost / self.weights
+        order = np.argsort(ratio, kind="stable")
+        order = order[ratio[order] < 0]
+        filled = np.minimum(np.cumsum(room[order]), self.spare)
+        point = self.floor.copy()
+        point[order] += np.diff(filled, prepend=0.0) / self.weights[order]
+        return np.minimum(point, self.upper)
+
+    def repaired(self, point: FloatArray) -> FloatArray:
+        """Clip to the bounds, then shrink what is above the floors to the budget."""
+        above = np.clip(point, self.floor, self.upper) - self.floor
+        total = float(self.weights @ above)
+        spare = self.spare
+        if total > spare:
+            above *= spare / total
+        repaired: FloatArray = self.floor + above
+        return repaired
+
+
+class ColumnProgram(Program[ColumnPolytope]):
+    """The column program for CVXPY; one problem serves all columns.
+
+    Its parameters are ``cost``, ``floor``, ``upper``, ``weights`` and ``budget``.
+
+    Examples
+    --------
+    >>> program = ColumnProgram(2, solver="HIGHS")
+    >>> program.is_dpp()
+    True
+    >>> polytope = ColumnPolytope(
+    ...     upper=np.array([1.0, 5.0]), weights=np.ones(2), floor=np.zeros(2), budget=3.0
+    ... )
+    >>> program.solve(np.array([-2.0, -1.0]), polytope).point
+    array([1., 2.])
+    """
+
+    name = "column program"
+
+    def _build(self) -> tuple[cp.Problem, cp.Variable]:
+        import cvxpy as cp
+
+        edges = cp.Variable(self.size, name="edges")
+        cost = cp.Parameter(self.size, name="cost")
+        floor = cp.Parameter(self.size, nonneg=True, name="floor")
+        upper = cp.Parameter(self.size, nonneg=True, name="upper")
+        weights = cp.Parameter(self.size, nonneg=True, name="weights")
+        budget = cp.Parameter(nonneg=True, name="budget")
+        constraints = [edges >= floor, edges <= upper, weights @ edges <= budget]
+        return cp.Problem(cp.Minimize(cost @ edges), constraints), edges
+
+    def _assign(self, polytope: ColumnPolytope) -> None:
+        unit = polytope.unit
+        largest = polytope.budget or 1.0
+        self.parameters["floor"].value = np.divide(
+            polytope.floor, unit, out=np.zeros(self.size), where=unit > 0
+        )
+        self.parameters["upper"].value = np.sign(unit)  # 1, or 0 for an entry that can only be 0
+        self.parameters["weights"].value = polytope.weights * unit / largest
+        self.parameters["budget"].value = polytope.budget / largest
+
+
+def tree_floor(metric: FloatArray, column: int, edge_floor: float) -> FloatArray:
+    """Return the floors of a column that never disconnect: ε on a maximum spanning tree's edges.
+
+    Parameters
+    ----------
+    metric : ndarray of shape (K, K)
+        A connected metric.
+    column : int
+        c.
+    edge_floor : float
+        ε.
+
+    Returns
+    -------
+    ndarray of shape (K-1,)
+        ``min(ε, weight)`` where the edge (c, j) is in the tree, else 0.
+
+    Examples
+    --------
+    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
+    >>> tree_floor(M, column=0, edge_floor=1.5)
+    array([1.5, 1. ])
+    """
+    edges = maximum_spanning_tree(metric)
+    meets = edges[(edges == column).any(axis=1)]
+    neighbours = meets.sum(axis=1) - column
+    floor = np.zeros(len(metric))
+    floor[neighbours] = np.minimum(edge_floor, -metric[neighbours, column])
+    return np.delete(floor, column)
+
+
+def zeta_floor(metric: FloatArray, column: int, edge_floor: float) -> FloatArray:
+    """Return the paper's floors: ε on the column's largest entry, index ζ.
+
+    Examples
+    --------
+    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
+    >>> zeta_floor(M, column=0, edge_floor=1.5)
+    array([1.5, 0. ])
+    """
+    weights = np.delete(-metric[:, column], column)
+    floor = np.zeros(len(weights))
+    floor[weights.argmax()] = edge_floor
+    return floor
+
+
+CONNECTIVITY: dict[str, Callable[[FloatArray, int, float], FloatArray]] = {
+    "tree": tree_floor,
+    "zeta": zeta_floor,
+}

@@ -1,0 +1,169 @@
+"""The result of a run: the metric, how good it is, how the run ended, and its trace."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.io import write_atomically
+from gdaopt.trace import Trace
+from gdaopt.validation import FloatArray, read_only
+
+__all__ = ["Result", "Status"]
+
+Status = Literal[
+    "converged",
+    "stalled",
+    "iteration_limit",
+    "time_limit",
+    "interrupted",
+    "solver_failed",
+    "disconnected",
+    "infeasible",
+]
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Result:
+    """What `gdaopt.solve` returns; printing it gives a summary.
+
+    Attributes
+    ----------
+    metric : ndarray of shape (K, K)
+        A member of the feasible set, read-only.
+    objective : float
+        Q at the metric.
+    status : str
+        ``converged``: ``Q - lower_bound`` is within the tolerances. ``stalled``: the objective no
+        longer decreases by more than the tolerance. ``iteration_limit``, ``time_limit``,
+        ``interrupted``, ``solver_failed``: what stopped the run. ``disconnected``,
+        ``infeasible``: the connectivity rule would break the graph, or left a program without a
+        point. The metric is a member of the set in each case.
+    message : str
+        One sentence on the status.
+    lower_bound, gap, relative_gap : float or None
+        The certificate ``lower_bound ≤ Q*``, ``gap = objective - lower_bound`` and
+        ``gap / |objective|``; None when none was computed.
+    components : int
+        Number of components of the metric's graph.
+    iterations, oracle_calls : int
+        Steps taken, and programs solved.
+    seconds : float
+        Wall time, without the tracer's own.
+    method, solver : str
+        What was run.
+    trace : Trace
+        One row for each step.
+    """
+
+    metric: FloatArray
+    objective: float
+    status: Status
+    message: str
+    lower_bound: float | None
+    components: int
+    iterations: int
+    oracle_calls: int
+    seconds: float
+    method: str
+    solver: str
+    trace: Trace
+
+    @property
+    def gap(self) -> float | None:
+        """Return ``objective - lower_bound``."""
+        return None if self.lower_bound is None else self.objective - self.lower_bound
+
+    @property
+    def relative_gap(self) -> float | None:
+        """Return ``gap / |objective|``."""
+        return None if self.gap is None else self.gap / abs(self.objective)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Result)
+            and np.array_equal(self.metric, other.metric)
+            and self._record() == other._record()
+            and self.trace == other.trace
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # an array has no hash
+
+    def __str__(self) -> str:
+        start = self.trace[0].objective
+        gap = "not certified" if self.relative_gap is None else f"{self.relative_gap:.3g}"
+        lines = {
+            "status": f"{self.status} ({self.message})",
+            "objective": f"{self.objective:.8g} (start {start:.8g})",
+            "relative gap": gap,
+            "smallest eigenvalue": f"{self.trace[-1].lambda_min:.6g}",
+            "components": str(self.components),
+            "steps": f"{self.iterations} ({self.oracle_calls} programs by {self.solver})",
+            "seconds": f"{self.seconds:.3g}",
+        }
+        size = len(self.metric)
+        title = f"{self.method}: {size}×{size} metric"
+        return "\n".join([title, *(f"  {key:<20}{value}" for key, value in lines.items())])
+
+    def _record(self) -> dict[str, Any]:
+        """Return the fields that are neither arrays nor the trace."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in ("metric", "trace")
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write metric, trace and all else to one npz file, atomically and without pickle.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; ``.npz`` is added when it is missing.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written. Its arrays are ``metric``, ``left_ends``, the trace's columns under
+            ``trace/``, and ``result``, the rest as JSON text.
+        """
+        path = Path(path)
+        if path.suffix != ".npz":
+            path = path.with_name(path.name + ".npz")
+        columns = self.trace.to_arrays()
+        arrays: dict[str, Any] = {
+            "metric": self.metric,
+            "left_ends": columns.pop("left_ends"),
+            "result": np.array(json.dumps({"format": _FORMAT, **self._record()})),
+            **{f"trace/{name}": column for name, column in columns.items()},
+        }
+        return write_atomically(path, lambda file: np.savez_compressed(file, **arrays))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        """Read a result that `save` wrote.
+
+        Raises
+        ------
+        InvalidInputError
+            When the file is none of ours, or of a newer format.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            record = json.loads(str(arrays["result"]))
+        except (ValueError, KeyError, EOFError) as error:
+            raise InvalidInputError(f"{path} is not a saved gdaopt result: {error}") from error
+        if record.pop("format") > _FORMAT:
+            raise InvalidInputError(f"{path} was written by a newer gdaopt; upgrade to read it")
+        columns = {name: arrays[f"trace/{name}"] for name in Trace.columns()}
+        trace = Trace.from_arrays(columns | {"left_ends": arrays["left_ends"]})
+        return cls(metric=read_only(arrays["metric"]), trace=trace, **record)

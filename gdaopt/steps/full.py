@@ -1,0 +1,30 @@
+"""The full step: to the vertex of the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gdaopt.objectives.protocol import Line
+
+__all__ = ["Full"]
+
+
+@dataclass(frozen=True)
+class Full:
+    """Go to the vertex, γ = 1; the objective may rise.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
+    >>> trace = gda.solve(problem, solver="analytic", step="full", max_iterations=1).trace
+    >>> [row.step for row in trace]
+    [None, 1.0]
+    """
+
+    name: str = "full"
+
+    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (the same everywhere)
+        """Return 1."""
+        return 1.0

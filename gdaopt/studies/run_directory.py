@@ -1,0 +1,169 @@
+"""The directory that a learning run writes: results, traces, pictures, and what was asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import tempfile
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gdaopt.datasets import Dataset
+from gdaopt.errors import InvalidInputError
+from gdaopt.io import write_atomically, write_text
+from gdaopt.linalg.eigen import align
+from gdaopt.plotting import convergence, discs
+from gdaopt.result import Result
+from gdaopt.sets import GraphMetrics
+from gdaopt.studies.learning import summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["RunDirectory"]
+
+_FORMAT = 1
+_RECORD = "result.json"
+_PACKAGES = ("gdaopt", "numpy", "scipy", "cvxpy", "highspy")
+
+
+class RunDirectory:
+    """A directory for the results of one data set, written class by class.
+
+    Parameters
+    ----------
+    path : path-like
+        Created when it is missing, with its parents.
+    dataset : Dataset
+        What is learned from.
+    options : mapping
+        What was asked for, kept in ``result.json``.
+    force : bool, optional
+        Allow a directory that holds something: files of the same names are replaced, what an
+        earlier run wrote is removed once the new run is there, all else stays.
+
+    Raises
+    ------
+    InvalidInputError
+        When the directory holds something and `force` is off, or cannot be written to.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        dataset: Dataset,
+        options: Mapping[str, Any],
+        *,
+        force: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self._dataset = dataset
+        self._options = dict(options)
+        self._results: dict[str, Result] = {}
+        _prepare(self.path, force)
+        self._stale = _files_of_earlier_run(self.path)
+
+    def add(self, name: str, result: Result) -> None:
+        """Write a class's result and trace, and note them in ``result.json``."""
+        self._results[name] = result
+        stem = self._stem(name)
+        result.save(self.path / f"{stem}.npz")
+        result.trace.to_csv(self.path / f"{stem}-trace.csv")
+        write_text(self.path / _RECORD, json.dumps(self._record(), indent=2, ensure_ascii=False))
+
+    def finish(self, metrics: GraphMetrics) -> None:
+        """Draw the pictures, and remove what an earlier run left and this one did not replace."""
+        _save(self.path / "convergence.png", self._convergence())
+        _save(self.path / "discs.png", self._discs(metrics))
+        for file in self._stale - set(self._record()["files"]):
+            (self.path / file).unlink(missing_ok=True)
+
+    def _stem(self, name: str) -> str:
+        """Return a file name for a class: its label where that is one."""
+        safe = re.sub(r"[^\w.+-]+", "_", name).lstrip(".") or "class"
+        twins = [c for c in self._dataset.classes if re.sub(r"[^\w.+-]+", "_", c) == safe]
+        return safe if len(twins) < 2 else f"{safe}-{twins.index(name)}"
+
+    def _record(self) -> dict[str, Any]:
+        """Return what ``result.json`` holds."""
+        stems = {name: self._stem(name) for name in self._results}
+        files = [f"{stem}{end}" for stem in stems.values() for end in (".npz", "-trace.csv")]
+        return {
+            "format": _FORMAT,
+            "dataset": self._dataset.name,
+            "samples": len(self._dataset.labels),
+            "features": list(self._dataset.feature_names),
+            "options": self._options,
+            "classes": {
+                name: {"file": f"{stems[name]}.npz", "trace": f"{stems[name]}-trace.csv"}
+                | summary(result)
+                for name, result in self._results.items()
+            },
+            "files": [*files, "convergence.png", "discs.png", _RECORD],
+            "versions": {"python": platform.python_version()}
+            | {package: version(package) for package in _PACKAGES},
+        }
+
+    def _convergence(self) -> Figure:
+        figure = _figure(width=7, height=4.5)
+        ax = convergence(self._results, ax=figure.subplots())
+        ax.set_title(f"{self._dataset.name}: each class against the rest")
+        return figure
+
+    def _discs(self, metrics: GraphMetrics) -> Figure:
+        """Return raw and aligned discs of each class's metric side by side."""
+        height = 1.2 + 0.22 * len(self._dataset.feature_names)
+        figure = _figure(width=11, height=height * len(self._results))
+        axes = figure.subplots(len(self._results), 2, squeeze=False, sharey="row")
+        for (name, result), (left, right) in zip(self._results.items(), axes, strict=True):
+            metric = result.metric
+            scaling = align(
+                metric,
+                metrics.min_eigenvalue,
+                edge_threshold=metrics.edge_threshold(len(metric)),
+            )
+            discs(metric, names=self._dataset.feature_names, ax=left)
+            discs(metric, scaling.v, names=self._dataset.feature_names, ax=right)
+            left.set_title(f"{name}: Gershgorin discs")
+            right.set_title(f"{name}: scaled discs (v by {scaling.scaling})")
+        return figure
+
+
+def _prepare(path: Path, force: bool) -> None:
+    """Create the directory, and make sure that it can be written to before any work starts."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()) and not force:
+            raise InvalidInputError(
+                f"{path} already holds files; pass --force to replace an earlier run, "
+                "or another --out"
+            )
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise InvalidInputError(f"cannot write to {path}: {error}; choose another --out") from error
+
+
+def _files_of_earlier_run(path: Path) -> set[str]:
+    """Return the names of the files that an earlier run says it wrote, none outside of `path`."""
+    try:
+        record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
+        return {Path(str(name)).name for name in record["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()  # no run of ours: then there is nothing of ours to remove
+
+
+def _figure(width: float, height: float) -> Figure:
+    """Return a figure that pyplot does not know of, so that nothing has to close it."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _save(path: Path, figure: Figure) -> None:
+    """Write a figure as PNG, atomically."""
+    write_atomically(path, lambda file: figure.savefig(file, format="png", dpi=150))

@@ -1,0 +1,196 @@
+"""The trace of a run: one row for each step, and the left-ends beside it (DESIGN section 7)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gdaopt.errors import unknown_name
+from gdaopt.io import write_text
+from gdaopt.validation import FloatArray, read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Trace", "TraceRow"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceRow:
+    """One step of a run; None where a column does not apply or was not measured.
+
+    Attributes
+    ----------
+    iteration : int
+        0 is the start.
+    round : int
+        Sweep over all blocks, from 1; 0 for the start.
+    phase : str
+        ``"start"``, ``"diagonal"`` or ``"column"``.
+    block : int or None
+        Column index.
+    objective : float
+        Q at the metric after the step.
+    block_gap : float or None
+        Frank–Wolfe gap of the block's program before the step; it bounds this block's problem only.
+    lower_bound, relative_gap : float or None
+        The certificate, where one was computed.
+    step : float or None
+        γ.
+    lambda_min : float
+        Smallest eigenvalue of the metric after the step.
+    left_end_min, left_end_max : float
+        Of the metric after the step, under the scalars used for the step.
+    aligned_spread : float
+        Largest minus smallest left-end right after the last alignment, before the block's steps.
+    trace : float
+        tr M.
+    moved : float or None
+        How far the solver's point was moved back into the polytope (largest entry).
+    oracle_calls, eig_iterations : int
+        Programs solved and LOBPCG iterations, cumulative.
+    build_seconds, solve_seconds : float or None
+        Of this row's program; build_seconds is None when the solver does not report its own time.
+    eig_seconds, objective_seconds : float
+        Time of this row in alignments and in the objective (gradients, line search, values).
+    seconds : float
+        Cumulative wall time, without the tracer's own.
+    solver, solver_status : str
+        Who solved the row's program, and how it ended.
+    scaling : str
+        How the scalars were found (see `gdaopt.linalg.eigen.Alignment`).
+    """
+
+    iteration: int
+    round: int
+    phase: str
+    block: int | None = None
+    objective: float
+    block_gap: float | None = None
+    lower_bound: float | None = None
+    relative_gap: float | None = None
+    step: float | None = None
+    lambda_min: float | None = None
+    left_end_min: float | None = None
+    left_end_max: float | None = None
+    aligned_spread: float | None = None
+    trace: float | None = None
+    moved: float | None = None
+    oracle_calls: int
+    eig_iterations: int
+    build_seconds: float | None = None
+    solve_seconds: float | None = None
+    eig_seconds: float | None = None
+    objective_seconds: float | None = None
+    seconds: float
+    solver: str = ""
+    solver_status: str = ""
+    scaling: str = ""
+
+
+_TEXT = ("phase", "solver", "solver_status", "scaling")
+_COUNTS = ("iteration", "round", "oracle_calls", "eig_iterations")
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The rows of a run, and the left-ends of the metric after each.
+
+    Attributes
+    ----------
+    rows : tuple of TraceRow
+        The rows; iterating over a trace and indexing it give them too.
+    left_ends : ndarray of shape (n_rows, K)
+        Under the scalars used for the step.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
+    >>> trace = gda.solve(problem, "alternating", solver="analytic").trace
+    >>> trace[0].phase, len(trace) == len(trace.column("objective")) == len(trace.to_pandas())
+    ('start', True)
+    """
+
+    rows: tuple[TraceRow, ...]
+    left_ends: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[TraceRow]:
+        return iter(self.rows)
+
+    def __getitem__(self, index: int) -> TraceRow:
+        return self.rows[index]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Trace)
+            and self.rows == other.rows
+            and np.array_equal(self.left_ends, other.left_ends)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # an array has no hash
+
+    @staticmethod
+    def columns() -> tuple[str, ...]:
+        """Return the names of the columns, in order."""
+        return tuple(field.name for field in fields(TraceRow))
+
+    def column(self, name: str) -> np.ndarray:
+        """Return one column: text, whole numbers, or float64 with NaN for None.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown name.
+        """
+        if name not in self.columns():
+            raise unknown_name("trace column", name, self.columns())
+        values = [getattr(row, name) for row in self.rows]
+        if name in _TEXT:
+            return np.array(values, dtype=np.str_)
+        if name in _COUNTS:
+            return np.array(values, dtype=np.int64)
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a data frame; missing values are NaN, a missing block ``<NA>``."""
+        import pandas as pd  # on demand: importing gdaopt stays quick
+
+        frame = pd.DataFrame({name: self.column(name) for name in self.columns()})
+        return frame.astype({"block": "Int64"})
+
+    def to_csv(self, path: str | os.PathLike[str]) -> Path:
+        """Write the rows as CSV, atomically; None is an empty cell."""
+        return write_text(path, self.to_pandas().to_csv(index=False))
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the columns and the left-ends as arrays, for `from_arrays`."""
+        return {name: self.column(name) for name in self.columns()} | {"left_ends": self.left_ends}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Trace:
+        """Return the trace that `to_arrays` came from."""
+        columns = {name: _values(name, arrays[name]) for name in cls.columns()}
+        rows = tuple(
+            TraceRow(**dict(zip(columns, values, strict=True)))
+            for values in zip(*columns.values(), strict=True)
+        )
+        return cls(rows, read_only(np.asarray(arrays["left_ends"], dtype=np.float64)))
+
+
+def _values(name: str, column: np.ndarray) -> Sequence[Any]:
+    """Return a column's values as Python objects, None for NaN."""
+    values: list[Any] = column.tolist()
+    if name in _TEXT or name in _COUNTS:
+        return values
+    values = [None if value != value else value for value in values]
+    return [None if v is None else int(v) for v in values] if name == "block" else values

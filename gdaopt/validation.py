@@ -1,0 +1,122 @@
+"""Checks of what users pass in: each refuses with the name, the value, and what to do."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.errors import InvalidInputError
+
+__all__ = ["FloatArray", "finite_array", "integer", "number", "read_only", "symmetric_matrix"]
+
+FloatArray = npt.NDArray[np.float64]
+"""An array of float64."""
+
+
+def finite_array(name: str, value: Any, ndim: int | tuple[int, ...]) -> FloatArray:
+    """Return `value` as a new float64 array; refuse other shapes, text, NaN and infinities.
+
+    Examples
+    --------
+    >>> finite_array("X", [[1, 2], [3, 4]], ndim=2)
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    if np.iscomplexobj(value):
+        raise InvalidInputError(f"{name} is complex; pass real numbers")
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} cannot be read as an array of numbers: {error}") from error
+    allowed = (ndim,) if isinstance(ndim, int) else ndim
+    if array.ndim not in allowed:
+        wanted = " or ".join(str(n) for n in allowed)
+        raise InvalidInputError(f"{name} must have {wanted} dimension(s), got shape {array.shape}")
+    if array.size == 0:
+        raise InvalidInputError(f"{name} is empty (shape {array.shape})")
+    finite = np.isfinite(array)
+    if not finite.all():
+        where = tuple(int(i) for i in np.argwhere(~finite)[0])
+        raise InvalidInputError(
+            f"{name} holds {array[where]} at index {where}; "
+            "remove or impute missing and infinite values first"
+        )
+    return array
+
+
+def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArray:
+    """Return `value` as a new symmetric float64 matrix; refuse one that is not symmetric.
+
+    Differences between the triangles of up to 1e-10 of the largest entry are averaged out.
+
+    Examples
+    --------
+    >>> symmetric_matrix("M", [[2, -1], [-1, 2]])
+    array([[ 2., -1.],
+           [-1.,  2.]])
+    """
+    matrix = finite_array(name, value, ndim=2)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise InvalidInputError(f"{name} must be square, got shape {matrix.shape}")
+    if size is not None and len(matrix) != size:
+        raise InvalidInputError(f"{name} must be {size}×{size}, got {len(matrix)}×{len(matrix)}")
+    difference = np.abs(matrix - matrix.T)
+    if difference.max() > 1e-10 * np.abs(matrix).max():
+        i, j = np.unravel_index(int(difference.argmax()), difference.shape)
+        raise InvalidInputError(
+            f"{name} is not symmetric: [{i},{j}] is {matrix[i, j]:g}, [{j},{i}] is {matrix[j, i]:g}"
+        )
+    symmetric: FloatArray = (matrix + matrix.T) / 2
+    return symmetric
+
+
+def number(
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    allow_infinite: bool = False,
+) -> float:
+    """Return `value` as a float within its bounds; refuse NaN, text and booleans.
+
+    Examples
+    --------
+    >>> number("tolerance", 1e-6, at_least=0)
+    1e-06
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise InvalidInputError(f"{name} must be a number, got {value!r}")
+    result = float(value)
+    if math.isnan(result) or (math.isinf(result) and not allow_infinite):
+        raise InvalidInputError(f"{name} must be finite, got {value!r}")
+    if not result > above and above > -math.inf:
+        raise InvalidInputError(f"{name} must be above {above:g}, got {value!r}")
+    if result < at_least:
+        raise InvalidInputError(f"{name} must be at least {at_least:g}, got {value!r}")
+    return result
+
+
+def integer(name: str, value: Any, *, at_least: int) -> int:
+    """Return `value` as an int of at least `at_least`; refuse other types.
+
+    Examples
+    --------
+    >>> integer("block_iterations", 10, at_least=1)
+    10
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InvalidInputError(f"{name} must be a whole number, got {value!r}")
+    if value < at_least:
+        raise InvalidInputError(f"{name} must be at least {at_least}, got {value!r}")
+    return int(value)
+
+
+def read_only(array: FloatArray) -> FloatArray:
+    """Return `array` with its write flag off, so that what it was computed for stays true."""
+    array.flags.writeable = False
+    return array
