@@ -9,7 +9,7 @@ The paper's problem, minimise a convex Q(M) over graph metrics, is a `MetricProb
     result = gda.solve(problem, "alternating", solver="HIGHS")
 """
 
-from gdaopt import datasets, steps
+from gdaopt import datasets, linalg, plotting, programs, steps
 from gdaopt.backends import solvers
 from gdaopt.errors import (
     GdaoptError,
@@ -44,6 +44,9 @@ __all__ = [
     "Trace",
     "check_objective",
     "datasets",
+    "linalg",
+    "plotting",
+    "programs",
     "solve",
     "solvers",
     "steps",

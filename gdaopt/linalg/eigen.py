@@ -19,6 +19,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import lobpcg
 
+from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.validation import FloatArray
@@ -86,6 +87,11 @@ def align(
     Returns
     -------
     Alignment
+
+    Raises
+    ------
+    SolverFailedError
+        When no solver and no shift gives a positive vector, as for a matrix with NaN.
 
     Notes
     -----
@@ -214,7 +220,9 @@ def _resolvent(metric: FloatArray, min_eigenvalue: float, unit: float) -> Alignm
         wanted = min(min_eigenvalue, smallest_eigenvalue(metric))
         factor = _first_factor(metric, wanted, _RESOLVENT_MARGINS, unit)
         if factor is None:
-            raise LinAlgError("M - σI has no Cholesky factor for any σ near λ_min")
+            raise SolverFailedError(
+                f"M - σI has no Cholesky factor for any σ near λ_min = {wanted:.6g}"
+            )
     v = np.ones(len(metric))
     best: Alignment | None = None
     for _ in range(_POLISH_SOLVES):

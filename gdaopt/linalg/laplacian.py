@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
+from gdaopt.errors import InvalidInputError
 from gdaopt.validation import FloatArray, finite_array, symmetric_matrix
 
 __all__ = [
@@ -68,7 +69,7 @@ def generalized_laplacian(weights: FloatArray, loops: FloatArray) -> FloatArray:
     Raises
     ------
     InvalidInputError
-        When the weights are not symmetric, or a value is not finite.
+        When the weights are not symmetric, a value is not finite, or the sizes differ.
 
     Examples
     --------
@@ -77,9 +78,12 @@ def generalized_laplacian(weights: FloatArray, loops: FloatArray) -> FloatArray:
            [-1.,  3.]])
     """
     symmetric = symmetric_matrix("weights", weights)
+    loops = finite_array("loops", loops, ndim=1)
+    if len(loops) != len(symmetric):
+        raise InvalidInputError(f"{len(loops)} loops for {len(symmetric)} nodes")
     metric = edge_weights(symmetric)
     degrees = -metric.sum(axis=1)
-    np.fill_diagonal(metric, finite_array("loops", loops, ndim=1) + degrees)
+    np.fill_diagonal(metric, loops + degrees)
     return metric
 
 

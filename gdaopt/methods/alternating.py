@@ -20,7 +20,7 @@ from gdaopt.linalg.eigen import align
 from gdaopt.methods.base import Method
 from gdaopt.methods.blocks import ColumnBlock, DiagonalBlock
 from gdaopt.methods.state import Clock, RunEnded, State
-from gdaopt.objectives import Objective
+from gdaopt.objectives import Objective, Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import (
     ColumnPolytope,
@@ -141,6 +141,7 @@ class _Run:
         self.metrics = metrics
         self.clock = clock
         self.step = find_step(method.step)
+        self.aligned: Point | None = None
         size = objective.n_features
         self.diagonal = DiagonalProgram(size, method.solver, method.solver_opts)
         self.column = ColumnProgram(size - 1, method.solver, method.solver_opts)
@@ -190,7 +191,10 @@ class _Run:
 
     def _align(self) -> float:
         """Align the left-ends of the current metric, from the last scaling; return the seconds."""
+        if self.aligned is self.state.point:
+            return 0.0  # the block before left the metric where it was
         start = time.perf_counter()
+        self.aligned = self.state.point
         metric = self.state.metric
         self.alignment = align(
             metric,

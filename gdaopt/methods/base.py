@@ -123,7 +123,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
     status: Status
     try:
         while True:
-            with clock:
+            with clock.paused():
                 tracer.record(state, clock.seconds)
                 _report(method, tracer)
                 goes_on = method.callback is None or method.callback(state) is not False

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gdaopt.objectives.protocol import Point
@@ -78,7 +80,6 @@ class Clock:
         self._time_limit = time_limit
         self._start = time.perf_counter()
         self._paused = 0.0
-        self._pause_start = 0.0
 
     @property
     def seconds(self) -> float:
@@ -92,9 +93,11 @@ class Clock:
             return None
         return self._time_limit - (time.perf_counter() - self._start)
 
-    def __enter__(self) -> None:
-        """Pause."""
-        self._pause_start = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._paused += time.perf_counter() - self._pause_start
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave what runs inside out of `seconds`."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._paused += time.perf_counter() - start

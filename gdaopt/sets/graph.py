@@ -135,7 +135,7 @@ class GraphMetrics:
 
         Examples
         --------
-        >>> GraphMetrics(trace_bound=4.0, min_eigenvalue=0.5).largest_edge_weight(2)
+        >>> round(GraphMetrics(trace_bound=4.0, min_eigenvalue=0.5).largest_edge_weight(2), 12)
         1.5
         """
         slack = self.trace_bound / n_features - self.min_eigenvalue

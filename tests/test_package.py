@@ -1,0 +1,24 @@
+"""What `import gdaopt` costs, and what it offers."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import gdaopt
+
+
+def test_import_loads_nothing_that_is_not_used() -> None:
+    heavy = ("clarabel", "cvxpy", "ecos", "highspy", "matplotlib", "pandas", "sklearn")
+    code = f"import gdaopt, sys; print(*[name for name in {heavy} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []
+
+
+@pytest.mark.parametrize("name", [name for name in gdaopt.__all__ if not name.startswith("_")])
+def test_every_public_name_is_documented(name: str) -> None:
+    public = getattr(gdaopt, name)
+    assert inspect.getdoc(public)
+    # A dataclass without a docstring gets its signature as one.
+    assert not str(public.__doc__).startswith(f"{name}(")
