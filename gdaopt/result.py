@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
+import zlib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +31,16 @@ Status = Literal[
 ]
 
 _FORMAT = 1
+# What reading a damaged file, or one that is none of ours, may raise.
+_UNREADABLE = (
+    AttributeError,
+    EOFError,
+    KeyError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -157,13 +169,16 @@ class Result:
             When the file is none of ours, or of a newer format.
         """
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            archive = np.load(path, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise TypeError("it holds a single array")
+            with archive:
                 arrays = {name: archive[name] for name in archive.files}
             record = json.loads(str(arrays["result"]))
-        except (ValueError, KeyError, EOFError) as error:
+            if record.pop("format") <= _FORMAT:
+                columns = {name: arrays[f"trace/{name}"] for name in Trace.columns()}
+                trace = Trace.from_arrays(columns | {"left_ends": arrays["left_ends"]})
+                return cls(metric=read_only(arrays["metric"]), trace=trace, **record)
+        except _UNREADABLE as error:
             raise InvalidInputError(f"{path} is not a saved gdaopt result: {error}") from error
-        if record.pop("format") > _FORMAT:
-            raise InvalidInputError(f"{path} was written by a newer gdaopt; upgrade to read it")
-        columns = {name: arrays[f"trace/{name}"] for name in Trace.columns()}
-        trace = Trace.from_arrays(columns | {"left_ends": arrays["left_ends"]})
-        return cls(metric=read_only(arrays["metric"]), trace=trace, **record)
+        raise InvalidInputError(f"{path} was written by a newer gdaopt; upgrade to read it")

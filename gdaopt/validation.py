@@ -26,12 +26,13 @@ def finite_array(name: str, value: Any, ndim: int | tuple[int, ...]) -> FloatArr
     array([[1., 2.],
            [3., 4.]])
     """
-    if np.iscomplexobj(value):
-        raise InvalidInputError(f"{name} is complex; pass real numbers")
     try:
-        array = np.array(value, dtype=np.float64)
+        is_complex = np.iscomplexobj(value)
+        array = np.array(None if is_complex else value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name} cannot be read as an array of numbers: {error}") from error
+    if is_complex:
+        raise InvalidInputError(f"{name} is complex; pass real numbers")
     allowed = (ndim,) if isinstance(ndim, int) else ndim
     if array.ndim not in allowed:
         wanted = " or ".join(str(n) for n in allowed)

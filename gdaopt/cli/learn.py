@@ -60,7 +60,8 @@ def learn(
     Writes result.json, pictures, and for each class its metric and left-ends (CLASS.npz) and its
     trace (CLASS-trace.csv).
     """
-    console = Console(highlight=False)
+    # Labels and file names are shown as they are: no markup, no emoji codes.
+    console = Console(highlight=False, markup=False, emoji=False)
     options = LearningOptions(
         positive=positive,
         scale=scale,
@@ -93,7 +94,7 @@ def learn(
     _print_problem(console, dataset, options, metrics.trace_bound)
     console.print(f"method {method}, programs solved by {runner.solver_name}")
     results: dict[str, Result] = {}
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("")
 

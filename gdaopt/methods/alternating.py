@@ -155,7 +155,7 @@ class _Run:
         vanished = point.vanished()
         if vanished is not None:
             raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
-        self.state = State(point=point)
+        self.state = State(point=point, objective=point.value)
         self._align()
         yield self.state
         for round_ in count(1):
@@ -258,10 +258,12 @@ class _Run:
             point = point.moved(direction, gamma)
             self._keep_connected(point.metric, block)
             block.values = block.values + gamma * change
+        objective = point.value
         end = time.perf_counter()
         return replace(
             self.state,
             point=point,
+            objective=objective,
             iteration=self.state.iteration + 1,
             block_gap=max(gap, 0.0),
             step=gamma,

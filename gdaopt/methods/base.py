@@ -120,15 +120,19 @@ def run(method: Method, problem: MetricProblem) -> Result:
     tracer = Tracer(problem.n_features)
     states = method.states(problem, clock)
     state = next(states)
+    with clock.paused():
+        tracer.record(state, clock.seconds)
     status: Status
     try:
         while True:
             with clock.paused():
-                tracer.record(state, clock.seconds)
                 _report(method, tracer)
                 goes_on = method.callback is None or method.callback(state) is not False
             _check_limits(method, state, clock, goes_on)
-            state = _next_finite(states)
+            following = _next_finite(states)
+            with clock.paused():
+                tracer.record(following, clock.seconds)
+            state = following  # only now, so that an interrupt leaves state and trace at one step
     except RunEnded as end:
         status, message = end.status, end.message
     except KeyboardInterrupt:
@@ -137,6 +141,8 @@ def run(method: Method, problem: MetricProblem) -> Result:
         status, message = "interrupted", f"by the user after step {state.iteration}"
     except (SolverFailedError, InfeasibleProblemError) as error:
         status, message = "solver_failed", f"after step {state.iteration}: {error}"
+        if isinstance(error, SolverFailedError) and clock.left is not None and clock.left <= 0:
+            status = "time_limit"  # solvers are given what is left, and fail when it is not enough
     return Result(
         metric=state.metric,
         objective=state.objective,

@@ -31,11 +31,14 @@ class State:
     ----------
     point : Point
         The objective at the current metric, a member of the feasible set.
+    objective : float
+        Its value.
     v : ndarray of shape (K,) or None
         The scaling under which the step was taken.
     """
 
     point: Point
+    objective: float
     v: FloatArray | None = None
     iteration: int = 0
     round: int = 0
@@ -60,11 +63,6 @@ class State:
     def metric(self) -> FloatArray:
         """The current metric, read-only."""
         return self.point.metric
-
-    @property
-    def objective(self) -> float:
-        """Q at the current metric."""
-        return self.point.value
 
 
 class Clock:

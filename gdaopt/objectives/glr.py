@@ -21,6 +21,8 @@ __all__ = ["GLR"]
 
 _ARRAYS_KEPT = 6  # exponents, weights, rates of a line, and the temporaries of a pass over them
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
+_LARGEST_SPREAD = 1e150  # its square, summed up, is finite; that of its inverse is not 0
+_ROUND_OFF = 1e-15  # of the terms that cancel in it: a gradient below is noise
 _MOVES_BEFORE_REFRESH = 64  # updates of the exponents add up round-off; then they are computed anew
 
 
@@ -45,8 +47,8 @@ class GLR:
     Raises
     ------
     InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, or a signal that
-        is the same for all samples.
+        For NaN or infinite values, lengths that differ, fewer than two samples, a signal that is
+        the same for all samples, or values so large or small that their squares leave float64.
 
     Notes
     -----
@@ -80,6 +82,8 @@ class GLR:
                 f"z is {signal[0].squeeze().tolist()} for all {len(signal)} samples; "
                 "the signal must take at least two values"
             )
+        _check_spread("X", features, least=0.0)
+        _check_spread("z", signal, least=1 / _LARGEST_SPREAD)
         limit = integer("memory_limit", memory_limit, at_least=1)
         self.pairs = SignalPairs(features, signal)
         self.keeps_pairs = self.pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
@@ -231,17 +235,22 @@ class GLRPoint:
         largest = float(np.abs(features).max())
         if largest == 0:
             return "all samples coincide: the gradient is 0, and no metric tells them apart"
-        if self.value > 0 and self.gradient().any():
+        round_off = _ROUND_OFF * self._pairs.scatter_size(self._weights)
+        if self.value > 0 and np.abs(self._scatter).max() > round_off:
             return None
         # The mean squared distance of samples; scaled, its squares can neither under- nor overflow.
         spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum(axis=1).mean()))
         unit = float(np.trace(self.metric)) / self.objective.n_features
         factor = 1 / (spread * math.sqrt(unit))
         what = "the objective" if self.value == 0 else "the gradient of the objective"
+        advice = (
+            f"{what} is 0 in floating point (log Q is {self.log_value:.6g}); multiply the features "
+            f"by about {factor:.2g}"
+        )
+        if factor > _LARGEST_SPREAD:
+            return advice
         return (
-            f"{what} is 0 in floating point (its logarithm is {self.log_value:.6g}); multiply the "
-            f"features by about {factor:.2g}, or the trace bound and the smallest eigenvalue by "
-            f"about {factor**2:.2g}"
+            f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
         )
 
 
@@ -263,15 +272,27 @@ class GLRLine:
             yield trial
 
     def value(self, gamma: float) -> float:
-        """Return ``Q(M + γ D)``."""
-        return sum(float(np.exp(trial, out=trial).sum()) for trial in self.exponents(gamma))
+        """Return ``Q(M + γ D)``; infinite where it overflows."""
+        with np.errstate(over="ignore"):
+            return sum(float(np.exp(trial, out=trial).sum()) for trial in self.exponents(gamma))
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
-        """Return the first and second derivative of ``Q(M + γ D)`` by γ."""
+        """Return the first and second derivative of ``Q(M + γ D)``; not finite where Q is not."""
         slope = curvature = 0.0
-        for trial, rate in zip(self.exponents(gamma), self.rates, strict=True):
-            weighted = np.exp(trial, out=trial)
-            weighted *= rate
-            slope -= float(weighted.sum())
-            curvature += float(np.vdot(weighted, rate))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for trial, rate in zip(self.exponents(gamma), self.rates, strict=True):
+                weighted = np.exp(trial, out=trial)
+                weighted *= rate
+                slope -= float(weighted.sum())
+                curvature += float(np.vdot(weighted, rate))
         return slope, curvature
+
+
+def _check_spread(name: str, values: FloatArray, least: float) -> None:
+    """Refuse values whose differences, squared, under- or overflow."""
+    spread = float(np.abs(values / 2 - values[0] / 2).max())
+    if not least <= spread <= _LARGEST_SPREAD:
+        raise InvalidInputError(
+            f"{name} spans about {spread:.2g}, and the square of that leaves floating point; "
+            f"rescale {name} to values of about 1"
+        )

@@ -89,7 +89,8 @@ class SignalPairs:
     def __init__(self, features: FloatArray, signal: FloatArray) -> None:
         levels, level_of = np.unique(signal, axis=0, return_inverse=True)
         order = np.argsort(level_of.ravel(), kind="stable")
-        self.features = read_only(np.ascontiguousarray((features - features.mean(axis=0))[order]))
+        offsets = features - features[0]  # first, so that a constant feature becomes 0 exactly
+        self.features = read_only(np.ascontiguousarray((offsets - offsets.mean(axis=0))[order]))
         self.signal = read_only(np.ascontiguousarray(signal[order]))
         if len(levels) <= _MOST_LEVELS:
             bounds = np.searchsorted(level_of.ravel()[order], np.arange(len(levels) + 1))
@@ -148,6 +149,14 @@ class SignalPairs:
             cross += self.features[block.rows].T @ (p @ self.features[block.columns])
         total: FloatArray = (self.features.T * degrees) @ self.features - cross - cross.T
         return (total + total.T) / 2
+
+    def scatter_size(self, coefficients: Iterable[FloatArray]) -> float:
+        """Return ``Σ p_rc (‖x_r‖² + ‖x_c‖²)``: the round-off of `scatter` is relative to it."""
+        squares = (self.features**2).sum(axis=1)
+        return sum(
+            float(p.sum(axis=1) @ squares[block.rows] + p.sum(axis=0) @ squares[block.columns])
+            for block, p in zip(self._rectangles, coefficients, strict=True)
+        )
 
     def scatter_diagonal(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return the diagonal of `scatter`, shape (K,)."""

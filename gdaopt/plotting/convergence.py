@@ -48,5 +48,6 @@ def convergence(results: Mapping[str, Result], ax: Axes | None = None) -> Axes:
     ax.set_xlabel("step")
     ax.set_ylabel("objective / objective at start")
     ax.grid(alpha=0.3)
-    ax.legend()
+    for text in ax.legend().get_texts():
+        text.set_parse_math(False)  # a name may hold dollar signs
     return ax

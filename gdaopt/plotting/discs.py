@@ -60,7 +60,8 @@ def discs(
     smallest = smallest_eigenvalue(metric)
     label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
     ax.axvline(smallest, color="black", linestyle="--", linewidth=1, label=label)
-    ax.set_yticks(rows, [str(row) for row in rows] if names is None else list(names))
+    labels = [str(row) for row in rows] if names is None else list(names)
+    ax.set_yticks(rows, labels, parse_math=False)  # a name may hold dollar signs
     ax.set_ylim(len(metric) - 0.5, -0.5)  # the first feature on top
     ax.set_xlabel("disc on the real axis")
     ax.legend()

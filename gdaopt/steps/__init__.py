@@ -27,6 +27,6 @@ def find_step(step: str | Step) -> Step:
         if step not in _STEPS:
             raise unknown_name("step", step, _STEPS)
         return _STEPS[step]()
-    if not isinstance(step, Step):
+    if isinstance(step, type) or not isinstance(step, Step):
         raise unknown_name("step", step, _STEPS)
     return step

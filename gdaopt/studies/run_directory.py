@@ -7,8 +7,9 @@ import os
 import platform
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ __all__ = ["RunDirectory"]
 
 _FORMAT = 1
 _RECORD = "result.json"
+_LONGEST_STEM = 50  # characters: file systems allow 255 bytes, endings included
+_TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
 _PACKAGES = ("gdaopt", "numpy", "scipy", "cvxpy", "highspy")
 
 
@@ -64,34 +67,40 @@ class RunDirectory:
         self._dataset = dataset
         self._options = dict(options)
         self._results: dict[str, Result] = {}
+        self._stems = _file_stems(dataset.classes)
         _prepare(self.path, force)
         self._stale = _files_of_earlier_run(self.path)
 
     def add(self, name: str, result: Result) -> None:
         """Write a class's result and trace, and note them in ``result.json``."""
         self._results[name] = result
-        stem = self._stem(name)
+        stem = self._stems[name]
         result.save(self.path / f"{stem}.npz")
         result.trace.to_csv(self.path / f"{stem}-trace.csv")
-        write_text(self.path / _RECORD, json.dumps(self._record(), indent=2, ensure_ascii=False))
+        self._write_record()
 
     def finish(self, metrics: GraphMetrics) -> None:
         """Draw the pictures, and remove what an earlier run left and this one did not replace."""
         _save(self.path / "convergence.png", self._convergence())
         _save(self.path / "discs.png", self._discs(metrics))
-        for file in self._stale - set(self._record()["files"]):
+        for file in self._stale - set(self._files()):
             (self.path / file).unlink(missing_ok=True)
+        self._stale = set()
+        self._write_record()
 
-    def _stem(self, name: str) -> str:
-        """Return a file name for a class: its label where that is one."""
-        safe = re.sub(r"[^\w.+-]+", "_", name).lstrip(".") or "class"
-        twins = [c for c in self._dataset.classes if re.sub(r"[^\w.+-]+", "_", c) == safe]
-        return safe if len(twins) < 2 else f"{safe}-{twins.index(name)}"
+    def _files(self) -> list[str]:
+        """Return the names of the files of this run."""
+        stems = [self._stems[name] for name in self._results]
+        files = [f"{stem}{end}" for stem in stems for end in (".npz", "-trace.csv")]
+        return [*files, "convergence.png", "discs.png", _RECORD]
+
+    def _write_record(self) -> None:
+        write_text(self.path / _RECORD, json.dumps(self._record(), indent=2, ensure_ascii=False))
 
     def _record(self) -> dict[str, Any]:
         """Return what ``result.json`` holds."""
-        stems = {name: self._stem(name) for name in self._results}
-        files = [f"{stem}{end}" for stem in stems.values() for end in (".npz", "-trace.csv")]
+        files = self._files()
+        stems = self._stems
         return {
             "format": _FORMAT,
             "dataset": self._dataset.name,
@@ -103,7 +112,8 @@ class RunDirectory:
                 | summary(result)
                 for name, result in self._results.items()
             },
-            "files": [*files, "convergence.png", "discs.png", _RECORD],
+            # Those of an earlier run are kept in mind until this one has finished.
+            "files": [*files, *sorted(self._stale - set(files))],
             "versions": {"python": platform.python_version()}
             | {package: version(package) for package in _PACKAGES},
         }
@@ -111,13 +121,13 @@ class RunDirectory:
     def _convergence(self) -> Figure:
         figure = _figure(width=7, height=4.5)
         ax = convergence(self._results, ax=figure.subplots())
-        ax.set_title(f"{self._dataset.name}: each class against the rest")
+        ax.set_title(f"{self._dataset.name}: each class against the rest", parse_math=False)
         return figure
 
     def _discs(self, metrics: GraphMetrics) -> Figure:
         """Return raw and aligned discs of each class's metric side by side."""
         height = 1.2 + 0.22 * len(self._dataset.feature_names)
-        figure = _figure(width=11, height=height * len(self._results))
+        figure = _figure(width=11, height=min(height * len(self._results), _TALLEST))
         axes = figure.subplots(len(self._results), 2, squeeze=False, sharey="row")
         for (name, result), (left, right) in zip(self._results.items(), axes, strict=True):
             metric = result.metric
@@ -128,8 +138,8 @@ class RunDirectory:
             )
             discs(metric, names=self._dataset.feature_names, ax=left)
             discs(metric, scaling.v, names=self._dataset.feature_names, ax=right)
-            left.set_title(f"{name}: Gershgorin discs")
-            right.set_title(f"{name}: scaled discs (v by {scaling.scaling})")
+            left.set_title(f"{name}: Gershgorin discs", parse_math=False)
+            right.set_title(f"{name}: scaled discs (v by {scaling.scaling})", parse_math=False)
         return figure
 
 
@@ -146,6 +156,26 @@ def _prepare(path: Path, force: bool) -> None:
             pass
     except OSError as error:
         raise InvalidInputError(f"cannot write to {path}: {error}; choose another --out") from error
+
+
+def _file_stems(classes: Iterable[str]) -> dict[str, str]:
+    """Return a file name for each class: its label where that is one, and no name twice.
+
+    Names that differ in case only count as the same, as on many file systems.
+
+    Examples
+    --------
+    >>> _file_stems(["setosa", "a/b", "a b", "..", "A_B"])
+    {'setosa': 'setosa', 'a/b': 'a_b', 'a b': 'a_b-2', '..': 'class', 'A_B': 'A_B-3'}
+    """
+    stems: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in classes:
+        safe = re.sub(r"[^\w.+-]+", "_", name).lstrip(".")[:_LONGEST_STEM] or "class"
+        candidates = chain([safe], (f"{safe}-{number}" for number in count(2)))
+        stems[name] = next(stem for stem in candidates if stem.casefold() not in taken)
+        taken.add(stems[name].casefold())
+    return stems
 
 
 def _files_of_earlier_run(path: Path) -> set[str]:
