@@ -1,0 +1,45 @@
+"""What several test files share: random metrics, scaled data sets, settings of properties."""
+
+from functools import cache
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from gdaopt.datasets import load, scale_features
+from gdaopt.linalg.laplacian import generalized_laplacian
+from gdaopt.validation import FloatArray
+
+PROPERTY = settings(deadline=None, derandomize=True, max_examples=60)
+"""Settings of properties: the same examples in every run."""
+
+generators = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+"""Hypothesis strategy of NumPy generators."""
+
+
+def random_metric(
+    rng: np.random.Generator, size: int, *, density: float = 1.0, decades: float = 0.0
+) -> FloatArray:
+    """Return a positive definite graph metric of trace `size`.
+
+    `density` is the share of the edges that are there; weights spread over so many decades.
+    """
+    weights = rng.random((size, size)) * 10 ** rng.uniform(-decades, 0, (size, size))
+    weights *= rng.random((size, size)) <= density
+    weights = np.triu(weights, 1)
+    metric = generalized_laplacian(weights + weights.T, rng.uniform(0.01, 1, size))
+    scaled_metric: FloatArray = metric * (size / np.trace(metric))
+    return scaled_metric
+
+
+def random_symmetric(rng: np.random.Generator, size: int) -> FloatArray:
+    """Return a symmetric matrix of entries about 1."""
+    matrix = rng.standard_normal((size, size))
+    return (matrix + matrix.T) / 2
+
+
+@cache
+def scaled(name: str, positive: str) -> tuple[FloatArray, FloatArray]:
+    """Return a built-in data set as ``gdaopt learn`` sees it: scaled features, ±1 signal."""
+    data = load(name)
+    return scale_features(data.features), data.signal(positive)

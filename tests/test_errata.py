@@ -1,0 +1,220 @@
+"""The paper's example and its four errata (DESIGN section 2)."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers import PROPERTY, generators, random_metric, scaled
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import eigh, eigvalsh
+
+import gdaopt as gda
+from gdaopt.datasets import load
+from gdaopt.errors import InfeasibleProblemError, InvalidInputError
+from gdaopt.linalg.eigen import align
+from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.linalg.laplacian import (
+    maximum_spanning_tree,
+    n_components,
+    path_laplacian,
+    self_loops,
+)
+from gdaopt.programs.column import CONNECTIVITY, ColumnPolytope, tree_floor, zeta_floor
+from gdaopt.validation import FloatArray
+
+EXAMPLE = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])
+PRINTED = np.array([0.7511, 0.4886, 0.4440])  # the paper calls them scalars
+ROUNDED = 5e-5  # half a unit in the last place printed
+
+
+class TestExample:
+    def test_raw_left_ends(self) -> None:
+        np.testing.assert_array_equal(left_ends(EXAMPLE), [-1, 1, 1])
+
+    def test_smallest_eigenvalue(self) -> None:
+        assert eigvalsh(EXAMPLE)[0] == pytest.approx(0.1078, abs=ROUNDED)
+
+    def test_the_bound_by_raw_discs_is_loose(self) -> None:
+        assert left_ends(EXAMPLE).min() < 0 < eigvalsh(EXAMPLE)[0]
+
+
+class TestErratum1:
+    """The printed scalars are v, the first eigenvector; the scalars of the theorem are 1/v."""
+
+    def test_printed_numbers_are_the_eigenvector(self) -> None:
+        v = align(EXAMPLE, min_eigenvalue=0.0).v
+        np.testing.assert_allclose(v / np.linalg.norm(v), PRINTED, rtol=0, atol=ROUNDED)
+
+    @pytest.mark.parametrize(
+        ("power", "expected"), [(-1, [0.1078, 0.1078, 0.1078]), (1, [-2.77, 1.50, 1.59])]
+    )
+    def test_left_ends_of_the_similar_matrix(self, power: int, expected: list[float]) -> None:
+        first = np.abs(eigh(EXAMPLE)[1][:, 0])
+        s = first**power
+        similar = np.diag(s) @ EXAMPLE @ np.diag(1 / s)
+        off_diagonal = np.abs(similar - np.diag(np.diagonal(similar)))
+        ends = np.diagonal(similar) - off_diagonal.sum(axis=1)
+        np.testing.assert_allclose(ends, expected, rtol=0, atol=0.005)
+        np.testing.assert_allclose(ends, left_ends(EXAMPLE, 1 / s), rtol=1e-12)
+
+
+class TestErratum2:
+    """Keeping the column's largest entry, ζ, at ε does not keep the graph connected."""
+
+    metrics = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=1e-3, edge_floor=0.01)
+
+    def sweeps(self, rule: str, n_sweeps: int) -> list[FloatArray]:
+        """Return the metric after each column of the example, full steps from the path start."""
+        X = [[0, 0, 0, 0], [0.5, -0.5, 0, 0], [0.25, 0.25, 0.25, 0.25]]
+        glr = gda.GLR(X, [1, -1, -1])
+        metric, after = self.metrics.start(4, 0.1), []
+        for column in list(range(4)) * n_sweeps:
+            others = np.arange(4) != column
+            rho, threshold = self.metrics.min_eigenvalue, self.metrics.edge_threshold(4)
+            aligned = align(metric, rho, edge_threshold=threshold)
+            floor = CONNECTIVITY[rule](metric, column, self.metrics.edge_floor)
+            slack = np.maximum(aligned.left_ends - rho, 0)
+            polytope = ColumnPolytope.at(metric, aligned.v, slack, column, floor)
+            edges = polytope.minimize(-2 * glr.gradient(metric)[others, column])
+            metric = metric.copy()
+            metric[others, column] = metric[column, others] = -edges
+            connected_or_not = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=rho)
+            assert connected_or_not.contains(metric)
+            after.append(metric)
+        return after
+
+    def test_zeta_disconnects_the_example(self) -> None:
+        first, second, *later = self.sweeps("zeta", n_sweeps=4)
+        assert -first[0, 1] == pytest.approx(0.617, abs=5e-4)
+        assert self.metrics.n_components(first) == 1
+        assert second[1, 2] == 0
+        for metric in (second, *later):
+            groups = metric[:2, 2:]
+            assert (groups == 0).all(), "{1, 2} and {3, 4} rejoined"
+            assert self.metrics.n_components(metric) == 2
+
+    def test_tree_keeps_the_example_connected(self) -> None:
+        first, second, *later = self.sweeps("tree", n_sweeps=4)
+        assert -first[0, 1] == pytest.approx(0.617, abs=5e-4)
+        assert -second[1, 2] == 0.01
+        for metric in (second, *later):
+            assert self.metrics.contains(metric)
+
+    @pytest.mark.parametrize("positive", load("iris").classes)
+    def test_iris_within_one_sweep(self, positive: str) -> None:
+        problem = gda.MetricProblem(
+            gda.GLR(*scaled("iris", positive)),
+            gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=1e-3, edge_floor=0.05),
+        )
+        zeta = gda.solve(problem, "alternating", solver="analytic", connectivity="zeta")
+        assert zeta.status == "disconnected"
+        assert "would leave 2 components" in zeta.message
+        assert zeta.trace[-1].round == 1
+        assert problem.feasible_set.violations(zeta.metric) == ()
+        tree = gda.solve(problem, "alternating", solver="analytic", connectivity="tree")
+        assert tree.status == "stalled"
+        assert problem.feasible_set.violations(tree.metric) == ()
+        assert tree.objective < zeta.objective
+
+    def test_zeta_is_infeasible_when_its_entry_has_shrunk(self) -> None:
+        """Column 2 has its one edge below ε, and at λ_min = ρ nothing can grow."""
+        metric = np.array([[1.0, -0.5, 0.0], [-0.5, 1.0, -0.005], [0.0, -0.005, 1.0]])
+        aligned = align(metric, float(eigvalsh(metric)[0]))
+        arguments = (metric, aligned.v, np.zeros(3), 2)
+        with pytest.raises(InfeasibleProblemError, match=r"floor 0\.01 of entry 1 exceeds its"):
+            ColumnPolytope.at(*arguments, zeta_floor(metric, 2, 0.01))
+        kept = ColumnPolytope.at(*arguments, tree_floor(metric, 2, 0.01))
+        np.testing.assert_array_equal(kept.floor, [0, 0.005])
+
+    def test_a_run_says_that_zeta_is_infeasible(self) -> None:
+        """Within the slack of membership an edge may be below ε, yet count."""
+        weight = 0.25 * (1 - 5e-10)
+        initial = np.eye(3) + weight * np.minimum(path_laplacian(3), 0)
+        bounds = gda.GraphMetrics(3.0, float(eigvalsh(initial)[0]), edge_floor=0.25)
+        glr = gda.GLR(np.random.default_rng(0).standard_normal((9, 3)), np.arange(9) % 2)
+        result = gda.solve(
+            gda.MetricProblem(glr, bounds), solver="analytic", connectivity="zeta", initial=initial
+        )
+        assert result.status == "infeasible"
+        assert "the floor 0.25 of entry 0 exceeds its bound 0.25" in result.message
+        np.testing.assert_allclose(result.metric, initial, rtol=0, atol=1e-9)
+
+    @PROPERTY
+    @given(rng=generators, size=st.integers(2, 12), epsilon=st.floats(1e-6, 1.0))
+    def test_tree_is_always_feasible_and_never_disconnects(
+        self, rng: np.random.Generator, size: int, epsilon: float
+    ) -> None:
+        metric = random_metric(rng, size)
+        column = int(rng.integers(size))
+        aligned = align(metric, 0.0)
+        floor = tree_floor(metric, column, epsilon)
+        others = np.arange(size) != column
+        polytope = ColumnPolytope.at(metric, aligned.v, np.zeros(size), column, floor)
+        least = metric.copy()
+        least[others, column] = least[column, others] = -polytope.floor
+        bottleneck = min(-metric[i, j] for i, j in maximum_spanning_tree(metric))
+        assert n_components(least, min(epsilon, bottleneck) * (1 - 1e-9)) == 1
+
+
+class TestErratum3:
+    """The path start is a metric only for ε₀ ≤ (C/K - ρ) / (2 cos(π/(K+1)))."""
+
+    @pytest.mark.parametrize("size", [2, 3, 4, 13, 60])
+    @pytest.mark.parametrize("rho", [0.0, 1e-3, 0.5])
+    def test_bound(self, size: int, rho: float) -> None:
+        metrics = gda.GraphMetrics(trace_bound=float(size), min_eigenvalue=rho)
+        bound = (1 - rho) / (2 * math.cos(math.pi / (size + 1)))
+        assert metrics.largest_edge_weight(size) == pytest.approx(bound, rel=1e-14)
+        at = metrics.start(size, bound * (1 - 1e-15))
+        assert eigvalsh(at)[0] == pytest.approx(rho, abs=1e-13)
+        above = np.where(at < 0, at * (1 + 1e-6), at)
+        assert eigvalsh(above)[0] < rho - 1e-7
+        assert not metrics.contains(above)
+        with pytest.raises(InvalidInputError, match=r"is above \(C/K - ρ\)/\(2 cos"):
+            metrics.start(size, bound * (1 + 1e-6))
+
+
+def connected(rng: np.random.Generator, size: int, smallest: float) -> FloatArray:
+    """Return a connected metric of this smallest eigenvalue with negative self-loops."""
+    metric = random_metric(rng, size)
+    metric -= np.diag(rng.uniform(0, 2, size))
+    shifted: FloatArray = metric + (smallest - eigvalsh(metric)[0]) * np.eye(size)
+    return shifted
+
+
+class TestErratum4:
+    """Lemma 2 needs λ_min ≥ ρ, not λ_min > 0; Lemma 1 holds with negative self-loops too."""
+
+    @PROPERTY
+    @given(rng=generators, size=st.integers(2, 10))
+    def test_lemma_1_with_negative_self_loops(self, rng: np.random.Generator, size: int) -> None:
+        metric = connected(rng, size, smallest=1e-4)
+        assert self_loops(metric).min() < 0
+        # cI - M is non-negative and irreducible: its Perron vector is the first of M.
+        largest = np.diagonal(metric).max()
+        non_negative = largest * np.eye(size) - metric
+        assert (non_negative >= 0).all()
+        assert n_components(metric, 0.0) == 1
+        values, vectors = eigh(metric)
+        radius = np.abs(eigvalsh(non_negative)).max()
+        assert radius == pytest.approx(largest - values[0], rel=1e-13)
+        first = vectors[:, 0] / vectors[np.abs(vectors[:, 0]).argmax(), 0]
+        assert (first > 0).all()
+
+    def test_positive_left_ends_are_not_enough(self) -> None:
+        """Lemma 2's proof ends at λ_min > 0, which the set of ρ = 0.2 does not accept."""
+        metrics = gda.GraphMetrics(trace_bound=11.0, min_eigenvalue=0.2)
+        assert left_ends(EXAMPLE, PRINTED).min() > 0
+        (sentence,) = metrics.violations(EXAMPLE)
+        assert sentence.startswith("smallest eigenvalue 0.1078")
+
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 10), rho=st.floats(0, 1))
+    def test_left_ends_at_rho_are(self, rng: np.random.Generator, size: int, rho: float) -> None:
+        """Gershgorin: raise the diagonal until all left-ends for any v > 0 are ρ or more."""
+        metric = random_metric(rng, size)
+        v = 10 ** rng.uniform(-2, 2, size)
+        metric += np.diag(np.maximum(rho - left_ends(metric, v), 0))
+        assert left_ends(metric, v).min() >= rho - 1e-12 * np.trace(metric)
+        assert eigvalsh(metric)[0] >= rho - 1e-12 * np.trace(metric)
