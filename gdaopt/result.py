@@ -169,10 +169,10 @@ class Result:
             When the file is none of ours, or of a newer format.
         """
         try:
-            archive = np.load(path, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise TypeError("it holds a single array")
-            with archive:
+            with open(path, "rb") as file:
+                archive = np.load(file, allow_pickle=False)
+                if not isinstance(archive, np.lib.npyio.NpzFile):
+                    raise TypeError("it holds a single array")
                 arrays = {name: archive[name] for name in archive.files}
             record = json.loads(str(arrays["result"]))
             if record.pop("format") <= _FORMAT:

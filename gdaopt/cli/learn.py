@@ -113,8 +113,8 @@ def learn(
         directory.finish(metrics)
     console.print(_table(results))
     console.print(
-        "start, end: objective; comp: components of the graph; LPs: linear programs solved, by "
-        "whom; LP, eig, obj: seconds in these, in eigenvectors and in the objective"
+        "start, end: objective; comp: components of the graph; LPs: linear programs solved, and "
+        "by whom; LP, eig, obj: seconds in these, in eigenvectors and in the objective"
     )
     console.print(f"written to {directory.path}", soft_wrap=True)
     statuses = {result.status for result in results.values()}
@@ -150,10 +150,10 @@ def _table(results: dict[str, Result]) -> Table:
     table.add_column("class", min_width=8, overflow="fold")
     for heading in ("start", "end", "λ_min", "comp"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("LPs", no_wrap=True)
-    for heading in ("LP", "eig", "obj"):
+    solvers = " ".join(dict.fromkeys(result.solver for result in results.values()))
+    for heading in (f"LPs by\n{solvers}", "LP", "eig", "obj"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
+    table.add_column("status", overflow="fold")
     for name, result in results.items():
         row = summary(result)
         seconds = ("program_seconds", "eig_seconds", "objective_seconds")
@@ -163,7 +163,7 @@ def _table(results: dict[str, Result]) -> Table:
             f"{row['objective']:.6g}",
             f"{row['lambda_min']:.2g}",
             str(row["components"]),
-            f"{row['programs']} {row['solver']}",
+            str(row["programs"]),
             *(f"{row[key]:.2f}" for key in seconds),
             str(row["status"]),
         )

@@ -166,8 +166,8 @@ class _Run:
             decrease = before - self.state.objective
             if decrease <= self.method.tolerance * abs(before):
                 end = (
-                    f"round {round_} lowered the objective by {max(decrease, 0.0):.3g}, within "
-                    f"{self.method.tolerance:g} of it"
+                    f"round {round_} lowered the objective by {max(decrease, 0.0):.3g}, at most "
+                    f"{self.method.tolerance:g} of its value"
                 )
                 raise RunEnded("stalled", self.state.point.vanished() or end)
 

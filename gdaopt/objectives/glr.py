@@ -249,9 +249,7 @@ class GLRPoint:
         )
         if factor > _LARGEST_SPREAD:
             return advice
-        return (
-            f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
-        )
+        return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
 
 
 class GLRLine:

@@ -9,7 +9,7 @@ from gdaopt.objectives.protocol import Line
 
 __all__ = ["Exact"]
 
-_MOST_EVALUATIONS = 60  # enough for bisection alone to reach round-off
+_MOST_EVALUATIONS = 120  # enough for bisection at every other one to reach round-off
 _SLOPE = 1e-9  # of the slope at 0: the value is then exact to the square of it
 
 
@@ -45,7 +45,7 @@ class Exact:
         if high_slope <= 0:
             return 1.0
         gamma, slope = low, low_slope
-        width = 1.0
+        width = math.inf
         for _ in range(_MOST_EVALUATIONS):
             if curvature > 0:
                 trial = gamma - slope / curvature
@@ -53,7 +53,7 @@ class Exact:
                 trial = low - low_slope * (high - low) / (high_slope - low_slope)
             else:  # γ = 1 is outside of the domain
                 trial = math.nan
-            halved = high - low <= width / 2 or width == 1.0
+            halved = high - low <= width / 2
             width = high - low
             gamma = trial if halved and low < trial < high else (low + high) / 2
             slope, curvature = line.derivatives(gamma)

@@ -30,6 +30,7 @@ __all__ = ["RunDirectory"]
 _FORMAT = 1
 _RECORD = "result.json"
 _LONGEST_STEM = 50  # characters: file systems allow 255 bytes, endings included
+_LONGEST_NAME = 40  # characters, in pictures
 _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
 _PACKAGES = ("gdaopt", "numpy", "scipy", "cvxpy", "highspy")
 
@@ -121,12 +122,19 @@ class RunDirectory:
     def _convergence(self) -> Figure:
         figure = _figure(width=7, height=4.5)
         ax = convergence(self._results, ax=figure.subplots())
-        ax.set_title(f"{self._dataset.name}: each class against the rest", parse_math=False)
+        legend = ax.get_legend()
+        assert legend is not None
+        for text in legend.get_texts():
+            text.set_text(_shortened(text.get_text()))
+        ax.set_title(
+            f"{_shortened(self._dataset.name)}: each class against the rest", parse_math=False
+        )
         return figure
 
     def _discs(self, metrics: GraphMetrics) -> Figure:
         """Return raw and aligned discs of each class's metric side by side."""
-        height = 1.2 + 0.22 * len(self._dataset.feature_names)
+        names = [_shortened(name) for name in self._dataset.feature_names]
+        height = 1.2 + 0.22 * len(names)
         figure = _figure(width=11, height=min(height * len(self._results), _TALLEST))
         axes = figure.subplots(len(self._results), 2, squeeze=False, sharey="row")
         for (name, result), (left, right) in zip(self._results.items(), axes, strict=True):
@@ -136,8 +144,9 @@ class RunDirectory:
                 metrics.min_eigenvalue,
                 edge_threshold=metrics.edge_threshold(len(metric)),
             )
-            discs(metric, names=self._dataset.feature_names, ax=left)
-            discs(metric, scaling.v, names=self._dataset.feature_names, ax=right)
+            discs(metric, names=names, ax=left)
+            discs(metric, scaling.v, names=names, ax=right)
+            name = _shortened(name)
             left.set_title(f"{name}: Gershgorin discs", parse_math=False)
             right.set_title(f"{name}: scaled discs (v by {scaling.scaling})", parse_math=False)
         return figure
@@ -185,6 +194,11 @@ def _files_of_earlier_run(path: Path) -> set[str]:
         return {Path(str(name)).name for name in record["files"]}
     except (OSError, ValueError, KeyError, TypeError):
         return set()  # no run of ours: then there is nothing of ours to remove
+
+
+def _shortened(name: str) -> str:
+    """Return a name that leaves room for the picture."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def _figure(width: float, height: float) -> Figure:

@@ -1,0 +1,270 @@
+"""Bad input of every kind: a clear error, with the wrong value and what to do, before any work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.datasets import Dataset, load, read_csv, scale_features
+from gdaopt.programs import Program
+from gdaopt.studies.learning import LearningOptions, load_source
+from gdaopt.studies.run_directory import RunDirectory
+
+FEATURES = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.5], [0.0, 2.0, 0.0], [1.0, 1.0, 1.0]])
+SIGNAL = np.array([1.0, -1.0, -1.0, 1.0])
+NAN, INF = float("nan"), float("inf")
+
+
+def changed(array: np.ndarray, index: tuple[int, ...], value: float) -> np.ndarray:
+    copy = array.copy()
+    copy[index] = value
+    return copy
+
+
+def problem(
+    C: Any = 3.0, rho: Any = 1e-3, floor: Any = 0.0, X: Any = FEATURES, z: Any = SIGNAL
+) -> gda.MetricProblem:
+    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(C, rho, floor))
+
+
+def glr(X: Any = FEATURES, z: Any = SIGNAL, **options: Any) -> Callable[[Path], object]:
+    return lambda _: gda.GLR(X, z, **options)
+
+
+def metrics(*args: Any, **options: Any) -> Callable[[Path], object]:
+    return lambda _: gda.GraphMetrics(*args, **options)
+
+
+def solve(method: Any = "alternating", **options: Any) -> Callable[[Path], object]:
+    return lambda _: gda.solve(problem(), method, **options)
+
+
+def method(**options: Any) -> Callable[[Path], object]:
+    return lambda _: gda.Alternating(**options)
+
+
+def csv(text: str | None, label: str | None = None) -> Callable[[Path], object]:
+    def read(folder: Path) -> Dataset:
+        path = folder / "leaves.csv"
+        if text is not None:
+            path.write_text(text, encoding="utf-8")
+        return read_csv(path, label)
+
+    return read
+
+
+def absent_solver(_: Path) -> object:
+    return gda.Alternating(solver=next(s.name for s in gda.solvers() if not s.usable))
+
+
+def raw_wine(_: Path) -> object:
+    wine = load("wine")
+    raw = gda.GLR(wine.features, wine.signal("class_1"))
+    return gda.solve(gda.MetricProblem(raw, gda.GraphMetrics(1300.0)))
+
+
+def unwritable(folder: Path) -> object:
+    # Below a regular file: nobody may write there, not even root.
+    (folder / "file").touch()
+    return RunDirectory(folder / "file" / "out", load("iris"), {})
+
+
+def occupied(folder: Path) -> object:
+    (folder / "mine.txt").touch()
+    return RunDirectory(folder, load("iris"), {})
+
+
+Case = tuple[str, Callable[[Path], object], str]
+
+CASES: list[Case] = [
+    # features and signals
+    ("NaN in X", glr(changed(FEATURES, (2, 1), NAN)), r"X holds nan at index \(2, 1\); remove"),
+    ("inf in X", glr(changed(FEATURES, (0, 2), -INF)), r"X holds -inf at index \(0, 2\); remove"),
+    ("text in X", glr([["a", "b"], ["c", "d"]], [1, -1]), "X cannot be read .* numbers: .*'a'"),
+    ("complex X", glr(FEATURES + 1j), "X is complex; pass real numbers"),
+    ("ragged X", glr([[1.0, 2.0], [3.0]], [1, -1]), "X cannot be read .* numbers: .*inhomogen"),
+    ("None in X", glr([[None, 1.0], [2.0, 3.0]], [1, -1]), r"X holds nan at index \(0, 0\)"),
+    ("no rows", glr(np.empty((0, 3)), []), r"X is empty \(shape \(0, 3\)\)"),
+    ("no columns", glr(np.empty((4, 0))), r"X is empty \(shape \(4, 0\)\)"),
+    ("X of one dimension", glr(FEATURES[:, 0]), r"X must have 2 dimension.*shape \(4,\)"),
+    ("z of three dimensions", glr(z=np.ones((4, 1, 1))), r"z must have 1 or 2 .*\(4, 1, 1\)"),
+    ("NaN in z", glr(z=changed(SIGNAL, (1,), NAN)), r"z holds nan at index \(1,\)"),
+    ("text in z", glr(z=["yes", "no", "no", "yes"]), "z cannot be read .*'yes'"),
+    ("complex z", glr(z=[1, -1, 1, 1j]), "z is complex"),
+    ("empty z", glr(z=[]), r"z is empty"),
+    ("lengths differ", glr(z=SIGNAL[:3]), "X has 4 samples and z has 3; .* as many"),
+    ("one sample", glr([[1.0, 2.0]], [1.0]), "X has 1 sample; pairs need at least 2"),
+    ("one label value", glr(z=[-1, -1, -1, -1]), "z is -1.0 for all 4 samples; .* two values"),
+    ("memory limit 0", glr(memory_limit=0), "memory_limit must be at least 1, got 0"),
+    ("memory limit in floats", glr(memory_limit=1e9), "memory_limit must be a whole number, got 1"),
+    # sets
+    ("trace bound negative", metrics(-2.0), r"trace_bound must be above 0, got -2\.0"),
+    ("trace bound NaN", metrics(NAN), "trace_bound must be finite, got nan"),
+    ("trace bound infinite", metrics(INF), "trace_bound must be finite, got inf"),
+    ("trace bound as text", metrics("3"), "trace_bound must be a number, got '3'"),
+    ("rho negative", metrics(3.0, -1e-3), r"min_eigenvalue must be at least 0, got -0\.001"),
+    ("rho NaN", metrics(3.0, NAN), "min_eigenvalue must be finite, got nan"),
+    ("floor negative", metrics(3.0, 0.0, -0.5), r"edge_floor must be at least 0, got -0\.5"),
+    ("floor NaN", metrics(3.0, 0.0, NAN), "edge_floor must be finite, got nan"),
+    ("C = K rho", lambda _: problem(3.0, 1.0), "trace_bound 3 must exceed .* 3 · 1 = 3; raise"),
+    ("C < K rho", lambda _: problem(1.0, 0.5), "trace_bound 1 must exceed .* = 1.5; raise .*lower"),
+    (
+        "floor leaves no budget",
+        lambda _: problem(3.0, 0.0, 0.75),
+        "edge_floor 0.75 leaves no budget: 2 edges .* trace of 3, trace_bound is 3; lower",
+    ),
+    # starts
+    (
+        "erratum 3: initial edge weight too large",
+        solve(initial_edge_weight=0.7065),
+        r"initial_edge_weight 0.7065 is above .* = 0\.7064.*lower it or pass 'auto'",
+    ),
+    (
+        "initial edge weight below the floor",
+        lambda _: gda.solve(problem(floor=0.1), initial_edge_weight=0.05),
+        r"initial_edge_weight 0\.05 is below edge_floor 0\.1; raise it",
+    ),
+    ("edge weight negative", method(initial_edge_weight=-0.1), "weight must be at least 0, got -0"),
+    ("edge weight NaN", method(initial_edge_weight=NAN), "initial_edge_weight must be finite"),
+    ("edge weight of a name", solve(initial_edge_weight="aut0"), "a number or 'auto', got 'aut0'"),
+    (
+        "two starts",
+        method(initial=np.eye(3), initial_edge_weight=0.1),
+        "initial and initial_edge_weight both say where to start; pass one",
+    ),
+    ("initial of wrong size", solve(initial=np.eye(2)), "initial must be 3×3, got 2×2"),
+    ("initial not square", solve(initial=np.ones((3, 2))), r"initial must be square.*\(3, 2\)"),
+    (
+        "initial asymmetric",
+        solve(initial=changed(np.eye(3), (0, 1), -0.25)),
+        r"initial is not symmetric: \[0,1\] is -0.25, \[1,0\] is 0",
+    ),
+    ("initial with NaN", solve(initial=np.full((3, 3), NAN)), r"initial holds nan at index \(0, 0"),
+    (
+        "initial with a positive off-diagonal",
+        solve(initial=np.full((3, 3), 0.25) + 0.5 * np.eye(3)),
+        r"not in the set: off-diagonal \[0,1\] is positive: 0\.25",
+    ),
+    ("initial of large trace", solve(initial=2 * np.eye(3)), "trace 6 exceeds the bound 3"),
+    ("initial singular", solve(initial=np.diag([1.0, 1, 0])), r"eigenvalue 0 is below 0\.001"),
+    (
+        "initial disconnected",
+        lambda _: gda.solve(problem(floor=0.1), initial=np.eye(3)),
+        "edges of weight ≥ 0.1 leave 3 components, not 1",
+    ),
+    # limits
+    ("tolerance negative", method(tolerance=-1e-3), r"tolerance must be at least 0, got -0\.001"),
+    ("tolerance NaN", method(tolerance=NAN), "tolerance must be finite, got nan"),
+    ("tolerance as text", method(tolerance="1e-3"), "tolerance must be a number, got '1e-3'"),
+    ("absolute tolerance", method(absolute_tolerance=-1), "absolute_tolerance must be at least 0"),
+    ("time limit 0", method(time_limit=0), "time_limit must be above 0, got 0"),
+    ("time limit NaN", method(time_limit=NAN), "time_limit must be finite, got nan"),
+    ("max_iterations negative", method(max_iterations=-1), "max_iterations .* least 0, got -1"),
+    ("max_iterations 2.5", method(max_iterations=2.5), "max_iterations .* whole number, got 2.5"),
+    ("max_iterations a truth value", method(max_iterations=True), "whole number, got True"),
+    ("block_iterations 0", method(block_iterations=0), "block_iterations .* at least 1, got 0"),
+    ("callback no function", method(callback=3), "callback must be callable, got 3"),
+    # names
+    ("method", solve("alternatin"), "unknown method 'alternatin'; did you mean 'alternating'"),
+    ("method of no kind", solve(3), "method must be a name or a method object, got 3"),
+    ("option", solve(tolerence=1), "'alternating': 'tolerence'; did you mean 'tolerance'"),
+    ("step", method(step="exakt"), "unknown step 'exakt'; did you mean 'exact'"),
+    ("step class", method(step=gda.steps.Exact), "unknown step <class .*Known: exact, full"),
+    ("connectivity", method(connectivity="tre"), "connectivity 'tre'; did you mean 'tree'"),
+    ("on_interrupt", method(on_interrupt="retrun"), "on_interrupt 'retrun'; .* 'return'"),
+    ("data set", lambda _: load("whine"), "unknown data set 'whine'; did you mean 'wine'"),
+    ("neither data set nor CSV", lambda _: load_source("iris.txt"), "ending in .csv.*mean 'iris'"),
+    ("scale", lambda _: scale_features(FEATURES, "zscor"), "scale 'zscor'; did you mean 'zscore'"),
+    (
+        "class",
+        lambda _: LearningOptions(positive="sitosa").problems(load("iris")),
+        "unknown class 'sitosa'; did you mean 'setosa'",
+    ),
+    ("label of a built-in set", lambda _: load_source("wine", "x"), "--label x goes with a CSV"),
+    ("options of no solver", method(solver="analytic", solver_opts={"a": 1}), "'a': 1.*no sense"),
+    # tables
+    ("no such column", csv("a,kind\n1,x\n2,y\n", "knd"), "'knd'; did you mean 'kind'.*Known: a"),
+    ("text in a feature", csv("a,kind\n1,x\nbig,y\n"), "column 'a' holds 'big' in row 2; .*finite"),
+    (
+        "gap in a feature",
+        csv("a,kind\n1,x\n,y\n"),
+        "column 'a' holds '' in row 2; .*mend or",
+    ),
+    ("gap in the labels", csv("a,kind\n1,x\n2,\n"), "'kind' holds no label in row 2; fill it in"),
+    ("empty file", csv(""), "cannot read .*leaves.csv as comma-separated"),
+    ("names only", csv("a,kind\n"), "column names but no rows; add samples"),
+    ("one column", csv("kind\nx\ny\n"), "the one column 'kind'; it needs features and a label"),
+    ("no file", csv(None), "cannot read .*leaves.csv.*No such file"),
+    ("one class", csv("a,kind\n1,x\n2,x\n"), "all 2 labels are 'x'; .* 2 or more classes"),
+    # directories
+    ("unwritable directory", unwritable, r"cannot write to .*file/out: .*choose another --out"),
+    ("directory with files", occupied, "already holds files; pass --force .*, or another --out"),
+    # nothing to learn from
+    (
+        "objective 0 at the start",
+        raw_wine,
+        r"objective is 0 .* multiply the features by about [\d.e-]+, or the trace bound .*by about",
+    ),
+    (
+        "all samples coincide",
+        lambda _: gda.solve(problem(X=np.ones((4, 3)))),
+        "all samples coincide: .* no metric tells them apart",
+    ),
+]
+OTHER_ERRORS: list[tuple[str, Callable[[Path], object], type[Exception], str]] = [
+    (
+        "solver not installed",
+        absent_solver,
+        gda.SolverNotFoundError,
+        r"solver \w+ does not work here: .+Working here: .*HIGHS.*analytic",
+    ),
+    (
+        "solver unknown",
+        method(solver="HIGSH"),
+        gda.SolverNotFoundError,
+        "unknown solver 'HIGSH'; did you mean 'HIGHS'.*Working here: .*HIGHS",
+    ),
+    (
+        "options beside an object",
+        solve(gda.Alternating(), tolerance=1e-3),
+        TypeError,
+        r"options \['tolerance'\] go to the constructor of Alternating",
+    ),
+]
+ALL = [(id, make, gda.InvalidInputError, match) for id, make, match in CASES] + OTHER_ERRORS
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"), [pytest.param(*case, id=id) for id, *case in ALL]
+)
+def test_bad_input(
+    make: Callable[[Path], object],
+    error: type[Exception],
+    match: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def solved(*_: Any) -> None:
+        pytest.fail("a program was solved before the input was refused")
+
+    monkeypatch.setattr(Program, "solve", solved)
+    with pytest.raises(error) as caught:
+        make(tmp_path)
+    assert type(caught.value) is error
+    assert re.search(match, str(caught.value)), str(caught.value)
+
+
+def test_there_are_enough_cases() -> None:
+    assert len(ALL) == len({id for id, *_ in ALL}) >= 30
+
+
+def test_one_except_clause_catches_them() -> None:
+    assert issubclass(gda.InvalidInputError, gda.GdaoptError)
+    assert issubclass(gda.InvalidInputError, ValueError)
+    assert issubclass(gda.SolverNotFoundError, gda.GdaoptError)
