@@ -73,6 +73,10 @@ class DenseObjective(ABC):
             f"{type(self).__name__} has no CVXPY expression; define expression(metric)"
         )
 
+    def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (for subclasses)
+        """Return a Lipschitz constant of the gradient over ``M ⪰ ρI``; override it if you know."""
+        return None
+
     def at(self, metric: FloatArray) -> _DensePoint:
         """Return the point at a symmetric K×K matrix."""
         return _DensePoint(self, metric)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.directions import DenseDirection, Direction
-from gdaopt.objectives.pairs import Blocks, SignalPairs
+from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.objectives.storage import Blocks, Memory
 from gdaopt.validation import FloatArray, finite_array, integer, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GLR"]
 
-_ARRAYS_KEPT = 6  # exponents, weights, rates of a line, and the temporaries of a pass over them
+_ARRAYS_KEPT = 7  # weights, exponents, their exponentials, rates of a line, and what passes need
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 _LARGEST_SPREAD = 1e150  # its square, summed up, is finite; that of its inverse is not 0
 _ROUND_OFF = 1e-15  # of the terms that cancel in it: a gradient below is noise
@@ -87,11 +88,17 @@ class GLR:
         limit = integer("memory_limit", memory_limit, at_least=1)
         self.pairs = SignalPairs(features, signal)
         self.keeps_pairs = self.pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
+        self._memory = Memory(self.pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
+        self.log_weights = self.blocks(self.pairs.log_weights)
 
     @property
     def n_features(self) -> int:
         """K, the size of the metric matrices."""
         return int(self.pairs.features.shape[1])
+
+    def blocks(self, compute: Callable[[], Iterator[FloatArray]]) -> Blocks:
+        """Return what is computed for all pairs, kept where memory allows it."""
+        return Blocks(compute, self._memory)
 
     def at(self, metric: FloatArray) -> GLRPoint:
         """Return the point at a symmetric K×K matrix, from which all else is evaluated."""
@@ -119,6 +126,24 @@ class GLR:
             direction = DenseDirection(symmetric_matrix("direction", direction, self.n_features))
         return self.at(metric).hessian_product(direction)
 
+    def lipschitz(self, min_eigenvalue: float) -> float:
+        """Return ``L = Σ_ij ‖z_i - z_j‖² exp(-ρ‖d_ij‖²) ‖d_ij‖⁴`` (DESIGN section 5).
+
+        A Lipschitz constant of the gradient over all ``M ⪰ ρI``, since the Hessian is
+        ``Σ_ij ‖z_i - z_j‖² exp(-δ_ij) (d_ij d_ij') ⊗ (d_ij d_ij')``.
+
+        Examples
+        --------
+        >>> round(GLR([[0.0], [1.0]], [1, -1]).lipschitz(0.0), 12)
+        8.0
+        """
+        factors = DenseDirection(np.eye(self.n_features)).factors(self.pairs.features)
+        squares = self.pairs.products(*factors)
+        return sum(
+            float((np.exp(log_weight - min_eigenvalue * square) * square**2).sum())
+            for square, log_weight in zip(squares, self.log_weights, strict=True)
+        )
+
     def expression(self, metric: cp.Expression) -> cp.Expression:
         """Return Q as a CVXPY expression: one exponential for each pair of different signal."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
@@ -143,14 +168,14 @@ class GLRPoint:
         self.objective = objective
         self.metric = read_only(metric)
         self._pairs = objective.pairs
-        self.exponents = exponents or Blocks(self._compute_exponents, objective.keeps_pairs)
-        self._weights = Blocks(self._compute_weights, objective.keeps_pairs)
+        self.exponents = exponents or objective.blocks(self._compute_exponents)
+        self._weights = objective.blocks(self._compute_weights)
         self._moves = moves
         self._last_line: GLRLine | None = None
 
     def _compute_exponents(self) -> Iterator[FloatArray]:
         distances = self._pairs.products(*DenseDirection(self.metric).factors(self._pairs.features))
-        for distance, log_weight in zip(distances, self._pairs.log_weights(), strict=True):
+        for distance, log_weight in zip(distances, self.objective.log_weights, strict=True):
             yield np.subtract(log_weight, distance, out=distance)
 
     def _compute_weights(self) -> Iterator[FloatArray]:
@@ -226,7 +251,7 @@ class GLRPoint:
         if not self.objective.keeps_pairs or self._moves >= _MOVES_BEFORE_REFRESH:
             return GLRPoint(self.objective, metric)
         line = self.line(direction)
-        exponents = Blocks(lambda: line.exponents(gamma), keep=True)
+        exponents = self.objective.blocks(lambda: line.exponents(gamma))
         return GLRPoint(self.objective, metric, exponents, self._moves + 1)
 
     def vanished(self) -> str | None:
@@ -260,7 +285,7 @@ class GLRLine:
         pairs = point.objective.pairs
         self._exponents = point.exponents
         factors = direction.factors(pairs.features)
-        self.rates = Blocks(lambda: pairs.products(*factors), point.objective.keeps_pairs)
+        self.rates = point.objective.blocks(lambda: pairs.products(*factors))
 
     def exponents(self, gamma: float) -> Iterator[FloatArray]:
         """Yield the exponents ``log w - δ - γ η`` of each block at ``M + γ D``."""

@@ -13,14 +13,14 @@ Which pairs there are is decided once, here: between the levels of a signal that
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from gdaopt.validation import FloatArray, read_only
 
-__all__ = ["Blocks", "SignalPairs"]
+__all__ = ["SignalPairs"]
 
 _BLOCK_ENTRIES = 2**16  # half a MB of float64: a block and its temporaries stay in cache
 _MOST_LEVELS = 16  # beyond, rectangles between levels get too small to be worth their overhead
@@ -33,36 +33,6 @@ class _Rectangle:
     rows: slice
     columns: slice
     log_weight: float | None  # None: it varies, see `SignalPairs.log_weights`
-
-
-class Blocks:
-    """One array for each block of pairs: kept when they fit in memory, else computed in each pass.
-
-    Parameters
-    ----------
-    compute : callable
-        Returns an iterator over the arrays.
-    keep : bool
-        Whether to keep them after the first pass.
-
-    Examples
-    --------
-    >>> blocks = Blocks(lambda: iter([np.zeros(2), np.ones(2)]), keep=False)
-    >>> [float(block.sum()) for block in blocks], [float(block.sum()) for block in blocks]
-    ([0.0, 2.0], [0.0, 2.0])
-    """
-
-    def __init__(self, compute: Callable[[], Iterator[FloatArray]], keep: bool) -> None:
-        self._compute = compute
-        self._keep = keep
-        self._kept: list[FloatArray] | None = None
-
-    def __iter__(self) -> Iterator[FloatArray]:
-        if not self._keep:
-            return self._compute()
-        if self._kept is None:
-            self._kept = list(self._compute())
-        return iter(self._kept)
 
 
 class SignalPairs:
@@ -125,18 +95,25 @@ class SignalPairs:
         for block in self._rectangles:
             yield rows[block.rows] @ columns[block.columns].T
 
-    def log_weights(self) -> Iterator[FloatArray | float]:
-        """Yield the logarithms of the weights of each block; -inf for a pair of equal signals."""
+    def log_weights(self) -> Iterator[FloatArray]:
+        """Yield the logarithms of the weights of each block; -inf for a pair of equal signals.
+
+        Where all weights of a block are the same, it is an array without dimensions.
+        """
         for block in self._rectangles:
             if block.log_weight is not None:
-                yield block.log_weight
+                yield np.array(block.log_weight)
                 continue
             rows, columns = self.signal[block.rows], self.signal[block.columns]
-            squares = ((rows[:, None, :] - columns[None, :, :]) ** 2).sum(axis=2)
-            weights = 2 * squares
+            weights = np.zeros((len(rows), len(columns)))
+            for a, b in zip(rows.T, columns.T, strict=True):
+                difference = np.subtract.outer(a, b)
+                difference *= difference
+                weights += difference
+            weights *= 2
             weights[:, : len(rows)] /= 2  # the square on the diagonal holds both orders
             with np.errstate(divide="ignore"):
-                yield np.log(weights)
+                yield np.log(weights, out=weights)
 
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, K×K."""

@@ -26,6 +26,10 @@ __all__ = ["Line", "Objective", "Point"]
 class Line(Protocol):
     """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ."""
 
+    @property
+    def direction(self) -> Direction:
+        """D."""
+
     def value(self, gamma: float) -> float:
         """Return ``φ(γ)``; infinite outside of Q's domain."""
 
@@ -84,6 +88,12 @@ class Objective(Protocol):
 
     def at(self, metric: FloatArray) -> Point:
         """Return the point at a symmetric K×K matrix."""
+
+    def lipschitz(self, min_eigenvalue: float) -> float | None:
+        """Return a Lipschitz constant of the gradient over all ``M ⪰ ρI``, None if none is known.
+
+        In the Frobenius norm: ``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖``.
+        """
 
     def expression(self, metric: cp.Expression) -> cp.Expression:
         """Return Q as a CVXPY expression of a symmetric K×K variable."""

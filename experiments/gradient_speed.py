@@ -1,0 +1,176 @@
+"""Measure value and gradient of the graph Laplacian regulariser: time, and peak memory.
+
+Run ``python experiments/gradient_speed.py`` from the top of a checkout (20 seconds); it prints the
+tables and writes ``figures/gradient_speed.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+import gdaopt as gda
+from gdaopt.io import write_text
+from gdaopt.validation import FloatArray
+
+SIGNALS = ("labels", "real")
+SPEED_SIZE = (2000, 50)  # N, K
+MEMORY_SIZE = (20_000, 20)
+REPEATS = 31
+BLOCK_ENTRIES = 2**16  # as in gdaopt.objectives.pairs: a block stays in cache
+OUT = Path(__file__).parent.parent / "figures" / "gradient_speed.md"
+
+
+def data(signal: str, n_samples: int, n_features: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return features of mean squared distance 1, a signal, and a graph metric of trace K."""
+    rng = np.random.default_rng(n_samples)
+    X = rng.standard_normal((n_samples, n_features)) / np.sqrt(2 * n_features)
+    z = rng.standard_normal(n_samples) if signal == "real" else rng.choice([-1.0, 1.0], n_samples)
+    return X, z, gda.GraphMetrics(trace_bound=n_features).start(n_features)
+
+
+def ours(glr: gda.GLR, M: FloatArray) -> tuple[float, FloatArray]:
+    """Return value and gradient by the package."""
+    point = glr.at(M)
+    return point.value, point.gradient()
+
+
+def bare_labels(X: FloatArray, z: FloatArray, M: FloatArray) -> tuple[float, FloatArray]:
+    """Return the same for ±1 labels: block products and one exp, without care for underflow."""
+    first, second = X[z > 0], X[z < 0]
+    own = np.einsum("nk,nk->n", second @ M, second)
+    value, cross, degrees = 0.0, np.zeros_like(M), np.zeros(len(second))
+    gradient = np.zeros_like(M)
+    step = BLOCK_ENTRIES // len(second)
+    for start in range(0, len(first), step):
+        rows = first[start : start + step]
+        product = rows @ M
+        distance = product @ second.T
+        distance *= -2
+        distance += np.einsum("nk,nk->n", product, rows)[:, None]
+        distance += own
+        weight = np.exp(np.negative(distance, out=distance), out=distance)
+        sums = weight.sum(axis=1)
+        value += 8 * float(sums.sum())
+        degrees += weight.sum(axis=0)
+        gradient += (rows.T * sums) @ rows
+        cross += rows.T @ (weight @ second)
+    gradient += (second.T * degrees) @ second - cross - cross.T
+    return value, -8 * gradient
+
+
+def bare_real(X: FloatArray, z: FloatArray, M: FloatArray) -> tuple[float, FloatArray]:
+    """Return the same for a real-valued signal, each pair once."""
+    product = X @ M
+    own = np.einsum("nk,nk->n", product, X)
+    value, cross, degrees = 0.0, np.zeros_like(M), np.zeros(len(X))
+    step = BLOCK_ENTRIES // len(X)
+    for start in range(0, len(X), step):
+        stop = min(start + step, len(X))
+        distance = product[start:stop] @ X[start:].T
+        distance *= -2
+        distance += own[start:stop, None]
+        distance += own[start:]
+        weight = np.exp(np.negative(distance, out=distance), out=distance)
+        difference = np.subtract.outer(z[start:stop], z[start:])
+        weight *= np.multiply(difference, difference, out=difference)
+        weight[:, : stop - start] /= 2  # the square on the diagonal holds both orders
+        sums = weight.sum(axis=1)
+        value += 2 * float(sums.sum())
+        degrees[start:stop] += sums
+        degrees[start:] += weight.sum(axis=0)
+        cross += X[start:stop].T @ (weight @ X[start:])
+    return value, -2 * ((X.T * degrees) @ X - cross - cross.T)
+
+
+BARE: dict[str, Callable[[FloatArray, FloatArray, FloatArray], tuple[float, FloatArray]]] = {
+    "labels": bare_labels,
+    "real": bare_real,
+}
+
+
+def speed(signal: str) -> tuple[float, float]:
+    """Return median seconds of ours and of bare numpy, interleaved in alternating order."""
+    X, z, M = data(signal, *SPEED_SIZE)
+    glr = gda.GLR(X, z)
+    calls: list[Callable[[], tuple[float, FloatArray]]]
+    calls = [lambda: ours(glr, M), lambda: BARE[signal](X, z, M)]
+    (value, gradient), (expected_value, expected_gradient) = (call() for call in calls)
+    np.testing.assert_allclose(value, expected_value, rtol=1e-10)
+    np.testing.assert_allclose(gradient, expected_gradient, atol=1e-10 * np.abs(gradient).max())
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for repeat in range(REPEATS):
+        for which in (0, 1) if repeat % 2 else (1, 0):
+            start = time.perf_counter()
+            calls[which]()
+            seconds[which].append(time.perf_counter() - start)
+    return median(seconds[0]), median(seconds[1])
+
+
+def memory(signal: str) -> tuple[float, float]:
+    """Return seconds of one evaluation and the peak of a fresh process in bytes."""
+    command = [sys.executable, __file__, "--peak", signal]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    seconds, peak = json.loads(output)
+    return seconds, peak
+
+
+def print_peak(signal: str) -> None:
+    """Evaluate once and print the seconds and this process's peak memory: the child of `memory`."""
+    X, z, M = data(signal, *MEMORY_SIZE)
+    glr = gda.GLR(X, z)
+    start = time.perf_counter()
+    ours(glr, M)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps([seconds, peak * (1 if sys.platform == "darwin" else 1024)]))
+
+
+def main() -> None:
+    """Measure, print, write."""
+    # First, while this process is small: on Linux a child's peak starts at its parent's.
+    peaks = {signal: memory(signal) for signal in SIGNALS}
+    lines = [
+        "# Speed and memory of the graph Laplacian regulariser",
+        "",
+        "Value and gradient at a new metric. *bare*: the same block products and one exp in numpy,",
+        f"interleaved with ours, median of {REPEATS}. Targets: at most 2 times bare; under 1 GB.",
+        "",
+        f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
+        f"gdaopt {gda.__version__}.",
+        "",
+        "| signal | N | K | ours, ms | bare, ms | ours / bare | |",
+        "|---|--:|--:|--:|--:|--:|---|",
+    ]
+    for signal in SIGNALS:
+        mine, bare = speed(signal)
+        ratio = mine / bare
+        word = "reached" if ratio <= 2 else "MISSED"
+        size = f"{SPEED_SIZE[0]} | {SPEED_SIZE[1]}"
+        cells = f"{1e3 * mine:.1f} | {1e3 * bare:.1f} | {ratio:.2f}"
+        lines.append(f"| {signal} | {size} | {cells} | {word} |")
+    lines += ["", "| signal | N | K | seconds | peak of the process, MB | |"]
+    lines += ["|---|--:|--:|--:|--:|---|"]
+    for signal, (seconds, peak) in peaks.items():
+        word = "reached" if peak < 1e9 else "MISSED"
+        size = f"{MEMORY_SIZE[0]} | {MEMORY_SIZE[1]}"
+        lines.append(f"| {signal} | {size} | {seconds:.2f} | {peak / 1e6:.0f} | {word} |")
+    text = "\n".join(lines) + "\n"
+    print(text)
+    write_text(OUT, text)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--peak"]:
+        print_peak(sys.argv[2])
+    else:
+        main()
