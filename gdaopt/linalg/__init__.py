@@ -7,6 +7,7 @@ from gdaopt.linalg.directions import (
     Direction,
     RankOneDirection,
 )
+from gdaopt.linalg.dual import dual_alignment
 from gdaopt.linalg.eigen import Alignment, align, smallest_eigenvalue
 from gdaopt.linalg.gershgorin import discs, left_ends
 from gdaopt.linalg.laplacian import (
@@ -27,6 +28,7 @@ __all__ = [
     "RankOneDirection",
     "align",
     "discs",
+    "dual_alignment",
     "edge_weights",
     "generalized_laplacian",
     "left_ends",

@@ -35,6 +35,9 @@ class Direction(Protocol):
     def inner(self, matrix: FloatArray) -> float:
         """Return ``⟨matrix, D⟩ = trace(matrix' D)`` for a symmetric K×K matrix."""
 
+    def norm_squared(self) -> float:
+        """Return ``‖D‖²`` (Frobenius)."""
+
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
         """Return ``metric + gamma · D`` as a new, exactly symmetric matrix."""
 
@@ -54,6 +57,10 @@ class DiagonalDirection:
     def inner(self, matrix: FloatArray) -> float:
         """Return ``⟨matrix, D⟩``."""
         return float(np.diagonal(matrix) @ self.change)
+
+    def norm_squared(self) -> float:
+        """Return ``‖D‖²``."""
+        return float(self.change @ self.change)
 
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
         """Return ``metric + gamma · D``."""
@@ -78,6 +85,10 @@ class ColumnDirection:
     def inner(self, matrix: FloatArray) -> float:
         """Return ``⟨matrix, D⟩``."""
         return float(2 * (matrix[:, self.column] @ self.change))
+
+    def norm_squared(self) -> float:
+        """Return ``‖D‖²``."""
+        return float(2 * (self.change @ self.change))
 
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
         """Return ``metric + gamma · D``."""
@@ -104,6 +115,10 @@ class RankOneDirection:
         index = np.asarray(self.support)
         return float(self.scale * (self.values @ matrix[np.ix_(index, index)] @ self.values))
 
+    def norm_squared(self) -> float:
+        """Return ``‖D‖²``."""
+        return float(self.scale * (self.values @ self.values)) ** 2
+
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
         """Return ``metric + gamma · D``."""
         moved = metric.copy()
@@ -126,6 +141,10 @@ class DenseDirection:
     def inner(self, matrix: FloatArray) -> float:
         """Return ``⟨matrix, D⟩``."""
         return float(np.vdot(matrix, self.matrix))
+
+    def norm_squared(self) -> float:
+        """Return ``‖D‖²``."""
+        return float(np.vdot(self.matrix, self.matrix))
 
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
         """Return ``metric + gamma · D``."""

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from gdaopt.objectives.protocol import Line
+from gdaopt.steps.protocol import Step
 
 __all__ = ["Exact"]
 
@@ -14,7 +15,7 @@ _SLOPE = 1e-9  # of the slope at 0: the value is then exact to the square of it
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(Step):
     """Minimise along the direction: Newton's method on the slope, safeguarded by a bracket.
 
     A Newton step that leaves the bracket, or whose predecessor did not halve it, is replaced by
@@ -33,7 +34,7 @@ class Exact:
     0.25
     """
 
-    name: str = "exact"
+    name = "exact"
 
     def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (the same at each)
         """Return the minimiser of φ over [0, 1]."""

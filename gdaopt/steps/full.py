@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gdaopt.objectives.protocol import Line
+from gdaopt.steps.protocol import Step
 
 __all__ = ["Full"]
 
 
 @dataclass(frozen=True)
-class Full:
+class Full(Step):
     """Go to the vertex, γ = 1; the objective may rise.
 
     Examples
@@ -23,7 +24,7 @@ class Full:
     [None, 1.0]
     """
 
-    name: str = "full"
+    name = "full"
 
     def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (the same everywhere)
         """Return 1."""

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 from gdaopt.objectives.protocol import Line
+
+if TYPE_CHECKING:
+    from gdaopt.problem import MetricProblem
 
 __all__ = ["Step"]
 
 
-@runtime_checkable
-class Step(Protocol):
-    """A rule for the step length of Frank–Wolfe; any object with these two attributes works."""
+class Step(ABC):
+    """A rule for the step length of Frank–Wolfe; subclass it for one of your own.
 
-    @property
-    def name(self) -> str:
-        """What results and tables call it."""
+    Attributes
+    ----------
+    name : str
+        What results and tables call it.
 
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> class Timid(gda.steps.Step):
+    ...     name = "timid"
+    ...
+    ...     def size(self, line, iteration):
+    ...         return gda.steps.Exact().size(line, iteration) / 2
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    >>> gda.solve(problem, step=Timid(), solver="analytic").status
+    'stalled'
+    """
+
+    name: str
+
+    @abstractmethod
     def size(self, line: Line, iteration: int) -> float:
         """Return γ in [0, 1].
 
@@ -25,5 +46,9 @@ class Step(Protocol):
         line : Line
             The objective along the direction; γ = 1 is the program's vertex.
         iteration : int
-            Steps taken before in the same block: 0, 1, …
+            Steps taken before with the same polytope: 0, 1, …
         """
+
+    def prepared(self, problem: MetricProblem) -> Step:  # noqa: ARG002 (for subclasses)
+        """Return the rule for one run of a problem: itself, unless it keeps or needs something."""
+        return self

@@ -1,0 +1,29 @@
+"""The open-loop step, which does not look at the objective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gdaopt.objectives.protocol import Line
+from gdaopt.steps.protocol import Step
+
+__all__ = ["Agnostic"]
+
+
+@dataclass(frozen=True)
+class Agnostic(Step):
+    """``γ = 2 / (t + 2)``, t the steps taken with the same polytope; the first goes to the vertex.
+
+    Over a fixed polytope ``Q - Q* ≤ 2 L diam² / (t + 2)`` (Jaggi 2013, theorem 1).
+
+    Examples
+    --------
+    >>> [Agnostic().size(None, iteration) for iteration in range(3)]
+    [1.0, 0.6666666666666666, 0.5]
+    """
+
+    name = "agnostic"
+
+    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (it does not look)
+        """Return ``2 / (iteration + 2)``."""
+        return 2 / (iteration + 2)

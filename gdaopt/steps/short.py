@@ -1,0 +1,67 @@
+"""The short step, from a Lipschitz constant of the gradient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.protocol import Line
+from gdaopt.steps.protocol import Step
+from gdaopt.validation import number
+
+if TYPE_CHECKING:
+    from gdaopt.problem import MetricProblem
+
+__all__ = ["Short"]
+
+
+@dataclass(frozen=True)
+class Short(Step):
+    """Minimise the quadratic upper bound: ``γ = min(1, -φ'(0) / (L ‖D‖²))`` (Demyanov, Rubinov).
+
+    Parameters
+    ----------
+    lipschitz : float, optional
+        L, a Lipschitz constant of the objective's gradient over the set; the objective's own when
+        left out. The steps are as short as L is large.
+
+    Raises
+    ------
+    InvalidInputError
+        When L is not positive; at the start of a run, when the objective knows none either.
+
+    Examples
+    --------
+    >>> Short(lipschitz=8.0)
+    Short(lipschitz=8.0)
+    """
+
+    lipschitz: float | None = None
+
+    name = "short"
+
+    def __post_init__(self) -> None:
+        if self.lipschitz is not None:
+            number("lipschitz", self.lipschitz, above=0)
+
+    def prepared(self, problem: MetricProblem) -> Step:
+        """Return the rule with the objective's constant."""
+        if self.lipschitz is not None:
+            return self
+        constant = problem.objective.lipschitz(problem.feasible_set.min_eigenvalue)
+        if constant is None:
+            raise InvalidInputError(
+                "the objective knows no Lipschitz constant of its gradient; define "
+                "lipschitz(min_eigenvalue), or pass gda.steps.Short(lipschitz=...)"
+            )
+        # All pairs coincide or are infinitely far apart: then the objective is flat, at any L.
+        return replace(self, lipschitz=constant or 1.0)
+
+    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (the same at each)
+        """Return the minimiser of the quadratic upper bound over [0, 1]."""
+        if self.lipschitz is None:
+            raise InvalidInputError("Short has no Lipschitz constant; use what prepared() returns")
+        slope = line.derivatives(0.0)[0]
+        length = line.direction.norm_squared()
+        return min(1.0, max(0.0, -slope) / (self.lipschitz * length)) if length > 0 else 0.0
