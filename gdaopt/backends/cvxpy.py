@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gdaopt.backends.isolated import solve_isolated
 from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ def solve_program(
     *,
     solver_opts: Mapping[str, Any] | None = None,
     time_limit: float | None = None,
+    isolate: bool = False,
     name: str = "program",
 ) -> SolverReport:
     """Solve a CVXPY problem and report how it went.
@@ -72,6 +75,8 @@ def solve_program(
         Passed to the solver; they go before what is set here.
     time_limit : float, optional
         Seconds, handed to the solvers that have such an option.
+    isolate : bool, optional
+        Solve in a worker process that is killed when the time limit is over.
     name : str, optional
         What to call the problem in messages.
 
@@ -100,10 +105,11 @@ def solve_program(
     if time_limit is not None and solver in _TIME_LIMIT_OPTIONS:
         options[_TIME_LIMIT_OPTIONS[solver]] = max(time_limit, 0.01)
     options.update(solver_opts or {})
+    call = partial(solve_isolated, time_limit=time_limit) if isolate else solve_here
     start = time.perf_counter()
-    status = _status(problem, solver, options, name)
+    status, own = _guarded(call, problem, solver, options, name)
     if status == cp.INFEASIBLE and solver in _SECOND_OPINION:
-        status = _status(problem, solver, _SECOND_OPINION[solver] | options, name)
+        status, own = _guarded(call, problem, solver, _SECOND_OPINION[solver] | options, name)
     seconds = time.perf_counter() - start
     if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
         raise InfeasibleProblemError(f"{solver} calls the {name} {status}")
@@ -115,20 +121,32 @@ def solve_program(
             InaccurateSolutionWarning,
             stacklevel=2,
         )
-    stats = problem.solver_stats
-    own = None if stats is None else stats.solve_time
     if not own or own > seconds:  # several solvers report nothing, or 0
         return SolverReport(solver, status, None, seconds)
     return SolverReport(solver, status, seconds - own, own)
 
 
-def _status(problem: cp.Problem, solver: str, options: Mapping[str, Any], name: str) -> str:
-    """Call the solver and return the problem's status."""
+def solve_here(
+    problem: cp.Problem, solver: str, options: Mapping[str, Any]
+) -> tuple[str, float | None]:
+    """Solve a CVXPY problem in this process; return its status and the solver's own time."""
+    problem.solve(solver=solver, **options)
+    stats = problem.solver_stats
+    return str(problem.status), None if stats is None else stats.solve_time
+
+
+def _guarded(
+    call: Callable[[cp.Problem, str, Mapping[str, Any]], tuple[str, float | None]],
+    problem: cp.Problem,
+    solver: str,
+    options: Mapping[str, Any],
+    name: str,
+) -> tuple[str, float | None]:
+    """Call a solver, and say which one failed on what when it raises."""
     try:
         with warnings.catch_warnings():
             # CVXPY's word for an inexact answer; the status says it too, and the caller acts on it.
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            problem.solve(solver=solver, **options)
+            return call(problem, solver, options)
     except Exception as error:  # solvers raise errors of any kind
         raise SolverFailedError(f"{solver} failed on the {name}: {error}") from error
-    return str(problem.status)

@@ -3,6 +3,7 @@
 from gdaopt.programs.base import ANALYTIC, Polytope, Program, ProgramSolution
 from gdaopt.programs.column import ColumnPolytope, ColumnProgram
 from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
+from gdaopt.programs.joint import JointPolytope, JointProgram
 
 __all__ = [
     "ANALYTIC",
@@ -10,6 +11,8 @@ __all__ = [
     "ColumnProgram",
     "DiagonalPolytope",
     "DiagonalProgram",
+    "JointPolytope",
+    "JointProgram",
     "Polytope",
     "Program",
     "ProgramSolution",

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from gdaopt.backends import find_solver, solve_program
-from gdaopt.errors import InvalidInputError, SolverFailedError
+from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["ANALYTIC", "Polytope", "Program", "ProgramSolution"]
 
 ANALYTIC = "analytic"
+
+_FARTHEST = 0.1  # of the unit: a point farther outside is no inexact answer but a wrong one
+_LARGEST_GAIN = 1e3  # what solvers see: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
 
 
 class Polytope(Protocol):
@@ -89,26 +92,42 @@ class Program(ABC, Generic[PolytopeT]):
         closed form.
     solver_opts : mapping, optional
         Options of the solver.
+    fallback : sequence of str, optional
+        Solvers, or ``"analytic"``, that take over in order when the one before fails.
+    isolate : bool, optional
+        Solve in a worker process, which is killed when the time limit is over.
 
     Raises
     ------
     SolverNotFoundError
-        When the solver does not work here.
+        When a solver does not work here.
 
     Attributes
     ----------
     solver : str
         Canonical name.
+    only_gains_matter : bool
+        Whether each entry has a lower bound of its own that it leaves for a negative cost only. How
+        large a positive cost is does then not matter, and it is cut off: left large, it would make
+        the negative ones look like 0 to a solver.
     """
 
-    name: str
+    name: ClassVar[str]
+    only_gains_matter: ClassVar[bool] = False
 
     def __init__(
-        self, size: int, solver: str = "HIGHS", solver_opts: Mapping[str, Any] | None = None
+        self,
+        size: int,
+        solver: str = "HIGHS",
+        solver_opts: Mapping[str, Any] | None = None,
+        fallback: Sequence[str] = (),
+        isolate: bool = False,
     ) -> None:
         self.size = size
-        self.solver = ANALYTIC if str(solver).lower() == ANALYTIC else find_solver(solver)
+        self.solver = _canonical(solver)
         self.solver_opts = dict(solver_opts or {})
+        self.fallback = tuple(_canonical(name) for name in fallback)
+        self.isolate = isolate
         if self.solver == ANALYTIC and self.solver_opts:
             raise InvalidInputError(
                 f"solver_opts {self.solver_opts} make no sense with solver='analytic'"
@@ -122,13 +141,24 @@ class Program(ABC, Generic[PolytopeT]):
     def _assign(self, polytope: PolytopeT) -> None:
         """Set the parameters of the polytope, in its units."""
 
+    def _scaled(self, costs: FloatArray) -> FloatArray:
+        """Return costs of a size that solvers can judge, with the same optimal points.
+
+        Their tolerances for reduced costs are absolute: at 1e-7 HiGHS answers with any vertex.
+        """
+        gain = -float(costs.min())
+        if not self.only_gains_matter or gain <= 0:
+            return costs / float(np.abs(costs).max())
+        scaled: FloatArray = _LARGEST_GAIN * np.minimum(costs / gain, 1.0)
+        return scaled
+
     @cached_property
     def _built(self) -> tuple[cp.Problem, cp.Variable]:
         return self._build()
 
     @property
     def problem(self) -> cp.Problem:
-        """The CVXPY problem, in units of the polytope and of the largest cost in these units."""
+        """The CVXPY problem, in units of the polytope and of the largest gain."""
         return self._built[0]
 
     @cached_property
@@ -148,8 +178,7 @@ class Program(ABC, Generic[PolytopeT]):
         Parameters
         ----------
         cost : ndarray of shape (size,)
-            Costs of any magnitude; one that is 0 over the whole polytope is answered by the current
-            point.
+            Costs of any magnitude; where all that can move are 0, the answer is the current point.
         polytope : Polytope
             Of this program's kind and size.
         time_limit : float, optional
@@ -164,44 +193,71 @@ class Program(ABC, Generic[PolytopeT]):
         InvalidInputError
             When the cost is not finite.
         InfeasibleProblemError, SolverFailedError
-            See `gdaopt.backends.solve_program`; a point that is NaN counts as failed.
+            See `gdaopt.backends.solve_program`; also for a point that is NaN or far outside of the
+            polytope. When all solvers failed, the first one's error.
         """
         if not np.isfinite(cost).all():
             bad = cost[~np.isfinite(cost)][0]
             raise InvalidInputError(f"the cost of the {self.name} holds {bad}")
+        failures: list[InfeasibleProblemError | SolverFailedError] = []
+        for solver in (self.solver, *self.fallback):
+            try:
+                solution = self._solve_by(solver, cost, polytope, time_limit)
+            except (InfeasibleProblemError, SolverFailedError) as error:
+                failures.append(error)
+                continue
+            if failures:
+                reasons = "; ".join(str(failure) for failure in failures)
+                return replace(solution, status=f"{solution.status}, after: {reasons}")
+            return solution
+        raise failures[0]
+
+    def _solve_by(
+        self, solver: str, cost: FloatArray, polytope: PolytopeT, time_limit: float | None
+    ) -> ProgramSolution:
+        """Minimise the cost by one solver."""
         start = time.perf_counter()
-        costs = cost * polytope.unit
-        scale = float(np.abs(costs).max())
-        if scale == 0 or self.solver == ANALYTIC:
-            point = polytope.minimize(cost) if scale > 0 else polytope.current
+        costs = cost if solver == ANALYTIC else cost * polytope.unit
+        moves = bool(costs.any())
+        if solver == ANALYTIC or not moves:
+            point = polytope.minimize(cost) if moves else polytope.current
             seconds = time.perf_counter() - start
             return ProgramSolution(
                 point, float(cost @ point), 0.0, ANALYTIC, "optimal", 0.0, seconds
             )
         problem, variable = self._built
-        # Solvers judge reduced costs on an absolute scale: at 1e-7 they answer with any vertex.
-        self.parameters["cost"].value = costs / scale
+        self.parameters["cost"].value = self._scaled(costs)
         self._assign(polytope)
         report = solve_program(
             problem,
-            self.solver,
-            solver_opts=self.solver_opts,
+            solver,
+            solver_opts=self.solver_opts if solver == self.solver else None,
             time_limit=time_limit,
+            isolate=self.isolate,
             name=self.name,
         )
+        answer = f"{solver} called the {self.name} {report.status} and returned"
         if variable.value is None or not np.isfinite(variable.value).all():
+            raise SolverFailedError(f"{answer} {variable.value}")
+        found = np.asarray(variable.value, dtype=np.float64)
+        point = polytope.repaired(polytope.unit * found)
+        moved = np.abs(point - polytope.unit * found)
+        if (moved > _FARTHEST * polytope.unit).any():
             raise SolverFailedError(
-                f"{self.solver} called the {self.name} {report.status} "
-                f"and returned {variable.value}"
+                f"{answer} a point outside of the polytope by {moved.max():.3g}, more than inexact "
+                "solvers are off by"
             )
-        raw = polytope.unit * np.asarray(variable.value, dtype=np.float64)
-        point = polytope.repaired(raw)
         return ProgramSolution(
             point,
             float(cost @ point),
-            float(np.abs(point - raw).max()),
-            self.solver,
+            float(moved.max()),
+            solver,
             report.status,
             report.build_seconds,
             report.solve_seconds,
         )
+
+
+def _canonical(solver: str) -> str:
+    """Return the canonical name of a solver that works here, or ``"analytic"``."""
+    return ANALYTIC if str(solver).lower() == ANALYTIC else find_solver(solver)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CONNECTIVITY", "ColumnPolytope", "ColumnProgram", "tree_floor", "zeta_floor"]
 
 _ROUND_OFF = 1e-12  # relative excess of floors over their bounds that is mended
+_BUDGET_UNIT = 1e3  # solvers see this budget: their tolerances for it are absolute, as for costs
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,14 +136,15 @@ class ColumnPolytope:
 
     def minimize(self, cost: FloatArray) -> FloatArray:
         """Return the fractional knapsack: fill by ascending cost per weight while negative."""
-        room = self.weights * (self.upper - self.floor)
         ratio = cost / self.weights
-        order = np.argsort(ratio, kind="stable")
-        order = order[ratio[order] < 0]
-        filled = np.minimum(np.cumsum(room[order]), self.spare)
+        order = ratio.argsort(kind="stable")[: np.count_nonzero(ratio < 0)]
+        weights, floor = self.weights[order], self.floor[order]
+        share = (weights * (self.upper[order] - floor)).cumsum()
+        np.minimum(share, self.spare, out=share)
+        share[1:] -= share[:-1]  # of the budget, what each entry gets
         point = self.floor.copy()
-        point[order] += np.diff(filled, prepend=0.0) / self.weights[order]
-        return np.minimum(point, self.upper)
+        point[order] += share / weights
+        return np.minimum(point, self.upper, out=point)
 
     def repaired(self, point: FloatArray) -> FloatArray:
         """Clip to the bounds, then shrink what is above the floors to the budget."""
@@ -173,6 +175,7 @@ class ColumnProgram(Program[ColumnPolytope]):
     """
 
     name = "column program"
+    only_gains_matter = True
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
         import cvxpy as cp
@@ -188,13 +191,13 @@ class ColumnProgram(Program[ColumnPolytope]):
 
     def _assign(self, polytope: ColumnPolytope) -> None:
         unit = polytope.unit
-        largest = polytope.budget or 1.0
+        scale = _BUDGET_UNIT / (polytope.budget or 1.0)
         self.parameters["floor"].value = np.divide(
             polytope.floor, unit, out=np.zeros(self.size), where=unit > 0
         )
         self.parameters["upper"].value = np.sign(unit)  # 1, or 0 for an entry that can only be 0
-        self.parameters["weights"].value = polytope.weights * unit / largest
-        self.parameters["budget"].value = polytope.budget / largest
+        self.parameters["weights"].value = scale * polytope.weights * unit
+        self.parameters["budget"].value = scale * polytope.budget
 
 
 def tree_floor(metric: FloatArray, column: int, edge_floor: float) -> FloatArray:

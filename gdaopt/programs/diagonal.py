@@ -121,6 +121,7 @@ class DiagonalProgram(Program[DiagonalPolytope]):
     """
 
     name = "diagonal program"
+    only_gains_matter = True
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
         import cvxpy as cp

@@ -1,0 +1,208 @@
+"""Measure how long the programs take: closed form and solvers, re-solved, rebuilt, and bare CVXPY.
+
+Run ``python experiments/program_latency.py`` from the top of a checkout (about a minute); it prints
+the tables and writes ``figures/program_latency.md``.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import gdaopt as gda
+from gdaopt.io import write_text
+from gdaopt.linalg.eigen import align
+from gdaopt.linalg.laplacian import generalized_laplacian
+from gdaopt.programs import (
+    ColumnPolytope,
+    ColumnProgram,
+    DiagonalPolytope,
+    DiagonalProgram,
+    ProgramSolution,
+)
+from gdaopt.validation import FloatArray
+
+SIZES = {4: 200, 13: 200, 60: 100, 500: 30}  # K: instances
+SOLVERS = ("HIGHS", "ECOS", "CLARABEL")
+REBUILDS = 15
+OUT = Path(__file__).parent.parent / "figures" / "program_latency.md"
+
+Instance = tuple[FloatArray, DiagonalPolytope | ColumnPolytope]
+
+
+@dataclass
+class Times:
+    """Seconds of one program by one solver, over all instances."""
+
+    ours: list[float] = field(default_factory=list)
+    build: list[float] = field(default_factory=list)
+    solve: list[float] = field(default_factory=list)
+    bare: list[float] = field(default_factory=list)
+    rebuilt: list[float] = field(default_factory=list)
+
+    @property
+    def overhead(self) -> float:
+        """Our path over the bare loop."""
+        return median(self.ours) / median(self.bare)
+
+    @property
+    def reuse(self) -> float:
+        """A re-solve over building the problem anew."""
+        return median(self.ours) / median(self.rebuilt)
+
+    @property
+    def build_reuse(self) -> float:
+        """The same without the solver's own time, which both take."""
+        own = median(self.solve)
+        return (median(self.ours) - own) / (median(self.rebuilt) - own)
+
+
+def instances(block: str, size: int, count: int) -> list[Instance]:
+    """Return polytopes of random metrics under their aligned left-ends, with costs."""
+    rng = np.random.default_rng(size)
+    found: list[Instance] = []
+    for _ in range(count):
+        weights = np.triu(rng.random((size, size)) / size, 1)
+        metric = generalized_laplacian(weights + weights.T, rng.uniform(0.1, 1, size))
+        alignment = align(metric, min_eigenvalue=0.0)
+        polytope: DiagonalPolytope | ColumnPolytope
+        if block == "diagonal":
+            polytope = DiagonalPolytope.at(metric, alignment.left_ends, 1.5 * np.trace(metric))
+        else:
+            column, floor = int(rng.integers(size)), np.zeros(size - 1)
+            polytope = ColumnPolytope.at(metric, alignment.v, alignment.left_ends, column, floor)
+        found.append((rng.standard_normal(len(polytope.current)), polytope))
+    return found
+
+
+def program_of(block: str, size: int, solver: str) -> Any:
+    """Return a new program."""
+    if block == "diagonal":
+        return DiagonalProgram(size, solver)
+    return ColumnProgram(size - 1, solver)
+
+
+def timed(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+    """Call, and return the seconds it took and what it returned."""
+    start = time.perf_counter()
+    value = call(*arguments)
+    return time.perf_counter() - start, value
+
+
+def measure(block: str, size: int, solver: str) -> Times:
+    """Time one program by one solver."""
+    times = Times()
+    grid = instances(block, size, SIZES[size])
+    program = program_of(block, size, solver)
+    if solver == "analytic":
+        times.ours = [timed(program.solve, *instance)[0] for _ in range(5) for instance in grid]
+        return times
+
+    other = program_of(block, size, solver)  # the same problem, for the bare loop
+    values = []
+    for cost, polytope in grid:  # compiles both, and notes the parameters' values
+        program.solve(cost, polytope)
+        values.append({name: parameter.value for name, parameter in program.parameters.items()})
+        other.solve(cost, polytope)
+
+    def bare(index: int) -> None:
+        for name, value in values[index].items():
+            other.parameters[name].value = value
+        other.problem.solve(solver=solver, warm_start=False)
+
+    def rebuilt(instance: Instance) -> None:
+        program_of(block, size, solver).solve(*instance)
+
+    for index, instance in enumerate(grid):
+        if index % 2:
+            times.bare.append(timed(bare, index)[0])
+        seconds, solution = timed(program.solve, *instance)
+        if not index % 2:
+            times.bare.append(timed(bare, index)[0])
+        times.ours.append(seconds)
+        note(times, solution)
+    times.rebuilt = [timed(rebuilt, instance)[0] for instance in grid[:REBUILDS]]
+    return times
+
+
+def note(times: Times, solution: ProgramSolution) -> None:
+    """Note what the solver says of its own time."""
+    times.solve.append(solution.solve_seconds)
+    if solution.build_seconds is not None:
+        times.build.append(solution.build_seconds)
+
+
+def milliseconds(seconds: list[float]) -> str:
+    """Return the median for a cell of the table."""
+    return f"{1e3 * median(seconds):.3f}" if seconds else ""
+
+
+def verdict(what: str, value: float, target: float, *, at_most: bool) -> str:
+    """Return a line on a target."""
+    reached = value <= target if at_most else value >= target
+    word = "at most" if at_most else "at least"
+    return f"* {what}: {value:.2f} (target {word} {target:g}): {'reached' if reached else 'MISSED'}"
+
+
+def report(measured: dict[tuple[str, int, str], Times]) -> str:
+    """Return the tables and what became of the targets."""
+    lines = [
+        "# Latency of the programs",
+        "",
+        "Median milliseconds. *re-solve*: our path, with new parameters. *build* and *solve*: its",
+        "parts, CVXPY's and the solver's own. *bare*: `Problem.solve` on the same DPP problem with",
+        "the same parameter values, interleaved with ours. *rebuild*: a new problem for each call.",
+        "",
+        f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}.",
+        "",
+        "| program | K | solver | re-solve | build | solve | bare | re-solve / bare | rebuild "
+        "| re-solve / rebuild |",
+        "|---|--:|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for (block, size, solver), times in measured.items():
+        cells = [milliseconds(part) for part in (times.ours, times.build, times.solve, times.bare)]
+        if times.bare:
+            cells += [f"{times.overhead:.2f}", milliseconds(times.rebuilt), f"{times.reuse:.2f}"]
+        else:
+            cells += ["", "", ""]
+        lines.append(f"| {block} | {size} | {solver} | {' | '.join(cells)} |")
+    solved = {key: times for key, times in measured.items() if times.bare}
+    overhead = max(times.overhead for times in solved.values())
+    lines += ["", verdict("re-solve / bare, worst", overhead, 1.3, at_most=True)]
+    for size in SIZES:
+        of_size = [times for key, times in solved.items() if key[1] == size]
+        reuse = max(times.reuse for times in of_size)
+        build = max(times.build_reuse for times in of_size)
+        what = f"re-solve / rebuild, worst at K = {size} (without the solver: {build:.2f})"
+        lines.append(verdict(what, reuse, 0.5, at_most=True))
+    for block in ("diagonal", "column"):
+        highs, closed = (median(measured[block, 13, name].ours) for name in ("HIGHS", "analytic"))
+        what = f"HiGHS / closed form, {block} at K = 13"
+        lines.append(verdict(what, highs / closed, 100, at_most=False))
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure, print, write."""
+    usable = {info.name for info in gda.solvers() if info.usable}
+    measured = {
+        (block, size, solver): measure(block, size, solver)
+        for block in ("diagonal", "column")
+        for size in SIZES
+        for solver in ("analytic", *SOLVERS)
+        if solver in usable | {"analytic"}
+    }
+    text = report(measured)
+    print(text)
+    write_text(OUT, text)
+
+
+if __name__ == "__main__":
+    main()
