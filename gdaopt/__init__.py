@@ -19,7 +19,7 @@ from gdaopt.errors import (
     SolverFailedError,
     SolverNotFoundError,
 )
-from gdaopt.methods import Alternating, Method, State, solve
+from gdaopt.methods import Alternating, Joint, Method, State, iterate, solve
 from gdaopt.objectives import GLR, DenseObjective, check_objective
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -35,6 +35,7 @@ __all__ = [
     "InaccurateSolutionWarning",
     "InfeasibleProblemError",
     "InvalidInputError",
+    "Joint",
     "Method",
     "MetricProblem",
     "Result",
@@ -44,6 +45,7 @@ __all__ = [
     "Trace",
     "check_objective",
     "datasets",
+    "iterate",
     "linalg",
     "plotting",
     "programs",

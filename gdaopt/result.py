@@ -144,8 +144,8 @@ class Result:
         Returns
         -------
         pathlib.Path
-            The file written. Its arrays are ``metric``, ``left_ends``, the trace's columns under
-            ``trace/``, and ``result``, the rest as JSON text.
+            The file written. Its arrays are ``metric``, ``left_ends``, the trace's columns (and any
+            iterates) under ``trace/``, and ``result``, the rest as JSON text.
         """
         path = Path(path)
         if path.suffix != ".npz":
@@ -176,8 +176,8 @@ class Result:
                 arrays = {name: archive[name] for name in archive.files}
             record = json.loads(str(arrays["result"]))
             if record.pop("format") <= _FORMAT:
-                columns = {name: arrays[f"trace/{name}"] for name in Trace.columns()}
-                trace = Trace.from_arrays(columns | {"left_ends": arrays["left_ends"]})
+                columns = {name.removeprefix("trace/"): arrays[name] for name in arrays}
+                trace = Trace.from_arrays(columns)
                 return cls(metric=read_only(arrays["metric"]), trace=trace, **record)
         except _UNREADABLE as error:
             raise InvalidInputError(f"{path} is not a saved gdaopt result: {error}") from error

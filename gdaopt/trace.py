@@ -1,4 +1,4 @@
-"""The trace of a run: one row for each step, and the left-ends beside it (DESIGN section 7)."""
+"""The trace of a run: rows, and the left-ends beside them (DESIGN section 7)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.errors import unknown_name
-from gdaopt.io import write_text
+from gdaopt.io import write_atomically, write_text
 from gdaopt.validation import FloatArray, read_only
 
 if TYPE_CHECKING:
@@ -55,9 +55,11 @@ class TraceRow:
     oracle_calls, eig_iterations : int
         Programs solved and LOBPCG iterations, cumulative.
     build_seconds, solve_seconds : float or None
-        Of this row's program; build_seconds is None when the solver does not report its own time.
+        Of the programs since the row before; build_seconds is None when the solver does not report
+        its own time.
     eig_seconds, objective_seconds : float
-        Time of this row in alignments and in the objective (gradients, line search, values).
+        Time since the row before in alignments, and in the objective: gradients, line search,
+        values.
     seconds : float
         Cumulative wall time, without the tracer's own.
     solver, solver_status : str
@@ -107,6 +109,8 @@ class Trace:
         The rows; iterating over a trace and indexing it give them too.
     left_ends : ndarray of shape (n_rows, K)
         Under the scalars used for the step.
+    iterates : ndarray of shape (n_rows, K, K) or None
+        The metrics, where the method was asked to keep them.
 
     Examples
     --------
@@ -120,6 +124,7 @@ class Trace:
 
     rows: tuple[TraceRow, ...]
     left_ends: FloatArray
+    iterates: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -135,6 +140,7 @@ class Trace:
             isinstance(other, Trace)
             and self.rows == other.rows
             and np.array_equal(self.left_ends, other.left_ends)
+            and _same(self.iterates, other.iterates)
         )
 
     __hash__ = None  # type: ignore[assignment]  # an array has no hash
@@ -172,9 +178,15 @@ class Trace:
         """Write the rows as CSV, atomically; None is an empty cell."""
         return write_text(path, self.to_pandas().to_csv(index=False))
 
+    def to_parquet(self, path: str | os.PathLike[str]) -> Path:
+        """Write the rows as parquet, atomically."""
+        return write_atomically(path, lambda file: self.to_pandas().to_parquet(file, index=False))
+
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the columns and the left-ends as arrays, for `from_arrays`."""
-        return {name: self.column(name) for name in self.columns()} | {"left_ends": self.left_ends}
+        """Return the columns, the left-ends and any iterates as arrays, for `from_arrays`."""
+        arrays = {name: self.column(name) for name in self.columns()}
+        arrays["left_ends"] = self.left_ends
+        return arrays if self.iterates is None else arrays | {"iterates": self.iterates}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Trace:
@@ -184,7 +196,17 @@ class Trace:
             TraceRow(**dict(zip(columns, values, strict=True)))
             for values in zip(*columns.values(), strict=True)
         )
-        return cls(rows, read_only(np.asarray(arrays["left_ends"], dtype=np.float64)))
+        iterates = arrays.get("iterates")
+        return cls(
+            rows,
+            read_only(np.asarray(arrays["left_ends"], dtype=np.float64)),
+            None if iterates is None else read_only(np.asarray(iterates, dtype=np.float64)),
+        )
+
+
+def _same(a: FloatArray | None, b: FloatArray | None) -> bool:
+    """Say whether both are None or equal."""
+    return a is b or (a is not None and b is not None and np.array_equal(a, b))
 
 
 def _values(name: str, column: np.ndarray) -> Sequence[Any]:

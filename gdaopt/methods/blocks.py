@@ -11,20 +11,28 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from gdaopt.linalg.directions import ColumnDirection, DiagonalDirection, Direction
+from gdaopt.linalg.directions import (
+    ColumnDirection,
+    DenseDirection,
+    DiagonalDirection,
+    Direction,
+)
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import (
     ColumnPolytope,
     ColumnProgram,
     DiagonalPolytope,
     DiagonalProgram,
+    JointPolytope,
+    JointProgram,
     Polytope,
     Program,
     ProgramSolution,
 )
+from gdaopt.programs.joint import matrix_of
 from gdaopt.validation import FloatArray
 
-__all__ = ["Block", "ColumnBlock", "DiagonalBlock"]
+__all__ = ["Block", "ColumnBlock", "DiagonalBlock", "JointBlock"]
 
 PolytopeT = TypeVar("PolytopeT", bound=Polytope)
 
@@ -104,3 +112,23 @@ class ColumnBlock(Block[ColumnPolytope]):
     def direction(self, change: FloatArray) -> ColumnDirection:
         """Return the direction that subtracts `change` from column and row c."""
         return ColumnDirection(self._column, np.insert(-change, self._column, 0.0))
+
+
+class JointBlock(Block[JointPolytope]):
+    """All entries: the diagonal, then ``y_ij = -M_ij`` for i < j."""
+
+    phase = "joint"
+
+    def __init__(self, program: JointProgram, polytope: JointPolytope) -> None:
+        super().__init__(program, polytope)
+        self._n_features = program.n_features
+
+    def cost(self, point: Point) -> FloatArray:
+        """Return ``G_ii``, then ``-2 G_ij``: an edge stands in the metric twice."""
+        gradient = point.gradient()
+        edges = gradient[np.triu_indices(self._n_features, 1)]
+        return np.concatenate([np.diagonal(gradient), -2 * edges])
+
+    def direction(self, change: FloatArray) -> DenseDirection:
+        """Return the matrix of the change."""
+        return DenseDirection(matrix_of(change, self._n_features))

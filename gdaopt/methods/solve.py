@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
 from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.methods import driver
 from gdaopt.methods.alternating import Alternating
-from gdaopt.methods.base import Method, run
+from gdaopt.methods.base import Method
+from gdaopt.methods.joint import Joint
+from gdaopt.methods.state import State
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 
-__all__ = ["METHODS", "make_method", "solve"]
+__all__ = ["METHODS", "iterate", "make_method", "solve"]
 
-METHODS: dict[str, type[Method]] = {Alternating.name: Alternating}
+METHODS: dict[str, type[Method]] = {method.name: method for method in (Alternating, Joint)}
 
 
 def make_method(name: str, **options: Any) -> Method:
@@ -72,13 +76,54 @@ def solve(problem: MetricProblem, method: str | Method = "alternating", **option
     >>> result.objective < result.trace[0].objective
     True
     """
+    return driver.run(_method(method, options), problem)
+
+
+def iterate(
+    problem: MetricProblem, method: str | Method = "alternating", **options: Any
+) -> Iterator[State]:
+    """Yield the state of a run after each step, for teaching and for loops of one's own.
+
+    Parameters
+    ----------
+    problem, method, **options
+        As for `solve`; callbacks, traces and interrupts are the caller's own business here.
+
+    Yields
+    ------
+    State
+        The start, then the state after each step, until the run ends or reaches a limit.
+
+    Raises
+    ------
+    TypeError, InvalidInputError, SolverNotFoundError
+        As `solve`.
+    SolverFailedError, InfeasibleProblemError
+        When a program cannot be solved; `solve` returns its last metric instead.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    >>> for state in gda.iterate(problem, solver="analytic", max_iterations=2):
+    ...     print(state.iteration, state.phase, round(state.objective, 3))
+    0 start 1.085
+    1 diagonal 0.538
+    2 diagonal 0.538
+    """
+    return driver.iterate(_method(method, options), problem)
+
+
+def _method(method: str | Method, options: dict[str, Any]) -> Method:
+    """Return the method that a call of `solve` or `iterate` asks for."""
     if isinstance(method, str):
-        method = make_method(method, **options)
-    elif not isinstance(method, Method):
+        return make_method(method, **options)
+    if not isinstance(method, Method):
         raise InvalidInputError(f"method must be a name or a method object, got {method!r}")
-    elif options:
+    if options:
         raise TypeError(
             f"options {sorted(options)} go to the constructor of {type(method).__name__}, "
             "not to solve, when the method is an object"
         )
-    return run(method, problem)
+    return method

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 
 from gdaopt.linalg.eigen import smallest_eigenvalue
@@ -12,65 +14,73 @@ from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["Tracer"]
 
+_SHARED = tuple({f.name for f in fields(TraceRow)} & {f.name for f in fields(State)})
+_TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
+
 
 class Tracer:
-    """Collects a trace.
+    """Collects a trace: a row for the start, for every n-th step, and for the end.
 
     Parameters
     ----------
     n_features : int
         K.
+    every : int
+        n; 0 keeps the start and the end only.
+    keep_iterates : bool
+        Whether to keep the metric of each row.
     """
 
-    def __init__(self, n_features: int) -> None:
+    def __init__(self, n_features: int, every: int = 1, keep_iterates: bool = False) -> None:
         self._n_features = n_features
-        # One list, so that an interrupt cannot leave a row without its left-ends.
-        self._rows: list[tuple[TraceRow, FloatArray]] = []
-
-    @property
-    def last(self) -> TraceRow:
-        """The row recorded last."""
-        return self._rows[-1][0]
+        self._every = every
+        self._keep_iterates = keep_iterates
+        self._rows: list[tuple[TraceRow, FloatArray, FloatArray]] = []
+        self._times: dict[str, float] = {}  # of the steps since the last row
+        self._rounds = (-1, -1)
 
     @property
     def begins_round(self) -> bool:
-        """Whether the last row is the first of its round."""
-        return len(self._rows) < 2 or self._rows[-2][0].round != self.last.round
+        """Whether the state seen last is the first of its round."""
+        return self._rounds[0] != self._rounds[1]
 
-    def record(self, state: State, seconds: float) -> None:
+    def see(self, state: State, seconds: float) -> None:
+        """Take note of a state; measure it and add its row when it is its turn."""
+        self._rounds = (self._rounds[1], state.round)
+        for name in _TIMES:
+            value = getattr(state, name)
+            if value is not None:
+                self._times[name] = self._times.get(name, 0.0) + value
+        if not self._rows or (self._every and state.iteration % self._every == 0):
+            self._add(state, seconds)
+
+    def trace(self, end: State, seconds: float) -> Trace:
+        """Return the rows up to the end of the run, which gets a row if it has none."""
+        # An interrupt inside `see` may have left a row of a step that does not count.
+        self._rows = [row for row in self._rows if row[0].iteration <= end.iteration]
+        if self._rows[-1][0].iteration < end.iteration:
+            self._add(end, seconds)
+        rows, ends, iterates = zip(*self._rows, strict=True)
+        size = self._n_features
+        return Trace(
+            rows,
+            read_only(np.array(ends).reshape(-1, size)),
+            read_only(np.array(iterates)) if self._keep_iterates else None,
+        )
+
+    def _add(self, state: State, seconds: float) -> None:
         """Measure a state and add its row."""
         ends = left_ends(state.metric, state.v)
         gap = None if state.lower_bound is None else state.objective - state.lower_bound
+        shared = {name: getattr(state, name) for name in _SHARED}
         row = TraceRow(
-            iteration=state.iteration,
-            round=state.round,
-            phase=state.phase,
-            block=state.block,
-            objective=state.objective,
-            block_gap=state.block_gap,
-            lower_bound=state.lower_bound,
+            **shared | self._times,
             relative_gap=None if gap is None else gap / abs(state.objective),
-            step=state.step,
             lambda_min=smallest_eigenvalue(state.metric),
             left_end_min=float(ends.min()),
             left_end_max=float(ends.max()),
-            aligned_spread=state.aligned_spread,
             trace=float(np.trace(state.metric)),
-            moved=state.moved,
-            oracle_calls=state.oracle_calls,
-            eig_iterations=state.eig_iterations,
-            build_seconds=state.build_seconds,
-            solve_seconds=state.solve_seconds,
-            eig_seconds=state.eig_seconds,
-            objective_seconds=state.objective_seconds,
             seconds=seconds,
-            solver=state.solver,
-            solver_status=state.solver_status,
-            scaling=state.scaling,
         )
-        self._rows.append((row, ends))
-
-    def trace(self) -> Trace:
-        """Return what was collected."""
-        ends = np.array([ends for _, ends in self._rows]).reshape(-1, self._n_features)
-        return Trace(tuple(row for row, _ in self._rows), read_only(ends))
+        self._rows.append((row, ends, state.metric))
+        self._times = {}

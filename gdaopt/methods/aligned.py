@@ -1,0 +1,260 @@
+"""Methods that align the Gershgorin left-ends: what the alternation and the joint method share."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gdaopt.errors import InvalidInputError, SolverFailedError
+from gdaopt.linalg.eigen import Alignment, align
+from gdaopt.methods.base import Method
+from gdaopt.methods.blocks import Block
+from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.objectives import Objective, Point
+from gdaopt.problem import MetricProblem
+from gdaopt.programs import DiagonalProgram
+from gdaopt.sets import GraphMetrics
+from gdaopt.steps import Step, find_step
+from gdaopt.validation import FloatArray, number
+
+__all__ = ["AlignedMethod", "AlignedRun"]
+
+_ROUND_OFF = 1e-11  # of C: the current metric may break its left-ends by this much, not by more
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AlignedMethod(Method):
+    """A method over graph metrics whose linear programs follow the metric's first eigenvector.
+
+    Parameters
+    ----------
+    solver : str, optional
+        Who solves the linear programs: any solver that CVXPY knows, in any case, or ``"analytic"``
+        for their closed forms.
+    solver_opts : mapping, optional
+        Options of that solver.
+    fallback : str or sequence of str, optional
+        Who takes over a program that the solver fails on, in order; the trace says who solved it.
+    isolate : bool, optional
+        Solve in a worker process that is killed when the time limit is over.
+    step : str or Step, optional
+        A name from `gdaopt.steps`, or an object.
+    initial_edge_weight : float or "auto", optional
+        Edge weight of the path start (see `gdaopt.GraphMetrics.start`).
+    **limits
+        See `gdaopt.Method`; the tolerance is 1e-5 here.
+
+    Raises
+    ------
+    InvalidInputError, SolverNotFoundError
+        For a bad option.
+    """
+
+    tolerance: float = 1e-5
+    solver: str = "HIGHS"
+    solver_opts: Mapping[str, Any] | None = None
+    fallback: str | Sequence[str] = ()
+    isolate: bool = False
+    step: str | Step = "exact"
+    initial_edge_weight: float | str = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.initial_edge_weight, str):
+            number("initial_edge_weight", self.initial_edge_weight, at_least=0)
+        if self.initial is not None and self.initial_edge_weight != "auto":
+            raise InvalidInputError(
+                "initial and initial_edge_weight both say where to start; pass one of them"
+            )
+        find_step(self.step)
+        # The solvers are looked up by making a program, which compiles nothing yet.
+        object.__setattr__(self, "solver", DiagonalProgram(1, **self.program_options()).solver)
+
+    def program_options(self) -> dict[str, Any]:
+        """Return who solves the programs and how, as options of a `gdaopt.programs.Program`."""
+        return {
+            "solver": self.solver,
+            "solver_opts": self.solver_opts,
+            "fallback": (self.fallback,) if isinstance(self.fallback, str) else self.fallback,
+            "isolate": self.isolate,
+        }
+
+    @property
+    def solver_name(self) -> str:
+        """Canonical name of the solver."""
+        return self.solver
+
+    @abstractmethod
+    def begin(self, problem: MetricProblem, metrics: GraphMetrics, clock: Clock) -> AlignedRun:
+        """Return a run of this method."""
+
+    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+        """Yield the start and the state after each step."""
+        metrics = problem.feasible_set
+        if not isinstance(metrics, GraphMetrics):
+            raise InvalidInputError(
+                f"method {self.name!r} needs a set of GraphMetrics, got {metrics!r}"
+            )
+        initial = self.initial_metric(problem)
+        if initial is None:
+            initial = metrics.start(problem.n_features, self.initial_edge_weight)
+        yield from self.begin(problem, metrics, clock).states(initial)
+
+
+class AlignedRun:
+    """One run: its state and its alignment.
+
+    Parameters
+    ----------
+    method : AlignedMethod
+        With its options.
+    problem : MetricProblem
+        The problem.
+    metrics : GraphMetrics
+        The problem's set.
+    clock : Clock
+        Says how much time is left.
+    """
+
+    state: State
+    alignment: Alignment
+
+    def __init__(
+        self, method: AlignedMethod, problem: MetricProblem, metrics: GraphMetrics, clock: Clock
+    ) -> None:
+        self.objective: Objective = problem.objective
+        self.metrics = metrics
+        self._tolerance = method.tolerance
+        self._clock = clock
+        self._step = find_step(method.step).prepared(problem)
+        self._aligned: Point | None = None
+
+    def states(self, initial: FloatArray) -> Iterator[State]:
+        """Yield the start, then the states of the rounds until the run has stalled."""
+        point = self.objective.at(initial)
+        vanished = point.vanished()
+        if vanished is not None:
+            raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
+        self.state = State(point=point, objective=point.value)
+        self.align()
+        yield self.state
+        yield from self.rounds()
+
+    def rounds(self) -> Iterator[State]:
+        """Yield the states after the start; end by raising `RunEnded`."""
+        raise NotImplementedError
+
+    def gained_little(self, before: float) -> bool:
+        """Say whether the objective fell by no more than the tolerance since it was `before`."""
+        return before - self.state.objective <= self._tolerance * abs(before)
+
+    def stalled(self, rounds: str, before: float) -> RunEnded:
+        """Return the end of a run whose last rounds gained little."""
+        message = (
+            f"{rounds} lowered the objective by {max(before - self.state.objective, 0.0):.3g}, "
+            f"at most {self._tolerance:g} of its value"
+        )
+        return RunEnded("stalled", self.state.point.vanished() or message)
+
+    def align(self) -> float:
+        """Align the left-ends of the current metric, from the last scaling; return the seconds."""
+        if self._aligned is self.state.point:
+            return 0.0  # the block before left the metric where it was
+        start = time.perf_counter()
+        self._aligned = self.state.point
+        metric = self.state.metric
+        self.alignment = align(
+            metric,
+            self.metrics.min_eigenvalue,
+            edge_threshold=self.metrics.edge_threshold(len(metric)),
+            guess=self.state.v,
+        )
+        self.state = replace(
+            self.state,
+            v=self.alignment.v,
+            aligned_spread=self.alignment.spread,
+            scaling=self.alignment.scaling,
+            eig_iterations=self.state.eig_iterations + self.alignment.iterations,
+        )
+        return time.perf_counter() - start
+
+    def slack(self) -> FloatArray:
+        """Return the left-ends minus ρ, with negative round-off as 0.
+
+        So the current metric stays inside its polytopes to the last bit, also where it is tight.
+        """
+        slack = self.alignment.left_ends - self.metrics.min_eigenvalue
+        if slack.min() < -_ROUND_OFF * self.metrics.trace_bound:
+            raise SolverFailedError(
+                f"the eigenvector ({self.alignment.scaling}) leaves a left-end "
+                f"{-slack.min():.3g} below the smallest eigenvalue allowed"
+            )
+        return np.maximum(slack, 0.0)
+
+    def advance(self, block: Block[Any], iteration: int, round_: int, eig_seconds: float) -> State:
+        """Solve the block's program, step towards its vertex, and return the state there.
+
+        Parameters
+        ----------
+        block : Block
+            What moves.
+        iteration : int
+            Steps taken before with the same polytope.
+        round_ : int
+            For the trace.
+        eig_seconds : float
+            Time that the alignment before this step took.
+        """
+        start = time.perf_counter()
+        point = self.state.point
+        cost = block.cost(point)
+        before_program = time.perf_counter()
+        solution = block.vertex(cost, self._clock.left)
+        after_program = time.perf_counter()
+        change = solution.point - block.values
+        gap = -float(cost @ change)
+        gamma = 0.0
+        if gap > 0:  # else the block is at its optimum, up to round-off
+            direction = block.direction(change)
+            gamma = self._step.size(point.line(direction), iteration)
+        if gamma > 0:
+            point = point.moved(direction, gamma)
+            self._keep_connected(point.metric, block)
+            block.values = block.values + gamma * change
+        objective = point.value
+        end = time.perf_counter()
+        self.state = replace(
+            self.state,
+            point=point,
+            objective=objective,
+            iteration=self.state.iteration + 1,
+            round=round_,
+            phase=block.phase,
+            block=block.index,
+            block_gap=max(gap, 0.0),
+            step=gamma,
+            moved=solution.moved,
+            oracle_calls=self.state.oracle_calls + 1,
+            build_seconds=solution.build_seconds,
+            solve_seconds=solution.solve_seconds,
+            eig_seconds=eig_seconds,
+            objective_seconds=end - after_program + before_program - start,
+            solver=solution.solver,
+            solver_status=solution.status,
+        )
+        return self.state
+
+    def _keep_connected(self, metric: FloatArray, block: Block[Any]) -> None:
+        """End the run, at the metric before, when a step would disconnect the graph."""
+        if self.metrics.edge_floor > 0 and self.metrics.n_components(metric) > 1:
+            raise RunEnded(
+                "disconnected",
+                f"the step in column {block.index} would leave "
+                f"{self.metrics.n_components(metric)} components by edges of weight ≥ "
+                f"{self.metrics.edge_floor:g}; connectivity='tree' prevents it",
+            )

@@ -1,0 +1,128 @@
+"""Frank–Wolfe over all entries at once, under the alignment of the moment (DESIGN section 5)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import ClassVar
+
+from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.linalg.dual import dual_alignment
+from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.methods.aligned import AlignedMethod, AlignedRun
+from gdaopt.methods.blocks import JointBlock
+from gdaopt.methods.state import Clock, State
+from gdaopt.problem import MetricProblem
+from gdaopt.programs import JointPolytope, JointProgram
+from gdaopt.programs.joint import entries_of, tree_floors
+from gdaopt.sets import GraphMetrics
+from gdaopt.validation import integer
+
+__all__ = ["Joint"]
+
+_ALIGNMENTS = ("eigenvector", "gradient")
+_STALLED_ROUNDS = 2  # a round of K steps may gain little, and the next, realigned, much
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Joint(AlignedMethod):
+    """Frank–Wolfe whose program moves all K(K+1)/2 entries of the metric at once.
+
+    A round is K steps. Two rounds in a row that lower the objective by less than
+    ``tolerance·|Q|`` end the run as *stalled*.
+
+    Parameters
+    ----------
+    align : {"eigenvector", "gradient"}, optional
+        Where the scaling v comes from: the metric's first eigenvector, under which the metric stays
+        in the program's polytope, or the gradient (dual alignment), under which the program finds
+        the best vertex of the whole set (DESIGN section 4).
+    realign_every : int, optional
+        Steps between alignments; K by default, which is once a round.
+    **options
+        ``solver``, ``step``, ``initial_edge_weight`` and more: see `gdaopt.methods.AlignedMethod`;
+        limits: see `gdaopt.Method`.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    >>> result = gda.solve(problem, "joint", solver="HIGHS")
+    >>> result.status, problem.feasible_set.contains(result.metric)
+    ('stalled', True)
+    """
+
+    name: ClassVar[str] = "joint"
+
+    align: str = "eigenvector"
+    realign_every: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.align not in _ALIGNMENTS:
+            raise unknown_name("align", self.align, _ALIGNMENTS)
+        if self.realign_every is not None:
+            integer("realign_every", self.realign_every, at_least=1)
+
+    def begin(self, problem: MetricProblem, metrics: GraphMetrics, clock: Clock) -> AlignedRun:
+        """Return a run of this method."""
+        if self.align == "gradient" and metrics.edge_floor > 0:
+            raise InvalidInputError(
+                f"align='gradient' is the alignment of the set without a floor, and edge_floor is "
+                f"{metrics.edge_floor:g}; use align='eigenvector' or edge_floor=0"
+            )
+        return _Run(self, problem, metrics, clock)
+
+
+class _Run(AlignedRun):
+    """One run, with its compiled program."""
+
+    def __init__(
+        self, method: Joint, problem: MetricProblem, metrics: GraphMetrics, clock: Clock
+    ) -> None:
+        super().__init__(method, problem, metrics, clock)
+        self._by_gradient = method.align == "gradient"
+        self._realign_every = method.realign_every or problem.n_features
+        self._program = JointProgram(problem.n_features, **method.program_options())
+
+    def rounds(self) -> Iterator[State]:
+        """Yield the states of rounds of K steps."""
+        size = self.objective.n_features
+        little = 0
+        for round_ in count(1):
+            before = self.state.objective
+            for step in range((round_ - 1) * size, round_ * size):
+                iteration = step % self._realign_every
+                eig_seconds = 0.0
+                if iteration == 0:
+                    eig_seconds = self._align_by_gradient() if self._by_gradient else self.align()
+                    block = self._block()
+                yield self.advance(block, iteration, round_, eig_seconds)
+            little = little + 1 if self.gained_little(before) else 0
+            if little == _STALLED_ROUNDS:
+                raise self.stalled(f"round {round_}, like the one before it,", before)
+
+    def _block(self) -> JointBlock:
+        """Return all entries, with the polytope that the alignment gives them."""
+        metric, metrics = self.state.metric, self.metrics
+        assert self.state.v is not None
+        polytope = JointPolytope(
+            self.state.v,
+            metrics.min_eigenvalue,
+            metrics.trace_bound,
+            tree_floors(metric, metrics.edge_floor),
+            entries_of(metric),
+        )
+        return JointBlock(self._program, polytope)
+
+    def _align_by_gradient(self) -> float:
+        """Take the scaling from the gradient; return the seconds."""
+        start = time.perf_counter()
+        v = dual_alignment(self.state.point.gradient())
+        ends = left_ends(self.state.metric, v)
+        spread = float(ends.max() - ends.min())
+        self.state = replace(self.state, v=v, aligned_spread=spread, scaling="gradient")
+        return time.perf_counter() - start
