@@ -1,4 +1,4 @@
-"""Draw the README's figure: what the alternation learns on wine, and how discs align.
+"""Draw the README's figure: what the alternation learns on wine, and how left-ends align.
 
 Run ``python experiments/learn_wine.py`` from the top of a checkout; it writes
 ``figures/learn_wine.png``.
@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 import gdaopt as gda
 from gdaopt import plotting
 from gdaopt.io import write_atomically
-from gdaopt.linalg.eigen import align
 from gdaopt.studies.learning import LearningOptions, learn_classes
 
 SHOWN = "class_1"
@@ -25,15 +24,19 @@ def main() -> None:
     wine = gda.datasets.load("wine")
     options = LearningOptions()
     results = dict(learn_classes(options.problems(wine), gda.Alternating(solver="HIGHS")))
-    metric = results[SHOWN].metric
-    v = align(metric, options.min_eigenvalue).v
+    shown = results[SHOWN]
 
-    figure = Figure(figsize=(13, 4.2), layout="constrained")
-    left, middle, right = figure.subplots(1, 3, width_ratios=(1.1, 1, 1))
-    plotting.convergence(results, ax=left).set_title("each class against the rest")
-    plotting.discs(metric, names=wine.feature_names, ax=middle).set_title(f"{SHOWN}: discs of M")
-    plotting.discs(metric, v, ax=right).set_title("the same, aligned")
-    right.set_yticks([])
+    figure = Figure(figsize=(12, 7.6), layout="constrained")
+    (above,), (below,) = figure.subfigures(2, 1, squeeze=False, height_ratios=(0.85, 1))
+    left, right = above.subplots(1, 2)
+    panels = [[left, None], [None, None]]
+    plotting.convergence(results, ax=panels, relative=True, problems=list(results))
+    left.set_title("learning each class against the rest")
+    plotting.left_ends(shown.trace, options.min_eigenvalue, ax=right)
+    right.set_title(f"{SHOWN}: left-ends of the discs, step by step", pad=22)  # above the legend
+    raw, aligned = plotting.discs(shown.metric, names=wine.feature_names, ax=below.subplots(1, 2))
+    raw.set_title(f"{SHOWN}: Gershgorin discs of the metric learned")
+    aligned.set_title("the same, aligned by its first eigenvector")
     write_atomically(OUT, lambda file: figure.savefig(file, format="png", dpi=120))
     for name, result in results.items():
         print(f"{name}\n{result}")

@@ -10,6 +10,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from gdaopt.cli.learn import learn
+from gdaopt.cli.plot import plot
 from gdaopt.cli.solvers import solvers
 from gdaopt.errors import GdaoptError
 
@@ -37,4 +38,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(learn)
+app.command()(plot)
 app.command()(solvers)

@@ -57,8 +57,8 @@ def learn(
 ) -> None:
     """Learn a graph metric for each class of a data set against the rest.
 
-    Writes result.json, pictures, and for each class its metric and left-ends (CLASS.npz) and its
-    trace (CLASS-trace.csv).
+    Writes result.json, pictures (gdaopt plot draws more), and for each class its metric and
+    left-ends (CLASS.npz) and its trace (CLASS-trace.csv).
     """
     # Labels and file names are shown as they are: no markup, no emoji codes.
     console = Console(highlight=False, markup=False, emoji=False)
@@ -110,7 +110,7 @@ def learn(
             directory.add(name, result)
             progress.print(f"{name}: {result.status} ({result.message})")
         progress.update(task, description="drawing")
-        directory.finish(metrics)
+        directory.finish()
     console.print(_table(results))
     console.print(
         "start, end: objective; comp: components of the graph; LPs: linear programs solved, and "

@@ -11,27 +11,20 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
-from gdaopt.io import write_atomically, write_text
-from gdaopt.linalg.eigen import align
-from gdaopt.plotting import convergence, discs
+from gdaopt.io import write_text
 from gdaopt.result import Result
-from gdaopt.sets import GraphMetrics
 from gdaopt.studies.learning import summary
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from gdaopt.studies.pictures import Run, picture_names, write_pictures
+from gdaopt.studies.saved_runs import FORMAT, RECORD, read_record
 
 __all__ = ["RunDirectory"]
 
-_FORMAT = 1
-_RECORD = "result.json"
 _LONGEST_STEM = 50  # characters: file systems allow 255 bytes, endings included
-_LONGEST_NAME = 40  # characters, in pictures
-_TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
+_PICTURES = ("convergence", "discs", "left_ends", "graph")
 _PACKAGES = ("gdaopt", "numpy", "scipy", "cvxpy", "highspy")
 
 
@@ -45,7 +38,7 @@ class RunDirectory:
     dataset : Dataset
         What is learned from.
     options : mapping
-        What was asked for, kept in ``result.json``.
+        What was asked for, ``min_eigenvalue`` among it, kept in ``result.json``.
     force : bool, optional
         Allow a directory that holds something: files of the same names are replaced, what an
         earlier run wrote is removed once the new run is there, all else stays.
@@ -80,10 +73,20 @@ class RunDirectory:
         result.trace.to_csv(self.path / f"{stem}-trace.csv")
         self._write_record()
 
-    def finish(self, metrics: GraphMetrics) -> None:
+    def finish(self) -> None:
         """Draw the pictures, and remove what an earlier run left and this one did not replace."""
-        _save(self.path / "convergence.png", self._convergence())
-        _save(self.path / "discs.png", self._discs(metrics))
+        runs = [
+            Run(
+                name=name,
+                problem=name,
+                result=result,
+                feature_names=self._dataset.feature_names,
+                min_eigenvalue=self._options["min_eigenvalue"],
+            )
+            for name, result in self._results.items()
+        ]
+        title = f"{self._dataset.name}: each class against the rest"
+        write_pictures(runs, self.path, title, names=_PICTURES, replace=True)
         for file in self._stale - set(self._files()):
             (self.path / file).unlink(missing_ok=True)
         self._stale = set()
@@ -93,17 +96,17 @@ class RunDirectory:
         """Return the names of the files of this run."""
         stems = [self._stems[name] for name in self._results]
         files = [f"{stem}{end}" for stem in stems for end in (".npz", "-trace.csv")]
-        return [*files, "convergence.png", "discs.png", _RECORD]
+        return [*files, *picture_names(_PICTURES), RECORD]
 
     def _write_record(self) -> None:
-        write_text(self.path / _RECORD, json.dumps(self._record(), indent=2, ensure_ascii=False))
+        write_text(self.path / RECORD, json.dumps(self._record(), indent=2, ensure_ascii=False))
 
     def _record(self) -> dict[str, Any]:
         """Return what ``result.json`` holds."""
         files = self._files()
         stems = self._stems
         return {
-            "format": _FORMAT,
+            "format": FORMAT,
             "dataset": self._dataset.name,
             "samples": len(self._dataset.labels),
             "features": list(self._dataset.feature_names),
@@ -118,38 +121,6 @@ class RunDirectory:
             "versions": {"python": platform.python_version()}
             | {package: version(package) for package in _PACKAGES},
         }
-
-    def _convergence(self) -> Figure:
-        figure = _figure(width=7, height=4.5)
-        ax = convergence(self._results, ax=figure.subplots())
-        legend = ax.get_legend()
-        assert legend is not None
-        for text in legend.get_texts():
-            text.set_text(_shortened(text.get_text()))
-        ax.set_title(
-            f"{_shortened(self._dataset.name)}: each class against the rest", parse_math=False
-        )
-        return figure
-
-    def _discs(self, metrics: GraphMetrics) -> Figure:
-        """Return raw and aligned discs of each class's metric side by side."""
-        names = [_shortened(name) for name in self._dataset.feature_names]
-        height = 1.2 + 0.22 * len(names)
-        figure = _figure(width=11, height=min(height * len(self._results), _TALLEST))
-        axes = figure.subplots(len(self._results), 2, squeeze=False, sharey="row")
-        for (name, result), (left, right) in zip(self._results.items(), axes, strict=True):
-            metric = result.metric
-            scaling = align(
-                metric,
-                metrics.min_eigenvalue,
-                edge_threshold=metrics.edge_threshold(len(metric)),
-            )
-            discs(metric, names=names, ax=left)
-            discs(metric, scaling.v, names=names, ax=right)
-            name = _shortened(name)
-            left.set_title(f"{name}: Gershgorin discs", parse_math=False)
-            right.set_title(f"{name}: scaled discs (v by {scaling.scaling})", parse_math=False)
-        return figure
 
 
 def _prepare(path: Path, force: bool) -> None:
@@ -189,25 +160,6 @@ def _file_stems(classes: Iterable[str]) -> dict[str, str]:
 
 def _files_of_earlier_run(path: Path) -> set[str]:
     """Return the names of the files that an earlier run says it wrote, none outside of `path`."""
-    try:
-        record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
-        return {Path(str(name)).name for name in record["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()  # no run of ours: then there is nothing of ours to remove
-
-
-def _shortened(name: str) -> str:
-    """Return a name that leaves room for the picture."""
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
-
-
-def _figure(width: float, height: float) -> Figure:
-    """Return a figure that pyplot does not know of, so that nothing has to close it."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _save(path: Path, figure: Figure) -> None:
-    """Write a figure as PNG, atomically."""
-    write_atomically(path, lambda file: figure.savefig(file, format="png", dpi=150))
+    record = read_record(path)
+    files = [] if record is None else record.get("files")
+    return {Path(str(name)).name for name in files} if isinstance(files, list) else set()

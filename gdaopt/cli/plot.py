@@ -1,0 +1,40 @@
+"""``gdaopt plot``: pictures of saved runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from gdaopt.studies.pictures import write_pictures
+from gdaopt.studies.saved_runs import read_runs
+
+__all__ = ["plot"]
+
+
+def plot(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="what gdaopt learn wrote, or saved results (npz)"),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="output directory (default: DIR; ./gdaopt-plots for several)"),
+    ] = None,
+    picture_format: Annotated[
+        str, typer.Option("--format", metavar="png|pdf|svg", help="of the pictures")
+    ] = "png",
+) -> None:
+    """Draw saved runs: convergence, Gershgorin discs, left-ends, times, and graphs.
+
+    Several directories are compared in the same pictures. Earlier pictures are replaced, no other
+    files.
+    """
+    runs = read_runs(folders)
+    folder = out or (folders[0] if len(folders) == 1 else Path("gdaopt-plots"))
+    title = ", ".join(path.resolve().name for path in folders)
+    console = Console(highlight=False, markup=False, emoji=False)
+    for path in write_pictures(runs, folder, title, suffix=picture_format):
+        console.print(str(path), soft_wrap=True)

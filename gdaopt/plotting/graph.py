@@ -1,0 +1,194 @@
+"""The graph of a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gdaopt.linalg.laplacian import edge_weights, self_loops
+from gdaopt.plotting.canvas import new_axes
+from gdaopt.plotting.names import feature_names
+from gdaopt.plotting.style import GREY
+from gdaopt.validation import FloatArray, number, symmetric_matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["graph"]
+
+_EDGE_COUNTS = 1e-9  # of tr M / K, as in `gdaopt.GraphMetrics` without a floor
+_ROUND_OFF = 1e-12  # of the largest self-loop
+_WIDEST, _THINNEST = 6.0, 1.0  # points: the edge of largest weight, the least of all
+_FAINT = 0.02  # of the largest weight: edges below are dotted, as their width says nothing
+_DOTTED = (0.0, (1.0, 2.0))
+_NODE_SIZE = 110
+_FONT_SIZE = 8
+_LABEL_DISTANCE = 8  # points
+_MOST_LEVEL = 8  # features whose names need no turning
+_BESIDE_BAR, _BELOW_TITLE = 0.8, 0.9  # of a cell of the figure
+_LIMIT, _LARGEST_LIMIT = 1.15, 4.0  # longer names leave the axes rather than make the graph tiny
+
+
+def graph(
+    M: FloatArray,
+    names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+    threshold: float | None = None,
+) -> Axes:
+    """Draw a metric as a graph between the features, all on a circle in their order.
+
+    Edges are as wide as their weight ``-M_ij`` is large; those below 2 % of the largest are dotted.
+    Features have the colour of their self-loop, the row sum of M, and are circles, squares where
+    it is negative.
+
+    Parameters
+    ----------
+    M : ndarray of shape (K, K)
+        Symmetric matrix.
+    names : sequence of K str, optional
+        Feature names, of which 40 characters are shown.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; new axes when left out.
+    threshold : float, optional
+        Draw the edges of larger weight; by default ``1e-9·tr M / K``, above which an edge counts as
+        connecting (see `gdaopt.GraphMetrics.edge_threshold`).
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        With the edges as one line collection, in the order of the pairs (i, j), i < j, a colour bar
+        beside it, and a legend of widths.
+
+    Raises
+    ------
+    InvalidInputError
+        For a matrix that is not symmetric, a wrong number of names, or a negative threshold.
+
+    Examples
+    --------
+    >>> M = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, 0.0], [-1.0, 0.0, 4.0]])
+    >>> ax = graph(M, names=["a", "b", "c"])
+    >>> len(ax.collections[0].get_segments()), [text.get_text() for text in ax.texts]
+    (2, ['a', 'b', 'c'])
+    """
+    import networkx as nx
+
+    M = symmetric_matrix("M", M)
+    size = len(M)
+    labels = feature_names(names, size)
+    if threshold is None:
+        threshold = _EDGE_COUNTS * max(float(np.trace(M)), 0.0) / size
+    number("threshold", threshold, at_least=0)
+    weights = np.triu(edge_weights(M), 1)
+    graph_: nx.Graph[int] = nx.Graph()
+    graph_.add_nodes_from(range(size))
+    graph_.add_edges_from((int(i), int(j)) for i, j in np.argwhere(weights > threshold))
+    layout = nx.circular_layout(graph_)
+    places = np.array([layout[node] for node in range(size)])
+    ax = new_axes(8, 6.5) if ax is None else ax
+    ax.set_axis_off()
+    ax.set_aspect("equal")
+    edges = np.array(graph_.edges, dtype=np.intp).reshape(-1, 2)
+    note = _draw_edges(ax, places[edges], weights[edges[:, 0], edges[:, 1]])
+    _draw_nodes(ax, places, self_loops(M), note)
+    _write_labels(ax, places, labels)
+    return ax
+
+
+def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray) -> str:
+    """Draw the edges, and return what their widths mean."""
+    from matplotlib.collections import LineCollection
+
+    largest = float(weights.max()) if weights.size else 1.0
+    shares = weights / largest
+    ax.add_collection(
+        LineCollection(
+            list(segments),
+            linewidths=np.maximum(_WIDEST * shares, _THINNEST),
+            linestyles=[_DOTTED if share < _FAINT else "solid" for share in shares],
+            colors=GREY,
+            capstyle="butt",
+            zorder=1,
+        )
+    )
+    if not weights.size:
+        return "no edges"
+    dotted = f"\ndotted: weight below {_FAINT * largest:.2g}" if shares.min() < _FAINT else ""
+    return f"edge width: weight, up to {largest:.3g}{dotted}"
+
+
+def _draw_nodes(ax: Axes, places: FloatArray, loops: FloatArray, note: str) -> None:
+    """Draw the nodes, and the colour bar of their self-loops with a note."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import CenteredNorm
+
+    largest = float(np.abs(loops).max()) or 1.0
+    colours = ScalarMappable(CenteredNorm(halfrange=largest), "PuOr_r")
+    negative = loops < -_ROUND_OFF * largest
+    for marker, shown in (("o", ~negative), ("s", negative)):
+        ax.scatter(
+            places[shown, 0],
+            places[shown, 1],
+            s=_NODE_SIZE,
+            c=colours.to_rgba(loops[shown]),
+            marker=marker,
+            edgecolors="black",
+            linewidths=0.8,
+            zorder=2,
+        )
+    squares = " (squares: negative)" if negative.any() else ""
+    bar = ax.figure.colorbar(colours, ax=ax, shrink=0.8, aspect=30)
+    bar.set_label(f"self-loop{squares}\n{note}", fontsize="small")
+    bar.ax.tick_params(labelsize="small")
+
+
+def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str]) -> None:
+    """Write the names around the circle, along its radii when there are many."""
+    angles = np.arctan2(places[:, 1], places[:, 0])
+    if len(labels) == 1:
+        angles[:] = -np.pi / 2  # its node is in the middle
+    radial = len(labels) > _MOST_LEVEL
+    directions = np.column_stack([np.cos(angles), np.sin(angles)]).round(9)
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    sizes = np.empty_like(places)  # pixels, of what reaches outwards
+    for index, (label, (cosine, sine)) in enumerate(zip(labels, directions, strict=True)):
+        leftwards = cosine < 0
+        centred = not radial and abs(cosine) < 0.3  # above or below its node
+        text = ax.annotate(
+            label,
+            (places[index, 0], places[index, 1]),
+            xytext=(_LABEL_DISTANCE * cosine, _LABEL_DISTANCE * sine),
+            textcoords="offset points",
+            fontsize=_FONT_SIZE,
+            parse_math=False,
+            ha="center" if centred else "right" if leftwards else "left",
+            va="center" if radial or abs(sine) < 0.3 else "bottom" if sine > 0 else "top",
+        )
+        box = text.get_window_extent()
+        sizes[index] = box.width, box.height
+        if radial:
+            sizes[index] = box.width * abs(cosine), box.width * abs(sine)
+            text.set_rotation(float(np.degrees(angles[index])) - 180 * leftwards)
+            text.set_rotation_mode("anchor")
+    sizes += _LABEL_DISTANCE * np.abs(directions) * figure.dpi / 72
+    # Names have a size in pixels, whatever the limits: widen these until the axes hold the names.
+    limits = np.full(2, _LIMIT)
+    for _ in range(30):
+        unit = (_room(ax) / (2 * limits)).min()
+        limits = np.clip((np.abs(places) + sizes / unit).max(axis=0), _LIMIT, _LARGEST_LIMIT)
+    ax.set_xlim(-limits[0], limits[0])
+    ax.set_ylim(-limits[1], limits[1])
+
+
+def _room(ax: Axes) -> FloatArray:
+    """Return the pixels that the axes will have when the figure is laid out, about."""
+    spec = ax.get_subplotspec()
+    if spec is None:
+        return np.array([ax.bbox.width, ax.bbox.height])
+    rows, columns = spec.get_gridspec().get_geometry()
+    whole = ax.figure.bbox
+    share = np.array([len(spec.colspan) / columns, len(spec.rowspan) / rows])
+    return share * [whole.width, whole.height] * [_BESIDE_BAR, _BELOW_TITLE]

@@ -1,0 +1,37 @@
+"""Names in pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gdaopt.errors import InvalidInputError
+
+__all__ = ["feature_names", "shortened"]
+
+_LONGEST = 40  # characters
+
+
+def shortened(name: str) -> str:
+    """Return a name that leaves room for the picture, of at most 40 characters.
+
+    Examples
+    --------
+    >>> shortened("hue"), len(shortened("x" * 300))
+    ('hue', 40)
+    """
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+
+
+def feature_names(names: Sequence[str] | None, size: int) -> list[str]:
+    """Return the (shortened) names of K features, their numbers when there are none.
+
+    Raises
+    ------
+    InvalidInputError
+        For another number of names.
+    """
+    if names is None:
+        return [str(number) for number in range(size)]
+    if len(names) != size:
+        raise InvalidInputError(f"names holds {len(names)} names for {size} features")
+    return [shortened(str(name)) for name in names]

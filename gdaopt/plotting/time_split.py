@@ -1,0 +1,104 @@
+"""What runs spend their time on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gdaopt.plotting.canvas import new_axes
+from gdaopt.plotting.runs import Results, named_runs
+from gdaopt.plotting.style import HATCHES, LEGEND_ABOVE
+from gdaopt.result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["time_split"]
+
+_COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#F0E442", "#FFFFFF")  # dark to bright
+_PARTS = {
+    "build": "build_seconds",
+    "solve": "solve_seconds",
+    "eigenvectors": "eig_seconds",
+    "objective": "objective_seconds",
+}
+
+
+def time_split(results: Results, ax: Axes | None = None, *, relative: bool = False) -> Axes:
+    """Draw what the seconds of each run went into, as a stacked bar.
+
+    The parts are those of the trace: building programs (where the solver reports its own time,
+    else it is in solving), solving them, eigenvectors, the objective, and the rest.
+
+    Parameters
+    ----------
+    results : Result, sequence of Result, or mapping of str to Result
+        The runs; a mapping's keys are their names.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; new axes when left out.
+    relative : bool, optional
+        Draw shares of each run's total instead of seconds.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A row for each run, the first on top, with a bar for each part and the total at its end.
+
+    Raises
+    ------
+    InvalidInputError
+        For no runs.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
+    >>> ax = time_split({"run": gda.solve(problem, solver="analytic")})
+    >>> [bars.get_label() for bars in ax.containers]
+    ['build', 'solve', 'eigenvectors', 'objective', 'rest']
+    """
+    runs = named_runs(results)
+    splits = [_split(result) for _, result in runs]
+    rows = np.arange(len(runs))
+    totals = np.array([sum(split.values()) for split in splits])
+    if ax is None:
+        ax = new_axes(width=8, height=1.6 + 0.4 * len(runs))
+    scale = np.where(totals > 0, totals, 1.0) if relative else np.ones(len(runs))
+    left = np.zeros(len(runs))
+    for number, part in enumerate(splits[0]):
+        widths = np.array([split[part] for split in splits]) / scale
+        ax.barh(
+            rows,
+            widths,
+            left=left,
+            height=0.6,
+            label=part,
+            facecolor=_COLOURS[number],
+            hatch=HATCHES[number],
+            edgecolor="black",
+            linewidth=0.6,
+        )
+        left = left + widths
+    for row, end, total in zip(rows, left, totals, strict=True):
+        ax.annotate(
+            f"{total:.3g} s",
+            (end, row),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+        )
+    ax.set_yticks(rows, [name for name, _ in runs], parse_math=False)
+    ax.set_ylim(len(runs) - 0.5, -0.5)  # the first run on top
+    ax.set_xlim(0, 1.25 * (float(left.max()) or 1.0))  # room for the totals
+    ax.set_xlabel("share of the run's seconds" if relative else "seconds")
+    ax.legend(**LEGEND_ABOVE)
+    return ax
+
+
+def _split(result: Result) -> dict[str, float]:
+    """Return the seconds of each part of a run."""
+    parts = {part: float(np.nansum(result.trace.column(name))) for part, name in _PARTS.items()}
+    return parts | {"rest": max(result.seconds - sum(parts.values()), 0.0)}

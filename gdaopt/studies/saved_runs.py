@@ -1,0 +1,139 @@
+"""Runs read back from where `gdaopt learn` or `Result.save` wrote them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.result import Result
+from gdaopt.studies.pictures import Run
+
+__all__ = ["FORMAT", "RECORD", "read_record", "read_runs"]
+
+RECORD = "result.json"
+"""The name of the file in which a learning run says what it wrote."""
+
+FORMAT = 1
+"""Its format number."""
+
+# What, beside data and class, makes objectives incomparable or their best value out of reach.
+_PROBLEM = ("scale", "trace_bound", "min_eigenvalue", "edge_floor")
+
+
+def read_record(folder: Path) -> dict[str, Any] | None:
+    """Return what ``result.json`` holds, None where there is none of ours."""
+    try:
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    ours = isinstance(record, dict) and isinstance(record.get("format"), int)
+    return record if ours and isinstance(record.get("classes"), dict) else None
+
+
+def read_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Run]:
+    """Return the runs saved in directories.
+
+    Those of `gdaopt learn` are named after their class, and are of the same problem when data set,
+    class, scaling of the features, trace bound, ρ and ε are the same. In a directory without its
+    ``result.json`` every npz file that `Result.save` wrote is a run, named after the file; each
+    name is a problem. With several directories the directory comes first in the name.
+
+    Parameters
+    ----------
+    folders : iterable of path-like
+        The directories.
+
+    Returns
+    -------
+    list of Run
+        At least one for each directory.
+
+    Raises
+    ------
+    InvalidInputError
+        For a directory that does not exist, holds no results, or whose results are damaged.
+
+    Examples
+    --------
+    >>> read_runs(["no such directory"])
+    Traceback (most recent call last):
+        ...
+    gdaopt.errors.InvalidInputError: no such directory is no directory
+    """
+    paths = [Path(folder) for folder in folders]
+    prefixes = _prefixes(paths)
+    return [
+        run for path, prefix in zip(paths, prefixes, strict=True) for run in _read(path, prefix)
+    ]
+
+
+def _prefixes(paths: list[Path]) -> list[str]:
+    """Return what tells the runs of several directories apart, empty for a single one.
+
+    Examples
+    --------
+    >>> _prefixes([Path("runs/a"), Path("runs/b")]), _prefixes([Path("1/iris"), Path("2/iris")])
+    (['a: ', 'b: '], ['1/iris: ', '2/iris: '])
+    """
+    if len(paths) == 1:
+        return [""]
+    names = [path.resolve().name for path in paths]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in paths]
+    return [f"{name}: " for name in names]
+
+
+def _read(path: Path, prefix: str) -> list[Run]:
+    """Return the runs of one directory."""
+    if not path.is_dir():
+        raise InvalidInputError(f"{path} is no directory")
+    record = read_record(path)
+    runs = _unrecorded(path, prefix) if record is None else _recorded(path, prefix, record)
+    if not runs:
+        raise InvalidInputError(
+            f"{path} holds no results: no {RECORD} of gdaopt learn, and no npz file that "
+            "Result.save wrote"
+        )
+    return runs
+
+
+def _recorded(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
+    """Return the runs that ``result.json`` lists."""
+    if record["format"] > FORMAT:
+        raise InvalidInputError(f"{path} was written by a newer gdaopt; upgrade to read it")
+    try:
+        options = record["options"]
+        problem = (record["dataset"], record["samples"], *(options[name] for name in _PROBLEM))
+        return [
+            Run(
+                name=f"{prefix}{name}",
+                problem=(*problem, name),
+                result=Result.load(path / Path(entry["file"]).name),
+                feature_names=tuple(record["features"]),
+                min_eigenvalue=float(options["min_eigenvalue"]),
+            )
+            for name, entry in record["classes"].items()
+        ]
+    except OSError as error:
+        raise InvalidInputError(f"cannot read what {path / RECORD} lists: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InvalidInputError(
+            f"{path / RECORD} is damaged: {error!r}; remove it to read the npz files beside it"
+        ) from error
+
+
+def _unrecorded(path: Path, prefix: str) -> list[Run]:
+    """Return the results among the npz files, in the order of their names."""
+    runs = []
+    for file in sorted(path.glob("*.npz")):
+        try:
+            result = Result.load(file)
+        except (InvalidInputError, OSError):
+            continue  # an npz file of somebody else
+        problem = (file.stem, len(result.metric))
+        runs.append(Run(name=f"{prefix}{file.stem}", problem=problem, result=result))
+    return runs
