@@ -68,8 +68,8 @@ class Result:
         Number of components of the metric's graph.
     iterations, oracle_calls : int
         Steps taken, and programs solved.
-    seconds : float
-        Wall time, without the tracer's own.
+    seconds, tracing_seconds : float
+        Wall time of the run, and beside it that of the tracer, callbacks and printing.
     method, solver : str
         What was run.
     trace : Trace
@@ -85,6 +85,7 @@ class Result:
     iterations: int
     oracle_calls: int
     seconds: float
+    tracing_seconds: float
     method: str
     solver: str
     trace: Trace
@@ -119,7 +120,7 @@ class Result:
             "smallest eigenvalue": f"{self.trace[-1].lambda_min:.6g}",
             "components": str(self.components),
             "steps": f"{self.iterations} ({self.oracle_calls} programs by {self.solver})",
-            "seconds": f"{self.seconds:.3g}",
+            "seconds": f"{self.seconds:.3g} (and {self.tracing_seconds:.3g} for the trace)",
         }
         size = len(self.metric)
         title = f"{self.method}: {size}×{size} metric"

@@ -100,16 +100,16 @@ def solve_program(
     """
     import cvxpy as cp
 
-    # A warm start makes HiGHS skip the presolve that solves these programs outright.
-    options: dict[str, Any] = {"warm_start": False}
-    if time_limit is not None and solver in _TIME_LIMIT_OPTIONS:
-        options[_TIME_LIMIT_OPTIONS[solver]] = max(time_limit, 0.01)
-    options.update(solver_opts or {})
-    call = partial(solve_isolated, time_limit=time_limit) if isolate else solve_here
     start = time.perf_counter()
-    status, own = _guarded(call, problem, solver, options, name)
+
+    def attempt(ours: Mapping[str, Any], left: float | None) -> tuple[str, float | None]:
+        call = partial(solve_isolated, time_limit=left) if isolate else solve_here
+        return _guarded(call, problem, solver, _options(solver, solver_opts, left, ours), name)
+
+    status, own = attempt({}, time_limit)
     if status == cp.INFEASIBLE and solver in _SECOND_OPINION:
-        status, own = _guarded(call, problem, solver, _SECOND_OPINION[solver] | options, name)
+        left = None if time_limit is None else time_limit - (time.perf_counter() - start)
+        status, own = attempt(_SECOND_OPINION[solver], left)
     seconds = time.perf_counter() - start
     if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
         raise InfeasibleProblemError(f"{solver} calls the {name} {status}")
@@ -129,10 +129,46 @@ def solve_program(
 def solve_here(
     problem: cp.Problem, solver: str, options: Mapping[str, Any]
 ) -> tuple[str, float | None]:
-    """Solve a CVXPY problem in this process; return its status and the solver's own time."""
-    problem.solve(solver=solver, **options)
+    """Solve a CVXPY problem in this process.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Its parameters have values; its variables get theirs.
+    solver : str
+        Canonical name.
+    options : mapping
+        For `cvxpy.Problem.solve`.
+
+    Returns
+    -------
+    status : str
+        CVXPY's.
+    solve_seconds : float or None
+        The solver's own time.
+    """
+    for variable in problem.variables():
+        variable.save_value(None)  # else a solve that does nothing would leave the last answer
+    with warnings.catch_warnings():
+        # CVXPY's word for an inexact answer; the status says it too, and the caller acts on it.
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        problem.solve(solver=solver, **options)
     stats = problem.solver_stats
     return str(problem.status), None if stats is None else stats.solve_time
+
+
+def _options(
+    solver: str,
+    given: Mapping[str, Any] | None,
+    time_limit: float | None,
+    ours: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the options of a solve: ours, unless the user's say otherwise."""
+    # A warm start makes HiGHS skip the presolve that solves these programs outright.
+    options: dict[str, Any] = {"warm_start": False, **ours}
+    if time_limit is not None and solver in _TIME_LIMIT_OPTIONS:
+        options[_TIME_LIMIT_OPTIONS[solver]] = max(time_limit, 0.01)
+    return options | dict(given or {})
 
 
 def _guarded(
@@ -144,9 +180,9 @@ def _guarded(
 ) -> tuple[str, float | None]:
     """Call a solver, and say which one failed on what when it raises."""
     try:
-        with warnings.catch_warnings():
-            # CVXPY's word for an inexact answer; the status says it too, and the caller acts on it.
-            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            return call(problem, solver, options)
-    except Exception as error:  # solvers raise errors of any kind
-        raise SolverFailedError(f"{solver} failed on the {name}: {error}") from error
+        return call(problem, solver, options)
+    except BaseException as error:  # solvers raise errors of any kind
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise  # an interrupt; a panic of Clarabel (Rust) is no Exception either
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise SolverFailedError(f"{solver} failed on the {name}: {reason}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,7 +41,8 @@ class AlignedMethod(Method):
     fallback : str or sequence of str, optional
         Who takes over a program that the solver fails on, in order; the trace says who solved it.
     isolate : bool, optional
-        Solve in a worker process that is killed when the time limit is over.
+        Solve in a worker process that is killed when the time limit is over. Its start takes a
+        second or two of that limit.
     step : str or Step, optional
         A name from `gdaopt.steps`, or an object.
     initial_edge_weight : float or "auto", optional
@@ -106,7 +107,7 @@ class AlignedMethod(Method):
         yield from self.begin(problem, metrics, clock).states(initial)
 
 
-class AlignedRun:
+class AlignedRun(ABC):
     """One run: its state and its alignment.
 
     Parameters
@@ -145,9 +146,9 @@ class AlignedRun:
         yield self.state
         yield from self.rounds()
 
+    @abstractmethod
     def rounds(self) -> Iterator[State]:
         """Yield the states after the start; end by raising `RunEnded`."""
-        raise NotImplementedError
 
     def gained_little(self, before: float) -> bool:
         """Say whether the objective fell by no more than the tolerance since it was `before`."""

@@ -66,6 +66,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
         iterations=state.iteration,
         oracle_calls=state.oracle_calls,
         seconds=seconds,
+        tracing_seconds=clock.paused_seconds,
         method=method.name,
         solver=method.solver_name,
         trace=tracer.trace(state, seconds),

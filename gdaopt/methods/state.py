@@ -85,6 +85,11 @@ class Clock:
         return time.perf_counter() - self._start - self._paused
 
     @property
+    def paused_seconds(self) -> float:
+        """Time spent in pauses."""
+        return self._paused
+
+    @property
     def left(self) -> float | None:
         """Time until the limit, negative beyond it; None without a limit."""
         if self._time_limit is None:

@@ -200,9 +200,11 @@ class Program(ABC, Generic[PolytopeT]):
             bad = cost[~np.isfinite(cost)][0]
             raise InvalidInputError(f"the cost of the {self.name} holds {bad}")
         failures: list[InfeasibleProblemError | SolverFailedError] = []
+        start = time.perf_counter()
         for solver in (self.solver, *self.fallback):
+            left = None if time_limit is None else time_limit - (time.perf_counter() - start)
             try:
-                solution = self._solve_by(solver, cost, polytope, time_limit)
+                solution = self._solve_by(solver, cost, polytope, left)
             except (InfeasibleProblemError, SolverFailedError) as error:
                 failures.append(error)
                 continue

@@ -163,10 +163,17 @@ class JointPolytope:
         """What the floors leave of the budget."""
         return max(self.budget - float(self.weights @ self.floor), 0.0)
 
-    @property
-    def unit(self) -> float:
-        """C/K."""
-        return self.trace_bound / len(self.v)
+    @cached_property
+    def unit(self) -> FloatArray:
+        """C/K for the diagonal, and for an edge the largest weight that the budget allows.
+
+        Under a v over many decades a little of one edge can cost all of the budget: in these units
+        what a solver is off by costs the same everywhere.
+        """
+        size = len(self.v)
+        diagonal = np.full(size, self.trace_bound / size)
+        edges = self.floor + self.spare / self.weights
+        return np.concatenate([diagonal, np.where(edges > 0, edges, diagonal[0])])
 
     def minimize(self, cost: FloatArray) -> FloatArray:
         """Return the floors, with all that is spare on the entry of least price if negative."""
@@ -212,7 +219,7 @@ class JointProgram(Program[JointPolytope]):
     """The joint program for CVXPY: a vector of K diagonal entries and K(K-1)/2 edge weights.
 
     Its parameters are ``cost``, ``min_eigenvalue``, ``trace_bound``, ``floor``, and ``forward`` and
-    ``backward``, the ratios v_j/v_i and v_i/v_j of each edge.
+    ``backward``, the ratios v_j/v_i and v_i/v_j of each edge, all in the polytope's units.
 
     Parameters
     ----------
@@ -268,11 +275,11 @@ class JointProgram(Program[JointPolytope]):
         return cp.Problem(cp.Minimize(cost @ entries), constraints), entries
 
     def _assign(self, polytope: JointPolytope) -> None:
-        unit = polytope.unit
+        unit, edge_units = polytope.unit[0], polytope.unit[self.n_features :]
         self.parameters["min_eigenvalue"].value = polytope.min_eigenvalue / unit
         self.parameters["trace_bound"].value = polytope.trace_bound / unit
         if self.size > self.n_features:
             forward, backward = polytope.ratios
-            self.parameters["floor"].value = polytope.floor / unit
-            self.parameters["forward"].value = forward
-            self.parameters["backward"].value = backward
+            self.parameters["floor"].value = polytope.floor / edge_units
+            self.parameters["forward"].value = forward * edge_units / unit
+            self.parameters["backward"].value = backward * edge_units / unit

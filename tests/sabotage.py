@@ -1,0 +1,53 @@
+"""Problems whose `solve` misbehaves, importable in worker processes, which get no monkeypatches."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import cvxpy as cp
+
+
+class TwoPartError(Exception):
+    """An error that pickles and does not come back: its arguments are not its constructor's."""
+
+    def __init__(self, what: str, code: int) -> None:
+        super().__init__(f"{what} ({code})")
+
+
+class PanicException(BaseException):
+    """What a panic of a solver in Rust looks like."""
+
+
+class Sabotaged(cp.Problem):
+    """A problem that does what the options ``fault`` and ``after`` say; they come by solver_opts.
+
+    The faults begin after so many solves of this process.
+    """
+
+    solves = 0
+
+    def solve(
+        self, *args: Any, fault: str = "", after: int = 0, note: str = "", **kwargs: Any
+    ) -> Any:
+        Sabotaged.solves += 1
+        if Sabotaged.solves <= after:
+            fault = note = ""
+        if note:
+            Path(note).write_text(str(os.getpid()))
+        match fault:
+            case "hang":
+                time.sleep(60)
+            case "die":
+                os._exit(3)
+            case "raise":
+                raise cp.SolverError("no licence")
+            case "raise two parts":
+                raise TwoPartError("no licence", 7)
+            case "exit":
+                raise SystemExit(4)
+            case "panic":
+                raise PanicException("index out of bounds")
+        return super().solve(*args, **kwargs)  # type: ignore[no-untyped-call]  # of CVXPY
