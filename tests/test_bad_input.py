@@ -175,7 +175,7 @@ CASES: list[Case] = [
     ("method of no kind", solve(3), "method must be a name or a method object, got 3"),
     ("option", solve(tolerence=1), "'alternating': 'tolerence'; did you mean 'tolerance'"),
     ("step", method(step="exakt"), "unknown step 'exakt'; did you mean 'exact'"),
-    ("step class", method(step=gda.steps.Exact), "unknown step <class .*Known: adaptive, agnostic, exact"),
+    ("step class", method(step=gda.steps.Exact), "unknown step <class .*Known: adaptive, agno"),
     ("connectivity", method(connectivity="tre"), "connectivity 'tre'; did you mean 'tree'"),
     ("on_interrupt", method(on_interrupt="retrun"), "on_interrupt 'retrun'; .* 'return'"),
     ("data set", lambda _: load("whine"), "unknown data set 'whine'; did you mean 'wine'"),
