@@ -406,3 +406,19 @@ class TestFallBacks:
         found = align(METRICS[metric], 1e-6)
         assert found.scaling == "resolvent"
         assert_aligned(METRICS[metric], 1e-6, found)
+
+
+@pytest.mark.parametrize("size", [6, 13, 40])
+def test_a_solver_that_finds_a_later_eigenvector_is_put_right(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LOBPCG may end at a later eigenvector, whose Rayleigh quotient is above λ_min."""
+    metric = random_metric(np.random.default_rng(size), size, decades=3)
+    values, vectors = np.linalg.eigh(metric)
+
+    def second(*_: object, **__: object) -> tuple[object, FloatArray, list[float]]:
+        return None, vectors[:, [1]], [0.0]
+
+    monkeypatch.setattr(eigen, "lobpcg", second)
+    alignment = align(metric, 0.0)
+    assert alignment.left_ends == pytest.approx(np.full(size, values[0]), abs=1e-9)

@@ -31,7 +31,7 @@ _LOBPCG_ITERATIONS = 20
 _LOBPCG_TOLERANCE = 1e-5  # of tr M / K: its square is about the polish's margin
 _MARGINS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # σ below the estimate of λ_min, in tr M / K
 _RESOLVENT_MARGINS = (1e-12, *_MARGINS)  # σ below ρ: the first is within the accuracy asked for
-_POLISH_ROUNDS = 4
+_POLISH_ROUNDS = 12
 _POLISH_SOLVES = 4  # with one factor
 _SPREAD = 1e-9  # of tr M / K: left-ends this close are aligned
 _ACCURACY = 1e-12  # of tr M / K: left-ends below min(ρ, λ_min) by less are round-off
@@ -199,11 +199,17 @@ def _is_accurate(metric: FloatArray, found: Alignment, min_eigenvalue: float, un
 
 
 def _polished(metric: FloatArray, v: FloatArray, unit: float) -> Iterator[FloatArray]:
-    """Yield v after each of a few inverse iterations, σ just below an estimate of λ_min."""
+    """Yield v after each of a few inverse iterations, σ just below an estimate of λ_min.
+
+    Where the estimate is that of a later eigenvector, ``M - σI`` is indefinite. Then σ is the
+    smallest left-end, which is below λ_min for every ``v > 0``: Noda's iteration (1971), which
+    converges from everywhere, in the end quadratically.
+    """
     for _ in range(_POLISH_ROUNDS):
-        estimate = _rayleigh(metric, v)
-        # An estimate too far above λ_min leaves M - σI indefinite: then σ goes further down.
-        factor = _first_factor(metric, estimate, _MARGINS, unit)
+        factor = _factor(metric, _rayleigh(metric, v) - _MARGINS[0] * unit)
+        if factor is None:
+            lowest = float(left_ends(metric, v).min())
+            factor = _first_factor(metric, lowest, _RESOLVENT_MARGINS, unit)
         if factor is None:
             return
         for _ in range(_POLISH_SOLVES):
