@@ -1,4 +1,4 @@
-"""Step rules: the exact step against SciPy's bounded minimiser, and at the edges of [0, 1]."""
+"""Step rules: the exact step against SciPy's bounded minimiser, the others by their promises."""
 
 from __future__ import annotations
 
@@ -9,14 +9,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import PROPERTY, generators, random_metric, random_symmetric
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_cases import Case, cases
 from scipy.optimize import minimize_scalar
 
 import gdaopt as gda
-from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection
+from gdaopt.linalg.directions import (
+    ColumnDirection,
+    DenseDirection,
+    DiagonalDirection,
+    Direction,
+    RankOneDirection,
+)
 from gdaopt.objectives.protocol import Line
-from gdaopt.steps import Exact, Full, Step, find_step
+from gdaopt.programs import JointPolytope
+from gdaopt.programs.joint import entries_of, matrix_of
+from gdaopt.steps import Adaptive, Agnostic, Exact, Full, Short, Step, find_step
+from gdaopt.validation import FloatArray
 
 
 @dataclass
@@ -26,6 +37,7 @@ class Function:
     phi: Callable[[float], float]
     slope: Callable[[float], float]
     curvature: Callable[[float], float] = lambda _: math.nan
+    direction: Direction = field(default_factory=lambda: DiagonalDirection(np.ones(1)))
     trials: list[float] = field(default_factory=list)
 
     def value(self, gamma: float) -> float:
@@ -211,7 +223,16 @@ def test_the_full_step_is_1(iteration: int) -> None:
     assert Full().size(parabola(0.0), iteration) == 1.0
 
 
-@pytest.mark.parametrize(("name", "rule"), [("exact", Exact()), ("full", Full())])
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("exact", Exact()),
+        ("adaptive", Adaptive()),
+        ("short", Short()),
+        ("agnostic", Agnostic()),
+        ("full", Full()),
+    ],
+)
 def test_steps_are_found_by_name(name: str, rule: Any) -> None:
     assert find_step(name) == rule
     assert find_step(name).name == name
@@ -238,3 +259,304 @@ def test_a_rule_of_ones_own_is_used() -> None:
 def test_others_are_refused(step: Any) -> None:
     with pytest.raises(gda.InvalidInputError, match=r"unknown step .*Known: adaptive, "):
         find_step(step)
+
+
+# --- Rules with a constant -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A GLR at one member of ``M ⪰ ρI``, and the way to another."""
+
+    glr: gda.GLR
+    rho: float
+    metric: FloatArray
+    other: FloatArray
+
+    @property
+    def line(self) -> Line:
+        return self.glr.at(self.metric).line(DenseDirection(self.other - self.metric))
+
+
+def segment(rng: np.random.Generator) -> Segment:
+    """Return a segment; in half of the cases downhill at first."""
+    size = int(rng.integers(1, 6))
+    X = rng.standard_normal((12, size)) * 10 ** rng.uniform(-1.5, 0.5)
+    z = rng.standard_normal(12) * 10 ** rng.uniform(-3, 3)
+    rho = float(rng.choice([0.0, 0.01, 0.3]))
+    low, high = (
+        random_metric(rng, size) * 10 ** rng.uniform(-2, 1) + rho * np.eye(size) for _ in range(2)
+    )
+    return Segment(gda.GLR(X, z), rho, low, high)
+
+
+@pytest.mark.parametrize("iteration", [0, 1, 2, 10, 1000])
+def test_the_agnostic_step(iteration: int) -> None:
+    line = parabola(0.3)
+    assert Agnostic().size(line, iteration) == 2 / (iteration + 2)
+    assert line.trials == []
+
+
+@PROPERTY
+@given(generators)
+def test_the_lipschitz_constant_of_glr_is_one(rng: np.random.Generator) -> None:
+    """``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖`` over ``M ⪰ ρI``, and the formula of DESIGN section 5."""
+    there = segment(rng)
+    constant = there.glr.lipschitz(there.rho)
+    difference = there.glr.gradient(there.other) - there.glr.gradient(there.metric)
+    distance = np.linalg.norm(there.other - there.metric)
+    assert np.linalg.norm(difference) <= constant * distance * (1 + 1e-12)
+
+    X = there.glr.pairs.features
+    z = rng.standard_normal((12, 2))
+    literal = 0.0
+    for xi, zi in zip(X, z, strict=True):
+        for xj, zj in zip(X, z, strict=True):
+            square = float((xi - xj) @ (xi - xj))
+            literal += float((zi - zj) @ (zi - zj)) * np.exp(-there.rho * square) * square**2
+    assert gda.GLR(X, z).lipschitz(there.rho) == pytest.approx(literal, rel=1e-12)
+
+
+def test_the_lipschitz_constant_is_sharp() -> None:
+    """One pair, at M = ρI, along dd': no smaller constant would do."""
+    glr, rho, d = gda.GLR([[0.0, 0.0], [1.0, 2.0]], [1, -1]), 0.1, np.array([1.0, 2.0])
+    move = 1e-6 * np.outer(d, d)
+    change = glr.gradient(rho * np.eye(2) + move) - glr.gradient(rho * np.eye(2))
+    ratio = np.linalg.norm(change) / np.linalg.norm(move)
+    assert ratio == pytest.approx(glr.lipschitz(rho), rel=1e-4)
+
+
+@PROPERTY
+@given(generators)
+def test_short_is_its_formula_and_decreases(rng: np.random.Generator) -> None:
+    there = segment(rng)
+    problem = gda.MetricProblem(there.glr, gda.GraphMetrics(100.0, there.rho))
+    rule, line = Short().prepared(problem), there.line
+    slope = line.derivatives(0.0)[0]
+    length = float(((there.other - there.metric) ** 2).sum())
+    expected = min(1.0, max(0.0, -slope) / (there.glr.lipschitz(there.rho) * length))
+    gamma = rule.size(line, 3)
+    assert gamma == pytest.approx(expected, rel=1e-12)
+    assert line.value(gamma) <= line.value(0.0) * (1 + 1e-14) + gamma * slope / 2
+
+
+@PROPERTY
+@given(generators, st.sampled_from([Adaptive(), Adaptive(0.5, 1.5), Adaptive(1.0, 10.0)]))
+def test_adaptive_decreases(rng: np.random.Generator, rule: Adaptive) -> None:
+    """By half of what the slope promises, at each of a few steps that share the estimate."""
+    there = segment(rng)
+    running = rule.prepared(gda.MetricProblem(there.glr, gda.GraphMetrics(100.0, there.rho)))
+    point = there.glr.at(there.metric)
+    for iteration in range(8):
+        target = random_metric(rng, len(there.metric)) * 10 ** rng.uniform(-2, 1)
+        direction = DenseDirection(target - point.metric)
+        line = point.line(direction)
+        slope = line.derivatives(0.0)[0]
+        gamma = running.size(line, iteration)
+        assert 0 <= gamma <= 1
+        assert gamma == 0 or slope < 0
+        assert line.value(gamma) <= line.value(0.0) * (1 + 1e-13) + gamma * slope / 2
+        point = point.moved(direction, gamma)
+        if slope < -1e-6 * line.value(0.0):
+            assert gamma > 0
+
+
+def test_adaptive_is_exact_on_parabolas_and_learns_their_curvature() -> None:
+    """The first step uses the curvature there, so that the model is the function itself."""
+    for minimum in (0.3, 2.0):
+        line = parabola(minimum)
+        assert Adaptive().size(line, 0) == pytest.approx(min(minimum, 1.0), rel=1e-6)
+    # Where the curvature grows along the way, the estimate rises until the model bounds it.
+    quartic = Function(
+        lambda g: g**4 - 0.1 * g, lambda g: 4 * g**3 - 0.1, lambda g: 12 * g**2 + 1e-9
+    )
+    gamma = Adaptive().size(quartic, 0)
+    assert 0 < gamma < 1
+    assert quartic.value(gamma) <= gamma * quartic.derivatives(0.0)[0] / 2
+
+
+@pytest.mark.parametrize("method", ["alternating", "joint"])
+def test_the_estimate_does_not_leak_between_runs(method: str) -> None:
+    rule = Adaptive()
+    case = Case(n_features=6, seed=1, log_scale=0.0, bounds_follow=True, with_floor=False)
+    runs = [
+        gda.solve(case.problem(), method, solver="analytic", step=rule, max_iterations=40)
+        for _ in range(2)
+    ]
+    first, second = runs
+    np.testing.assert_array_equal(first.trace.column("step"), second.trace.column("step"))
+    np.testing.assert_array_equal(first.metric, second.metric)
+
+
+class Nearest(gda.DenseObjective):
+    """``‖M - T‖² / 2``, of Lipschitz constant 1."""
+
+    def __init__(self, target: FloatArray) -> None:
+        super().__init__(len(target))
+        self.target = target
+        self.asked = 0
+
+    def value(self, metric: FloatArray) -> float:
+        self.asked += 1
+        return float(((metric - self.target) ** 2).sum()) / 2
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return metric - self.target
+
+
+@pytest.mark.parametrize("method", ["alternating", "joint"])
+def test_short_needs_a_constant_before_any_work(method: str) -> None:
+    objective = Nearest(np.array([[2.0, -1.0], [-1.0, 2.0]]))
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(10.0))
+    with pytest.raises(gda.InvalidInputError, match=r"no Lipschitz constant .*Short\(lipschitz="):
+        gda.solve(problem, method, solver="analytic", step="short")
+    assert objective.asked == 0
+    result = gda.solve(problem, method, solver="analytic", step=Short(lipschitz=1.0))
+    assert result.objective < 0.01 * result.trace[0].objective
+
+
+def test_short_takes_the_objectives_own_constant() -> None:
+    class Known(Nearest):
+        def lipschitz(self, min_eigenvalue: float) -> float:
+            return 1.0 + min_eigenvalue
+
+    problem = gda.MetricProblem(Known(np.eye(2)), gda.GraphMetrics(10.0, 0.25))
+    assert Short().prepared(problem) == Short(lipschitz=1.25)
+    assert Short(lipschitz=3.0).prepared(problem) == Short(lipschitz=3.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: Short(lipschitz=0.0), "lipschitz"),
+        (lambda: Short(lipschitz=-1.0), "lipschitz"),
+        (lambda: Short(lipschitz=math.nan), "lipschitz"),
+        (lambda: Adaptive(increase=1.0), "increase"),
+        (lambda: Adaptive(decrease=0.0), "decrease"),
+        (lambda: Adaptive(decrease=1.1), "decrease"),
+        (lambda: Adaptive(decrease=math.inf), "decrease"),
+        (lambda: Short().size(parabola(0.3), 0), "Lipschitz constant"),
+    ],
+)
+def test_bad_parameters_are_refused(make: Callable[[], Any], what: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=what):
+        make()
+
+
+@pytest.mark.parametrize("rule", [Exact(), Adaptive(), Short(lipschitz=1.0)])
+@pytest.mark.parametrize("slope", [0.0, 1.0])
+def test_no_step_uphill(rule: Step, slope: float) -> None:
+    line = Function(lambda g: g * slope + g**2, lambda g: slope + 2 * g, lambda _: 2.0)
+    assert rule.size(line, 0) == 0.0
+
+
+@PROPERTY
+@given(generators, st.sampled_from([1, 2, 5, 12]))
+def test_norms_of_directions(rng: np.random.Generator, size: int) -> None:
+    column = rng.standard_normal(size)
+    column[0] = 0.0
+    support = tuple(int(i) for i in rng.permutation(size)[:2])
+    for direction in (
+        DiagonalDirection(rng.standard_normal(size)),
+        ColumnDirection(0, column),
+        RankOneDirection(-1.5, support, rng.standard_normal(len(support))),
+        DenseDirection(random_symmetric(rng, size)),
+    ):
+        dense = direction.added_to(np.zeros((size, size)), 1.0)
+        assert direction.norm_squared() == pytest.approx(float((dense**2).sum()), rel=1e-12)
+
+
+# --- Rules against each other --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """A joint polytope of a fixed v, its vertices by DESIGN section 3, and an objective over it."""
+
+    objective: Any
+    lipschitz: float
+    v: FloatArray
+    rho: float = 0.01
+
+    @property
+    def polytope(self) -> JointPolytope:
+        size = len(self.v)
+        return JointPolytope(self.v, self.rho, float(size), np.zeros(size * (size - 1) // 2))
+
+    @property
+    def diameter(self) -> float:
+        size = len(self.v)
+        atoms = [np.zeros(size), *np.eye(size)]
+        for i in range(size):
+            for j in range(i + 1, size):
+                u = self.v[j] * np.eye(size)[i] - self.v[i] * np.eye(size)[j]
+                atoms.append(u / np.linalg.norm(u))
+        vertices = self.polytope.budget * np.array([np.outer(u, u) for u in atoms])
+        return float(max(np.linalg.norm(a - b) for a in vertices for b in vertices))
+
+    def run(self, rule: Step, steps: int) -> tuple[FloatArray, float]:
+        """Return the values of Frank–Wolfe by hand from the vertex ρI, and a lower bound of Q*."""
+        size, polytope = len(self.v), self.polytope
+        upper = np.triu_indices(size, 1)
+        point = self.objective.at(self.rho * np.eye(size))
+        values, bound = [point.value], -math.inf
+        for iteration in range(steps):
+            gradient = point.gradient()
+            cost = np.concatenate([np.diagonal(gradient), -2 * gradient[upper]])
+            change = polytope.minimize(cost) - entries_of(point.metric)
+            bound = max(bound, point.value + float(cost @ change))
+            direction = DenseDirection(matrix_of(change, size))
+            point = point.moved(direction, rule.size(point.line(direction), iteration))
+            values.append(point.value)
+        return np.array(values), bound
+
+
+def fixed(kind: str, seed: int) -> Fixed:
+    rng = np.random.default_rng(seed)
+    v = 10 ** rng.uniform(-0.5, 0, 4)
+    if kind == "glr":
+        glr = gda.GLR(rng.standard_normal((15, 4)) / 2, np.repeat([1.0, -1.0], [7, 8]))
+        return Fixed(glr, glr.lipschitz(0.01), v)
+    return Fixed(Nearest(random_metric(rng, 4) / 2), 1.0, v)
+
+
+@pytest.mark.parametrize("kind", ["glr", "nearest"])
+@pytest.mark.parametrize("seed", range(3))
+def test_agnostic_keeps_its_bound_on_a_fixed_polytope(kind: str, seed: int) -> None:
+    """``Q_t - Q* ≤ 2 L diam² / (t + 2)`` for t ≥ 1 (Jaggi 2013, theorem 1)."""
+    there = fixed(kind, seed)
+    exact, best = there.run(Exact(), 2000)
+    assert exact[-1] - best <= 0.01 * abs(exact[0] - best)  # Q* is known well enough
+    values, _ = there.run(Agnostic(), 500)
+    steps = np.arange(1, 501)
+    bound = 2 * there.lipschitz * there.diameter**2 / (steps + 2)
+    assert (values[1:] - best <= bound).all()
+    assert exact[-1] >= best * (1 - 1e-12)
+
+
+def test_the_bound_is_none_for_full_steps() -> None:
+    """They jump from vertex to vertex: the test above can fail."""
+    there = fixed("nearest", 0)
+    best = there.run(Exact(), 2000)[1]
+    values, _ = there.run(Full(), 500)
+    assert values[-1] - best > 2 * there.diameter**2 / 502
+
+
+@pytest.mark.parametrize("method", ["alternating", "joint"])
+@pytest.mark.parametrize("rule", ["adaptive", "short", "agnostic", "full"])
+def test_exact_is_the_lowest_after_one_step(method: str, rule: str) -> None:
+    lower: list[bool] = []
+
+    @settings(max_examples=40, deadline=None, derandomize=True)
+    @given(cases(bounds_follow=True))
+    def check(case: Case) -> None:
+        exact, other = (
+            gda.solve(case.problem(), method, solver="analytic", step=step, max_iterations=1)
+            for step in ("exact", rule)
+        )
+        assert exact.trace[0].objective == other.trace[0].objective
+        assert exact.objective <= other.objective * (1 + 1e-12)
+        lower.append(exact.objective < other.objective * (1 - 1e-9))
+
+    check()
+    assert any(lower)
