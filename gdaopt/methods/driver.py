@@ -33,18 +33,17 @@ def run(method: Method, problem: MetricProblem) -> Result:
         tracer.see(state, clock.seconds)
     status: Status
     try:
+        with clock.paused():
+            goes_on = _show(method, state, True)
         while True:
-            with clock.paused():
-                if method.verbose and tracer.begins_round:
-                    _report(state)
-                goes_on = method.callback is None or method.callback(state) is not False
             _check_limits(method, state, clock)
             if not goes_on:
                 raise RunEnded("interrupted", f"by the callback after step {state.iteration}")
             following = _next_finite(states)
             with clock.paused():
                 tracer.see(following, clock.seconds)
-            state = following  # only now, so that an interrupt leaves state and trace at one step
+                begins, state = following.round != state.round, following
+                goes_on = _show(method, state, begins)
     except RunEnded as end:
         status, message = end.status, end.message
     except KeyboardInterrupt:
@@ -106,9 +105,11 @@ def _check_limits(method: Method, state: State, clock: Clock) -> None:
         raise RunEnded("time_limit", f"time_limit = {method.time_limit:g} s reached")
 
 
-def _report(state: State) -> None:
-    """Print a line on a state."""
-    print(
-        f"round {state.round:>4}  step {state.iteration:>6}  objective {state.objective:.8g}",
-        flush=True,
-    )
+def _show(method: Method, state: State, begins_round: bool) -> bool:
+    """Print a line and call back, where the method says so; say whether the run goes on."""
+    if method.verbose and begins_round:
+        print(
+            f"round {state.round:>4}  step {state.iteration:>6}  objective {state.objective:.8g}",
+            flush=True,
+        )
+    return method.callback is None or method.callback(state) is not False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
@@ -23,7 +24,7 @@ from gdaopt.validation import integer
 __all__ = ["Joint"]
 
 _ALIGNMENTS = ("eigenvector", "gradient")
-_STALLED_ROUNDS = 2  # a round of K steps may gain little, and the next, realigned, much
+_WINDOW = 2  # rounds: single ones gain more and less in turns, as edges take turns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,7 +32,7 @@ class Joint(AlignedMethod):
     """Frank–Wolfe whose program moves all K(K+1)/2 entries of the metric at once.
 
     A round is K steps. Two rounds in a row that lower the objective by less than
-    ``tolerance·|Q|`` end the run as *stalled*.
+    ``tolerance·|Q|`` together end the run as *stalled*.
 
     Parameters
     ----------
@@ -91,9 +92,8 @@ class _Run(AlignedRun):
     def rounds(self) -> Iterator[State]:
         """Yield the states of rounds of K steps."""
         size = self.objective.n_features
-        little = 0
+        values = deque([self.state.objective], maxlen=_WINDOW + 1)
         for round_ in count(1):
-            before = self.state.objective
             for step in range((round_ - 1) * size, round_ * size):
                 iteration = step % self._realign_every
                 eig_seconds = 0.0
@@ -101,9 +101,9 @@ class _Run(AlignedRun):
                     eig_seconds = self._align_by_gradient() if self._by_gradient else self.align()
                     block = self._block()
                 yield self.advance(block, iteration, round_, eig_seconds)
-            little = little + 1 if self.gained_little(before) else 0
-            if little == _STALLED_ROUNDS:
-                raise self.stalled(f"round {round_}, like the one before it,", before)
+            values.append(self.state.objective)
+            if round_ >= _WINDOW and self.gained_little(values[0]):
+                raise self.stalled(f"rounds {round_ - 1} and {round_}", values[0])
 
     def _block(self) -> JointBlock:
         """Return all entries, with the polytope that the alignment gives them."""

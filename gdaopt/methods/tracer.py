@@ -37,16 +37,9 @@ class Tracer:
         self._keep_iterates = keep_iterates
         self._rows: list[tuple[TraceRow, FloatArray, FloatArray]] = []
         self._times: dict[str, float] = {}  # of the steps since the last row
-        self._rounds = (-1, -1)
-
-    @property
-    def begins_round(self) -> bool:
-        """Whether the state seen last is the first of its round."""
-        return self._rounds[0] != self._rounds[1]
 
     def see(self, state: State, seconds: float) -> None:
         """Take note of a state; measure it and add its row when it is its turn."""
-        self._rounds = (self._rounds[1], state.round)
         for name in _TIMES:
             value = getattr(state, name)
             if value is not None:
