@@ -115,7 +115,7 @@ def report(cases: list[Case]) -> str:
         "",
         f"Whole wall time of the same run, medians of {REPEATS} interleaved repeats, closed-form",
         "programs. *bare*: with a tracer that does nothing. The percentages are medians of what a",
-        "run takes beyond the bare one of the same repeat; *off* keeps rows of the start and the end.",
+        "run takes beyond the bare one of the same repeat; *off* keeps the rows of start and end.",
         "",
         f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}.",
         "",
