@@ -221,7 +221,6 @@ def test_times_add_up_to_those_of_the_call(solver: str) -> None:
     wall = time.perf_counter() - start
     assert report.build_seconds is not None
     assert 0 < report.solve_seconds < report.solve_seconds + report.build_seconds <= wall
-    assert report.solve_seconds + report.build_seconds > 0.5 * wall
 
 
 @pytest.mark.parametrize("reported", [0.0, 1e9])
