@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gdaopt.errors import InfeasibleProblemError
-from gdaopt.linalg.laplacian import maximum_spanning_tree
 from gdaopt.programs.base import Program
+from gdaopt.programs.floors import tree_floors
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -223,12 +223,7 @@ def tree_floor(metric: FloatArray, column: int, edge_floor: float) -> FloatArray
     >>> tree_floor(M, column=0, edge_floor=1.5)
     array([1.5, 1. ])
     """
-    edges = maximum_spanning_tree(metric)
-    meets = edges[(edges == column).any(axis=1)]
-    neighbours = meets.sum(axis=1) - column
-    floor = np.zeros(len(metric))
-    floor[neighbours] = np.minimum(edge_floor, -metric[neighbours, column])
-    return np.delete(floor, column)
+    return np.delete(tree_floors(metric, edge_floor)[:, column], column)
 
 
 def zeta_floor(metric: FloatArray, column: int, edge_floor: float) -> FloatArray:

@@ -20,8 +20,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InfeasibleProblemError
-from gdaopt.linalg.laplacian import maximum_spanning_tree
 from gdaopt.programs.base import Program
+from gdaopt.programs.floors import tree_floors as floor_matrix
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -70,11 +70,8 @@ def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
     >>> tree_floors(M, edge_floor=1.5)
     array([1.5, 1. , 0. ])
     """
-    floors = np.zeros_like(metric)
-    rows, columns = maximum_spanning_tree(metric).T
-    floors[rows, columns] = np.minimum(edge_floor, -metric[rows, columns])
-    result: FloatArray = floors[np.triu_indices(len(metric), 1)]
-    return result
+    floors: FloatArray = floor_matrix(metric, edge_floor)[np.triu_indices(len(metric), 1)]
+    return floors
 
 
 @dataclass(frozen=True, eq=False)
