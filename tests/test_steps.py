@@ -16,12 +16,13 @@ from run_cases import Case, cases
 from scipy.optimize import minimize_scalar
 
 import gdaopt as gda
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import (
+    AtomsDirection,
     ColumnDirection,
     DenseDirection,
     DiagonalDirection,
     Direction,
-    RankOneDirection,
 )
 from gdaopt.objectives.protocol import Line
 from gdaopt.programs import JointPolytope
@@ -455,11 +456,12 @@ def test_no_step_uphill(rule: Step, slope: float) -> None:
 def test_norms_of_directions(rng: np.random.Generator, size: int) -> None:
     column = rng.standard_normal(size)
     column[0] = 0.0
-    support = tuple(int(i) for i in rng.permutation(size)[:2])
+    two_sparse = Atoms(rng.integers(size, size=(3, 2)), rng.standard_normal((3, 2)))
     for direction in (
         DiagonalDirection(rng.standard_normal(size)),
         ColumnDirection(0, column),
-        RankOneDirection(-1.5, support, rng.standard_normal(len(support))),
+        AtomsDirection(rng.standard_normal(3), two_sparse),
+        AtomsDirection(rng.standard_normal(2), Atoms.of_vectors(rng.standard_normal((2, size)))),
         DenseDirection(random_symmetric(rng, size)),
     ):
         dense = direction.added_to(np.zeros((size, size)), 1.0)

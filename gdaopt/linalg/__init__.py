@@ -1,14 +1,15 @@
 """Linear algebra of metric matrices: graphs, Gershgorin discs, eigenvectors, directions."""
 
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import (
+    AtomsDirection,
     ColumnDirection,
     DenseDirection,
     DiagonalDirection,
     Direction,
-    RankOneDirection,
 )
 from gdaopt.linalg.dual import dual_alignment
-from gdaopt.linalg.eigen import Alignment, align, smallest_eigenvalue
+from gdaopt.linalg.eigen import Alignment, align
 from gdaopt.linalg.gershgorin import discs, left_ends
 from gdaopt.linalg.laplacian import (
     edge_weights,
@@ -18,15 +19,19 @@ from gdaopt.linalg.laplacian import (
     path_laplacian,
     self_loops,
 )
+from gdaopt.linalg.pairs import best_pairs
+from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
 
 __all__ = [
     "Alignment",
+    "Atoms",
+    "AtomsDirection",
     "ColumnDirection",
     "DenseDirection",
     "DiagonalDirection",
     "Direction",
-    "RankOneDirection",
     "align",
+    "best_pairs",
     "discs",
     "dual_alignment",
     "edge_weights",
@@ -36,5 +41,6 @@ __all__ = [
     "n_components",
     "path_laplacian",
     "self_loops",
+    "smallest_eigenpairs",
     "smallest_eigenvalue",
 ]

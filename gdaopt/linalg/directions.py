@@ -18,14 +18,15 @@ from typing import Protocol
 
 import numpy as np
 
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.validation import FloatArray
 
 __all__ = [
+    "AtomsDirection",
     "ColumnDirection",
     "DenseDirection",
     "DiagonalDirection",
     "Direction",
-    "RankOneDirection",
 ]
 
 
@@ -103,33 +104,28 @@ class ColumnDirection:
 
 
 @dataclass(frozen=True, eq=False)
-class RankOneDirection:
-    """``D = scale · u u'`` with u zero outside `support`: the atoms of the exact oracle."""
+class AtomsDirection:
+    """``D = Σ_k c_k u_k u_k'``: the weights of a few atoms change, those of the exact oracle."""
 
-    scale: float
-    support: tuple[int, ...]
-    values: FloatArray  # u on the support
+    change: FloatArray  # shape (n,): c
+    atoms: Atoms
 
     def inner(self, matrix: FloatArray) -> float:
         """Return ``⟨matrix, D⟩``."""
-        index = np.asarray(self.support)
-        return float(self.scale * (self.values @ matrix[np.ix_(index, index)] @ self.values))
+        return float(self.change @ self.atoms.quadratic_forms(matrix))
 
     def norm_squared(self) -> float:
-        """Return ``‖D‖²``."""
-        return float(self.scale * (self.values @ self.values)) ** 2
+        """Return ``‖D‖² = Σ_kl c_k c_l (u_k'u_l)²``."""
+        return float(self.change @ self.atoms.products(self.atoms) ** 2 @ self.change)
 
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
         """Return ``metric + gamma · D``."""
-        moved = metric.copy()
-        index = np.asarray(self.support)
-        moved[np.ix_(index, index)] += gamma * self.scale * np.outer(self.values, self.values)
-        return moved
+        return self.atoms.added_to(metric, gamma * self.change)
 
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``scale · X u`` and ``X u``, one column each."""
-        projected = (features[:, list(self.support)] @ self.values)[:, None]
-        return self.scale * projected, projected
+        """Return ``X U diag(c)`` and ``X U``."""
+        projected = self.atoms.projected(features)
+        return projected * self.change, projected
 
 
 @dataclass(frozen=True, eq=False)

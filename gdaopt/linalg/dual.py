@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdaopt.linalg.pairs import best_pairs
 from gdaopt.validation import FloatArray
 
 __all__ = ["dual_alignment"]
@@ -37,11 +38,8 @@ def dual_alignment(gradient: FloatArray) -> FloatArray:
     array([1., 1.])
     """
     diagonal = np.diagonal(gradient)
-    rows, columns = np.nonzero(np.triu(gradient > 0, 1))
-    middle = (diagonal[rows] + diagonal[columns]) / 2
-    half = (diagonal[rows] - diagonal[columns]) / 2
-    pairs = middle - np.hypot(half, gradient[rows, columns])
-    least = min(0.0, float(diagonal.min()), float(pairs.min(initial=0.0)))
+    _, _, prices = best_pairs(gradient, count=1)
+    least = min(0.0, float(diagonal.min()), float(prices.min(initial=0.0)))
     v = np.sqrt(np.maximum(diagonal - least, 0.0))
     largest = float(v.max())
     if largest == 0:

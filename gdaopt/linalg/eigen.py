@@ -22,10 +22,12 @@ from scipy.sparse.linalg import lobpcg
 from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.laplacian import n_components
+from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.validation import FloatArray
 
-__all__ = ["Alignment", "align", "smallest_eigenvalue"]
+__all__ = ["Alignment", "align"]
 
+_SMALLEST_DIAGONAL = 1e-12  # of tr M / K, for the preconditioner
 _SMALLEST_FOR_LOBPCG = 5  # below, SciPy itself turns to a dense solver
 _LOBPCG_ITERATIONS = 20
 _LOBPCG_TOLERANCE = 1e-5  # of tr M / K: its square is about the polish's margin
@@ -127,17 +129,6 @@ def align(
     return max(best, fallback, key=lambda alignment: float(alignment.left_ends.min()))
 
 
-def smallest_eigenvalue(metric: FloatArray) -> float:
-    """Return λ_min of a symmetric matrix by a dense solver, accurate to round-off of its norm.
-
-    Examples
-    --------
-    >>> smallest_eigenvalue(np.diag([3.0, 1.0, 2.0]))
-    1.0
-    """
-    return float(eigh(metric, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
-
-
 def _first_eigenvector(
     metric: FloatArray, guess: FloatArray | None, unit: float
 ) -> tuple[FloatArray | None, str, int]:
@@ -145,7 +136,7 @@ def _first_eigenvector(
     size = len(metric)
     if size >= _SMALLEST_FOR_LOBPCG:
         start = np.ones(size) if guess is None else guess
-        diagonal = np.maximum(np.diagonal(metric), np.finfo(float).tiny)
+        diagonal = np.maximum(np.diagonal(metric), _SMALLEST_DIAGONAL * unit)
         try:
             with warnings.catch_warnings():
                 # An inexact vector is what is asked for here: the polish makes it accurate.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import (
+    AtomsDirection,
     ColumnDirection,
     DenseDirection,
     DiagonalDirection,
     Direction,
-    RankOneDirection,
 )
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.objectives.protocol import Objective, Point
@@ -116,12 +117,21 @@ def _random_directions(size: int, rng: np.random.Generator) -> list[Direction]:
     directions: list[Direction] = [
         DiagonalDirection(rng.standard_normal(size) * 0.1),
         DenseDirection(dense + dense.T),
-        RankOneDirection(0.1, tuple(range(size)), rng.standard_normal(size) / np.sqrt(size)),
+        AtomsDirection(np.array([0.1]), Atoms.of_vectors(_unit_vectors(1, size, rng))),
     ]
     if size > 1:
         column = int(rng.integers(size))
         change = rng.standard_normal(size) * 0.1 / np.sqrt(size)
         change[column] = 0.0
         directions.append(ColumnDirection(column, change))
-        directions.append(RankOneDirection(0.1, (0, size - 1), rng.standard_normal(2)))
+        support = np.array([[0, size - 1], [size - 1, size - 2]])
+        atoms = Atoms(support, _unit_vectors(2, 2, rng))
+        directions.append(AtomsDirection(np.array([0.1, -0.05]), atoms))
     return directions
+
+
+def _unit_vectors(n: int, size: int, rng: np.random.Generator) -> FloatArray:
+    """Return random vectors of norm 1, shape (n, size)."""
+    vectors = rng.standard_normal((n, size))
+    unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit

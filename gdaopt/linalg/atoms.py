@@ -1,0 +1,132 @@
+"""Atoms: the unit vectors u of the rank-one matrices ``uu'`` that metric matrices are made of.
+
+The extreme points of the sets of metrics are ``B + τ uu'`` with a base B (DESIGN section 4), and
+most of the vectors u have two entries at most. Whatever is computed for many atoms at once is here,
+so that dense K-vectors appear only where the atoms are dense.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.validation import FloatArray
+
+__all__ = ["Atoms"]
+
+_SPARSE = 2  # entries of an atom up to which gathering them beats products of matrices
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """n unit vectors of K entries, each zero outside of a support of s indices.
+
+    Attributes
+    ----------
+    support : ndarray of int, shape (n, s)
+        Indices; an atom with fewer entries repeats one, with value 0.
+    values : ndarray of shape (n, s)
+        The entries there.
+
+    Examples
+    --------
+    >>> atoms = Atoms(np.array([[0, 1], [2, 2]]), np.array([[0.6, -0.8], [1.0, 0.0]]))
+    >>> atoms.dense(3)
+    array([[ 0.6, -0.8,  0. ],
+           [ 0. ,  0. ,  1. ]])
+    >>> atoms.added_to(np.zeros((3, 3)), np.array([100.0, 2.0]))
+    array([[ 36., -48.,   0.],
+           [-48.,  64.,   0.],
+           [  0.,   0.,   2.]])
+    """
+
+    support: npt.NDArray[np.intp]
+    values: FloatArray
+
+    @classmethod
+    def of_vectors(cls, vectors: FloatArray) -> Atoms:
+        """Return dense atoms, the rows of `vectors` of shape (n, K)."""
+        return cls(np.broadcast_to(np.arange(vectors.shape[1]), vectors.shape), vectors)
+
+    @classmethod
+    def of_features(cls, features: npt.NDArray[np.intp]) -> Atoms:
+        """Return the unit vectors ``e_i`` of the given features, as two-sparse atoms."""
+        values = np.zeros((len(features), 2))
+        values[:, 0] = 1.0
+        return cls(np.column_stack([features, features]), values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, index: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> Atoms:
+        return Atoms(self.support[index], self.values[index])
+
+    def joined(self, others: Atoms) -> Atoms:
+        """Return these atoms and then the others, of as many entries."""
+        return Atoms(
+            np.concatenate([self.support, others.support]),
+            np.concatenate([self.values, others.values]),
+        )
+
+    @property
+    def _is_sparse(self) -> bool:
+        return bool(self.values.shape[1] <= _SPARSE)
+
+    def dense(self, n_features: int) -> FloatArray:
+        """Return the vectors written out, shape (n, K)."""
+        if not self._is_sparse:
+            return self.values
+        vectors = np.zeros((len(self), n_features))
+        np.add.at(vectors, (np.arange(len(self))[:, None], self.support), self.values)
+        return vectors
+
+    def projected(self, features: FloatArray) -> FloatArray:
+        """Return ``X U``: the samples' coordinates along each atom, N×n for X of N×K."""
+        if not self._is_sparse:
+            return features @ self.values.T
+        coordinates = features[:, self.support[:, 0]]
+        coordinates *= self.values[:, 0]
+        for entry in range(1, self.values.shape[1]):
+            coordinates += features[:, self.support[:, entry]] * self.values[:, entry]
+        return coordinates
+
+    def products(self, others: Atoms) -> FloatArray:
+        """Return ``u_k'v_l`` with n other atoms of as many entries, shape (len(self), n)."""
+        if not self._is_sparse:
+            dense: FloatArray = self.values @ others.values.T
+            return dense
+        total = np.zeros((len(self), len(others)))
+        for i in range(self.values.shape[1]):
+            for j in range(others.values.shape[1]):
+                meets = np.equal.outer(self.support[:, i], others.support[:, j])
+                total += meets * np.multiply.outer(self.values[:, i], others.values[:, j])
+        return total
+
+    def quadratic_forms(self, matrix: FloatArray) -> FloatArray:
+        """Return ``u_k' G u_k`` for each atom, shape (n,), for a symmetric K×K matrix G."""
+        if not self._is_sparse:
+            forms: FloatArray = ((self.values @ matrix) * self.values).sum(axis=1)
+            return forms
+        entries = matrix[self.support[:, :, None], self.support[:, None, :]]
+        sums: FloatArray = np.einsum("kf,kfg,kg->k", self.values, entries, self.values)
+        return sums
+
+    def added_to(self, matrix: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return ``B + Σ_k w_k u_k u_k'`` for a K×K matrix B, exactly symmetric if B is."""
+        if not self._is_sparse:
+            root = self.values.T * np.sqrt(np.abs(weights))
+            total: FloatArray = matrix + (root * np.sign(weights)) @ root.T
+            return (total + total.T) / 2
+        total = matrix.copy()
+        for i in range(self.values.shape[1]):
+            own = self.support[:, i]
+            np.add.at(total, (own, own), weights * self.values[:, i] ** 2)
+            for j in range(i):
+                entries = weights * (self.values[:, i] * self.values[:, j])
+                # The same order on both sides of the diagonal, for the same round-off.
+                low, high = np.minimum(own, self.support[:, j]), np.maximum(own, self.support[:, j])
+                np.add.at(total, (low, high), entries)
+                np.add.at(total, (high, low), entries)
+        return total

@@ -1,0 +1,122 @@
+"""The lower end of the spectrum of symmetric matrices."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import lobpcg
+
+from gdaopt.validation import FloatArray
+
+__all__ = ["smallest_eigenpairs", "smallest_eigenvalue"]
+
+_LARGEST_DENSE = 256  # up to this size a dense solver is the fastest
+_LOBPCG_ITERATIONS = 40
+_LOBPCG_TOLERANCE = 1e-9  # of the largest entry: values are then exact to the square of it
+_MARGIN = 1e-13  # of the sum of magnitudes on the diagonal: round-off of a factorisation
+
+
+def smallest_eigenvalue(metric: FloatArray) -> float:
+    """Return λ_min of a symmetric matrix, accurate to round-off of its norm.
+
+    A large matrix is taken apart into the connected components of its graph first: metrics of many
+    features have many, and the cost is cubic.
+
+    Examples
+    --------
+    >>> smallest_eigenvalue(np.diag([3.0, 1.0, 2.0]))
+    1.0
+    """
+    if len(metric) <= _LARGEST_DENSE:
+        return _smallest(metric)
+    n_components, labels = connected_components(csr_array(metric != 0), directed=False)
+    order = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels, minlength=n_components)
+    single = sizes[labels] == 1
+    least = float(np.diagonal(metric)[single].min(initial=np.inf))
+    starts = np.cumsum(sizes) - sizes
+    for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
+        index = order[start : start + size]
+        least = min(least, _smallest(metric[np.ix_(index, index)]))
+    return least
+
+
+def _smallest(matrix: FloatArray) -> float:
+    return float(eigh(matrix, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
+
+
+def smallest_eigenpairs(
+    matrix: FloatArray, count: int, guess: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the smallest eigenvalues of a symmetric matrix, ascending, and their eigenvectors.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (K, K)
+        Symmetric and finite.
+    count : int
+        How many to return at most.
+    guess : ndarray of shape (n, K), optional
+        Approximate eigenvectors, such as those of a matrix nearby: where LOBPCG starts when the
+        matrix is large. What it finds counts only if a Cholesky factor proves that there is
+        nothing below the first value; otherwise a dense solver takes over. The others may then be
+        any eigenvalues.
+
+    Returns
+    -------
+    values : ndarray of shape (n,)
+    vectors : ndarray of shape (n, K)
+        One in each row.
+
+    Examples
+    --------
+    >>> values, vectors = smallest_eigenpairs(np.diag([3.0, 1.0, 2.0]), count=2)
+    >>> values, abs(vectors)
+    (array([1., 2.]), array([[0., 1., 0.],
+           [0., 0., 1.]]))
+    """
+    size = len(matrix)
+    count = min(count, size)
+    if size > _LARGEST_DENSE and guess is not None and 5 * count < size:
+        found = _warm_eigenpairs(matrix, count, guess)
+        if found is not None:
+            return found
+    values, vectors = eigh(matrix, subset_by_index=[0, count - 1], check_finite=False)
+    return values, np.ascontiguousarray(vectors.T)
+
+
+def _warm_eigenpairs(
+    matrix: FloatArray, count: int, guess: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the eigenpairs by LOBPCG, None when it did not find the smallest."""
+    size = len(matrix)
+    unit = max(float(matrix.max()), -float(matrix.min())) or 1.0
+    scaled = matrix / unit
+    start = np.empty((size, count))
+    known = min(len(guess), count)
+    start[:, :known] = guess[:known].T
+    start[:, known:] = np.random.default_rng(0).standard_normal((size, count - known))
+    try:
+        with warnings.catch_warnings():
+            # An inexact vector is one more atom; the factor below says what it proves.
+            warnings.simplefilter("ignore", UserWarning)
+            values, vectors = lobpcg(
+                scaled,
+                start,
+                tol=_LOBPCG_TOLERANCE,
+                maxiter=_LOBPCG_ITERATIONS,
+                largest=False,
+            )
+        order = np.argsort(values)
+        values, vectors = values[order], vectors[:, order]
+        margin = _MARGIN * float(np.abs(np.diagonal(scaled)).sum())
+        scaled[np.diag_indices(size)] -= values[0] - margin
+        cholesky(scaled, lower=True, overwrite_a=True, check_finite=False)
+    except (LinAlgError, ValueError):
+        return None
+    values[0] -= margin  # what is proved
+    return values * unit, np.ascontiguousarray(vectors.T)

@@ -1,0 +1,274 @@
+"""Atoms, and metrics as sums of them: matrices first, then the members of each set."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from helpers import PROPERTY, generators, random_metric, random_symmetric
+from hypothesis import given
+from hypothesis import strategies as st
+from set_cases import FAMILIES, RHO, Family
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.eigen import align
+from gdaopt.linalg.laplacian import path_laplacian
+from gdaopt.linalg.pairs import best_pairs, decomposition, pair_atoms
+from gdaopt.sets import GraphMetrics
+from gdaopt.validation import FloatArray
+
+SIZE = 5
+
+families = pytest.mark.parametrize("family", FAMILIES, ids=str)
+
+
+def two_sparse(rng: np.random.Generator, n_atoms: int) -> Atoms:
+    """Return unit vectors, among them such that name an index twice, as `e_i` do."""
+    support = rng.integers(0, SIZE, (n_atoms, 2))
+    values = rng.standard_normal((n_atoms, 2))
+    values[support[:, 0] == support[:, 1], 1] = 0
+    return Atoms(support, values / np.linalg.norm(values, axis=1)[:, None])
+
+
+def dense(rng: np.random.Generator, n_atoms: int) -> Atoms:
+    return Atoms.of_vectors(rng.standard_normal((n_atoms, SIZE)))
+
+
+@pytest.mark.parametrize("draw", [two_sparse, dense])
+class TestAtoms:
+    """Whatever is computed from supports is what the vectors written out give."""
+
+    @pytest.fixture
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng(0)
+
+    def test_dense(self, draw: Callable[..., Atoms], rng: np.random.Generator) -> None:
+        atoms = draw(rng, 30)
+        expected = np.zeros((30, SIZE))
+        for vector, support, values in zip(expected, atoms.support, atoms.values, strict=True):
+            for i, value in zip(support, values, strict=True):
+                vector[i] += value
+        np.testing.assert_array_equal(atoms.dense(SIZE), expected)
+
+    def test_products(self, draw: Callable[..., Atoms], rng: np.random.Generator) -> None:
+        atoms, others, features = draw(rng, 30), draw(rng, 7), rng.standard_normal((11, SIZE))
+        matrix, u = random_symmetric(rng, SIZE), atoms.dense(SIZE)
+        for found, expected in (
+            (atoms.projected(features), features @ u.T),
+            (atoms.products(others), u @ others.dense(SIZE).T),
+            (atoms.quadratic_forms(matrix), np.diagonal(u @ matrix @ u.T)),
+        ):
+            assert found.shape == expected.shape
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+
+    def test_sums(self, draw: Callable[..., Atoms], rng: np.random.Generator) -> None:
+        atoms, weights = draw(rng, 30), rng.standard_normal(30)
+        matrix = random_symmetric(rng, SIZE)
+        before = matrix.copy()
+        total = atoms.added_to(matrix, weights)
+        u = atoms.dense(SIZE)
+        np.testing.assert_allclose(total, matrix + u.T @ np.diag(weights) @ u, rtol=0, atol=1e-13)
+        np.testing.assert_array_equal(matrix, before)
+
+    def test_sums_are_exactly_symmetric(
+        self, draw: Callable[..., Atoms], rng: np.random.Generator
+    ) -> None:
+        total = draw(rng, 30).added_to(random_symmetric(rng, SIZE), rng.random(30))
+        np.testing.assert_array_equal(total, total.T)
+
+    def test_lists(self, draw: Callable[..., Atoms], rng: np.random.Generator) -> None:
+        atoms, others = draw(rng, 4), draw(rng, 3)
+        joined = atoms.joined(others)
+        assert len(joined) == 7
+        vectors = np.concatenate([atoms.dense(SIZE), others.dense(SIZE)])
+        np.testing.assert_array_equal(joined.dense(SIZE), vectors)
+        for index in (slice(2, 5), np.array([6, 0]), vectors[:, 0] > 0):
+            np.testing.assert_array_equal(joined[index].dense(SIZE), vectors[index])
+
+    def test_none(self, draw: Callable[..., Atoms], rng: np.random.Generator) -> None:
+        none, matrix = draw(rng, 4)[:0], random_symmetric(rng, SIZE)
+        assert none.dense(SIZE).shape == (0, SIZE)
+        assert none.quadratic_forms(matrix).shape == (0,)
+        assert none.products(draw(rng, 4)).shape == (0, 4)
+        np.testing.assert_array_equal(none.added_to(matrix, np.zeros(0)), matrix)
+
+
+class TestPairs:
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12), decades=st.sampled_from([0, 8, 300]))
+    def test_the_minimisers(self, rng: np.random.Generator, size: int, decades: float) -> None:
+        """Of ``u'Gu`` over ``u = a e_i - b e_j``: an eigenvector of each block, a, b ≥ 0."""
+        matrix = random_symmetric(rng, size) * 10 ** rng.uniform(-decades / 2, decades / 2)
+        matrix *= np.outer(*[10 ** rng.uniform(-min(decades, 8) / 2, 0, size)] * 2)
+        rows, columns, prices = best_pairs(matrix, size**2)
+        atoms = pair_atoms(matrix, rows, columns)
+        assert (rows < columns).all()
+        assert set(zip(rows, columns, strict=True)) == set(
+            zip(*np.nonzero(np.triu(matrix, 1) > 0), strict=True)
+        )
+        np.testing.assert_array_equal(atoms.support, np.column_stack([rows, columns]))
+        assert (atoms.values * [1, -1] >= 0).all()
+        np.testing.assert_allclose(np.linalg.norm(atoms.values, axis=1), 1, rtol=1e-14)
+        for i, j, price, u in zip(rows, columns, prices, atoms.values, strict=True):
+            block = matrix[np.ix_([i, j], [i, j])]
+            unit = np.abs(block).max()
+            np.testing.assert_allclose(block / unit @ u, price / unit * u, rtol=0, atol=1e-14)
+
+    def test_a_count_of_the_best(self) -> None:
+        matrix = random_symmetric(np.random.default_rng(0), 40)
+        found, every = best_pairs(matrix, 10), best_pairs(matrix, 10**4)
+        for best, all_of_them in zip(found, every, strict=True):
+            np.testing.assert_array_equal(best, all_of_them[:10])
+
+    @pytest.mark.parametrize("size", [1, 4])
+    def test_no_pair_has_a_positive_entry(self, size: int) -> None:
+        rows, columns, prices = best_pairs(-np.ones((size, size)), 3)
+        assert len(rows) == len(columns) == len(prices) == 0
+
+
+def singular(metric: FloatArray) -> FloatArray:
+    shift: FloatArray = metric - np.linalg.eigvalsh(metric)[0] * np.eye(len(metric))
+    return shift
+
+
+def near_disconnected(weight: float) -> FloatArray:
+    """Return two singular components that one edge of hardly any weight joins."""
+    metric: FloatArray = np.kron(np.eye(2), path_laplacian(4)).astype(np.float64)
+    metric[3:5, 3:5] += weight * path_laplacian(2)
+    return metric
+
+
+M_MATRICES: dict[str, FloatArray] = {
+    **{
+        f"{size}-{density}-{decades}": random_metric(
+            np.random.default_rng(size), size, density=density, decades=decades
+        )
+        for size in (1, 2, 7, 30, 100)
+        for density in (0.05, 0.4, 1.0)
+        for decades in (0, 8, 16)
+    },
+    **{f"near-disconnected-{weight}": near_disconnected(weight) for weight in (1e-6, 1e-15, 1e-60)},
+    "no edges": np.diag([3.0, 0.0, 1.0]),
+    "zero": np.zeros((3, 3)),
+    "path": path_laplacian(50),
+}
+
+
+class TestDecomposition:
+    @pytest.mark.parametrize("shifted", [False, True])
+    @pytest.mark.parametrize("name", M_MATRICES)
+    def test_the_sum_is_the_matrix(self, name: str, shifted: bool) -> None:
+        matrix = singular(M_MATRICES[name]) if shifted else M_MATRICES[name]
+        v = align(matrix, 0.0).v
+        atoms, weights = decomposition(matrix, v)
+        scale = np.abs(matrix).max()
+        assert weights.min() >= -1e-12 * scale
+        total = atoms.added_to(np.zeros_like(matrix), weights)
+        np.testing.assert_allclose(total, matrix, rtol=0, atol=1e-14 * len(matrix) * scale)
+        u = atoms.dense(len(matrix))
+        np.testing.assert_allclose(np.linalg.norm(u, axis=1), 1, rtol=1e-13)
+
+    @PROPERTY
+    @given(rng=generators, size=st.integers(2, 12))
+    def test_edges_have_v_in_their_kernel(self, rng: np.random.Generator, size: int) -> None:
+        v = 10 ** rng.uniform(-3, 0, size)
+        atoms, _ = decomposition(random_metric(rng, size), v)
+        edges = atoms[size:].dense(size)
+        assert len(edges) == size * (size - 1) // 2
+        np.testing.assert_allclose(edges @ v, 0, rtol=0, atol=1e-15)
+
+    @pytest.mark.parametrize("entry", [0.0, 1e-300, -1e-18])
+    def test_a_feature_of_no_weight_with_an_edge_of_none(self, entry: float) -> None:
+        """What round-off leaves of a feature that no atom uses."""
+        metric = np.pad(path_laplacian(5) + np.eye(5), (1, 0))
+        metric[0, 0], metric[0, 1], metric[1, 0] = entry, -1e-20, -1e-20
+        metrics = GraphMetrics(20.0, min_eigenvalue=0.0)
+        assert metrics.contains(metric)
+        atoms, weights = metrics.decomposed(metric)
+        total = atoms.added_to(np.zeros((6, 6)), weights)
+        np.testing.assert_allclose(total, metric, rtol=0, atol=1e-12)
+
+
+class TestMembers:
+    @families
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12))
+    def test_are_sums_of_atoms(self, family: Family, rng: np.random.Generator, size: int) -> None:
+        metrics, member = family.metrics(size), family.member(rng, size)
+        atoms, weights = metrics.decomposed(member)
+        assert weights.min() >= 0
+        u = atoms.dense(size)
+        np.testing.assert_allclose(np.linalg.norm(u, axis=1), 1, rtol=1e-13)
+        assert np.count_nonzero(u, 1).max() <= {"definite": size, "diagonal": 1}.get(family.kind, 2)
+        if family.kind in ("graph", "signed"):
+            signs = [family.flipped(np.outer(vector, vector)) for vector in u]
+            assert max(np.triu(sign, 1).max() for sign in signs) <= 0
+        total = family.base(size) + (u.T * weights) @ u
+        np.testing.assert_allclose(total, member, rtol=0, atol=1e-12 * np.abs(member).max())
+
+    @families
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12), scale=st.sampled_from([1e-16, 1e-13]))
+    def test_are_sums_of_atoms_once_round_off_is_mended(
+        self, family: Family, rng: np.random.Generator, size: int, scale: float
+    ) -> None:
+        """A saved result is accepted back: checked with its slack, repaired, taken apart."""
+        metrics = family.metrics(size)
+        metric = metrics.repaired(family.member(rng, size) + scale * random_symmetric(rng, size))
+        assert metrics.hull_violations(metric) == ()
+        atoms, weights = metrics.decomposed(metric)
+        assert weights.min() >= 0
+        total = atoms.added_to(family.base(size), weights)
+        np.testing.assert_allclose(total, metric, rtol=0, atol=1e-11 * size)
+
+    @pytest.mark.parametrize("edge_floor", [0.0, 0.1])
+    def test_an_edge_a_little_below_the_floor(self, edge_floor: float) -> None:
+        metrics = GraphMetrics(3.0, RHO, edge_floor)
+        metric = metrics.base(2) + np.eye(2)
+        metric[0, 1] = metric[1, 0] = 1e-17 - edge_floor * (1 - 1e-15)
+        assert metrics.contains(metric)
+        assert metrics.hull_violations(metric) == ()
+        atoms, weights = metrics.decomposed(metrics.repaired(metric))
+        total = atoms.added_to(metrics.base(2), weights)
+        np.testing.assert_allclose(total, metric, rtol=0, atol=1e-15)
+
+    @families
+    def test_a_little_below_the_smallest_eigenvalue(self, family: Family) -> None:
+        metrics = family.metrics(2).closed
+        for below in 10 ** np.arange(-16, -10, 0.25):
+            metric = np.diag([1.0, RHO - below])
+            assert metrics.contains(metric)
+            atoms, weights = metrics.decomposed(metrics.repaired(metric))
+            assert weights.min() >= 0
+            total = atoms.added_to(metrics.base(2), weights)
+            np.testing.assert_allclose(total, metric, rtol=0, atol=2 * below)
+
+
+OUTSIDE = [
+    ("graph", "smallest eigenvalue -2 is below 0.1", [[1, -3], [-3, 1]]),
+    ("graph", "smallest eigenvalue -3 is below 0.1", [[-1, -2], [-2, -1]]),
+    ("graph", r"off-diagonal \[0,1\] is positive: 0.5", [[1, 0.5], [0.5, 1]]),
+    ("graph-floor", r"without the fixed path of edge_floor: .* is positive: 0.1", np.eye(2)),
+    ("graph-floor", "without the fixed path of edge_floor: smallest", [[0.1, -0.2], [-0.2, 0.1]]),
+    ("diagonal", r"off-diagonal \[0,1\] is not 0: -3", [[1, -3], [-3, 1]]),
+    ("diagonal", "0.05 is below 0.1", np.diag([1, 0.05])),
+    ("definite", "smallest eigenvalue -2 is below 0.1", [[1, -3], [-3, 1]]),
+    ("signed", "smallest eigenvalue -2 is below 0.1", [[1, -3], [-3, 1]]),
+    ("signed-floor", r"without the fixed path of edge_floor: .* is positive: 0.1", np.eye(2)),
+]
+
+
+@pytest.mark.parametrize(("name", "message", "matrix"), OUTSIDE)
+def test_what_is_no_sum_of_atoms_is_refused(name: str, message: str, matrix: FloatArray) -> None:
+    family = next(family for family in FAMILIES if str(family) == name)
+    with pytest.raises(InvalidInputError, match=message):
+        family.metrics(2).decomposed(family.flipped(np.asarray(matrix, dtype=float)))
+
+
+@PROPERTY
+@given(rng=generators, size=st.integers(1, 9))
+def test_any_matrix_that_is_no_sum_of_atoms_is_refused(rng: np.random.Generator, size: int) -> None:
+    matrix = random_symmetric(rng, size) - 2 * np.eye(size)
+    for family in FAMILIES:
+        with pytest.raises(InvalidInputError, match="metric"):
+            family.metrics(size).decomposed(matrix)
