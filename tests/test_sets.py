@@ -1,19 +1,49 @@
-"""Graph metrics: membership, starts, the way back into the set."""
+"""Sets of metrics: membership, starts, the way back into the set, sums of atoms."""
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
+import cvxpy as cp
 import numpy as np
 import pytest
-from helpers import PROPERTY, generators, random_metric
+from helpers import PROPERTY, generators, random_metric, random_symmetric
 from hypothesis import given
 from hypothesis import strategies as st
+from set_cases import FAMILIES, RHO, Family
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.eigen import smallest_eigenvalue
-from gdaopt.sets import GraphMetrics
+from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.sets import (
+    DiagonalMetrics,
+    FeasibleSet,
+    GraphMetrics,
+    PositiveDefiniteMetrics,
+    SignedGraphMetrics,
+)
 from gdaopt.validation import FloatArray
 
 SET = GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)
+
+SETS: dict[str, Callable[..., FeasibleSet]] = {
+    "graph": GraphMetrics,
+    "diagonal": DiagonalMetrics,
+    "definite": PositiveDefiniteMetrics,
+    "signed": partial(SignedGraphMetrics, (1, -1, 1, -1)),
+}
+WITH_FLOOR = ("graph", "signed")
+
+USES: dict[str, Callable[[FeasibleSet], object]] = {
+    "check_size": lambda metrics: metrics.check_size(4),
+    "start": lambda metrics: metrics.start(4),
+    "minimize_linear": lambda metrics: metrics.minimize_linear(np.eye(4)),
+    "constraints": lambda metrics: metrics.constraints(cp.Variable((4, 4), symmetric=True)),
+}
+METHODS = ["start", "minimize_linear", "best_atoms", "contains", "decomposed"]
+
+families = pytest.mark.parametrize("family", FAMILIES, ids=str)
+kinds = pytest.mark.parametrize("kind", SETS)
 
 
 def edge(weight: float, size: int = 4) -> FloatArray:
@@ -94,20 +124,66 @@ class TestSize:
         with pytest.raises(InvalidInputError, match=r"3 edges .* need a trace of 3.5, .* lower"):
             GraphMetrics(3.5, 0.125, edge_floor=0.5).check_size(4)
 
-    @pytest.mark.parametrize("name", ["trace_bound", "min_eigenvalue", "edge_floor"])
+    @pytest.mark.parametrize(
+        ("kind", "name"),
+        [(kind, name) for kind in SETS for name in ("trace_bound", "min_eigenvalue")]
+        + [(kind, "edge_floor") for kind in WITH_FLOOR],
+    )
     @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf, "1", None, True])
-    def test_bad_numbers_are_refused(self, name: str, value: object) -> None:
-        arguments: dict[str, object] = {
-            "trace_bound": 4.0,
-            "min_eigenvalue": 0.1,
-            "edge_floor": 0.0,
-        }
-        with pytest.raises(InvalidInputError, match=name):
-            GraphMetrics(**arguments | {name: value})  # type: ignore[arg-type]
+    def test_bad_numbers_are_refused(self, kind: str, name: str, value: object) -> None:
+        arguments: dict[str, object] = {"trace_bound": 4.0, name: value}
+        with pytest.raises(InvalidInputError, match=f"{name} must be .*, got {value!r}"):
+            SETS[kind](**arguments)
 
-    def test_trace_bound_zero_is_refused(self) -> None:
+    @kinds
+    def test_trace_bound_zero_is_refused(self, kind: str) -> None:
         with pytest.raises(InvalidInputError, match="trace_bound must be above 0"):
-            GraphMetrics(0.0)
+            SETS[kind](trace_bound=0.0)
+
+    @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
+    @pytest.mark.parametrize(
+        ("metrics", "message"),
+        [
+            *(
+                (cls(trace_bound=1.0, min_eigenvalue=0.25), r"trace_bound 1 must .* 4 · 0.25 = 1;")
+                for cls in SETS.values()
+            ),
+            *(
+                (SETS[kind](trace_bound=1.0, edge_floor=0.5), "floor 0.5 leaves no budget: 3 edges")
+                for kind in WITH_FLOOR
+            ),
+        ],
+        ids=[*SETS, *(f"{kind}-floor" for kind in WITH_FLOOR)],
+    )
+    def test_sets_without_room_are_of_no_use(
+        self, use: Callable[[FeasibleSet], object], metrics: FeasibleSet, message: str
+    ) -> None:
+        with pytest.raises(InvalidInputError, match=f"{message}.* (raise|lower) "):
+            use(metrics)
+
+    @pytest.mark.parametrize(
+        ("colors", "message"),
+        [
+            ([1, -1, 2], r"colors must be \+1 or -1, got 2 at index 2"),
+            ([1, 0.5, 1], r"colors must be \+1 or -1, got 0.5 at index 1"),
+            ([0, 1], r"colors must be \+1 or -1, got 0 at index 0"),
+            ([1, math.nan], r"colors holds nan at index \(1,\)"),
+            ([1, -math.inf], r"colors holds -inf at index \(1,\)"),
+            ([], "colors is empty"),
+            ([[1, -1]], r"colors must have 1 dimension\(s\), got shape \(1, 2\)"),
+            (["red", "blue"], "colors cannot be read as an array of numbers"),
+        ],
+    )
+    def test_bad_colors_are_refused(self, colors: list[float], message: str) -> None:
+        with pytest.raises(InvalidInputError, match=message):
+            SignedGraphMetrics(colors, trace_bound=4.0)
+
+    @pytest.mark.parametrize("use", METHODS)
+    def test_colors_for_another_number_of_features(self, use: str) -> None:
+        metrics = SignedGraphMetrics([1, -1], trace_bound=4.0)
+        argument = 3 if use == "start" else np.eye(3)
+        with pytest.raises(InvalidInputError, match="colors has 2 entries for 3 features; give"):
+            getattr(metrics, use)(argument)
 
 
 class TestStart:
@@ -205,3 +281,157 @@ class TestRepaired:
         metrics = GraphMetrics(4.0, 0.1, edge_floor=0.2)
         metric = metrics.start(4) * (1 + 1e-6)
         assert metrics.contains(metrics.repaired(metric))
+
+
+class TestEverySet:
+    @families
+    @pytest.mark.parametrize("size", [1, 2, 6])
+    def test_base_and_budget(self, family: Family, size: int) -> None:
+        metrics = family.metrics(size)
+        np.testing.assert_allclose(metrics.base(size), family.base(size), rtol=0, atol=1e-16)
+        expected = family.bound(size) - np.trace(family.base(size))
+        assert metrics.budget(size) == pytest.approx(expected, rel=1e-14)
+
+    @families
+    @pytest.mark.parametrize("size", [1, 2, 6])
+    def test_centre(self, family: Family, size: int) -> None:
+        atoms, weights = family.metrics(size).centre(size)
+        expected = family.base(size) + family.budget(size) / size * np.eye(size)
+        total = atoms.added_to(family.base(size), weights)
+        np.testing.assert_allclose(total, expected, rtol=0, atol=1e-15)
+
+    @families
+    def test_closed(self, family: Family) -> None:
+        metrics = family.metrics(4)
+        assert (metrics.closed == metrics) is (family.edge_floor == 0)
+        np.testing.assert_array_equal(metrics.closed.base(4), RHO * np.eye(4))
+        without = replace(family, edge_floor=0.0)
+        assert metrics.closed == without.metrics(4)
+
+    @families
+    @pytest.mark.parametrize("size", [1, 2, 6])
+    def test_start(self, family: Family, size: int) -> None:
+        metrics = family.metrics(size)
+        start = metrics.start(size)
+        assert metrics.contains(start)
+        np.testing.assert_allclose(np.diagonal(start), 1.5, rtol=1e-15)
+        graph_like = family.kind in ("graph", "signed")
+        assert metrics.n_components(start) == (1 if graph_like else size)
+
+    @families
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12))
+    def test_members(self, family: Family, rng: np.random.Generator, size: int) -> None:
+        metrics, member = family.metrics(size), family.member(rng, size)
+        assert metrics.violations(member) == metrics.hull_violations(member) == ()
+        assert metrics.contains(member)
+        atol = 1e-14 * family.bound(size)
+        np.testing.assert_allclose(metrics.repaired(member), member, rtol=0, atol=atol)
+
+    # DESIGN section 1: λ_min ≥ ρ - 1e-10·C, tr M ≤ C(1 + 1e-12)
+    @families
+    @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
+    def test_slacks(self, family: Family, share: float, inside: bool) -> None:
+        metrics, base = family.metrics(4).closed, RHO * np.eye(4)
+        smallest = base + np.diag([0, 0, 1, -share * 1e-10 * 6.0])
+        trace = base + (6.0 * (1 + share * 1e-12) - 0.4) / 4 * np.eye(4)
+        assert (metrics.contains(smallest), metrics.contains(trace)) == (inside, inside)
+        assert len(metrics.violations(smallest)) == len(metrics.violations(trace)) == 1 - inside
+
+    # ... and 1e-12·C/K on the wrong side of 0
+    @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
+    @pytest.mark.parametrize(
+        ("kind", "sign"), [("diagonal", 1), ("diagonal", -1), ("graph", 1), ("signed", -1)]
+    )
+    def test_slack_of_entries(self, kind: str, sign: float, share: float, inside: bool) -> None:
+        metrics = SETS[kind](trace_bound=4.0)
+        assert metrics.contains(edge(-sign * share * 1e-12 * 4.0 / 4)) is inside
+
+    @pytest.mark.parametrize(
+        ("kind", "positive", "negative"),
+        [
+            ("graph", "off-diagonal [1,2] is positive: 0.5", ""),
+            ("diagonal", "off-diagonal [1,2] is not 0: 0.5", "off-diagonal [1,2] is not 0: -0.5"),
+            ("definite", "", ""),
+            ("signed", "", "off-diagonal [1,2] is positive: 0.5"),
+        ],
+    )
+    def test_signs_of_entries(self, kind: str, positive: str, negative: str) -> None:
+        metrics = SETS[kind](trace_bound=4.0, min_eigenvalue=0.1)
+        assert metrics.violations(edge(-0.5)) == ((positive,) if positive else ())
+        assert metrics.violations(edge(0.5)) == ((negative,) if negative else ())
+
+    @pytest.mark.parametrize(
+        ("kind", "components"), [("graph", 3), ("diagonal", 4), ("definite", 1), ("signed", 2)]
+    )
+    def test_components(self, kind: str, components: int) -> None:
+        metric = np.eye(4)  # the colours of 0 and 2 are the same, those of 1 and 3 are
+        for i, j, entry in ((0, 2, -0.5), (1, 2, 0.5), (1, 3, 0.5)):
+            metric[i, j] = metric[j, i] = entry
+        assert SETS[kind](trace_bound=4.0).n_components(metric) == components
+
+    @pytest.mark.parametrize("kind", WITH_FLOOR)
+    def test_the_hull_with_a_floor_holds_the_path(self, kind: str) -> None:
+        star = 3 * np.eye(4)
+        star[0, 1:] = star[1:, 0] = -0.5
+        colors = np.array([1, -1, 1, -1]) if kind == "signed" else np.ones(4)
+        metric = star * np.outer(colors, colors)
+        metrics = SETS[kind](trace_bound=16.0, min_eigenvalue=0.1, edge_floor=0.2)
+        assert metrics.contains(metric)
+        sentence = metrics.hull_violations(metric)[0]
+        assert sentence.startswith("without the fixed path of edge_floor: off-diagonal [1,2] is p")
+
+    @pytest.mark.parametrize("size", range(2, 13))
+    def test_the_hull_where_the_floor_takes_nearly_all(self, size: int) -> None:
+        needed = 2 * 0.05 * (size - 1) + 1e-6 * size
+        metrics = GraphMetrics(needed + 1e-6, min_eigenvalue=1e-6, edge_floor=0.05)
+        for weights in np.random.default_rng(0).dirichlet(np.ones(size), 20):
+            member = metrics.base(size) + metrics.budget(size) * np.diag(weights)
+            assert metrics.contains(member)
+            assert metrics.hull_violations(member) == ()
+
+    @families
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12), scale=st.sampled_from([1e-16, 1e-13, 1e-11]))
+    def test_round_off_is_mended(
+        self, family: Family, rng: np.random.Generator, size: int, scale: float
+    ) -> None:
+        metrics = family.metrics(size)
+        member = family.member(rng, size)
+        repaired = metrics.repaired(member + scale * random_symmetric(rng, size))
+        assert metrics.contains(repaired)
+        assert np.linalg.eigvalsh(repaired)[0] >= RHO - 1e-14 * size
+        assert np.trace(repaired) <= family.bound(size) * (1 + 1e-14)
+        assert np.abs(repaired - member).max() <= 100 * size**2 * scale
+        again = metrics.repaired(repaired)
+        np.testing.assert_allclose(again, repaired, rtol=0, atol=1e-14 * size)
+
+
+class TestSigned:
+    """Signed graph metrics are graph metrics after features change their sign."""
+
+    @pytest.mark.parametrize("edge_floor", [0.0, 0.1])
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12), share=st.sampled_from([0.0, 1e-13, 1.0]))
+    def test_everything_flips(
+        self, edge_floor: float, rng: np.random.Generator, size: int, share: float
+    ) -> None:
+        graph = GraphMetrics(1.5 * size, 0.1, edge_floor)
+        colors = rng.choice([-1.0, 1.0], size)
+        signed = SignedGraphMetrics(tuple(colors), 1.5 * size, 0.1, edge_floor)
+        flip = np.outer(colors, colors)
+        metric = random_metric(rng, size, density=0.5) + share * random_symmetric(rng, size)
+        assert signed.violations(flip * metric) == graph.violations(metric)
+        assert signed.hull_violations(flip * metric) == graph.hull_violations(metric)
+        assert signed.n_components(flip * metric) == graph.n_components(metric)
+        pairs = [
+            (signed.repaired(flip * metric), graph.repaired(metric)),
+            (signed.start(size), graph.start(size)),
+            (signed.base(size), graph.base(size)),
+            (signed.closed.base(size), graph.closed.base(size)),
+        ]
+        found, expected = signed.best_atoms(flip * metric, 5), graph.best_atoms(metric, 5)
+        np.testing.assert_array_equal(found.prices, expected.prices)
+        np.testing.assert_array_equal(found.atoms.dense(size), expected.atoms.dense(size) * colors)
+        for flipped, plain in pairs:
+            np.testing.assert_array_equal(flipped, flip * plain)

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import laplacian
-from gdaopt.linalg.eigen import smallest_eigenvalue
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.eigen import align
+from gdaopt.linalg.pairs import best_pairs, decomposition, pair_atoms
+from gdaopt.sets.protocol import FeasibleSet, PricedAtoms, checked_gradient
 from gdaopt.validation import FloatArray, number, symmetric_matrix
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 __all__ = ["GraphMetrics"]
 
-# Round-off allowed to members, as multiples of C, C and C/K.
-_EIGENVALUE_SLACK = 1e-10
-_TRACE_SLACK = 1e-12
-_SIGN_SLACK = 1e-12
 _FLOOR_SLACK = 1e-9  # relative to the edge floor
 _EDGE_COUNTS = 1e-9  # without a floor: an edge counts above this multiple of C/K
 
 
 @dataclass(frozen=True)
-class GraphMetrics:
+class GraphMetrics(FeasibleSet):
     """The set ``{M symmetric, M_ij ≤ 0 (i ≠ j), M ⪰ ρI, tr M ≤ C}``.
 
     Parameters
@@ -55,38 +58,82 @@ class GraphMetrics:
     edge_floor: float = 0.0
 
     def __post_init__(self) -> None:
-        number("trace_bound", self.trace_bound, above=0)
-        number("min_eigenvalue", self.min_eigenvalue, at_least=0)
+        super().__post_init__()
         number("edge_floor", self.edge_floor, at_least=0)
 
     def check_size(self, n_features: int) -> None:
-        """Raise InvalidInputError when no K×K metric fits, or only a single one.
-
-        Examples
-        --------
-        >>> GraphMetrics(trace_bound=1.0, min_eigenvalue=0.5).check_size(2)
-        Traceback (most recent call last):
-            ...
-        gdaopt.errors.InvalidInputError: trace_bound 1 must exceed n_features · min_eigenvalue ...
-        """
-        k = n_features
-        if self.trace_bound <= k * self.min_eigenvalue:
-            raise InvalidInputError(
-                f"trace_bound {self.trace_bound:g} must exceed n_features · min_eigenvalue = "
-                f"{k} · {self.min_eigenvalue:g} = {k * self.min_eigenvalue:g}; "
-                "raise trace_bound or lower min_eigenvalue"
-            )
-        needed = self._least_trace(k)
+        """Raise InvalidInputError when no K×K metric fits, or only a single one."""
+        super().check_size(n_features)
+        needed = float(np.trace(self.base(n_features)))
         if self.trace_bound <= needed:
             raise InvalidInputError(
-                f"edge_floor {self.edge_floor:g} leaves no budget: {k - 1} edges of that weight "
-                f"need a trace of {needed:g}, trace_bound is {self.trace_bound:g}; "
+                f"edge_floor {self.edge_floor:g} leaves no budget: {n_features - 1} edges of that "
+                f"weight need a trace of {needed:g}, trace_bound is {self.trace_bound:g}; "
                 "lower edge_floor or raise trace_bound"
             )
 
-    def _least_trace(self, n_features: int) -> float:
-        """Return the trace of ρI plus the Laplacian of a tree whose edges weigh ε."""
-        return n_features * self.min_eigenvalue + 2 * self.edge_floor * (n_features - 1)
+    # --- the family of atoms, around the fixed path (DESIGN section 4) ----------------------
+
+    @property
+    def closed(self) -> GraphMetrics:
+        """The set without the edge floor, which is convex and closed."""
+        return replace(self, edge_floor=0.0)
+
+    def base(self, n_features: int) -> FloatArray:
+        """Return ``ρI`` and the Laplacian of a path whose edges weigh ε."""
+        base = super().base(n_features)
+        if self.edge_floor > 0:
+            base += self.edge_floor * laplacian.path_laplacian(n_features)
+        return base
+
+    def budget(self, n_features: int) -> float:
+        """Return ``τ = C - Kρ - 2ε(K - 1)``."""
+        return super().budget(n_features) - 2 * self.edge_floor * (n_features - 1)
+
+    def best_atoms(
+        self,
+        gradient: FloatArray,
+        count: int = 1,
+        guess: Atoms | None = None,  # noqa: ARG002 (closed form)
+    ) -> PricedAtoms:
+        """Return the best of the vectors ``e_i`` and ``a e_i - b e_j``, ``a, b ≥ 0``, in O(K²)."""
+        gradient = checked_gradient(gradient)
+        diagonal = np.diagonal(gradient)
+        single = np.argsort(diagonal, kind="stable")[:count]
+        rows, columns, pair_prices = best_pairs(gradient, count)
+        atoms = Atoms.of_features(single).joined(pair_atoms(gradient, rows, columns))
+        prices = np.concatenate([diagonal[single], pair_prices])
+        best = np.argsort(prices, kind="stable")[:count]
+        return PricedAtoms(atoms[best], prices[best])
+
+    def _decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
+        """Return an atom for each feature and each edge: `gdaopt.linalg.pairs.decomposition`."""
+        above = self._entries_mended(metric - self.base(len(metric)))
+        has_edges = np.count_nonzero(above) > np.count_nonzero(np.diagonal(above))
+        v = align(above, 0.0).v if has_edges else np.ones(len(metric))
+        atoms, weights = decomposition(above, v)
+        return atoms, np.maximum(weights, 0.0)
+
+    def hull_violations(self, metric: FloatArray) -> tuple[str, ...]:
+        """Return what keeps `metric` out of the atoms' hull: with a floor, of the fixed path's."""
+        if self.edge_floor == 0:
+            return self.violations(metric)
+        path, rest = self._path_and_rest(len(metric))
+        found = rest._violations(symmetric_matrix("metric", metric) - path, self.trace_bound)
+        return tuple(f"without the fixed path of edge_floor: {sentence}" for sentence in found)
+
+    def hull_repaired(self, metric: FloatArray) -> FloatArray:
+        """Return a member of that hull near `metric` (see `repaired`)."""
+        path, rest = self._path_and_rest(len(metric))
+        repaired: FloatArray = path + rest.repaired(metric - path)
+        return repaired
+
+    def _path_and_rest(self, n_features: int) -> tuple[FloatArray, GraphMetrics]:
+        """Return the fixed path's Laplacian, and the set of what a metric may add to it."""
+        path = self.edge_floor * laplacian.path_laplacian(n_features)
+        return path, replace(self.closed, trace_bound=self.trace_bound - float(np.trace(path)))
+
+    # --- membership --------------------------------------------------------------------------
 
     def edge_threshold(self, n_features: int) -> float:
         """Return the weight above which an edge counts as connecting its nodes."""
@@ -98,35 +145,35 @@ class GraphMetrics:
         """Return the number of components of the graph of the edges that count."""
         return laplacian.n_components(metric, self.edge_threshold(len(metric)))
 
-    def contains(self, metric: FloatArray) -> bool:
-        """Say whether `metric` is in the set, up to round-off.
-
-        Allowed are a smallest eigenvalue of ``ρ - 1e-10·C``, a trace of ``C(1 + 1e-12)`` and
-        off-diagonals of ``1e-12·C/K``.
-        """
-        return not self.violations(metric)
-
     def violations(self, metric: FloatArray) -> tuple[str, ...]:
-        """Return a sentence for each condition that `metric` breaks; none for a member."""
-        metric = symmetric_matrix("metric", metric)
-        size = len(metric)
-        found = []
+        """Return a sentence for each condition that `metric` breaks; none for a member.
+
+        With an edge floor the edges of weight ≥ ε have to connect all features.
+        """
+        found = super().violations(metric)
+        if self.edge_floor == 0 or self.n_components(metric) == 1:
+            return found
+        return (
+            *found,
+            f"edges of weight ≥ {self.edge_floor:g} leave "
+            f"{self.n_components(metric)} components, not 1",
+        )
+
+    def _entry_violations(self, metric: FloatArray, slack: float) -> list[str]:
         off_diagonal = metric - np.diag(np.diagonal(metric))
-        if off_diagonal.max() > _SIGN_SLACK * self.trace_bound / size:
-            i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), metric.shape))
-            found.append(f"off-diagonal [{i},{j}] is positive: {metric[i, j]:.6g}")
-        trace = float(np.trace(metric))
-        if trace > self.trace_bound * (1 + _TRACE_SLACK):
-            found.append(f"trace {trace:.6g} exceeds the bound {self.trace_bound:g}")
-        smallest = smallest_eigenvalue(metric)
-        if smallest < self.min_eigenvalue - _EIGENVALUE_SLACK * self.trace_bound:
-            found.append(f"smallest eigenvalue {smallest:.6g} is below {self.min_eigenvalue:g}")
-        if self.edge_floor > 0 and self.n_components(metric) > 1:
-            found.append(
-                f"edges of weight ≥ {self.edge_floor:g} leave "
-                f"{self.n_components(metric)} components, not 1"
-            )
-        return tuple(found)
+        if off_diagonal.max() <= slack:
+            return []
+        i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), metric.shape))
+        return [f"off-diagonal [{i},{j}] is positive: {metric[i, j]:.6g}"]
+
+    def _entries_mended(self, metric: FloatArray) -> FloatArray:
+        mended = np.minimum(metric, 0.0)
+        np.fill_diagonal(mended, np.diagonal(metric))
+        return mended
+
+    def _entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
+        rows, columns = np.triu_indices(above.shape[0], 1)
+        return [above[rows, columns] <= 0] if len(rows) else []
 
     def largest_edge_weight(self, n_features: int) -> float:
         """Return the bound of the path start's edges: ``(C/K - ρ) / (2 cos(π/(K+1)))``.
@@ -175,7 +222,9 @@ class GraphMetrics:
                     f"initial_edge_weight must be a number or 'auto', got {edge_weight!r}"
                 )
             if self.edge_floor >= bound:
-                return self._path_member(n_features, self.trace_bound)
+                # A constant diagonal cannot carry every floor that the set allows; this can.
+                rest = self.budget(n_features) / n_features
+                return self.base(n_features) + rest * np.eye(n_features)
             weight = max(bound / 2, self.edge_floor) if n_features > 1 else 0.0
         else:
             weight = number("initial_edge_weight", edge_weight, at_least=0)
@@ -194,48 +243,3 @@ class GraphMetrics:
         metric: FloatArray = weight * path
         np.fill_diagonal(metric, self.trace_bound / n_features)
         return metric
-
-    def _path_member(self, n_features: int, trace: float) -> FloatArray:
-        """Return a member of the given trace: ρI, the path at its floor, the rest spread evenly.
-
-        A constant diagonal cannot carry every floor that the set allows; this can.
-        """
-        member = self.edge_floor * laplacian.path_laplacian(n_features)
-        rest = trace - float(np.trace(member))
-        member[np.diag_indices_from(member)] += rest / n_features
-        return member
-
-    def repaired(self, metric: FloatArray) -> FloatArray:
-        """Return the member nearest to `metric` on the segment to a point inside the set.
-
-        Meant for violations of the order of round-off, as `contains` allows them: a saved result,
-        or what an inexact solver returned.
-
-        Parameters
-        ----------
-        metric : ndarray of shape (K, K)
-            Symmetric.
-
-        Returns
-        -------
-        ndarray of shape (K, K)
-
-        Notes
-        -----
-        λ_min is concave and the trace linear along the segment, so the share t of the inner point
-        that mends both conditions has a closed form.
-        """
-        size = len(metric)
-        mended = np.minimum(metric, 0.0)
-        np.fill_diagonal(mended, np.diagonal(metric))
-        inner = self._path_member(size, (self._least_trace(size) + self.trace_bound) / 2)
-        share = 0.0
-        smallest = smallest_eigenvalue(mended)
-        if smallest < self.min_eigenvalue:
-            gain = smallest_eigenvalue(inner) - smallest
-            share = (self.min_eigenvalue - smallest) / gain
-        trace = float(np.trace(mended))
-        if trace > self.trace_bound:
-            share = max(share, (trace - self.trace_bound) / (trace - float(np.trace(inner))))
-        result: FloatArray = (1 - share) * mended + share * inner if share > 0 else mended
-        return result
