@@ -3,6 +3,17 @@
 from gdaopt.objectives.check import check_objective
 from gdaopt.objectives.dense import DenseObjective
 from gdaopt.objectives.glr import GLR
-from gdaopt.objectives.protocol import Line, Objective, Point
+from gdaopt.objectives.log_det import LogDet
+from gdaopt.objectives.protocol import Face, FacePoint, Line, Objective, Point
 
-__all__ = ["GLR", "DenseObjective", "Line", "Objective", "Point", "check_objective"]
+__all__ = [
+    "GLR",
+    "DenseObjective",
+    "Face",
+    "FacePoint",
+    "Line",
+    "LogDet",
+    "Objective",
+    "Point",
+    "check_objective",
+]

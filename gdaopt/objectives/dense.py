@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
+from gdaopt.objectives.metric_face import MetricFace
 from gdaopt.validation import FloatArray, read_only
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["DenseObjective"]
+
+_DIFFERENCE = 1e-6  # of tr M / K: how far from the metric the gradient is taken once more
 
 
 class DenseObjective(ABC):
@@ -81,6 +85,10 @@ class DenseObjective(ABC):
         """Return the point at a symmetric K×K matrix."""
         return _DensePoint(self, metric)
 
+    def face(self, base: FloatArray) -> MetricFace:
+        """Return Q as a function of the weights of atoms; its Hessian is taken by differences."""
+        return MetricFace(self, base)
+
 
 class _DensePoint:
     """A point that keeps the dense gradient and takes everything else from it."""
@@ -109,6 +117,17 @@ class _DensePoint:
 
     def gradient_column(self, column: int) -> FloatArray:
         return self._gradient[:, column].copy()
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        step = _DIFFERENCE * (float(np.trace(self.metric)) / len(self.metric) or 1.0)
+        here = atoms.quadratic_forms(self._gradient)
+        rows = []
+        for k in range(len(atoms)):
+            ahead = atoms[k : k + 1].added_to(self.metric, np.array([step]))
+            rows.append(atoms.quadratic_forms(self.objective.gradient(ahead)) - here)
+        hessian = np.array(rows) / step
+        symmetric: FloatArray = (hessian + hessian.T) / 2
+        return symmetric
 
     def line(self, direction: Direction) -> _DenseLine:
         return _DenseLine(self, direction)

@@ -11,6 +11,8 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.directions import DenseDirection, Direction
+from gdaopt.objectives.exponentials import ExponentialLine, ExponentialSum
+from gdaopt.objectives.glr_face import GLRFace
 from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.objectives.storage import Blocks, Memory
 from gdaopt.validation import FloatArray, finite_array, integer, read_only, symmetric_matrix
@@ -20,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["GLR"]
 
-_ARRAYS_KEPT = 7  # weights, exponents, their exponentials, rates of a line, and what passes need
-_LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
+_ARRAYS_KEPT = 9  # weights, exponents at a base, those and their exponentials at three points
 _LARGEST_SPREAD = 1e150  # its square, summed up, is finite; that of its inverse is not 0
 _ROUND_OFF = 1e-15  # of the terms that cancel in it: a gradient below is noise
+_LEAST_GRADIENT = 1e-290  # below, products with it lose digits, and then all of them
 _MOVES_BEFORE_REFRESH = 64  # updates of the exponents add up round-off; then they are computed anew
 
 
@@ -61,9 +63,8 @@ class GLR:
     >>> glr = GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> round(glr.value(np.eye(2)), 6)
     3.089561
-    >>> glr.gradient(np.eye(2)).round(6)
-    array([[-2.943036, -0.      ],
-           [-0.      , -0.5861  ]])
+    >>> np.diagonal(glr.gradient(np.eye(2))).round(6)
+    array([-2.943036, -0.5861  ])
     """
 
     log_convex = True
@@ -100,9 +101,21 @@ class GLR:
         """Return what is computed for all pairs, kept where memory allows it."""
         return Blocks(compute, self._memory)
 
+    def known(self, metric: FloatArray, summed: ExponentialSum) -> GLRPoint:
+        """Return the point at a metric whose sum over pairs is known already."""
+        return GLRPoint(self, metric, summed)
+
+    def summed(self, exponents: Blocks) -> ExponentialSum:
+        """Return the sum ``Σ exp(e)`` over all pairs."""
+        return ExponentialSum(exponents, self.blocks)
+
     def at(self, metric: FloatArray) -> GLRPoint:
         """Return the point at a symmetric K×K matrix, from which all else is evaluated."""
         return GLRPoint(self, symmetric_matrix("metric", metric, self.n_features))
+
+    def face(self, base: FloatArray) -> GLRFace:
+        """Return Q as a function of the weights of atoms, around a K×K base."""
+        return GLRFace(self, GLRPoint(self, base))
 
     def value(self, metric: FloatArray) -> float:
         """Return ``Q(M)``."""
@@ -155,94 +168,77 @@ class GLR:
 
 
 class GLRPoint:
-    """The graph Laplacian regulariser at one metric: a `gdaopt.objectives.Point`.
-
-    What is kept are the exponents ``e = log w_ij - δ_ij`` of the pairs: ``Q = Σ exp(e)``. All sums
-    are taken over ``exp(e - shift)``, with the largest exponent as the shift, so that ``log Q`` and
-    its gradient do not underflow.
-    """
+    """The graph Laplacian regulariser at one metric: a `gdaopt.objectives.Point`."""
 
     def __init__(
-        self, objective: GLR, metric: FloatArray, exponents: Blocks | None = None, moves: int = 0
+        self, objective: GLR, metric: FloatArray, known: ExponentialSum | None = None
     ) -> None:
         self.objective = objective
         self.metric = read_only(metric)
         self._pairs = objective.pairs
-        self.exponents = exponents or objective.blocks(self._compute_exponents)
-        self._weights = objective.blocks(self._compute_weights)
-        self._moves = moves
-        self._last_line: GLRLine | None = None
+        self.sum = known or objective.summed(objective.blocks(self._compute_exponents))
+        self._moves = 0
+        self._last_line: ExponentialLine | None = None
 
     def _compute_exponents(self) -> Iterator[FloatArray]:
         distances = self._pairs.products(*DenseDirection(self.metric).factors(self._pairs.features))
         for distance, log_weight in zip(distances, self.objective.log_weights, strict=True):
             yield np.subtract(log_weight, distance, out=distance)
 
-    def _compute_weights(self) -> Iterator[FloatArray]:
-        for exponent in self.exponents:
-            weight = exponent - self._shift
-            yield np.exp(weight, out=weight)
-
-    @cached_property
-    def _shift(self) -> float:
-        return max(float(exponent.max()) for exponent in self.exponents)
-
-    @cached_property
-    def _total(self) -> float:
-        return sum(float(weight.sum()) for weight in self._weights)
-
-    @cached_property
-    def _scale(self) -> float:
-        # Metrics far outside of the cone have distances below -709: Q is then infinite.
-        return math.exp(self._shift) if self._shift < _LARGEST_EXPONENT else math.inf
-
     @property
     def value(self) -> float:
         """``Q(M)``."""
-        return self._scale * self._total
+        return self.sum.value
 
     @property
     def log_value(self) -> float:
         """``log Q(M)``."""
-        return self._shift + math.log(self._total)
+        return self.sum.log_value
 
     @cached_property
     def _scatter(self) -> FloatArray:
-        return self._pairs.scatter(self._weights)
+        return self._pairs.scatter(self.sum.terms)
+
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        with np.errstate(over="ignore", invalid="ignore"):  # certificates say so
+            gradient: FloatArray = -self.sum.scale * self._scatter
+        return read_only(gradient)
 
     def gradient(self) -> FloatArray:
-        """Return ``∇Q(M)``, shape (K, K)."""
-        gradient: FloatArray = -self._scale * self._scatter
-        return gradient
+        """Return ``∇Q(M)``, shape (K, K), read-only."""
+        return self._gradient
 
     def log_gradient(self) -> FloatArray:
         """Return ``∇ log Q(M)``, shape (K, K)."""
-        gradient: FloatArray = -self._scatter / self._total
+        gradient: FloatArray = -self._scatter / self.sum.total
         return gradient
 
     def gradient_diagonal(self) -> FloatArray:
         """Return the diagonal of the gradient, shape (K,)."""
-        diagonal: FloatArray = self._pairs.scatter_diagonal(self._weights)
-        diagonal *= -self._scale
+        diagonal: FloatArray = self._pairs.scatter_diagonal(self.sum.terms)
+        diagonal *= -self.sum.scale
         return diagonal
 
     def gradient_column(self, column: int) -> FloatArray:
         """Return one column of the gradient, shape (K,)."""
-        entries: FloatArray = self._pairs.scatter_column(self._weights, column)
-        entries *= -self._scale
+        entries: FloatArray = self._pairs.scatter_column(self.sum.terms, column)
+        entries *= -self.sum.scale
         return entries
 
     def hessian_product(self, direction: Direction) -> FloatArray:
         """Return ``∇²Q(M)[D]``, shape (K, K)."""
         line = self.line(direction)
-        weighted = (p * rate for p, rate in zip(self._weights, line.rates, strict=True))
-        product: FloatArray = self._scale * self._pairs.scatter(weighted)
+        weighted = (p * rate for p, rate in zip(self.sum.terms, line.rates, strict=True))
+        product: FloatArray = self.sum.scale * self._pairs.scatter(weighted)
         return product
 
-    def line(self, direction: Direction) -> GLRLine:
+    def line(self, direction: Direction) -> ExponentialLine:
         """Return Q restricted to ``M + γ D``: a trial step costs one exponential per pair."""
         if self._last_line is None or self._last_line.direction is not direction:
-            self._last_line = GLRLine(self, direction)
+            factors = direction.factors(self._pairs.features)
+            rates = self.objective.blocks(lambda: self._pairs.products(*factors))
+            self._last_line = ExponentialLine(direction, self.sum.exponents, rates)
         return self._last_line
 
     def moved(self, direction: Direction, gamma: float) -> GLRPoint:
@@ -252,63 +248,34 @@ class GLRPoint:
             return GLRPoint(self.objective, metric)
         line = self.line(direction)
         exponents = self.objective.blocks(lambda: line.exponents(gamma))
-        return GLRPoint(self.objective, metric, exponents, self._moves + 1)
+        moved = GLRPoint(self.objective, metric, self.objective.summed(exponents))
+        moved._moves = self._moves + 1
+        return moved
 
     def vanished(self) -> str | None:
-        """Say by what to rescale where Q or its gradient is 0 in floating point."""
+        """Say by what to rescale where Q or its gradient is 0 in floating point, or nearly so."""
+        if not math.isfinite(self.value):
+            return f"the objective is {self.value}: the metric is far outside of the cone"
         features = self._pairs.features
         largest = float(np.abs(features).max())
         if largest == 0:
             return "all samples coincide: the gradient is 0, and no metric tells them apart"
-        round_off = _ROUND_OFF * self._pairs.scatter_size(self._weights)
-        if self.value > 0 and np.abs(self._scatter).max() > round_off:
+        steepest = float(np.abs(self._scatter).max())
+        is_noise = steepest <= _ROUND_OFF * self._pairs.scatter_size(self.sum.terms)
+        if self.value > 0 and not is_noise and steepest * self.sum.scale > _LEAST_GRADIENT:
             return None
         # The mean squared distance of samples; scaled, its squares can neither under- nor overflow.
         spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum(axis=1).mean()))
-        unit = float(np.trace(self.metric)) / self.objective.n_features
+        unit = float(np.abs(np.diagonal(self.metric)).mean()) or 1.0
         factor = 1 / (spread * math.sqrt(unit))
         what = "the objective" if self.value == 0 else "the gradient of the objective"
         advice = (
-            f"{what} is 0 in floating point (log Q is {self.log_value:.6g}); multiply the features "
-            f"by about {factor:.2g}"
+            f"{what} is 0 in floating point or nearly so (log Q is {self.log_value:.6g}); multiply "
+            f"the features by about {factor:.2g}"
         )
         if factor > _LARGEST_SPREAD:
             return advice
         return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
-
-
-class GLRLine:
-    """The graph Laplacian regulariser along a direction: a `gdaopt.objectives.Line`."""
-
-    def __init__(self, point: GLRPoint, direction: Direction) -> None:
-        self.direction = direction
-        pairs = point.objective.pairs
-        self._exponents = point.exponents
-        factors = direction.factors(pairs.features)
-        self.rates = point.objective.blocks(lambda: pairs.products(*factors))
-
-    def exponents(self, gamma: float) -> Iterator[FloatArray]:
-        """Yield the exponents ``log w - δ - γ η`` of each block at ``M + γ D``."""
-        for exponent, rate in zip(self._exponents, self.rates, strict=True):
-            trial = rate * -gamma
-            trial += exponent
-            yield trial
-
-    def value(self, gamma: float) -> float:
-        """Return ``Q(M + γ D)``; infinite where it overflows."""
-        with np.errstate(over="ignore"):
-            return sum(float(np.exp(trial, out=trial).sum()) for trial in self.exponents(gamma))
-
-    def derivatives(self, gamma: float) -> tuple[float, float]:
-        """Return the first and second derivative of ``Q(M + γ D)``; not finite where Q is not."""
-        slope = curvature = 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            for trial, rate in zip(self.exponents(gamma), self.rates, strict=True):
-                weighted = np.exp(trial, out=trial)
-                weighted *= rate
-                slope -= float(weighted.sum())
-                curvature += float(np.vdot(weighted, rate))
-        return slope, curvature
 
 
 def _check_spread(name: str, values: FloatArray, least: float) -> None:

@@ -23,6 +23,8 @@ from gdaopt.validation import FloatArray, read_only
 __all__ = ["SignalPairs"]
 
 _BLOCK_ENTRIES = 2**16  # half a MB of float64: a block and its temporaries stay in cache
+_MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
+_NEGLIGIBLE = 1e-20  # of the largest coefficient, times 1 to 1e8 pairs: below round-off of the sum
 _MOST_LEVELS = 16  # beyond, rectangles between levels get too small to be worth their overhead
 
 
@@ -117,15 +119,16 @@ class SignalPairs:
 
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, K×K."""
-        size = self.features.shape[1]
-        cross = np.zeros((size, size))
+        # X' diag(d) X - X'PX - X'P'X; only the last product is of K×K size.
         degrees = np.zeros(len(self.features))
+        products = np.zeros_like(self.features)
         for block, p in zip(self._rectangles, coefficients, strict=True):
             degrees[block.rows] += p.sum(axis=1)
             degrees[block.columns] += p.sum(axis=0)
-            cross += self.features[block.rows].T @ (p @ self.features[block.columns])
-        total: FloatArray = (self.features.T * degrees) @ self.features - cross - cross.T
-        return (total + total.T) / 2
+            products[block.rows] += p @ self.features[block.columns]
+        half = self.features.T @ (self.features * (degrees / 2)[:, None] - products)
+        total: FloatArray = half + half.T
+        return total
 
     def scatter_size(self, coefficients: Iterable[FloatArray]) -> float:
         """Return ``Σ p_rc (‖x_r‖² + ‖x_c‖²)``: the round-off of `scatter` is relative to it."""
@@ -135,14 +138,60 @@ class SignalPairs:
             for block, p in zip(self._rectangles, coefficients, strict=True)
         )
 
-    def scatter_diagonal(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        """Return the diagonal of `scatter`, shape (K,)."""
-        diagonal = np.zeros(self.features.shape[1])
+    def scatter_diagonal(
+        self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
+    ) -> FloatArray:
+        """Return ``Σ p_rc (a_r - a_c)²``, shape (n,), the diagonal of `scatter` for the features.
+
+        Parameters
+        ----------
+        coefficients : iterable of ndarray
+            p, block by block.
+        coordinates : ndarray of shape (N, n), optional
+            a; the features when left out.
+        """
+        values = self.features if coordinates is None else coordinates
+        diagonal = np.zeros(values.shape[1])
         for block, p in zip(self._rectangles, coefficients, strict=True):
-            rows, columns = self.features[block.rows], self.features[block.columns]
+            rows, columns = values[block.rows], values[block.columns]
             diagonal += p.sum(axis=1) @ rows**2 + p.sum(axis=0) @ columns**2
             diagonal -= 2 * np.einsum("rk,rk->k", rows, p @ columns)
         return diagonal
+
+    def covariance(
+        self, coefficients: Iterable[FloatArray], coordinates: FloatArray, means: FloatArray
+    ) -> FloatArray:
+        """Return ``Σ p_rc (φ_k - m_k)(φ_l - m_l)`` with ``φ_k = (a_r - a_c)_k²``, shape (n, n).
+
+        Parameters
+        ----------
+        coefficients : iterable of ndarray
+            p, block by block.
+        coordinates : ndarray of shape (N, n)
+            a.
+        means : ndarray of shape (n,)
+            m.
+        """
+        values = np.ascontiguousarray(coordinates.T)
+        size = len(values)
+        total = np.zeros((size, size))
+        for block, p in zip(self._rectangles, coefficients, strict=True):
+            columns = values[:, block.columns]
+            step = max(1, _MOMENT_ENTRIES // columns.size)
+            for start in range(0, len(p), step):
+                part = p[start : start + step]
+                rows = values[:, block.rows][:, start : start + step]
+                counts = part > _NEGLIGIBLE
+                if counts.all():
+                    centred = (rows[:, :, None] - columns[:, None, :]).reshape(size, -1)
+                else:  # where C is large, most pairs are far apart and have no weight to speak of
+                    r, c = np.nonzero(counts)
+                    centred = rows[:, r] - columns[:, c]
+                centred *= centred
+                centred -= means[:, None]
+                centred *= np.sqrt(part[counts])
+                total += centred @ centred.T
+        return total
 
     def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
         """Return one column of `scatter`, shape (K,), in O(pairs + N K)."""

@@ -1,9 +1,10 @@
 """The evaluation seam: what methods see of an objective (DESIGN section 5).
 
 An objective Q is convex and differentiable on symmetric K×K matrices. Methods evaluate it through a
-`Point`, which belongs to one metric matrix and keeps what has been computed there, and through a
-`Line`, the restriction of Q to a direction. Both take structured directions
-(`gdaopt.linalg.directions`), so that a step in one column never costs a K×K gradient.
+`Point`, which belongs to one metric matrix and keeps what has been computed there, through a
+`Line`, the restriction of Q to a direction, and through a `Face`, its restriction to the weights of
+some atoms. They take structured directions and atoms (`gdaopt.linalg`), so that neither a step in
+one column nor one in the weights ever costs a K×K gradient.
 
 **Your own objective**: subclass `gdaopt.objectives.DenseObjective` and write `value` and
 `gradient`; it supplies points and lines. Run `gdaopt.check_objective` on it once. When the dense
@@ -14,13 +15,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["Line", "Objective", "Point"]
+__all__ = ["Face", "FacePoint", "Line", "Objective", "Point"]
 
 
 class Line(Protocol):
@@ -75,6 +77,37 @@ class Point(Protocol):
         """
 
 
+class FacePoint(Protocol):
+    """An objective at a metric ``M(w) = B + Σ_k w_k u_k u_k'``, as a function of the weights w."""
+
+    @property
+    def weights(self) -> FloatArray:
+        """w, shape (n,)."""
+
+    @property
+    def value(self) -> float:
+        """Q, or an increasing function of it: log Q for `gdaopt.GLR`."""
+
+    def gradient(self) -> FloatArray:
+        """Return the derivatives by w, shape (n,), of that value."""
+
+    def hessian(self) -> FloatArray:
+        """Return the second derivatives, shape (n, n)."""
+
+    def at(self, weights: FloatArray) -> FacePoint:
+        """Return the point at other weights of the same atoms."""
+
+    def point(self) -> Point:
+        """Return the objective at the metric ``M(w)``."""
+
+
+class Face(Protocol):
+    """An objective on the metrics that are sums of atoms away from a base B."""
+
+    def at(self, atoms: Atoms, weights: FloatArray) -> FacePoint:
+        """Return the point at ``B + Σ_k w_k u_k u_k'``."""
+
+
 class Objective(Protocol):
     """A convex differentiable function of metric matrices."""
 
@@ -88,6 +121,9 @@ class Objective(Protocol):
 
     def at(self, metric: FloatArray) -> Point:
         """Return the point at a symmetric K×K matrix."""
+
+    def face(self, base: FloatArray) -> Face:
+        """Return Q as a function of the weights of atoms, around a K×K base."""
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:
         """Return a Lipschitz constant of the gradient over all ``M ⪰ ρI``, None if none is known.

@@ -1,0 +1,107 @@
+"""Sums of exponentials over pairs of samples: what the graph Laplacian regulariser is made of.
+
+All sums are taken over ``exp(e - shift)``, with the largest exponent as the shift, so that the
+logarithm of the sum and its derivatives do not underflow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import numpy as np
+
+from gdaopt.linalg.directions import Direction
+from gdaopt.objectives.storage import Blocks
+from gdaopt.validation import FloatArray
+
+__all__ = ["ExponentialLine", "ExponentialSum"]
+
+_LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
+
+
+class ExponentialSum:
+    """``Σ exp(e)`` over all pairs, ``e = log w_ij - δ_ij``.
+
+    Parameters
+    ----------
+    exponents : Blocks
+        e.
+    blocks : callable
+        Makes `Blocks` of what an iterator yields.
+
+    Attributes
+    ----------
+    terms : Blocks
+        ``exp(e - shift)``.
+    """
+
+    def __init__(
+        self, exponents: Blocks, blocks: Callable[[Callable[[], Iterator[FloatArray]]], Blocks]
+    ) -> None:
+        self.exponents = exponents
+        self.terms = blocks(self._compute_terms)
+
+    def _compute_terms(self) -> Iterator[FloatArray]:
+        for exponent in self.exponents:
+            term = exponent - self.shift
+            yield np.exp(term, out=term)
+
+    @cached_property
+    def shift(self) -> float:
+        """The largest exponent."""
+        return max(float(exponent.max()) for exponent in self.exponents)
+
+    @cached_property
+    def total(self) -> float:
+        """The sum of the terms."""
+        return sum(float(term.sum()) for term in self.terms)
+
+    @cached_property
+    def scale(self) -> float:
+        """What the terms are divided by: ``exp(shift)``."""
+        # Metrics far outside of the cone have distances below -709: the sum is then infinite.
+        return math.exp(self.shift) if self.shift < _LARGEST_EXPONENT else math.inf
+
+    @property
+    def value(self) -> float:
+        """The sum."""
+        return self.scale * self.total
+
+    @property
+    def log_value(self) -> float:
+        """The logarithm of the sum."""
+        return self.shift + math.log(self.total)
+
+
+class ExponentialLine:
+    """The sum along a direction, which changes the exponents linearly: an objective's `Line`."""
+
+    def __init__(self, direction: Direction, exponents: Blocks, rates: Blocks) -> None:
+        self.direction = direction
+        self.rates = rates  # η of each pair: δ(M + γD) = δ + γη
+        self._exponents = exponents
+
+    def exponents(self, gamma: float) -> Iterator[FloatArray]:
+        """Yield the exponents ``log w - δ - γ η`` of each block at ``M + γ D``."""
+        for exponent, rate in zip(self._exponents, self.rates, strict=True):
+            trial = rate * -gamma
+            trial += exponent
+            yield trial
+
+    def value(self, gamma: float) -> float:
+        """Return ``Q(M + γ D)``; infinite where it overflows."""
+        with np.errstate(over="ignore"):
+            return sum(float(np.exp(trial, out=trial).sum()) for trial in self.exponents(gamma))
+
+    def derivatives(self, gamma: float) -> tuple[float, float]:
+        """Return the first and second derivative of ``Q(M + γ D)``; not finite where Q is not."""
+        slope = curvature = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for trial, rate in zip(self.exponents(gamma), self.rates, strict=True):
+                weighted = np.exp(trial, out=trial)
+                weighted *= rate
+                slope -= float(weighted.sum())
+                curvature += float(np.vdot(weighted, rate))
+        return slope, curvature
