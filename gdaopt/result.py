@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import zipfile
 import zlib
@@ -14,7 +15,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.io import write_atomically
-from gdaopt.trace import Trace
+from gdaopt.trace import Trace, relative_gap, same_array
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["Result", "Status"]
@@ -31,6 +32,7 @@ Status = Literal[
 ]
 
 _FORMAT = 1
+_ARRAYS = ("metric", "atoms", "weights")
 # What reading a damaged file, or one that is none of ours, may raise.
 _UNREADABLE = (
     AttributeError,
@@ -63,17 +65,23 @@ class Result:
         One sentence on the status.
     lower_bound, gap, relative_gap : float or None
         The certificate ``lower_bound ≤ Q*``, ``gap = objective - lower_bound`` and
-        ``gap / |objective|``; None when none was computed.
+        ``gap / |objective|``; None when there is none. For methods over the convex set around
+        a fixed path, Q* is the optimum of that set.
+    closed_lower_bound : float or None
+        The same bound over the closed set without an edge floor.
     components : int
         Number of components of the metric's graph.
     iterations, oracle_calls : int
-        Steps taken, and programs solved.
+        Steps taken, and linear subproblems solved.
     seconds, tracing_seconds : float
         Wall time of the run, and beside it that of the tracer, callbacks and printing.
     method, solver : str
         What was run.
     trace : Trace
         One row for each step.
+    atoms, weights : ndarrays of shape (n, K) and (n,), or None
+        Unit vectors and their weights, for methods that find the metric as such a sum:
+        ``metric = B + Σ_k weights[k] · outer(atoms[k], atoms[k])``, B the set's base.
     """
 
     metric: FloatArray
@@ -81,6 +89,7 @@ class Result:
     status: Status
     message: str
     lower_bound: float | None
+    closed_lower_bound: float | None = None
     components: int
     iterations: int
     oracle_calls: int
@@ -89,6 +98,8 @@ class Result:
     method: str
     solver: str
     trace: Trace
+    atoms: FloatArray | None = None
+    weights: FloatArray | None = None
 
     @property
     def gap(self) -> float | None:
@@ -98,7 +109,9 @@ class Result:
     @property
     def relative_gap(self) -> float | None:
         """Return ``gap / |objective|``."""
-        return None if self.gap is None else self.gap / abs(self.objective)
+        if self.lower_bound is None:
+            return None
+        return relative_gap(self.objective, self.lower_bound)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -106,32 +119,43 @@ class Result:
             and np.array_equal(self.metric, other.metric)
             and self._record() == other._record()
             and self.trace == other.trace
+            and same_array(self.atoms, other.atoms)
+            and same_array(self.weights, other.weights)
         )
 
     __hash__ = None  # type: ignore[assignment]  # an array has no hash
 
     def __str__(self) -> str:
         start = self.trace[0].objective
-        gap = "not certified" if self.relative_gap is None else f"{self.relative_gap:.3g}"
+        certified = self.lower_bound is not None and self.lower_bound > -math.inf
+        gap = f"{self.relative_gap:.3g}" if certified else "not certified"
         lines = {
             "status": f"{self.status} ({self.message})",
             "objective": f"{self.objective:.8g} (start {start:.8g})",
             "relative gap": gap,
+            **self._closed_gap(),
             "smallest eigenvalue": f"{self.trace[-1].lambda_min:.6g}",
             "components": str(self.components),
-            "steps": f"{self.iterations} ({self.oracle_calls} programs by {self.solver})",
+            "steps": f"{self.iterations} ({self.oracle_calls} subproblems by {self.solver})",
             "seconds": f"{self.seconds:.3g} (and {self.tracing_seconds:.3g} for the trace)",
         }
         size = len(self.metric)
         title = f"{self.method}: {size}×{size} metric"
         return "\n".join([title, *(f"  {key:<20}{value}" for key, value in lines.items())])
 
+    def _closed_gap(self) -> dict[str, str]:
+        """Return the gap over the closed set for printing, where it is another one."""
+        if self.closed_lower_bound is None or self.closed_lower_bound == self.lower_bound:
+            return {}
+        gap = relative_gap(self.objective, self.closed_lower_bound)
+        return {"  without the floor": f"{gap:.3g}"}
+
     def _record(self) -> dict[str, Any]:
         """Return the fields that are neither arrays nor the trace."""
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in ("metric", "trace")
+            if field.name not in (*_ARRAYS, "trace")
         }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -145,15 +169,17 @@ class Result:
         Returns
         -------
         pathlib.Path
-            The file written. Its arrays are ``metric``, ``left_ends``, the trace's columns (and any
-            iterates) under ``trace/``, and ``result``, the rest as JSON text.
+            The file written. Its arrays are ``metric``, ``left_ends``, ``atoms`` and ``weights``
+            where known, the trace's columns (and any iterates) under ``trace/``, and ``result``,
+            the rest as JSON text.
         """
         path = Path(path)
         if path.suffix != ".npz":
             path = path.with_name(path.name + ".npz")
         columns = self.trace.to_arrays()
+        known = {name: getattr(self, name) for name in _ARRAYS}
         arrays: dict[str, Any] = {
-            "metric": self.metric,
+            **{name: array for name, array in known.items() if array is not None},
             "left_ends": columns.pop("left_ends"),
             "result": np.array(json.dumps({"format": _FORMAT, **self._record()})),
             **{f"trace/{name}": column for name, column in columns.items()},
@@ -179,7 +205,8 @@ class Result:
             if record.pop("format") <= _FORMAT:
                 columns = {name.removeprefix("trace/"): arrays[name] for name in arrays}
                 trace = Trace.from_arrays(columns)
-                return cls(metric=read_only(arrays["metric"]), trace=trace, **record)
+                record |= {name: read_only(arrays[name]) for name in _ARRAYS if name in arrays}
+                return cls(trace=trace, **record)
         except _UNREADABLE as error:
             raise InvalidInputError(f"{path} is not a saved gdaopt result: {error}") from error
         raise InvalidInputError(f"{path} was written by a newer gdaopt; upgrade to read it")

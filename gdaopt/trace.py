@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -17,7 +18,7 @@ from gdaopt.validation import FloatArray, read_only
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Trace", "TraceRow"]
+__all__ = ["Trace", "TraceRow", "relative_gap", "same_array"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,8 @@ class TraceRow:
     round : int
         Sweep over all blocks, from 1; 0 for the start.
     phase : str
-        ``"start"``, ``"diagonal"`` or ``"column"``.
+        What moved: ``"start"``, ``"diagonal"``, ``"column"``, ``"joint"``, ``"weights"``, or the
+        variant of a Frank–Wolfe step.
     block : int or None
         Column index.
     objective : float
@@ -39,7 +41,7 @@ class TraceRow:
     block_gap : float or None
         Frank–Wolfe gap of the block's program before the step; it bounds this block's problem only.
     lower_bound, relative_gap : float or None
-        The certificate, where one was computed.
+        The largest certified lower bound up to this row, and how far the objective is above it.
     step : float or None
         γ.
     lambda_min : float
@@ -53,7 +55,7 @@ class TraceRow:
     moved : float or None
         How far the solver's point was moved back into the polytope (largest entry).
     oracle_calls, eig_iterations : int
-        Programs solved and LOBPCG iterations, cumulative.
+        Programs solved or atoms priced, and LOBPCG iterations, cumulative.
     build_seconds, solve_seconds : float or None
         Of the programs since the row before; build_seconds is None when the solver does not report
         its own time.
@@ -93,6 +95,22 @@ class TraceRow:
     solver: str = ""
     solver_status: str = ""
     scaling: str = ""
+
+
+def relative_gap(objective: float, lower_bound: float) -> float:
+    """Return ``(objective - lower_bound) / |objective|``: 0 for no gap, also where Q is 0.
+
+    Examples
+    --------
+    >>> relative_gap(-4.0, -5.0)
+    0.25
+    """
+    gap = objective - lower_bound
+    if lower_bound == -math.inf:
+        return math.inf
+    if gap == 0 or objective == 0:
+        return math.copysign(math.inf, gap) if gap else 0.0
+    return gap / abs(objective)
 
 
 _TEXT = ("phase", "solver", "solver_status", "scaling")
@@ -140,7 +158,7 @@ class Trace:
             isinstance(other, Trace)
             and self.rows == other.rows
             and np.array_equal(self.left_ends, other.left_ends)
-            and _same(self.iterates, other.iterates)
+            and same_array(self.iterates, other.iterates)
         )
 
     __hash__ = None  # type: ignore[assignment]  # an array has no hash
@@ -204,7 +222,7 @@ class Trace:
         )
 
 
-def _same(a: FloatArray | None, b: FloatArray | None) -> bool:
+def same_array(a: FloatArray | None, b: FloatArray | None) -> bool:
     """Say whether both are None or equal."""
     return a is b or (a is not None and b is not None and np.array_equal(a, b))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,12 +18,18 @@ import pytest
 import gdaopt as gda
 from gdaopt.methods import aligned, joint
 from gdaopt.methods import state as state_module
-from gdaopt.objectives.glr import GLRLine, GLRPoint
+from gdaopt.objectives.exponentials import ExponentialLine
+from gdaopt.objectives.glr import GLRPoint
+from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.programs import Program
 from gdaopt.programs import base as programs
 from gdaopt.validation import FloatArray
 
-METHODS = ("alternating", "joint")
+METHODS: dict[str, dict[str, Any]] = {
+    "alternating": {"solver": "analytic"},
+    "joint": {"solver": "analytic", "tolerance": 1e-3},  # a tenth of its steps are enough here
+}
+BOUNDS = ("lower_bound", "relative_gap")
 TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
 
 pytestmark = pytest.mark.parametrize("method", METHODS)
@@ -38,7 +44,11 @@ def problem(edge_floor: float = 0.0) -> gda.MetricProblem:
 
 
 def solve(method: str, **options: Any) -> gda.Result:
-    return gda.solve(problem(), method, **({"solver": "analytic"} | options))
+    return gda.solve(problem(), method, **(METHODS[method] | options))
+
+
+def iterate(method: str, **options: Any) -> Iterator[gda.State]:
+    return gda.iterate(problem(), method, **(METHODS[method] | options))
 
 
 @dataclass
@@ -81,7 +91,7 @@ def before_each(
 def test_iterate_yields_the_states_of_solve(method: str, options: dict[str, Any]) -> None:
     result = solve(method, keep_iterates=True, **options)
     assert result.trace.iterates is not None
-    states = list(gda.iterate(problem(), method, solver="analytic", **options))
+    states = list(iterate(method, **options))
     assert len(states) == len(result.trace)
     for state, row, metric in zip(states, result.trace, result.trace.iterates, strict=True):
         np.testing.assert_array_equal(state.metric, metric)
@@ -94,7 +104,7 @@ def test_iterate_takes_no_step_before_it_is_asked_to(
 ) -> None:
     count = [0]
     before_each(monkeypatch, Program, "solve", lambda: count.__setitem__(0, count[0] + 1))
-    states = gda.iterate(problem(), method, solver="analytic")
+    states = iterate(method)
     for steps in range(4):
         assert next(states).iteration == steps == count[0]
 
@@ -102,7 +112,7 @@ def test_iterate_takes_no_step_before_it_is_asked_to(
 def test_limits_hold_in_iterate(method: str, fake: FakeTime) -> None:
     def last(**limits: Any) -> gda.State:
         fake.now = 0.0
-        *_, state = gda.iterate(problem(), method, solver="analytic", **limits)
+        *_, state = iterate(method, **limits)
         return state
 
     assert last(max_iterations=0).iteration == 0
@@ -113,33 +123,63 @@ def test_limits_hold_in_iterate(method: str, fake: FakeTime) -> None:
 # --- Time ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("owner", "name"),
-    [(Program, "solve"), (GLRPoint, "gradient"), (GLRLine, "derivatives")],
-    ids=["program", "gradient", "line"],
-)
+def slow(monkeypatch: pytest.MonkeyPatch, clock: FakeTime, what: str, seconds: float) -> None:
+    """Let something take time: the programs, the gradients, or the line search."""
+    calls: dict[str, list[tuple[type, str]]] = {
+        "program": [(Program, "solve")],
+        "gradient": [
+            (SignalPairs, name) for name in ("scatter", "scatter_diagonal", "scatter_column")
+        ],
+        "line": [(ExponentialLine, "derivatives")],
+    }
+    for owner, name in calls[what]:
+        before_each(monkeypatch, owner, name, lambda: setattr(clock, "now", clock.now + seconds))
+
+
+@pytest.mark.parametrize("what", ["program", "gradient", "line"])
 @pytest.mark.parametrize("seconds", [0.03, 0.3, 7.0])
+@pytest.mark.parametrize("every", [0, 1])
 def test_the_time_limit_is_exceeded_by_less_than_a_step(
     method: str,
-    owner: type,
-    name: str,
+    what: str,
     seconds: float,
+    every: int,
     fake: FakeTime,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By 5 % or one step, whichever is longer; no earlier than the limit."""
+    """By 5 % or one step, whichever is longer, and what it takes to certify the end.
+
+    What is done for the trace counts: certificates take gradients too.
+    """
     fake.tick = 1e-9
-    if name == "gradient" and method == "alternating":
-        name = "gradient_column"
-    before_each(monkeypatch, owner, name, lambda: setattr(fake, "now", fake.now + seconds))
-    stamps: list[float] = []
-    result = solve(method, time_limit=1.0, tolerance=0, callback=lambda _: stamps.append(fake.now))
+    slow(monkeypatch, fake, what, seconds)
+    stamps = [0.0]
+    result = solve(
+        method,
+        time_limit=1.0,
+        tolerance=0,
+        trace_every=every,
+        callback=lambda _: stamps.append(fake.now),
+    )
     assert result.status == "time_limit"
     assert result.message == "time_limit = 1 s reached"
     longest = max(np.diff(stamps))
     assert longest >= seconds
-    assert 1.0 <= result.seconds <= 1.0 + max(0.05, longest)
+    spent = result.seconds + result.tracing_seconds
+    assert 1.0 <= spent <= 1.0 + max(0.05, longest) + (seconds if what == "gradient" else 0.0)
     assert stamps[-2] < 1.0  # the step before the last was within
+
+
+@pytest.mark.parametrize("what", ["program", "gradient", "line"])
+def test_the_runs_time_is_the_same_whatever_is_traced(
+    method: str, what: str, fake: FakeTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gradient that the method needs is its own, also where a certificate takes it first."""
+    fake.tick = 1e-9
+    slow(monkeypatch, fake, what, 0.25)
+    all_rows, few_rows = (solve(method, max_iterations=12, trace_every=n) for n in (1, 0))
+    assert few_rows.seconds >= 1.0
+    assert all_rows.seconds == pytest.approx(few_rows.seconds, abs=1e-5)
 
 
 def test_the_time_limit_in_real_time(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,14 +223,14 @@ def test_programs_are_told_what_is_left(
 
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(Program, "solve"), (GLRPoint, "line"), (GLRLine, "derivatives"), (GLRPoint, "moved")],
+    [(Program, "solve"), (GLRPoint, "line"), (ExponentialLine, "derivatives"), (GLRPoint, "moved")],
     ids=["program", "direction", "line search", "move"],
 )
 def test_an_interrupt_within_a_block_leaves_a_member(
     method: str, owner: type, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C, by its signal, in the middle of a column or of a joint round."""
-    whole = list(gda.iterate(problem(), method, solver="analytic"))
+    whole = list(iterate(method))
     before = next(
         first
         for first, second in pairwise(whole)
@@ -243,10 +283,11 @@ def test_every_nth_step_has_a_row_and_all_times(method: str, every: int, fake: F
     kept = sorted({*range(0, full.iterations + 1, every), full.iterations})
     assert [row.iteration for row in thin.trace] == kept
     np.testing.assert_array_equal(thin.trace.left_ends, full.trace.left_ends[kept])
-    columns = [name for name in gda.Trace.columns() if name not in TIMES]
-    untimed = full.trace.to_pandas()[columns].iloc[kept].reset_index(drop=True)
+    apart = (*TIMES, "seconds", *BOUNDS)
+    columns = [name for name in gda.Trace.columns() if name not in apart]
     pd.testing.assert_frame_equal(
-        thin.trace.to_pandas()[columns].drop(columns="seconds"), untimed.drop(columns="seconds")
+        thin.trace.to_pandas()[columns],
+        full.trace.to_pandas()[columns].iloc[kept].reset_index(drop=True),
     )
     for name in TIMES:  # whole numbers of ticks: the sums are exact
         of_rows, of_steps = (np.nan_to_num(run.trace.column(name)) for run in (thin, full))
@@ -258,6 +299,22 @@ def test_every_nth_step_has_a_row_and_all_times(method: str, every: int, fake: F
         thin.trace.column("seconds")[:-1], full.trace.column("seconds")[kept[:-1]]
     )
     assert full.trace[-1].seconds <= thin.trace[-1].seconds <= thin.seconds
+
+
+@pytest.mark.parametrize("every", [0, 1, 7])
+def test_bounds_are_the_largest_of_the_rows_so_far(method: str, every: int) -> None:
+    """Of what `gda.certify` says of each row's metric; rows left out add nothing."""
+    result = solve(method, trace_every=every, keep_iterates=True)
+    assert result.trace.iterates is not None
+    found = [gda.certify(problem(), metric).lower_bound for metric in result.trace.iterates]
+    objective, bound, gap = (
+        result.trace.column(name) for name in ("objective", "lower_bound", "relative_gap")
+    )
+    np.testing.assert_allclose(bound, np.maximum.accumulate(found), rtol=1e-9)
+    np.testing.assert_array_equal(gap, (objective - bound) / objective)
+    assert (result.lower_bound, result.relative_gap) == (bound[-1], gap[-1])
+    if every:  # single ones rise and fall
+        assert min(np.diff(found)) < 0 < bound[-1] - bound[0]
 
 
 def test_0_keeps_the_start_and_the_end(method: str) -> None:

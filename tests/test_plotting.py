@@ -31,11 +31,14 @@ LAMBDA_MIN = float(np.linalg.eigvalsh(METRIC)[0])
 NAMES = ["length", "cost in $ or in $\\q$", "_id"]
 
 
-def solved(**options: Any) -> gda.Result:
+def problem(edge_floor: float = 0.0) -> gda.MetricProblem:
     rng = np.random.default_rng(1)
     X, z = rng.standard_normal((12, 3)), rng.choice([-1.0, 1.0], 12)
-    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(3.0, 1e-3))
-    return gda.solve(problem, solver="analytic", **options)
+    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(3.0, 1e-3, edge_floor))
+
+
+def solved(**options: Any) -> gda.Result:
+    return gda.solve(problem(), solver="analytic", **options)
 
 
 @pytest.fixture(scope="module")
@@ -50,18 +53,26 @@ def with_rows(result: gda.Result, **columns: FloatArray) -> gda.Result:
 
 
 def shifted(result: gda.Result, below: float) -> gda.Result:
-    """Return a result with its objective lowered."""
-    return with_rows(result, objective=result.trace.column("objective") - below)
+    """Return a result with its objective and its lower bound lowered."""
+    assert result.lower_bound is not None
+    lowered = with_rows(result, objective=result.trace.column("objective") - below)
+    return bounded(lowered, result.lower_bound - below)
 
 
-def bounded(result: gda.Result, gaps: FloatArray) -> gda.Result:
-    """Return a result with lower bounds so far below its objective."""
-    return with_rows(result, lower_bound=result.trace.column("objective") - gaps)
+def bounded(result: gda.Result, bound: float | None) -> gda.Result:
+    """Return a result that ends with this lower bound."""
+    return replace(result, lower_bound=bound, closed_lower_bound=bound)
+
+
+def bound_of(result: gda.Result) -> float:
+    assert result.lower_bound is not None
+    return result.lower_bound
 
 
 def legend(ax: Axes) -> list[str]:
-    box = ax.get_legend()
-    assert box is not None
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    (box,) = [found for found in (ax.get_legend(), *figure.legends) if found is not None]
     return [text.get_text() for text in box.get_texts()]
 
 
@@ -80,89 +91,155 @@ def render(ax: Axes) -> None:
 class TestConvergence:
     def test_draws_the_traces(self, results: dict[str, gda.Result]) -> None:
         axes = plotting.convergence(results)
-        best = min(row.objective for result in results.values() for row in result.trace)
+        largest = max(map(bound_of, results.values()))
         for column, time in enumerate(("iteration", "seconds")):
             above, below = axes[:, column]
-            assert len(above.lines) == len(below.lines) == len(results)
+            *objectives, bound = above.lines
             for objective, gap, result in zip(
-                above.lines, below.lines, results.values(), strict=True
+                objectives, below.lines, results.values(), strict=True
             ):
                 times = [getattr(row, time) for row in result.trace]
                 values = np.array([row.objective for row in result.trace])
                 np.testing.assert_array_equal(xy(objective)[0], times)
                 np.testing.assert_array_equal(xy(objective)[1], values)
-                positive = values - best > 1e-12 * values
-                np.testing.assert_array_equal(xy(gap)[0], np.array(times)[positive])
-                np.testing.assert_array_equal(xy(gap)[1], (values - best)[positive])
+                np.testing.assert_array_equal(xy(gap)[0], times)
+                np.testing.assert_array_equal(xy(gap)[1], values - largest)
+            every = np.concatenate([xy(objective)[0] for objective in objectives])
+            assert xy(bound)[0].tolist() == [every.min(), every.max()]
+            assert xy(bound)[1].tolist() == [largest, largest]
+            assert bound.get_linestyle() == "--"
             assert above.get_xlabel() == below.get_xlabel() == time
             assert above.get_yscale() == below.get_yscale() == "log"
             assert above.get_xscale() == ("log" if time == "seconds" else "linear")
             assert above.get_ylabel() == "objective"
-            assert "objective − best value among the runs" in below.get_ylabel()
-        assert legend(axes[0, 0]) == list(results)  # also one that begins with an underscore
-        assert axes[0, 1].get_legend() is None
+            assert below.get_ylabel() == "gap\n(objective − largest lower bound)"
+        # Also one that begins with an underscore; above the panels, not on one of them.
+        assert legend(axes[0, 0]) == [*results, "largest lower bound"]
+        assert [ax.get_legend() for ax in axes.ravel().tolist()] == [None] * 4
         render(axes[0, 0])
 
     def test_lines_can_be_told_apart(self, results: dict[str, gda.Result]) -> None:
-        lines = plotting.convergence(results)[0, 0].lines
+        *lines, bound = plotting.convergence(results)[0, 0].lines
         assert len({line.get_linestyle() for line in lines[:4]}) == 4  # in grey print too
         assert len({line.get_marker() for line in lines}) == len(lines)
-        assert len({to_rgba(line.get_color()) for line in lines}) == len(lines)
+        assert len({to_rgba(line.get_color()) for line in (*lines, bound)}) == len(lines) + 1
 
     def test_takes_a_run_or_a_sequence(self, results: dict[str, gda.Result]) -> None:
         run = results["c"]
-        assert legend(plotting.convergence(run)[0, 0]) == ["alternating, analytic"]
+        assert legend(plotting.convergence(run)[0, 0])[:-1] == ["alternating, analytic"]
         names = legend(plotting.convergence([run, run])[0, 0])
-        assert names == ["alternating, analytic (1)", "alternating, analytic (2)"]
+        assert names[:-1] == ["alternating, analytic (1)", "alternating, analytic (2)"]
 
-    def test_own_lower_bounds_are_the_reference(self, results: dict[str, gda.Result]) -> None:
-        plain = results["c"]
-        objective = plain.trace.column("objective")
-        span = objective[0] - objective.min()
-        gaps = span * 0.5 ** np.arange(len(objective))
-        axes = plotting.convergence({"certified": bounded(plain, gaps), "not": plain})
-        certified, other, bound = axes[0, 0].lines
-        np.testing.assert_array_equal(xy(certified)[1], objective)
-        np.testing.assert_array_equal(xy(bound)[1], (objective - gaps))
-        assert bound.get_linestyle() == "--"
-        assert to_rgba(bound.get_color()) == to_rgba(certified.get_color())
-        assert to_rgba(bound.get_color()) != to_rgba(other.get_color())
-        assert legend(axes[0, 0]) == ["certified", "not", "lower bound"]
-        own, against_largest = axes[1, 0].lines
-        assert xy(own)[1] == pytest.approx(gaps[gaps > 1e-12 * objective], rel=1e-3)
-        largest = (objective - gaps).max()
-        shown = objective - largest > 1e-12 * objective
-        np.testing.assert_array_equal(xy(against_largest)[1], (objective - largest)[shown])
-        assert axes[1, 0].get_ylabel() == "gap\n(objective − lower bound)"
+    def test_the_tightest_certificate_is_the_reference_of_all(self) -> None:
+        runs = {
+            "alternating": solved(),
+            "joint": solved(method="joint", max_iterations=60),
+            "certified": gda.solve(problem(), "certified"),
+        }
+        optimum = runs["certified"].objective
+        reference = bound_of(runs["certified"])
+        assert reference > max(bound_of(runs["alternating"]), bound_of(runs["joint"]))
+        for line, run in zip(plotting.convergence(runs)[1, 0].lines, runs.values(), strict=True):
+            assert xy(line)[1][-1] == run.objective - reference
+            assert xy(line)[1][-1] >= run.objective - optimum
+        for run in runs.values():  # alone, each by its own
+            (line,) = plotting.convergence(run)[1, 0].lines
+            assert xy(line)[1][-1] == run.gap
 
-    def test_early_bounds_do_not_squash_the_objective(self, results: dict[str, gda.Result]) -> None:
-        plain = results["c"]
-        objective = plain.trace.column("objective")
-        gaps = np.geomspace(1e6 * objective[0], 1e-3 * objective[0], len(objective))
-        ax = plotting.convergence(bounded(plain, gaps))[0, 0]
-        bound = xy(ax.lines[1])[1]
-        assert bound[-1] == objective[-1] - gaps[-1]
-        assert bound.min() > 0
-        assert ax.get_yscale() == "log"
+    def test_bounds_over_the_path_hold_for_its_methods_only(self) -> None:
+        runs = [
+            gda.solve(problem(0.1), method, max_iterations=3)
+            for method in ("certified", "frank-wolfe", "joint")
+        ]
+        of_path = max(map(bound_of, runs[:2]))
+        closed = max(run.closed_lower_bound or 0.0 for run in runs)
+        assert runs[2].lower_bound == runs[2].closed_lower_bound
+        assert closed < of_path
+        for drawn, reference in ((runs[:2], of_path), (runs[::2], closed), (runs, closed)):
+            lines = plotting.convergence(drawn)[1, 0].lines
+            for line, run in zip(lines, drawn, strict=True):
+                assert xy(line)[1][-1] == run.objective - reference
+
+    @pytest.mark.parametrize("bound", [None, -np.inf])
+    def test_without_lower_bounds_the_best_value_is_the_reference(
+        self, results: dict[str, gda.Result], bound: float | None
+    ) -> None:
+        runs = {name: bounded(result, bound) for name, result in results.items()}
+        axes = plotting.convergence(runs)
+        best = min(row.objective for result in runs.values() for row in result.trace)
+        assert len(axes[0, 0].lines) == len(axes[1, 0].lines) == len(runs)
+        for line, result in zip(axes[1, 0].lines, runs.values(), strict=True):
+            values = result.trace.column("objective")
+            positive = values - best > 1e-12 * values
+            np.testing.assert_array_equal(xy(line)[0], np.flatnonzero(positive))
+            np.testing.assert_array_equal(xy(line)[1], (values - best)[positive])
+        assert axes[1, 0].get_ylabel() == "gap\n(objective − best value among the runs)"
+        assert legend(axes[0, 0]) == list(results)
+
+    @pytest.mark.parametrize("share", [0.0, 1e-9, 0.2, -1.0, -1e9])
+    def test_bounds_far_down_do_not_squash_the_objective(
+        self, results: dict[str, gda.Result], share: float
+    ) -> None:
+        run = results["c"]
+        bound = share * run.objective
+        above, below = plotting.convergence(bounded(run, bound))[:, 0]
+        assert len(above.lines) == 1
+        assert above.get_yscale() == "log"
+        assert legend(above) == ["alternating, analytic"]
+        assert xy(below.lines[0])[1][-1] == run.objective - bound
+
+    @pytest.mark.parametrize("below", [0.0, 2.0])
+    def test_bounds_are_drawn_where_there_is_room(
+        self, results: dict[str, gda.Result], below: float
+    ) -> None:
+        run = shifted(results["c"], below * results["c"].trace[0].objective)
+        values = run.trace.column("objective")
+        near = values[-1] - 0.9 * (values[0] - values[-1])
+        assert len(plotting.convergence(bounded(run, near))[0, 0].lines) == 2
+
+    def test_runs_of_very_different_lengths_share_a_logarithmic_axis(self) -> None:
+        start, short, long = (solved(max_iterations=steps) for steps in (0, 1, 11))
+        long = with_rows(long, iteration=np.linspace(0, 1100, 12))
+        for runs, scale in (
+            ([short, long], "symlog"),  # with room for the start, at 0
+            ([start, long], "linear"),
+            ([long, long], "linear"),
+        ):
+            axes = plotting.convergence(runs)
+            for ax in axes[:, 0].tolist():
+                assert ax.get_xscale() == scale
+                left, right = ax.get_xlim()
+                assert -(1 if scale == "symlog" else 100) < left < 0
+                assert 1100 < right < 2000
 
     def test_problems_of_several_scales(self, results: dict[str, gda.Result]) -> None:
         a, b, c = list(results.values())[:3]
         runs = {"1a": a, "1b": b, "2": c}
         axes = plotting.convergence(runs, relative=True, problems=["one", "one", "two"])
-        first, second, third = axes[0, 0].lines
+        first, second, third, *bounds = axes[0, 0].lines
         start = a.trace[0].objective  # of the problem's first run
         np.testing.assert_array_equal(xy(first)[1], a.trace.column("objective") / start)
         np.testing.assert_array_equal(xy(second)[1], b.trace.column("objective") / start)
         assert xy(third)[1][0] == 1
-        best = min(a.trace.column("objective").min(), b.trace.column("objective").min())
-        gap = (b.trace.column("objective") - best) / start
-        assert xy(axes[1, 0].lines[1])[1] == pytest.approx(gap[gap > 1e-12], rel=1e-12)
+        largest = max(bound_of(a), bound_of(b))
+        gap = (b.trace.column("objective") - largest) / start
+        assert xy(axes[1, 0].lines[1])[1] == pytest.approx(gap, rel=1e-12)
+        assert xy(axes[1, 0].lines[2])[1][-1] == (c.objective - bound_of(c)) / c.trace[0].objective
+        assert [xy(line)[1][0] for line in bounds] == [
+            largest / start,
+            bound_of(c) / c.trace[0].objective,
+        ]
+        assert [line.get_color() for line in bounds] == [first.get_color(), third.get_color()]
+        assert legend(axes[0, 0]) == [*runs, "largest lower bound"]
         assert first.get_color() == second.get_color() != third.get_color()
         assert first.get_marker() == second.get_marker() != third.get_marker()
         assert first.get_linestyle() != second.get_linestyle()
         assert axes[0, 0].get_ylabel() == "objective / objective at start"
-        for part in ("/ objective at start", "best value among the runs", "best value of the run"):
-            assert part in axes[1, 0].get_ylabel()
+        runs["2"] = bounded(c, None)
+        axes = plotting.convergence(runs, relative=True, problems=["one", "one", "two"])
+        assert axes[1, 0].get_ylabel() == (
+            "gap / objective at start\n(objective − largest lower bound or best value of the run)"
+        )
 
     @pytest.mark.parametrize("relative", [False, True])
     def test_objectives_that_are_not_positive(
@@ -179,11 +256,16 @@ class TestConvergence:
             assert values[-1] < values[0]  # the sign stays
 
     def test_a_single_row(self) -> None:
-        axes = plotting.convergence(solved(time_limit=1e-9))
-        assert len(xy(axes[0, 0].lines[0])[0]) == 1
-        assert axes[0, 0].lines[0].get_marker() == "o"
-        assert [text.get_text() for text in axes[1, 0].texts] == ["no gap"]
+        run = solved(time_limit=1e-9)
+        axes = plotting.convergence(run)
+        for ax in axes.ravel().tolist():
+            assert len(xy(ax.lines[0])[0]) == 1
+            assert ax.lines[0].get_marker() == "o"
+        assert xy(axes[1, 0].lines[0])[1].tolist() == [run.gap]
         render(axes[0, 0])
+        unknown = plotting.convergence(bounded(run, None))
+        assert [text.get_text() for text in unknown[1, 0].texts] == ["no gap"]
+        render(unknown[0, 0])
 
     def test_given_axes(self, results: dict[str, gda.Result]) -> None:
         axes = Figure().subplots(2, 2)
@@ -192,6 +274,7 @@ class TestConvergence:
         drawn = plotting.convergence(results, ax=[[None, None], [above, below]])
         assert drawn.tolist() == [[None, None], [above, below]]
         assert legend(above) == list(results)
+        assert above.get_legend() is not None  # in the panel: what is around it is the caller's
         assert below.get_legend() is None
 
     @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import json
 import re
 import time
 from dataclasses import FrozenInstanceError, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,17 @@ def closed() -> gda.Result:
     return solve()
 
 
+@pytest.fixture(scope="module")
+def of_atoms() -> gda.Result:
+    """A metric found as a sum of atoms, in the smaller set around a fixed path."""
+    return gda.solve(problem(0.05), "certified", max_iterations=4)
+
+
+@cache
+def optimum() -> float:
+    return gda.solve(problem(), "certified", tolerance=1e-9).objective
+
+
 class TestFiles:
     def test_round_trip(self, result: gda.Result, tmp_path: Path) -> None:
         loaded = gda.Result.load(result.save(tmp_path / "run.npz"))
@@ -57,32 +69,55 @@ class TestFiles:
         assert str(loaded) == str(result)
         assert not loaded.metric.flags.writeable
         # None stays None, and numbers keep their types.
-        assert loaded.trace[0].block is loaded.trace[0].step is loaded.trace[1].lower_bound is None
+        assert loaded.trace[0].block is loaded.trace[0].step is None
+        assert (loaded.atoms, loaded.weights) == (None, None)
         assert [type(v) for v in vars(loaded.trace[-1]).values()] == [
             type(v) for v in vars(result.trace[-1]).values()
         ]
 
-    def test_round_trip_of_a_certified_result(self, closed: gda.Result, tmp_path: Path) -> None:
-        rows = tuple(replace(row, lower_bound=1.5, relative_gap=0.25) for row in closed.trace)
-        certified = replace(
-            closed, lower_bound=1.5, trace=gda.Trace(rows, closed.trace.left_ends.copy())
-        )
-        assert gda.Result.load(certified.save(tmp_path / "run.npz")) == certified
-        assert certified.gap == certified.objective - 1.5
-        assert certified.relative_gap == certified.gap / certified.objective
-        assert certified != closed
+    def test_round_trip_of_a_sum_of_atoms(self, of_atoms: gda.Result, tmp_path: Path) -> None:
+        loaded = gda.Result.load(of_atoms.save(tmp_path / "run.npz"))
+        assert loaded == of_atoms
+        assert str(loaded) == str(of_atoms)
+        assert loaded.lower_bound == of_atoms.lower_bound
+        assert loaded.closed_lower_bound == of_atoms.closed_lower_bound
+        for name in ("atoms", "weights"):
+            array = getattr(loaded, name)
+            np.testing.assert_array_equal(array, getattr(of_atoms, name))
+            assert not array.flags.writeable
 
-    @pytest.mark.parametrize("change", ["metric", "objective", "trace", "left_ends"])
-    def test_equality_sees_every_part(self, closed: gda.Result, change: str) -> None:
+    @pytest.mark.parametrize("bound", [None, -np.inf, 1.5])
+    def test_round_trip_of_bounds(
+        self, closed: gda.Result, tmp_path: Path, bound: float | None
+    ) -> None:
+        gap = None if bound is None else 0.25
+        rows = tuple(replace(row, lower_bound=bound, relative_gap=gap) for row in closed.trace)
+        trace = gda.Trace(rows, closed.trace.left_ends.copy())
+        other = replace(closed, lower_bound=bound, closed_lower_bound=bound, trace=trace)
+        loaded = gda.Result.load(other.save(tmp_path / "run.npz"))
+        assert loaded == other != closed
+        assert loaded.lower_bound == loaded.closed_lower_bound == bound
+        assert loaded.gap == (None if bound is None else closed.objective - bound)
+
+    @pytest.mark.parametrize(
+        "change",
+        ["metric", "objective", "lower_bound", "closed_lower_bound", "atoms", "weights", "none"],
+    )
+    def test_equality_sees_every_part(self, of_atoms: gda.Result, change: str) -> None:
+        if change == "none":
+            assert replace(of_atoms, atoms=None) != of_atoms != replace(of_atoms, weights=None)
+        else:
+            changed = getattr(of_atoms, change) * (1 + 1e-15)
+            assert replace(of_atoms, **{change: changed}) != of_atoms
+        assert replace(of_atoms) == of_atoms
+
+    def test_equality_sees_the_trace(self, closed: gda.Result) -> None:
         trace = closed.trace
-        changes: dict[str, Any] = {
-            "metric": {"metric": closed.metric * (1 + 1e-15)},
-            "objective": {"objective": np.nextafter(closed.objective, 0)},
-            "trace": {"trace": gda.Trace(trace.rows[:-1], trace.left_ends)},
-            "left_ends": {"trace": gda.Trace(trace.rows, trace.left_ends * (1 + 1e-15))},
-        }
-        assert replace(closed) == closed
-        assert replace(closed, **changes[change]) != closed
+        for other in (
+            gda.Trace(trace.rows[:-1], trace.left_ends),
+            gda.Trace(trace.rows, trace.left_ends * (1 + 1e-15)),
+        ):
+            assert replace(closed, trace=other) != closed
 
     def test_the_suffix_is_added(self, closed: gda.Result, tmp_path: Path) -> None:
         assert closed.save(tmp_path / "class_1.5") == tmp_path / "class_1.5.npz"
@@ -171,16 +206,27 @@ class TestResult:
         with pytest.raises(FrozenInstanceError):
             closed.trace[0].objective = 0.0  # type: ignore[misc]
 
+    @pytest.mark.parametrize("name", ["metric", "atoms", "weights"])
+    def test_arrays_are_read_only(self, of_atoms: gda.Result, name: str) -> None:
+        assert not getattr(of_atoms, name).flags.writeable
+
     def test_prints_well(self, result: gda.Result) -> None:
         text = str(result)
         assert text.startswith("alternating: 6×6 metric\n")
         for part in (
             f"stalled ({result.message})",
             f"{result.objective:.8g} (start {result.trace[0].objective:.8g})",
-            f"{result.oracle_calls} programs by {result.solver}",
-            "not certified",
+            f"{result.oracle_calls} subproblems by {result.solver}",
         ):
             assert part in text
+        (gap,) = re.findall(r"^  relative gap +(.+)$", text, re.M)
+        assert gap == f"{result.relative_gap:.3g}"
+        assert 0.01 < float(gap) < 1
+
+    @pytest.mark.parametrize("bound", [None, -np.inf])
+    def test_prints_that_it_is_not_certified(self, closed: gda.Result, bound: float | None) -> None:
+        text = str(replace(closed, lower_bound=bound))
+        assert re.search(r"^  relative gap +not certified$", text, re.M)
 
     def test_is_what_the_trace_ends_with(self, result: gda.Result) -> None:
         last = result.trace[-1]
@@ -189,8 +235,53 @@ class TestResult:
         assert result.oracle_calls == last.oracle_calls == result.iterations
         assert result.seconds >= last.seconds
         assert result.objective == pytest.approx(problem().objective.at(result.metric).value)
-        assert (result.lower_bound, result.gap, result.relative_gap) == (None, None, None)
+        assert result.lower_bound == result.closed_lower_bound == last.lower_bound
+        assert result.relative_gap == last.relative_gap
+        assert (result.atoms, result.weights) == (None, None)  # no part of how it was found
         assert result.components == problem().feasible_set.n_components(result.metric)
+
+    def test_bounds_are_below_the_optimum(self, result: gda.Result) -> None:
+        assert result.lower_bound is not None
+        assert result.gap == result.objective - result.lower_bound
+        assert result.relative_gap == result.gap / result.objective
+        assert 0 < result.lower_bound <= optimum() <= result.objective
+
+    def test_is_the_sum_of_its_atoms(self, of_atoms: gda.Result) -> None:
+        """Over the base; the bound of the set without its floor is lower."""
+        atoms, weights = of_atoms.atoms, of_atoms.weights
+        assert atoms is not None
+        assert weights is not None
+        assert atoms.shape == (len(weights), 6)
+        np.testing.assert_allclose((atoms**2).sum(axis=1), 1, rtol=1e-12)
+        assert weights.min() > 0
+        total = problem(0.05).feasible_set.base(6) + np.einsum("k,ki,kj", weights, atoms, atoms)
+        np.testing.assert_allclose(of_atoms.metric, total, atol=1e-12)
+        assert of_atoms.lower_bound is not None
+        assert of_atoms.closed_lower_bound is not None
+        assert of_atoms.closed_lower_bound < of_atoms.lower_bound <= of_atoms.objective
+        assert of_atoms.closed_lower_bound <= optimum()
+
+    def test_prints_both_gaps_where_there_is_a_floor(
+        self, of_atoms: gda.Result, result: gda.Result
+    ) -> None:
+        assert of_atoms.closed_lower_bound is not None
+        of_closed = of_atoms.objective - of_atoms.closed_lower_bound
+        gaps = re.findall(r"^  (relative gap|  without the floor) +(.+)$", str(of_atoms), re.M)
+        assert gaps == [
+            ("relative gap", f"{of_atoms.relative_gap:.3g}"),
+            ("  without the floor", f"{of_closed / of_atoms.objective:.3g}"),
+        ]
+        assert "floor" not in str(result)
+
+    def test_an_objective_that_underflows_is_not_called_optimal(self) -> None:
+        """At Q = 0 every gap looks closed (DESIGN section 1); here log Q could be 178 lower."""
+        pair = gda.GLR([[0.0, 0.0], [1.0, 0.5]], [1, -1])
+        result = gda.solve(gda.MetricProblem(pair, gda.GraphMetrics(950.0)), solver="analytic")
+        assert result.objective == 0
+        assert pair.log_value(result.metric) > pair.log_value(np.diag([949.9, 0.1])) + 100
+        assert result.status == "stalled"
+        assert result.lower_bound is result.closed_lower_bound is result.relative_gap is None
+        assert "not certified" in str(result)
 
     def test_by_name_and_by_object_are_equal(self) -> None:
         by_name = solve(step="full", max_iterations=30)
@@ -229,7 +320,7 @@ class TestTrace:
         header, start = closed.trace.to_csv(tmp_path / "t.csv").read_text().splitlines()[:2]
         cells = dict(zip(header.split(","), start.split(","), strict=True))
         assert {name for name, cell in cells.items() if cell == ""} == {
-            *("block", "block_gap", "lower_bound", "relative_gap", "step", "moved"),
+            *("block", "block_gap", "step", "moved"),
             *("build_seconds", "solve_seconds", "solver", "solver_status"),
         }
 
@@ -252,8 +343,15 @@ class TestTrace:
         for positive in ("block_gap", "step", "moved", "solve_seconds", "eig_seconds"):
             assert np.nanmin(trace.column(positive)) >= 0, positive
         assert np.nanmax(trace.column("step")) <= 1
-        assert np.isnan(trace.column("lower_bound")).all()
-        assert np.isnan(trace.column("relative_gap")).all()
+
+    def test_every_row_is_certified(self, result: gda.Result) -> None:
+        objective, bound, gap = (
+            result.trace.column(name) for name in ("objective", "lower_bound", "relative_gap")
+        )
+        np.testing.assert_array_equal(gap, (objective - bound) / objective)
+        assert (np.diff(bound) >= 0).all()
+        assert (np.diff(gap) <= 1e-12).all()  # as the objective does not rise
+        assert 0 < bound[0] < bound[-1] <= optimum() <= objective.min()
 
     def test_the_start_and_the_phases(self, result: gda.Result) -> None:
         start, *steps = result.trace

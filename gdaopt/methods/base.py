@@ -10,6 +10,7 @@ from typing import ClassVar
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
+from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray, integer, number, symmetric_matrix
 
 __all__ = ["Method"]
@@ -71,9 +72,9 @@ class Method(ABC):
         integer("trace_every", self.trace_every, at_least=0)
 
     @property
-    @abstractmethod
     def solver_name(self) -> str:
-        """Who solves the programs."""
+        """Who solves the linear subproblems: nobody, where they have a closed form."""
+        return "closed form"
 
     @abstractmethod
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
@@ -102,5 +103,15 @@ class Method(ABC):
         """Say whether the certificate, where there is one, is within the tolerances."""
         if state.lower_bound is None:
             return False
-        allowed = self.absolute_tolerance + self.tolerance * abs(state.objective)
-        return state.objective - state.lower_bound <= allowed
+        return state.objective - state.lower_bound <= self.allowed_gap(state.objective)
+
+    def allowed_gap(self, objective: float) -> float:
+        """Return the gap at which a run has converged."""
+        return self.absolute_tolerance + self.tolerance * abs(objective)
+
+    def lower_bounded_set(self, problem: MetricProblem) -> FeasibleSet:
+        """Return the set over which lower bounds of the method's objective are taken.
+
+        The closed one, unless the method stays in a smaller set.
+        """
+        return problem.feasible_set.closed

@@ -11,6 +11,7 @@ from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.tracer import Tracer
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
+from gdaopt.validation import read_only
 
 __all__ = ["iterate", "run"]
 
@@ -26,7 +27,8 @@ def run(method: Method, problem: MetricProblem) -> Result:
         Unless the method says ``on_interrupt="return"``.
     """
     clock = Clock(method.time_limit)
-    tracer = Tracer(problem.n_features, method.trace_every, method.keep_iterates)
+    bounded = MetricProblem(problem.objective, method.lower_bounded_set(problem))
+    tracer = Tracer(bounded, method.trace_every, method.keep_iterates)
     states = method.states(problem, clock)
     state = next(states)
     with clock.paused():
@@ -55,12 +57,19 @@ def run(method: Method, problem: MetricProblem) -> Result:
         if isinstance(error, SolverFailedError) and clock.left is not None and clock.left <= 0:
             status = "time_limit"  # solvers are given what is left, and fail when it is not enough
     seconds = clock.seconds
+    with clock.paused():
+        trace = tracer.trace(state, seconds)
+    # None rather than -inf, which JSON does not know.
+    lower_bound, closed_lower_bound = (b if b > -math.inf else None for b in tracer.lower_bounds)
+    atoms = None if state.atoms is None else read_only(state.atoms.dense(problem.n_features).copy())
+    weights = None if state.weights is None else read_only(state.weights.copy())
     return Result(
         metric=state.metric,
         objective=state.objective,
         status=status,
         message=message,
-        lower_bound=state.lower_bound,
+        lower_bound=lower_bound,
+        closed_lower_bound=closed_lower_bound,
         components=problem.feasible_set.n_components(state.metric),
         iterations=state.iteration,
         oracle_calls=state.oracle_calls,
@@ -68,7 +77,9 @@ def run(method: Method, problem: MetricProblem) -> Result:
         tracing_seconds=clock.paused_seconds,
         method=method.name,
         solver=method.solver_name,
-        trace=tracer.trace(state, seconds),
+        trace=trace,
+        atoms=atoms,
+        weights=weights,
     )
 
 

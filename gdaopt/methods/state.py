@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import Point
 from gdaopt.result import Status
 from gdaopt.validation import FloatArray
@@ -35,22 +36,34 @@ class State:
         Its value.
     v : ndarray of shape (K,) or None
         The scaling under which the step was taken.
+    atoms, weights : Atoms and ndarray of shape (n,), or None
+        What the metric is a sum of, for methods that know.
+    lower_bound : float or None
+        The largest lower bound so far, for methods that certify what they do.
+    closed_lower_bound : float or None
+        The same for the closed set, without an edge floor.
+    newton_steps : int
+        Newton steps so far, in the weights and in the directions of atoms.
     """
 
     point: Point
     objective: float
     v: FloatArray | None = None
+    atoms: Atoms | None = None
+    weights: FloatArray | None = None
     iteration: int = 0
     round: int = 0
     phase: str = "start"
     block: int | None = None
     block_gap: float | None = None
     lower_bound: float | None = None
+    closed_lower_bound: float | None = None
     step: float | None = None
     aligned_spread: float | None = None
     moved: float | None = None
     oracle_calls: int = 0
     eig_iterations: int = 0
+    newton_steps: int = 0
     build_seconds: float | None = None
     solve_seconds: float | None = None
     eig_seconds: float = 0.0

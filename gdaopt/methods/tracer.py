@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 
 import numpy as np
 
-from gdaopt.linalg.eigen import smallest_eigenvalue
+from gdaopt.certificate import certify, check_bound
 from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.methods.state import State
-from gdaopt.trace import Trace, TraceRow
+from gdaopt.problem import MetricProblem
+from gdaopt.trace import Trace, TraceRow, relative_gap
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["Tracer"]
 
-_SHARED = tuple({f.name for f in fields(TraceRow)} & {f.name for f in fields(State)})
+_BOTH = {f.name for f in fields(TraceRow)} & {f.name for f in fields(State)}
+_SHARED = tuple(_BOTH - {"lower_bound"})
 _TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
 
 
@@ -23,16 +27,17 @@ class Tracer:
 
     Parameters
     ----------
-    n_features : int
-        K.
+    problem : MetricProblem
+        What is solved, over the set for which lower bounds are wanted.
     every : int
         n; 0 keeps the start and the end only.
     keep_iterates : bool
         Whether to keep the metric of each row.
     """
 
-    def __init__(self, n_features: int, every: int = 1, keep_iterates: bool = False) -> None:
-        self._n_features = n_features
+    def __init__(self, problem: MetricProblem, every: int = 1, keep_iterates: bool = False) -> None:
+        self._problem = problem
+        self._lower_bound = self._closed_lower_bound = -math.inf
         self._every = every
         self._keep_iterates = keep_iterates
         self._rows: list[tuple[TraceRow, FloatArray, FloatArray]] = []
@@ -54,21 +59,43 @@ class Tracer:
         if self._rows[-1][0].iteration < end.iteration:
             self._add(end, seconds)
         rows, ends, iterates = zip(*self._rows, strict=True)
-        size = self._n_features
+        size = self._problem.n_features
         return Trace(
             rows,
             read_only(np.array(ends).reshape(-1, size)),
             read_only(np.array(iterates)) if self._keep_iterates else None,
         )
 
+    @property
+    def lower_bounds(self) -> tuple[float, float]:
+        """The lower bounds of the last row, over the problem's set and over the closed one."""
+        return self._lower_bound, self._closed_lower_bound
+
+    def _certify(self, state: State) -> None:
+        """Take the state's lower bounds, or find some for methods that do not care for them."""
+        lower_bound, closed = state.lower_bound, state.closed_lower_bound
+        if lower_bound is None or closed is None:
+            # At a point of its own: what the method has yet to compute must not be done for it.
+            certificate = certify(self._problem, state.metric)
+            lower_bound, closed = certificate.lower_bound, certificate.closed_lower_bound
+            if certificate.reason:
+                # Next to an objective that underflows, an earlier bound would look like a proof.
+                self._lower_bound = self._closed_lower_bound = -math.inf
+        self._lower_bound = max(self._lower_bound, lower_bound)
+        self._closed_lower_bound = max(self._closed_lower_bound, closed)
+        start = self._rows[0][0].objective if self._rows else state.objective
+        check_bound(state.objective, self._lower_bound, start)
+
     def _add(self, state: State, seconds: float) -> None:
         """Measure a state and add its row."""
         ends = left_ends(state.metric, state.v)
-        gap = None if state.lower_bound is None else state.objective - state.lower_bound
+        self._certify(state)
+        known = self._lower_bound > -math.inf
         shared = {name: getattr(state, name) for name in _SHARED}
         row = TraceRow(
             **shared | self._times,
-            relative_gap=None if gap is None else gap / abs(state.objective),
+            lower_bound=self._lower_bound if known else None,
+            relative_gap=relative_gap(state.objective, self._lower_bound) if known else None,
             lambda_min=smallest_eigenvalue(state.metric),
             left_end_min=float(ends.min()),
             left_end_max=float(ends.max()),

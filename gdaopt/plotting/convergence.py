@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["convergence"]
 
-_MARKERS_A_LINE = 8
+_BETWEEN_MARKERS = 0.12  # of the panel's diagonal
+_LENGTHS_DIFFER = 10  # runs of so many times the iterations of others hide them on a linear axis
+_LEGEND_ROW = 110  # characters, about
 _ROUND_OFF = 1e-12  # of |objective|: smaller gaps are differences of its last digits
-_BOUND: dict[str, Any] = {"linestyle": (0, (6, 3)), "linewidth": 0.8}
+_BOUND = "largest lower bound"
+_BOUND_STYLE: dict[str, Any] = {"linestyle": (0, (6, 3)), "linewidth": 0.9}
 
 
 def convergence(
@@ -35,11 +39,15 @@ def convergence(
 ) -> AxesArray:
     """Draw objective and gap of each run against its iterations and against its seconds.
 
-    The gap is measured from what is known, and its axis says which: the certified lower bound of
-    the same row where the run has them; else the largest lower bound of the other runs of the same
-    problem; else the best value among the runs of the same problem. Lower bounds are dashed curves
-    in the objective's panels. Axes are logarithmic, but for iterations and for an objective that is
-    not positive; gaps that are not above round-off are left out.
+    Gaps of runs of the same problem are measured from one value, and their axis says which: the
+    largest lower bound that any of these runs ends with, so that the gap certifies each run as
+    tightly as the best of them can; without lower bounds, the best value among the runs. The bound
+    is a dashed line in the objective's panels, unless it is so far down that it would squash the
+    rest. With an edge floor, methods over the set of the fixed path are among themselves measured
+    by its bounds, and else all by those of the closed set.
+
+    Axes are logarithmic, but for an objective that is not positive, and for iterations unless some
+    run takes over ten times as many as another. Gaps that are not above round-off are left out.
 
     Parameters
     ----------
@@ -57,7 +65,8 @@ def convergence(
     Returns
     -------
     2×2 array of matplotlib.axes.Axes
-        Rows: objective, gap. Columns: iterations, seconds. The legend is in the first panel.
+        Rows: objective, gap. Columns: iterations, seconds. The legend is in the first panel given,
+        or above the panels of a new figure.
 
     Raises
     ------
@@ -87,7 +96,7 @@ def convergence(
         panel.set_ylabel(_label(curves, quantity, relative))
         panel.grid(alpha=0.3)
     if panels:
-        write_legend(panels[0][0], handles[0], fontsize="small", handlelength=4)
+        _write_legend(panels[0][0], handles[0], is_new=ax is None)
     return axes
 
 
@@ -96,11 +105,12 @@ class _Curve:
     """What is drawn of a run, and how."""
 
     name: str
+    problem: Hashable
     iteration: FloatArray
     seconds: FloatArray
     objective: FloatArray
-    lower_bound: FloatArray
     gap: FloatArray
+    bound: float  # the largest for the problem; -inf when there is none
     reference: str  # what the gap is measured from
     style: dict[str, Any]
 
@@ -119,16 +129,18 @@ def _curves(
         # Of one problem every run has a colour of its own, of several every problem.
         colour = number if len(distinct) == 1 else distinct.index(label)
         dashes = number if len(distinct) == 1 else labels[:number].count(label)
-        gap, reference = _gap(result, same)
+        bound = _largest_bound(same)
+        gap, reference = _gap(result, same, bound)
         scale = (abs(same[0].trace[0].objective) or 1.0) if relative else 1.0
         curves.append(
             _Curve(
                 name=name,
+                problem=label,
                 iteration=result.trace.column("iteration"),
                 seconds=result.trace.column("seconds"),
                 objective=result.trace.column("objective") / scale,
-                lower_bound=result.trace.column("lower_bound") / scale,
                 gap=gap / scale,
+                bound=bound / scale,
                 reference=reference,
                 style={
                     "color": COLOURS[colour % len(COLOURS)],
@@ -140,21 +152,44 @@ def _curves(
     return curves
 
 
-def _gap(result: Result, same: Sequence[Result]) -> tuple[FloatArray, str]:
+def _largest_bound(runs: Sequence[Result]) -> float:
+    """Return the largest lower bound that holds for all of some runs of one problem."""
+    pairs = [(run.lower_bound, run.closed_lower_bound) for run in runs]
+    # With an edge floor some methods stay in a smaller set, whose bounds hold for them alone.
+    alike = all(own != closed for own, closed in pairs)
+    known = (own if alike else closed for own, closed in pairs)
+    return max((bound for bound in known if bound is not None), default=-math.inf)
+
+
+def _gap(result: Result, same: Sequence[Result], bound: float) -> tuple[FloatArray, str]:
     """Return a run's gaps, NaN where there is none to draw, and what they are measured from."""
     objective = result.trace.column("objective")
-    own = result.trace.column("lower_bound")
-    bounds = np.concatenate([run.trace.column("lower_bound") for run in same])
-    if np.isfinite(own).any():
-        reference, name = own, "lower bound"
-    elif np.isfinite(bounds).any():
-        reference, name = np.full_like(own, np.nanmax(bounds)), "lower bound"
+    if bound > -math.inf:
+        reference, name = bound, _BOUND
     else:
-        best = min(float(run.trace.column("objective").min()) for run in same)
-        reference = np.full_like(own, best)
+        reference = min(float(run.trace.column("objective").min()) for run in same)
         name = "best value among the runs" if len(same) > 1 else "best value of the run"
     gap: FloatArray = objective - reference
     return np.where(gap > _ROUND_OFF * np.abs(objective), gap, np.nan), name
+
+
+def _write_legend(panel: Axes, lines: dict[str, Line2D], is_new: bool) -> None:
+    """Write the legend into the panel of a caller, above all panels of a figure of our own."""
+    if not is_new:
+        write_legend(panel, lines, fontsize="small", handlelength=4)
+        return
+    figure = panel.get_figure(root=True)
+    assert figure is not None
+    columns = max(1, min(len(lines), _LEGEND_ROW // (max(map(len, lines)) + 8)))
+    write_legend(
+        figure,
+        lines,
+        loc="outside upper left",
+        ncols=columns,
+        fontsize="small",
+        frameon=False,
+        handlelength=4,
+    )
 
 
 def _label(curves: Sequence[_Curve], quantity: str, relative: bool) -> str:
@@ -171,12 +206,12 @@ def _draw(ax: Axes, curves: Sequence[_Curve], time: str, quantity: str) -> dict[
     for number, curve in enumerate(curves):
         values = getattr(curve, quantity)
         shown = np.isfinite(values)
-        every = max(1, int(shown.sum()) // _MARKERS_A_LINE)
+        first = _BETWEEN_MARKERS * number / len(curves)  # side by side on equal curves
         (lines[curve.name],) = ax.plot(
             getattr(curve, time)[shown],
             values[shown],
             label=curve.name,
-            markevery=(number * every // len(curves), every),  # side by side on equal curves
+            markevery=(first, _BETWEEN_MARKERS),
             markersize=4,
             linewidth=1.3,
             **curve.style,
@@ -187,6 +222,11 @@ def _draw(ax: Axes, curves: Sequence[_Curve], time: str, quantity: str) -> dict[
         log_or_linear(ax, "x")
     else:
         iteration_axis(ax)
+        lengths = [length for curve in curves if (length := curve.iteration.max()) > 0]
+        if lengths and max(lengths) > _LENGTHS_DIFFER * min(lengths):
+            ax.set_xscale("symlog", linthresh=1)
+            ax.set_xlim(-0.2, 1.5 * max(lengths))
+            ax.xaxis.set_major_formatter("{x:g}")
     if quantity == "objective":
         return lines | _draw_bounds(ax, curves, time)
     if not any(np.isfinite(curve.gap).any() for curve in curves):
@@ -197,19 +237,26 @@ def _draw(ax: Axes, curves: Sequence[_Curve], time: str, quantity: str) -> dict[
 
 
 def _draw_bounds(ax: Axes, curves: Sequence[_Curve], time: str) -> dict[str, Line2D]:
-    """Draw the lower bounds, but for early ones so far down that they would squash the rest."""
+    """Draw the largest lower bound of each problem, unless it is so far down that it squashes."""
+    from matplotlib.lines import Line2D
+
     objectives = np.concatenate([curve.objective for curve in curves])
-    floor = 2 * objectives.min() - objectives.max()
+    low, high = float(objectives.min()), float(objectives.max())
+    # The objectives keep a third of the panel's height, which is logarithmic where it can be.
+    floor = low * (low / high) ** 2 if low > 0 else 3 * low - 2 * high
+    problems = list(dict.fromkeys(curve.problem for curve in curves))
     lines = {}
-    for curve in curves:
-        known = np.isfinite(curve.lower_bound)
-        if known.any():
-            known[known] = curve.lower_bound[known] >= min(floor, curve.lower_bound[known].max())
-            (lines["lower bound"],) = ax.plot(
-                getattr(curve, time)[known],
-                curve.lower_bound[known],
-                color=curve.style["color"],
-                label="_lower bound",
-                **_BOUND,
+    for problem in problems:
+        same = [curve for curve in curves if curve.problem == problem]
+        bound = same[0].bound
+        if floor <= bound <= high:
+            times = np.concatenate([getattr(curve, time) for curve in same])
+            ax.plot(
+                [times.min(), times.max()],
+                [bound, bound],
+                color=GREY if len(problems) == 1 else same[0].style["color"],
+                label=f"_{_BOUND}",
+                **_BOUND_STYLE,
             )
+            lines[_BOUND] = Line2D([], [], color=GREY, **_BOUND_STYLE)  # one for all problems
     return lines

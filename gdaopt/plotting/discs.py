@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.linalg import gershgorin
-from gdaopt.linalg.eigen import align, smallest_eigenvalue
+from gdaopt.linalg.eigen import align
+from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.plotting.canvas import AxesArray, axes_of_shape
 from gdaopt.plotting.names import feature_names
 from gdaopt.plotting.style import BLUE

@@ -1,0 +1,193 @@
+"""How far a metric can be from the optimum: the Frank–Wolfe gap of the exact oracle.
+
+For convex Q and any symmetric M, ``Q(V) ≥ Q(M) + ⟨∇Q(M), V - M⟩`` for every V in the set, hence
+
+    Q* ≥ Q(M) - gap,    gap = ⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩.
+
+The same holds for log Q where that is convex, hence ``Q* ≥ Q(M) exp(-gap / Q(M))``, which is never
+below the first bound (DESIGN section 4). M itself need not be in the set.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gdaopt.errors import GdaoptError
+from gdaopt.objectives.protocol import Point
+from gdaopt.problem import MetricProblem
+from gdaopt.sets import FeasibleSet, PricedAtoms
+from gdaopt.trace import relative_gap
+from gdaopt.validation import FloatArray, symmetric_matrix
+
+__all__ = ["Certificate", "certify", "certify_point", "check_bound"]
+
+_ROUND_OFF = 1e-12  # of the terms of the gap: a gap of a member cannot be below by more
+_WRONG = 1e-8  # of the objective: a run below its own bound by this is no round-off
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A lower bound of the optimum, from one metric.
+
+    Attributes
+    ----------
+    objective : float
+        Q at the metric.
+    lower_bound : float
+        Of Q over the problem's set: the better of the linear and the exponential bound; -inf when
+        there is none. With an edge floor the set is the convex one around the fixed path.
+    closed_lower_bound : float
+        Of Q over the closed set without the floor; the same number where there is no floor.
+    bound : {"linear", "exponential", "none"}
+        Where `lower_bound` comes from.
+    reason : str
+        Why there is no bound; empty where there is one.
+
+    Examples
+    --------
+    >>> import numpy as np, gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    >>> certificate = gda.certify(problem, 2 * np.eye(2))
+    >>> certificate.lower_bound < gda.solve(problem, "certified").objective < certificate.objective
+    True
+    """
+
+    objective: float
+    lower_bound: float
+    closed_lower_bound: float
+    bound: Literal["linear", "exponential", "none"]
+    reason: str = ""
+
+    @property
+    def gap(self) -> float:
+        """``objective - lower_bound``; negative for some metrics outside of the set."""
+        return self.objective - self.lower_bound
+
+    @property
+    def relative_gap(self) -> float:
+        """``gap / |objective|``; 0 when the gap is 0, infinite when only the objective is."""
+        return relative_gap(self.objective, self.lower_bound)
+
+
+def certify(problem: MetricProblem, metric: FloatArray) -> Certificate:
+    """Certify a metric from any source.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        Objective and set.
+    metric : array-like of shape (K, K)
+        Any symmetric matrix, in the set or not, at which Q is finite.
+
+    Returns
+    -------
+    Certificate
+        Where Q or its gradient is not finite or 0 in floating point, its bounds are -inf and
+        `reason` says why and what to rescale.
+
+    Raises
+    ------
+    InvalidInputError
+        When the metric is not a finite symmetric K×K matrix.
+    GdaoptError
+        When a member of the set has a negative gap: the objective is not convex, or its gradient
+        is wrong.
+    """
+    metric = symmetric_matrix("metric", metric, problem.n_features)
+    return certify_point(problem, problem.objective.at(metric))
+
+
+def certify_point(
+    problem: MetricProblem, point: Point, best: PricedAtoms | None = None
+) -> Certificate:
+    """Certify a metric at which the objective has been evaluated.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        Objective and set.
+    point : Point
+        At the metric.
+    best : PricedAtoms, optional
+        The best atoms for the gradient there, where they are known.
+
+    Raises
+    ------
+    GdaoptError
+        See `certify`.
+    """
+    metrics, value = problem.feasible_set, point.value
+    reason = point.vanished()
+    if reason is None and not math.isfinite(value):
+        reason = f"the objective is {value}"
+    if reason is None and not math.isfinite(float(point.gradient().sum())):
+        reason = "the gradient of the objective is not finite"
+    if reason is not None:
+        return Certificate(value, -math.inf, -math.inf, "none", reason)
+    if best is None:
+        best = metrics.best_atoms(point.gradient())
+    price = min(0.0, float(best.prices[0]))
+    log_convex = problem.objective.log_convex
+    lower_bound, bound = _bound(value, _gap(metrics, point, price), log_convex)
+    closed = lower_bound
+    if metrics.closed != metrics:  # the same atoms around another base
+        closed, _ = _bound(value, _gap(metrics.closed, point, price), log_convex)
+    return Certificate(value, lower_bound, closed, bound)
+
+
+def _bound(
+    value: float, gap: float, log_convex: bool
+) -> tuple[float, Literal["linear", "exponential"]]:
+    """Return the better of the two bounds."""
+    if not log_convex:
+        return value - gap, "linear"
+    with np.errstate(over="ignore"):
+        return max(value * float(np.exp(-gap / value)), value - gap), "exponential"
+
+
+def _gap(metrics: FeasibleSet, point: Point, price: float) -> float:
+    """Return ``⟨∇Q, M⟩ - min_S ⟨∇Q, ·⟩``, which is not negative for a member of the set."""
+    gradient, size = point.gradient(), len(point.metric)
+    least = metrics.budget(size) * price
+    above = point.metric - metrics.base(size)
+    gap = float(np.vdot(gradient, above)) - least
+    if gap < 0:
+        scale = abs(least) + float(np.abs(gradient * point.metric).sum())
+        if gap < -_ROUND_OFF * scale and not metrics.hull_violations(point.metric):
+            # Membership allows for some round-off; strictly inside there is none to allow for.
+            inside = metrics.hull_repaired(point.metric) - metrics.base(size)
+            if float(np.vdot(gradient, inside)) - least < -_ROUND_OFF * scale:
+                raise _contradiction(f"a member of the set has a gap of {gap:.6g}")
+    return gap
+
+
+def check_bound(objective: float, lower_bound: float, start: float) -> None:
+    """Refuse a lower bound from one member of the set that another one falls below.
+
+    Parameters
+    ----------
+    objective, lower_bound : float
+        Q at a member, and the bound.
+    start : float
+        Q at some other member: what of Q's size there is round-off is allowed for.
+
+    Raises
+    ------
+    GdaoptError
+        When the objective is below the bound.
+    """
+    if lower_bound - objective > _WRONG * abs(objective) + _ROUND_OFF * abs(start):
+        raise _contradiction(f"a member of the set has {objective:.6g}, below {lower_bound:.6g}")
+
+
+def _contradiction(what: str) -> GdaoptError:
+    """Return the error for what no convex objective does."""
+    return GdaoptError(
+        f"{what}, against the certificate: is the objective convex, and its gradient right? "
+        "gda.check_objective says"
+    )

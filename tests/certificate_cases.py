@@ -1,0 +1,140 @@
+"""Problems whose optimum is known, and random metrics in and around their sets."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from helpers import random_symmetric, scaled
+
+import gdaopt as gda
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+
+ROUND_OFF = 1e-12
+
+
+class Nearest(gda.DenseObjective):
+    """Half of the squared distance to a target, and 1."""
+
+    def __init__(self, target: FloatArray) -> None:
+        super().__init__(len(target))
+        self.target = target
+
+    def value(self, metric: FloatArray) -> float:
+        return 1 + float(((metric - self.target) ** 2).sum()) / 2
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return metric - self.target
+
+
+class Linear(gda.DenseObjective):
+    """``⟨A, M⟩``: its optima are vertices."""
+
+    def __init__(self, cost: FloatArray) -> None:
+        super().__init__(len(cost))
+        self.cost = cost
+
+    def value(self, metric: FloatArray) -> float:
+        return float(np.vdot(self.cost, metric))
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return self.cost
+
+
+def small_glr(n_samples: int, n_features: int, signal: str) -> gda.GLR:
+    rng = np.random.default_rng(n_samples)
+    X = rng.standard_normal((n_samples, n_features)) / math.sqrt(2 * n_features)
+    z = {
+        "labels": np.where(np.arange(n_samples) % 3 == 0, 1.0, -1.0),
+        "real": rng.standard_normal(n_samples),
+        "columns": rng.standard_normal((n_samples, 3)),
+    }[signal]
+    return gda.GLR(X, z)
+
+
+def covariance(size: int) -> FloatArray:
+    samples = np.random.default_rng(1).standard_normal((30, size))
+    return np.asarray(samples.T @ samples / 30)
+
+
+OBJECTIVES: dict[str, Callable[[], Any]] = {
+    "labels": lambda: small_glr(12, 5, "labels"),
+    "real": lambda: small_glr(14, 5, "real"),
+    "columns": lambda: small_glr(20, 3, "columns"),
+    "iris": lambda: gda.GLR(*scaled("iris", "versicolor")),
+    "wine": lambda: gda.GLR(*scaled("wine", "class_1")),
+    "log det": lambda: gda.LogDet(covariance(5)),
+    "dense": lambda: Nearest(random_symmetric(np.random.default_rng(2), 5)),
+}
+SETS = ["diagonal", "graph", "positive definite", "signed", "fixed path"]
+
+
+def feasible_set(name: str, size: int, trace_bound: float, share: float = 0.01) -> FeasibleSet:
+    """Return a set whose ρ is a share of C/K, and so is its edge floor."""
+    low = share * trace_bound / size
+    colors = np.where(np.arange(size) % 2, 1, -1).tolist()
+    sets: dict[str, FeasibleSet] = {
+        "diagonal": gda.DiagonalMetrics(trace_bound, low),
+        "graph": gda.GraphMetrics(trace_bound, low),
+        "positive definite": gda.PositiveDefiniteMetrics(trace_bound, low),
+        "signed": gda.SignedGraphMetrics(colors, trace_bound, low),
+        "fixed path": gda.GraphMetrics(trace_bound, low, edge_floor=low),
+        "signed path": gda.SignedGraphMetrics(colors, trace_bound, low, edge_floor=low),
+    }
+    return sets[name]
+
+
+@dataclass(frozen=True)
+class Solved:
+    problem: gda.MetricProblem
+    result: gda.Result  # Q* is within 1e-10 below its objective
+    rng: np.random.Generator
+
+    @property
+    def size(self) -> int:
+        return self.problem.n_features
+
+    def member(self) -> FloatArray:
+        """Return a random convex combination of the base and some of its atoms' vertices."""
+        metrics, rng = self.problem.feasible_set, self.rng
+        atoms, _ = metrics.decomposed(metrics.start(self.size))
+        atoms = atoms.joined(metrics.best_atoms(random_symmetric(rng, self.size), 3).atoms)
+        shares = rng.dirichlet(np.full(len(atoms), 0.3)) * rng.choice([1.0, rng.random()])
+        base = metrics.base(self.size)
+        return atoms.added_to(base, metrics.budget(self.size) * shares)
+
+    def any_metric(self, kind: str) -> FloatArray:
+        """Return a random symmetric matrix, most of them outside of the set."""
+        rng, best = self.rng, self.result.metric
+        unit = self.problem.feasible_set.trace_bound / self.size
+        factor = rng.standard_normal((self.size, self.size))
+        kinds: dict[str, Callable[[], Any]] = {
+            "indefinite": lambda: unit * 10 ** rng.uniform(-3, 1) * (factor + factor.T),
+            "over the trace": lambda: best * 10 ** rng.uniform(0, 3),
+            "wrong signs": lambda: np.diag(2 * np.diagonal(best)) - best,
+            "another sign": lambda: -best * 10 ** rng.uniform(-3, 0),
+            "large": lambda: unit * 10 ** rng.uniform(0, 3) * (factor @ factor.T),
+            "near the optimum": lambda: best + 10 ** rng.uniform(-14, -1) * unit * factor.T,
+        }
+        metric: FloatArray = kinds[kind]()
+        return (metric + metric.T) / 2
+
+
+KINDS = [
+    *("indefinite", "over the trace", "wrong signs", "another sign", "large"),
+    "near the optimum",
+]
+
+
+@cache
+def solved(objective: str, set_name: str, scale: float) -> Solved:
+    """Return a problem whose trace bound is `scale`·K, and its optimum."""
+    function = OBJECTIVES[objective]()
+    size = function.n_features
+    problem = gda.MetricProblem(function, feasible_set(set_name, size, scale * size))
+    result = gda.solve(problem, "certified", tolerance=1e-10)
+    assert result.status == "converged"
+    return Solved(problem, result, np.random.default_rng(3))

@@ -1,0 +1,475 @@
+"""Lower bounds: below the optimum from any metric, over every set, and in every result."""
+
+import math
+import re
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from certificate_cases import (
+    KINDS,
+    OBJECTIVES,
+    ROUND_OFF,
+    SETS,
+    Linear,
+    Nearest,
+    Solved,
+    feasible_set,
+    small_glr,
+    solved,
+)
+from helpers import random_metric, random_symmetric, scaled
+
+import gdaopt as gda
+from gdaopt.errors import GdaoptError, InvalidInputError
+from gdaopt.sets import FeasibleSet, PricedAtoms
+from gdaopt.validation import FloatArray
+
+
+@pytest.fixture(
+    params=[(name, scale) for name in SETS for scale in (0.3, 10.0)],
+    ids=lambda param: f"{param[0]}, {param[1]}",
+)
+def case(objective: str, request: pytest.FixtureRequest) -> Solved:
+    return solved(objective, *request.param)
+
+
+def least_linear(certificate: gda.Certificate, problem: gda.MetricProblem, M: FloatArray) -> float:
+    """Return ``Q(M) - ⟨∇Q, M⟩ + min ⟨∇Q, ·⟩``."""
+    gradient = problem.objective.at(M).gradient()
+    least = problem.feasible_set.minimize_linear(gradient).value
+    return certificate.objective - float(np.vdot(gradient, M)) + least
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+class TestBounds:
+    def test_never_above_the_optimum(self, case: Solved) -> None:
+        best = case.result.objective
+        n_bounds = 0
+        for kind in KINDS:
+            for _ in range(12 if kind == "near the optimum" else 6):
+                certificate = gda.certify(case.problem, case.any_metric(kind))
+                slack = ROUND_OFF * abs(certificate.objective)
+                assert certificate.lower_bound <= best + ROUND_OFF * abs(best), kind
+                assert not certificate.closed_lower_bound > certificate.lower_bound + slack
+                assert (certificate.bound == "none") is (certificate.lower_bound == -math.inf)
+                n_bounds += certificate.bound != "none"
+        assert n_bounds >= 18
+
+    def test_gaps_of_members(self, case: Solved) -> None:
+        best, bound = case.result.objective, case.result.lower_bound
+        assert bound is not None
+        for _ in range(15):
+            metric = case.member()
+            assert not case.problem.feasible_set.hull_violations(metric)
+            certificate = gda.certify(case.problem, metric)
+            assert certificate.gap >= -ROUND_OFF * abs(certificate.objective)
+            assert certificate.lower_bound <= best + ROUND_OFF * abs(best)
+            assert certificate.objective >= bound - ROUND_OFF * abs(best)
+            expected = certificate.gap / abs(certificate.objective)
+            assert certificate.relative_gap == expected
+
+    def test_the_better_of_two_bounds(self, case: Solved) -> None:
+        log_convex = case.problem.objective.log_convex
+        for _ in range(5):
+            metric = case.member()
+            certificate = gda.certify(case.problem, metric)
+            value = certificate.objective
+            linear = least_linear(certificate, case.problem, metric)
+            exponential = value * math.exp((linear - value) / value)
+            assert certificate.bound == ("exponential" if log_convex else "linear")
+            expected = exponential if log_convex else linear
+            assert certificate.lower_bound == pytest.approx(expected, abs=ROUND_OFF * abs(value))
+            assert not log_convex or certificate.lower_bound >= linear - ROUND_OFF * value
+
+    def test_the_optimum_is_certified(self, case: Solved) -> None:
+        certificate = gda.certify(case.problem, case.result.metric)
+        assert certificate.relative_gap <= 1.01e-10
+        assert certificate.reason == ""
+
+
+@pytest.mark.parametrize("metrics", [gda.GraphMetrics, gda.PositiveDefiniteMetrics])
+def test_optima_where_the_trace_bound_is_loose(metrics: Any) -> None:
+    for seed in range(40):
+        target = random_symmetric(np.random.default_rng(seed), 4)
+        problem = gda.MetricProblem(Nearest(target), metrics(120.0, 0.0))
+        result = gda.solve(problem, "certified", tolerance=1e-10)
+        certificate = gda.certify(problem, result.metric)
+        assert certificate.relative_gap <= 1e-8
+        gradient = result.metric - target
+        assert np.vdot(gradient, result.metric) == pytest.approx(0, abs=1e-6)
+        assert problem.feasible_set.best_atoms(gradient).prices[0] >= -1e-6
+
+
+@pytest.mark.parametrize("objective", ["iris", "columns", "log det", "dense"])
+@pytest.mark.parametrize("share", [1e-4, 0.1])
+class TestEdgeFloor:
+    def problem(self, objective: str, set_name: str, share: float) -> gda.MetricProblem:
+        function = OBJECTIVES[objective]()
+        size = function.n_features
+        return gda.MetricProblem(function, feasible_set(set_name, size, 2.0 * size, share))
+
+    @pytest.mark.parametrize("set_name", ["fixed path", "signed path"])
+    def test_the_closed_set_has_a_bound_of_its_own(
+        self, objective: str, set_name: str, share: float
+    ) -> None:
+        problem = self.problem(objective, set_name, share)
+        closed = gda.MetricProblem(problem.objective, problem.feasible_set.closed)
+        best = gda.solve(closed, "certified", tolerance=1e-10)
+        case = Solved(problem, best, np.random.default_rng(4))
+        for metric in [case.member(), case.member(), *map(case.any_metric, KINDS)]:
+            certificate = gda.certify(problem, metric)
+            expected = gda.certify(closed, metric)
+            assert expected.closed_lower_bound == expected.lower_bound
+            slack = ROUND_OFF * (abs(best.objective) + abs(certificate.objective))
+            if certificate.bound == "none":
+                assert certificate.closed_lower_bound == expected.lower_bound == -math.inf
+                continue
+            assert certificate.closed_lower_bound == pytest.approx(expected.lower_bound, abs=slack)
+            assert certificate.closed_lower_bound <= certificate.lower_bound + slack
+            assert certificate.closed_lower_bound <= best.objective + slack
+
+    def test_bounds_what_the_alternation_finds(self, objective: str, share: float) -> None:
+        problem = self.problem(objective, "fixed path", share)
+        found = gda.solve(problem, "alternating", solver="analytic", max_iterations=40)
+        assert problem.feasible_set.contains(found.metric)
+        for metric in (found.metric, problem.feasible_set.base(problem.n_features)):
+            certificate = gda.certify(problem, metric)
+            assert certificate.closed_lower_bound <= found.objective
+        fixed = gda.solve(problem, "certified", tolerance=1e-8)
+        assert fixed.lower_bound is not None
+        assert fixed.closed_lower_bound is not None
+        assert fixed.closed_lower_bound <= min(found.objective, fixed.lower_bound)
+
+
+@pytest.mark.parametrize("set_name", SETS)
+@pytest.mark.parametrize("share", [0.0, 0.05])
+class TestRoundOff:
+    """Members up to the round-off that membership allows raise no false alarm."""
+
+    def perturbed(self, metric: FloatArray, metrics: FeasibleSet) -> dict[str, FloatArray]:
+        size, bound = len(metric), metrics.trace_bound
+        smallest = np.argmin(np.diagonal(metric))
+        off = np.full((size, size), 5e-13 * bound / size)
+        np.fill_diagonal(off, 0.0)
+        return {
+            "eigenvalues": metric - 5e-11 * bound * np.eye(size),
+            "one eigenvalue": metric - 9e-11 * bound * np.diag(np.arange(size) == smallest),
+            "trace": metric * (1 + 5e-13),
+            "signs": metric + off,
+            "other signs": metric - off,
+            "all": (metric - 5e-11 * bound * np.eye(size)) * (1 + 5e-13) + off,
+        }
+
+    def test_vertices(self, set_name: str, share: float) -> None:
+        rng = np.random.default_rng(5)
+        n_negative = 0
+        for _ in range(20):
+            size = int(rng.integers(2, 8))
+            metrics = feasible_set(set_name, size, 10 ** rng.uniform(-3, 3), share)
+            problem = gda.MetricProblem(Linear(random_symmetric(rng, size)), metrics)
+            vertex = metrics.minimize_linear(problem.objective.at(np.eye(size)).gradient()).vertex
+            scale = metrics.trace_bound * size
+            for name, metric in self.perturbed(vertex, metrics).items():
+                if not metrics.hull_violations(metric):
+                    gap = gda.certify(problem, metric).gap
+                    assert gap >= -1e-9 * scale, name
+                    n_negative += gap < -1e-12 * scale
+        assert n_negative >= 10  # the round-off shows
+
+    def test_optima(self, set_name: str, share: float) -> None:
+        rng = np.random.default_rng(6)
+        for seed in range(2):
+            target = random_symmetric(np.random.default_rng(seed), 4)
+            metrics = feasible_set(set_name, 4, [0.4, 100.0][seed % 2], share)
+            for objective in (Nearest(target), small_glr(10, 4, "real"), gda.LogDet(np.eye(4))):
+                problem = gda.MetricProblem(objective, metrics)
+                optimum = gda.solve(problem, "certified", max_iterations=30).metric
+                noise = random_symmetric(rng, 4) * 1e-11 * metrics.trace_bound
+                for metric in self.perturbed(optimum, metrics).values():
+                    gda.certify(problem, metric)
+                    gda.certify(problem, metric + noise)
+
+
+class TestNoBound:
+    def check(self, certificate: gda.Certificate) -> None:
+        assert certificate.lower_bound == certificate.closed_lower_bound == -math.inf
+        assert certificate.bound == "none"
+        assert certificate.gap == math.inf or math.isnan(certificate.objective)
+
+    @pytest.mark.parametrize("floor", [0.0, 0.1])
+    def test_large_features(self, floor: float) -> None:
+        X, z = scaled("iris", "versicolor")
+        metrics = gda.GraphMetrics(400.0, edge_floor=floor)
+        certificate = gda.certify(gda.MetricProblem(gda.GLR(1e3 * X, z), metrics), 100 * np.eye(4))
+        self.check(certificate)
+        assert certificate.objective == 0
+        found = re.search(r"multiply the features by about (\S+), or", certificate.reason)
+        assert found is not None
+        rescaled = gda.MetricProblem(gda.GLR(float(found[1]) * 1e3 * X, z), metrics)
+        assert gda.certify(rescaled, 100 * np.eye(4)).lower_bound > 0
+
+    # Q is still positive in float64, its gradient is 0 or has lost its digits
+    @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-8, 1e-60])
+    @pytest.mark.parametrize("log_value", [-700.0, -735.0, -742.0])
+    def test_gradients_that_underflow(self, scale: float, log_value: float) -> None:
+        objective = gda.GLR([[0.0], [scale]], [1, -1])  # Q = 8 exp(-scale² M)
+        metric = np.array([[(math.log(8) - log_value) / scale**2]])
+        assert objective.at(metric).value > 0
+        for more in (1.0, 3.0, 500.0):
+            bound = metric[0, 0] + more / scale**2
+            problem = gda.MetricProblem(objective, gda.GraphMetrics(float(bound), 0.0))
+            certificate = gda.certify(problem, metric)
+            optimum = math.exp(max(log_value - more, -800.0))
+            assert certificate.lower_bound <= optimum * (1 + 1e-9) + 5e-324
+            assert certificate.lower_bound > -math.inf or certificate.reason
+
+    @pytest.mark.parametrize("unit", [2300.0, 2400.0])
+    def test_values_that_lose_digits(self, unit: float) -> None:
+        """The problem is the same in units in which float64 has all of its digits."""
+        X, z = np.random.default_rng(0).standard_normal((12, 3)), np.resize([1.0, -1, -1], 12)
+        metrics = gda.GraphMetrics(3 * unit, 0.0)
+        problem = gda.MetricProblem(gda.GLR(X, z), metrics)
+        other = gda.MetricProblem(gda.GLR(X, 1e100 * z), metrics)
+        best = gda.solve(other, "certified", tolerance=1e-10)
+        optimum = best.objective * 1e-200  # about e^-692 and e^-723
+        certificate = gda.certify(problem, best.metric)
+        assert certificate.lower_bound <= optimum * (1 + 1e-9) + 5e-324
+        result = gda.solve(problem, "certified", tolerance=1e-10)
+        assert metrics.violations(result.metric) == ()
+        assert result.objective >= optimum * (1 - 1e-9) - 5e-324
+
+    def test_no_convergence_where_gradients_underflow(self) -> None:
+        """Q is e^-735 at the start, (C/2) I, and e^-1472 at the optimum, diag(C, 0)."""
+        objective = gda.GLR([[0.0, 0.0], [1e-3, 0.0]], [1, -1])
+        metrics = gda.GraphMetrics(2e6 * (735 + math.log(8)), 0.0)
+        with suppress(InvalidInputError):  # that there is nothing to learn from
+            result = gda.solve(gda.MetricProblem(objective, metrics), "certified")
+            assert result.status != "converged"
+
+    def test_infinite_values(self) -> None:
+        problem = gda.MetricProblem(small_glr(12, 5, "labels"), gda.GraphMetrics(5.0))
+        certificate = gda.certify(problem, -1e5 * np.eye(5))
+        self.check(certificate)
+        assert certificate.objective == math.inf
+        assert "objective is inf" in certificate.reason
+
+    def test_infinite_gradients(self) -> None:
+        objective = gda.GLR([[0.0], [1e100]], [1, -1])
+        problem = gda.MetricProblem(objective, gda.GraphMetrics(1e-200, 0.0))
+        metric = np.array([[-700e-200]])
+        assert math.isfinite(objective.value(metric))
+        with np.errstate(over="ignore"):
+            certificate = gda.certify(problem, metric)
+        assert certificate.lower_bound <= 8
+        assert certificate.lower_bound > -math.inf or certificate.reason
+
+    @pytest.mark.parametrize("smallest", [-1.0, 0.0, 1e-320])
+    def test_outside_of_the_cone(self, smallest: float) -> None:
+        problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
+        certificate = gda.certify(problem, np.diag([1.0, 1.0, smallest]))
+        assert certificate.lower_bound == -math.inf
+        assert certificate.reason
+
+    @pytest.mark.parametrize("diagonal", [(1e6, -2e6, 1e5), (1e6, -1.1e6, 1e5), (1e6, 0.0, 0.0)])
+    def test_traces_of_any_sign(self, diagonal: tuple[float, ...]) -> None:
+        """The second feature is constant, so that Q is 0 at an indefinite metric."""
+        X = np.random.default_rng(7).standard_normal((12, 3))
+        X[:, 1] = 3.0
+        glr = gda.GLR(X, np.resize([1.0, -1.0], 12))
+        certificate = gda.certify(gda.MetricProblem(glr, gda.GraphMetrics(3.0)), np.diag(diagonal))
+        self.check(certificate)
+        assert certificate.objective == 0
+        assert "multiply the features" in certificate.reason
+
+    def test_coinciding_samples(self) -> None:
+        glr = gda.GLR(np.full((4, 2), 3.0), [1, 1, -1, -1])
+        certificate = gda.certify(gda.MetricProblem(glr, gda.GraphMetrics(2.0)), np.eye(2))
+        assert certificate.lower_bound == -math.inf
+        assert "all samples coincide" in certificate.reason
+
+    @pytest.mark.parametrize("part", ["value", "gradient"])
+    @pytest.mark.parametrize("wrong", [math.nan, math.inf])
+    def test_users_objectives(self, part: str, wrong: float, monkeypatch: Any) -> None:
+        monkeypatch.setattr(Nearest, part, lambda self, metric: wrong * np.ones((2, 2)).max())
+        if part == "gradient":
+            monkeypatch.setattr(Nearest, part, lambda self, metric: np.full((2, 2), wrong))
+        problem = gda.MetricProblem(Nearest(np.eye(2)), gda.GraphMetrics(2.0))
+        certificate = gda.certify(problem, np.eye(2))
+        assert certificate.lower_bound == -math.inf
+        assert "not finite" in certificate.reason
+
+    def test_a_gradient_of_zero_at_a_minimiser_is_a_bound(self) -> None:
+        for objective in (Nearest(np.eye(3)), gda.LogDet(np.eye(3))):
+            problem = gda.MetricProblem(objective, gda.GraphMetrics(9.0))
+            certificate = gda.certify(problem, np.eye(3))
+            assert certificate.lower_bound == certificate.objective
+            assert certificate.relative_gap == 0
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("metric", "message"),
+        [
+            (np.diag([1.0, math.nan]), r"metric holds nan at index \(1, 1\)"),
+            (np.diag([1.0, math.inf]), r"metric holds inf at index \(1, 1\)"),
+            (np.eye(3), "metric must be 2×2, got 3×3"),
+            (np.ones((2, 3)), r"metric must be square, got shape \(2, 3\)"),
+            (np.ones(2), "metric must have 2 dimension"),
+            (np.array([[1.0, -0.5], [0.0, 1.0]]), r"metric is not symmetric: \[0,1\] is -0.5"),
+            ("M", "metric cannot be read as an array of numbers"),
+        ],
+    )
+    def test_is_refused(self, metric: Any, message: str) -> None:
+        problem = gda.MetricProblem(Nearest(np.eye(2)), gda.GraphMetrics(2.0))
+        with pytest.raises(InvalidInputError, match=message):
+            gda.certify(problem, metric)
+
+    def test_lists_are_read(self) -> None:
+        problem = gda.MetricProblem(small_glr(9, 2, "real"), gda.GraphMetrics(2.0))
+        expected = gda.certify(problem, np.eye(2))
+        assert gda.certify(problem, [[1, 0], [0, 1]]) == expected  # type: ignore[arg-type]
+
+
+class WrongGradient(Nearest):
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return 0.1 * super().gradient(metric)
+
+
+class LowerTriangle(Nearest):
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        gradient = super().gradient(metric)
+        lower: FloatArray = 2 * np.tril(gradient, -1) + np.diag(np.diagonal(gradient))
+        return lower
+
+
+class Concave(gda.DenseObjective):
+    def value(self, metric: FloatArray) -> float:
+        return 100 - float(np.sum(metric**2))
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return -2 * metric
+
+
+def broken(metrics: gda.GraphMetrics) -> gda.GraphMetrics:
+    """Return the set with an oracle that misses every edge."""
+
+    class Broken(gda.GraphMetrics):
+        def best_atoms(self, gradient: FloatArray, *args: Any, **options: Any) -> PricedAtoms:
+            return super().best_atoms(np.diag(np.diagonal(gradient)), *args, **options)
+
+    return Broken(metrics.trace_bound, metrics.min_eigenvalue)
+
+
+METHODS: dict[str, dict[str, Any]] = {
+    "alternating": {"solver": "analytic", "max_iterations": 30},
+    "joint": {"solver": "analytic", "max_iterations": 60},
+    "certified": {},
+}
+
+
+class TestFaults:
+    """A member with a negative gap is an error, not convergence."""
+
+    metrics = gda.GraphMetrics(8.0, 1e-3)
+    target = 3 * random_metric(np.random.default_rng(0), 4)
+
+    @pytest.mark.parametrize(
+        "problem",
+        [
+            gda.MetricProblem(LowerTriangle(target), metrics),
+            gda.MetricProblem(Nearest(target), broken(metrics)),
+        ],
+        ids=["gradient that is not symmetric", "oracle that is not exact"],
+    )
+    def test_at_one_metric(self, problem: gda.MetricProblem) -> None:
+        right = gda.MetricProblem(Nearest(self.target), self.metrics)
+        optimum = gda.solve(right, "certified").metric
+        with pytest.raises(GdaoptError, match=r"a member of the set has a gap of -.* convex"):
+            gda.certify(problem, optimum)
+
+    @pytest.mark.parametrize("method", ["certified", "alternating", "joint"])
+    @pytest.mark.parametrize("objective", [WrongGradient(target), Concave(4)])
+    def test_over_a_run(self, method: str, objective: gda.DenseObjective) -> None:
+        """The bound of one metric is above the objective at another, a member."""
+        problem = gda.MetricProblem(objective, replace(self.metrics, trace_bound=4.0))
+        initial = self.metrics.start(4) / 2
+        with pytest.raises(GdaoptError, match="convex"):
+            gda.solve(problem, method, initial=initial, **METHODS[method])
+
+
+@cache
+def finished(method: str, objective: str, set_name: str) -> Solved:
+    """Return a run, and the problem with the set over which it is certified."""
+    problem = solved(objective, set_name, 10.0).problem
+    result = gda.solve(problem, method, keep_iterates=True, **METHODS[method])
+    metrics = problem.feasible_set
+    bounded = metrics if method == "certified" else metrics.closed
+    problem = gda.MetricProblem(problem.objective, bounded)
+    return Solved(problem, result, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("objective", ["iris", "columns", "log det", "dense"])
+@pytest.mark.parametrize("set_name", ["graph", "fixed path"])
+class TestResults:
+    @pytest.fixture
+    def run(self, method: str, objective: str, set_name: str) -> Solved:
+        return finished(method, objective, set_name)
+
+    def test_bounds(self, run: Solved, objective: str) -> None:
+        result, name = run.result, "fixed path"
+        is_fixed = run.problem.feasible_set.closed != run.problem.feasible_set
+        optimum = solved(objective, name if is_fixed else "graph", 10.0).result.objective
+        slack = ROUND_OFF * abs(optimum)
+        assert result.lower_bound is not None
+        assert result.closed_lower_bound is not None
+        assert -math.inf < result.closed_lower_bound <= result.lower_bound <= optimum + slack
+        assert is_fixed or result.closed_lower_bound == result.lower_bound
+        assert result.gap == result.objective - result.lower_bound
+        assert result.relative_gap == (result.objective - result.lower_bound) / abs(
+            result.objective
+        )
+        assert f"relative gap        {result.relative_gap:.3g}" in str(result)
+
+    def test_trace(self, run: Solved) -> None:
+        result = run.result
+        assert result.trace.iterates is not None
+        assert len(result.trace.iterates) == len(result.trace) > 1
+        certificates = [gda.certify(run.problem, metric) for metric in result.trace.iterates]
+        bounds = result.trace.column("lower_bound")
+        best = np.maximum.accumulate([c.lower_bound for c in certificates])
+        assert (np.diff(bounds) >= 0).all()
+        np.testing.assert_allclose(bounds, best, rtol=1e-11)
+        closed = max(c.closed_lower_bound for c in certificates)
+        assert result.lower_bound == bounds[-1]
+        assert result.closed_lower_bound == pytest.approx(closed, rel=1e-11)
+        objective = result.trace.column("objective")
+        gaps = result.trace.column("relative_gap")
+        np.testing.assert_array_equal(gaps, (objective - bounds) / np.abs(objective))
+
+    def test_round_trip(self, run: Solved, tmp_path: Path) -> None:
+        loaded = gda.Result.load(run.result.save(tmp_path / "result"))
+        assert loaded == run.result
+        for name in ("lower_bound", "closed_lower_bound", "gap", "relative_gap"):
+            assert getattr(loaded, name) == getattr(run.result, name) is not None
+        for name in ("atoms", "weights"):
+            before, after = getattr(run.result, name), getattr(loaded, name)
+            assert (before is None) is (after is None) is (run.result.method != "certified")
+            assert before is None or (before == after).all()
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_metric_is_the_sum_of_its_atoms(case: Solved) -> None:
+    result, metrics = case.result, case.problem.feasible_set
+    assert result.atoms is not None
+    assert result.weights is not None
+    assert (result.weights > 0).all()
+    assert result.weights.sum() <= metrics.budget(case.size) * (1 + ROUND_OFF)
+    np.testing.assert_allclose(np.linalg.norm(result.atoms, axis=1), 1, rtol=ROUND_OFF)
+    total = metrics.base(case.size) + (result.atoms.T * result.weights) @ result.atoms
+    np.testing.assert_allclose(total, result.metric, atol=ROUND_OFF * np.trace(result.metric))
