@@ -26,7 +26,7 @@ def find_step(step: str | Step) -> Step:
     Examples
     --------
     >>> find_step("exact")
-    Exact()
+    Exact(accuracy=1e-09)
     """
     if isinstance(step, str):
         if step not in _STEPS:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from gdaopt.objectives.protocol import Line
 from gdaopt.steps.protocol import Step
+from gdaopt.validation import number
 
 __all__ = ["Exact"]
 
 _MOST_EVALUATIONS = 120  # enough for bisection at every other one to reach round-off
-_SLOPE = 1e-9  # of the slope at 0: the value is then exact to the square of it
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,13 @@ class Exact(Step):
 
     A Newton step that leaves the bracket, or whose predecessor did not halve it, is replaced by
     bisection; where the line does not know its curvature, a secant through the bracket's ends takes
-    Newton's place. The slope at the result is never above 0 by more than 1e-9 of that at γ = 0.
+    Newton's place.
+
+    Parameters
+    ----------
+    accuracy : float, optional
+        Largest slope at the result, as a share of that at γ = 0; the value is then exact to about
+        the square of it.
 
     Examples
     --------
@@ -34,7 +40,12 @@ class Exact(Step):
     0.25
     """
 
+    accuracy: float = 1e-9
+
     name = "exact"
+
+    def __post_init__(self) -> None:
+        number("accuracy", self.accuracy, above=0)
 
     def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (the same at each)
         """Return the minimiser of φ over [0, 1]."""
@@ -58,10 +69,10 @@ class Exact(Step):
             width = high - low
             gamma = trial if halved and low < trial < high else (low + high) / 2
             slope, curvature = line.derivatives(gamma)
-            if abs(slope) <= -_SLOPE * first or gamma in (low, high):
+            if abs(slope) <= -self.accuracy * first or gamma in (low, high):
                 break
             if slope < 0:
                 low, low_slope = gamma, slope
             else:  # also NaN, beyond the domain
                 high, high_slope = gamma, slope
-        return gamma if abs(slope) <= -_SLOPE * first else low
+        return gamma if abs(slope) <= -self.accuracy * first else low

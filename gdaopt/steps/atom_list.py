@@ -1,0 +1,76 @@
+"""The atom list: a metric as ``B + Σ_k w_k u_k u_k'``, kept short."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.validation import FloatArray
+
+__all__ = ["AtomList"]
+
+_SAME = 1e-7  # distance of two atoms that count as one: what it changes is the square of it
+
+
+@dataclass(frozen=True, eq=False)
+class AtomList:
+    """Atoms and their weights.
+
+    Attributes
+    ----------
+    atoms : Atoms
+        n of them.
+    weights : ndarray of shape (n,)
+        w ≥ 0.
+
+    Examples
+    --------
+    >>> listed = AtomList(Atoms.of_features(np.array([0, 1])), np.array([2.0, 0.0]))
+    >>> len(listed.without_zeros())
+    1
+    >>> listed.with_new(Atoms.of_features(np.array([1, 2]))).weights
+    array([2., 0., 0.])
+    """
+
+    atoms: Atoms
+    weights: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights."""
+        return float(self.weights.sum())
+
+    def without_zeros(self) -> AtomList:
+        """Return the atoms that have a weight."""
+        kept = self.weights > 0
+        return AtomList(self.atoms[kept], self.weights[kept])
+
+    def with_new(self, atoms: Atoms) -> AtomList:
+        """Return the list with more atoms, of weight 0, but for those that it has already."""
+        if not len(self):
+            return AtomList(atoms, np.zeros(len(atoms)))
+        new = atoms[self.nearest(atoms)[1] > _SAME]
+        return AtomList(self.atoms.joined(new), np.concatenate([self.weights, np.zeros(len(new))]))
+
+    def with_one(self, atom: Atoms) -> tuple[AtomList, int]:
+        """Return the list with a single atom in it, and where it is: it may have been there."""
+        if len(self):
+            nearest, distance = self.nearest(atom)
+            if distance[0] <= _SAME:
+                return self, int(nearest[0])
+        return self.with_new(atom), len(self)
+
+    def nearest(self, atoms: Atoms) -> tuple[np.ndarray, FloatArray]:
+        """Return for each of the given atoms the nearest one of the list, and its distance.
+
+        u and -u are the same atom.
+        """
+        cosines = np.abs(atoms.products(self.atoms))
+        nearest = cosines.argmax(axis=1)
+        cosine = np.minimum(cosines[np.arange(len(atoms)), nearest], 1.0)
+        return nearest, np.sqrt(2 * (1 - cosine))
