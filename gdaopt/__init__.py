@@ -11,6 +11,7 @@ The paper's problem, minimise a convex Q(M) over graph metrics, is a `MetricProb
 
 from gdaopt import datasets, linalg, plotting, programs, steps
 from gdaopt.backends import solvers
+from gdaopt.certificate import Certificate, certify
 from gdaopt.errors import (
     GdaoptError,
     InaccurateSolutionWarning,
@@ -19,30 +20,43 @@ from gdaopt.errors import (
     SolverFailedError,
     SolverNotFoundError,
 )
-from gdaopt.methods import Alternating, Joint, Method, State, iterate, solve
-from gdaopt.objectives import GLR, DenseObjective, check_objective
+from gdaopt.methods import Alternating, Certified, FrankWolfe, Joint, Method, State, iterate, solve
+from gdaopt.objectives import GLR, DenseObjective, LogDet, check_objective
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
-from gdaopt.sets import GraphMetrics
+from gdaopt.sets import (
+    DiagonalMetrics,
+    GraphMetrics,
+    PositiveDefiniteMetrics,
+    SignedGraphMetrics,
+)
 from gdaopt.trace import Trace
 
 __all__ = [
     "GLR",
     "Alternating",
+    "Certificate",
+    "Certified",
     "DenseObjective",
+    "DiagonalMetrics",
+    "FrankWolfe",
     "GdaoptError",
     "GraphMetrics",
     "InaccurateSolutionWarning",
     "InfeasibleProblemError",
     "InvalidInputError",
     "Joint",
+    "LogDet",
     "Method",
     "MetricProblem",
+    "PositiveDefiniteMetrics",
     "Result",
+    "SignedGraphMetrics",
     "SolverFailedError",
     "SolverNotFoundError",
     "State",
     "Trace",
+    "certify",
     "check_objective",
     "datasets",
     "iterate",

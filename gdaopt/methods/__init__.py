@@ -3,6 +3,8 @@
 from gdaopt.methods.aligned import AlignedMethod
 from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.base import Method
+from gdaopt.methods.certified import Certified
+from gdaopt.methods.frank_wolfe import FrankWolfe
 from gdaopt.methods.joint import Joint
 from gdaopt.methods.solve import METHODS, iterate, make_method, solve
 from gdaopt.methods.state import State
@@ -11,6 +13,8 @@ __all__ = [
     "METHODS",
     "AlignedMethod",
     "Alternating",
+    "Certified",
+    "FrankWolfe",
     "Joint",
     "Method",
     "State",

@@ -10,6 +10,8 @@ from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.methods import driver
 from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.base import Method
+from gdaopt.methods.certified import Certified
+from gdaopt.methods.frank_wolfe import FrankWolfe
 from gdaopt.methods.joint import Joint
 from gdaopt.methods.state import State
 from gdaopt.problem import MetricProblem
@@ -17,7 +19,8 @@ from gdaopt.result import Result
 
 __all__ = ["METHODS", "iterate", "make_method", "solve"]
 
-METHODS: dict[str, type[Method]] = {method.name: method for method in (Alternating, Joint)}
+_ALL: tuple[type[Method], ...] = (Alternating, Joint, Certified, FrankWolfe)
+METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 
 
 def make_method(name: str, **options: Any) -> Method:

@@ -1,0 +1,141 @@
+"""Methods over the convex hull of atoms: what `certified` and `frank-wolfe` share.
+
+They see a metric as ``B + Σ_k w_k u_k u_k'`` (DESIGN section 4), price atoms with the set's exact
+oracle, and stop on its certificate.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gdaopt.certificate import certify_point, check_bound
+from gdaopt.errors import InvalidInputError
+from gdaopt.methods.base import Method
+from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.objectives.protocol import Point
+from gdaopt.problem import MetricProblem
+from gdaopt.sets import FeasibleSet, PricedAtoms
+from gdaopt.steps.atom_list import AtomList
+
+__all__ = ["HullMethod", "HullRun"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HullMethod(Method):
+    """A method over any set, stopped by the certificate of the exact oracle."""
+
+    @abstractmethod
+    def begin(self, problem: MetricProblem, clock: Clock) -> HullRun:
+        """Return a run of this method."""
+
+    def lower_bounded_set(self, problem: MetricProblem) -> FeasibleSet:
+        """Return the hull itself: with an edge floor, that of the fixed path."""
+        return problem.feasible_set
+
+    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+        """Yield the start and the state after each step."""
+        yield from self.begin(problem, clock).states(self.start(problem))
+
+    def start(self, problem: MetricProblem) -> AtomList:
+        """Return the initial metric as a list of atoms: ``B + (τ/K) I`` unless one is given."""
+        metrics = problem.feasible_set
+        initial = self.initial_metric(problem)
+        if initial is not None:
+            violations = metrics.hull_violations(initial)
+            if violations:
+                raise InvalidInputError(
+                    f"method {self.name!r} starts in the convex hull of the atoms, and initial is "
+                    f"not in it: {'; '.join(violations)}"
+                )
+            return AtomList(*metrics.decomposed(initial)).without_zeros()
+        return AtomList(*metrics.centre(problem.n_features))
+
+
+class HullRun(ABC):
+    """One run: its problem, its point, its atoms.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        The problem.
+    clock : Clock
+        Says how much time is left.
+    """
+
+    point: Point
+    listed: AtomList
+    best: PricedAtoms  # for the gradient at the point
+    n_priced: int = 1  # how many of the best the method wants to see
+
+    def __init__(self, problem: MetricProblem, clock: Clock) -> None:
+        self.problem = problem
+        self.metrics = problem.feasible_set
+        self.budget = self.metrics.budget(problem.n_features)
+        self.face = problem.objective.face(self.metrics.base(problem.n_features))
+        self.clock = clock
+        self._lower_bound = self._closed_lower_bound = -math.inf
+        self._oracle_calls = 0
+
+    @property
+    def gap(self) -> float:
+        """Objective minus the largest lower bound so far."""
+        return self.point.value - self._lower_bound
+
+    @property
+    def level(self) -> float:
+        """What an atom of the list costs, averaged by weights: better ones lower the objective."""
+        prices = self.listed.atoms.quadratic_forms(self.point.gradient())
+        return float(self.listed.weights @ prices) / self.budget
+
+    def states(self, listed: AtomList) -> Iterator[State]:
+        """Yield the start, then the states of the rounds."""
+        self.move_to(listed)
+        self._start = self.point.value
+        vanished = self.point.vanished()
+        if vanished is not None:
+            raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
+        yield self.certified_state()
+        yield from self.rounds()
+
+    @abstractmethod
+    def rounds(self) -> Iterator[State]:
+        """Yield the states after the start; end by raising `RunEnded`."""
+
+    def move_to(self, listed: AtomList) -> None:
+        """Take atoms and weights, and evaluate the objective there."""
+        self.listed = listed
+        self.point = self.face.at(listed.atoms, listed.weights).point()
+
+    def certified_state(self, **columns: Any) -> State:
+        """Price the atoms at the current point, certify it, and return its state."""
+        start = time.perf_counter()
+        gradient = self.point.gradient()
+        priced = time.perf_counter()
+        self.best = self.metrics.best_atoms(gradient, self.n_priced, self.listed.atoms)
+        self._oracle_calls += 1
+        certificate = certify_point(self.problem, self.point, self.best)
+        if certificate.reason:
+            raise RunEnded("stalled", certificate.reason)
+        self._lower_bound = max(self._lower_bound, certificate.lower_bound)
+        self._closed_lower_bound = max(self._closed_lower_bound, certificate.closed_lower_bound)
+        check_bound(self.point.value, self._lower_bound, self._start)
+        seconds = {
+            "objective_seconds": columns.pop("objective_seconds", 0.0) + priced - start,
+            "solve_seconds": columns.pop("solve_seconds", 0.0) + time.perf_counter() - priced,
+        }
+        return State(
+            point=self.point,
+            objective=self.point.value,
+            lower_bound=self._lower_bound,
+            closed_lower_bound=self._closed_lower_bound,
+            atoms=self.listed.atoms,
+            weights=self.listed.weights,
+            oracle_calls=self._oracle_calls,
+            **columns,
+            **seconds,
+        )

@@ -1,0 +1,121 @@
+"""Where the atoms that join come from: the exact oracle, or the joint program at its alignment."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.dual import dual_alignment
+from gdaopt.linalg.pairs import decomposition
+from gdaopt.methods.blocks import JointBlock
+from gdaopt.objectives.protocol import Point
+from gdaopt.programs import JointPolytope, JointProgram
+from gdaopt.programs.joint import matrix_of
+from gdaopt.sets import PricedAtoms
+from gdaopt.validation import FloatArray
+
+__all__ = ["OraclePricing", "Pricing", "ProgramPricing"]
+
+_MOST_ATOMS = 60  # that join in a round
+_LEAST_ATOMS = 8
+_COUNTS = 1e-6  # of the budget: weights below are what an inexact solver leaves everywhere
+
+
+class Pricing(ABC):
+    """Finds atoms that lower the objective.
+
+    Attributes
+    ----------
+    n_priced : int
+        How many of the best atoms it wants to see.
+    """
+
+    n_priced: int
+
+    @abstractmethod
+    def joining(
+        self, point: Point, best: PricedAtoms, level: float, time_limit: float | None
+    ) -> tuple[Atoms, dict[str, Any]]:
+        """Return the atoms that join, and columns of the trace.
+
+        Parameters
+        ----------
+        point : Point
+            The objective at the metric.
+        best : PricedAtoms
+            The exact oracle's best for the gradient there.
+        level : float
+            What the current atoms cost on average: those below lower the objective.
+        time_limit : float or None
+            Seconds left.
+        """
+
+
+class OraclePricing(Pricing):
+    """The best atoms of the exact oracle, in closed form."""
+
+    def __init__(self, n_features: int) -> None:
+        self.n_priced = min(max(_LEAST_ATOMS, n_features), _MOST_ATOMS)
+
+    def joining(
+        self,
+        point: Point,  # noqa: ARG002 (the oracle has seen its gradient)
+        best: PricedAtoms,
+        level: float,
+        time_limit: float | None,  # noqa: ARG002 (there is nothing to wait for)
+    ) -> tuple[Atoms, dict[str, Any]]:
+        """Return those of the best that are below the level."""
+        return best.atoms[best.prices < level], {}
+
+
+class ProgramPricing(Pricing):
+    """The vertex of the joint program under dual alignment: the same optimum, by a linear program.
+
+    Parameters
+    ----------
+    n_features : int
+        K.
+    budget : float
+        τ.
+    **options
+        Of the `JointProgram`.
+    """
+
+    n_priced = 1
+
+    def __init__(self, n_features: int, budget: float, **options: Any) -> None:
+        self._program = JointProgram(n_features, **options)
+        self._budget = budget
+        self._floor = np.zeros(self._program.size - n_features)
+
+    def joining(
+        self,
+        point: Point,
+        best: PricedAtoms,  # noqa: ARG002 (the program finds its own)
+        level: float,  # noqa: ARG002 (a vertex is as good as the best atom)
+        time_limit: float | None,
+    ) -> tuple[Atoms, dict[str, Any]]:
+        """Return the atoms of the program's solution, of which an exact vertex has one."""
+        v = dual_alignment(point.gradient())
+        # Over what is above the base: a metric of no smallest eigenvalue, and of trace τ.
+        block = JointBlock(self._program, JointPolytope(v, 0.0, self._budget, self._floor))
+        solution = block.vertex(block.cost(point), time_limit)
+        atoms, weights = decomposition(matrix_of(solution.point, len(v)), v)
+        columns = {
+            "moved": solution.moved,
+            "build_seconds": solution.build_seconds,
+            "solve_seconds": solution.solve_seconds,
+            "solver": solution.solver,
+            "solver_status": solution.status,
+            "v": v,
+        }
+        return atoms[_largest(weights, self._budget)], columns
+
+
+def _largest(weights: FloatArray, budget: float) -> np.ndarray:
+    """Return the indices of the largest weights that count."""
+    order = np.argsort(-weights, kind="stable")[:_MOST_ATOMS]
+    return order[weights[order] > _COUNTS * budget]
