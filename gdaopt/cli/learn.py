@@ -33,10 +33,16 @@ def learn(
         str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
     ] = None,
     scale: Annotated[str, typer.Option(help="zscore (also divides by √(2K)) or none")] = "zscore",
-    method: Annotated[str, typer.Option(help="method")] = "alternating",
+    method: Annotated[
+        str, typer.Option(help="alternating, joint, certified or frank-wolfe")
+    ] = "alternating",
     solver: Annotated[
-        str, typer.Option(help="any LP solver that CVXPY knows, or analytic; see gdaopt solvers")
-    ] = "HIGHS",
+        str | None,
+        typer.Option(
+            help="for methods that solve programs: any LP solver that CVXPY knows, or analytic; "
+            "see gdaopt solvers (default: HIGHS)"
+        ),
+    ] = None,
     trace_bound: Annotated[
         float | None, typer.Option(help="C, the largest trace (default: K, the number of features)")
     ] = None,
@@ -47,7 +53,7 @@ def learn(
         float, typer.Option(help="ε; when positive, edges of weight ≥ ε connect all features")
     ] = 0.0,
     tolerance: Annotated[
-        float | None, typer.Option(help="relative decrease that ends a run (default: the method's)")
+        float | None, typer.Option(help="relative gap or decrease that ends a run")
     ] = None,
     time_limit: Annotated[float | None, typer.Option(help="seconds for each class")] = None,
     out: Annotated[
@@ -69,10 +75,9 @@ def learn(
         min_eigenvalue=min_eigenvalue,
         edge_floor=edge_floor,
     )
-    limits: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
-    runner = make_method(
-        method, solver=solver, time_limit=time_limit, on_interrupt="return", **limits
-    )
+    asked: dict[str, Any] = {"solver": solver, "tolerance": tolerance, "time_limit": time_limit}
+    given = {name: value for name, value in asked.items() if value is not None}
+    runner = make_method(method, on_interrupt="return", **given)
     dataset = load_source(source, label)
     problems = options.problems(dataset)
     metrics = options.metrics(dataset)
@@ -92,7 +97,7 @@ def learn(
         force=force,
     )
     _print_problem(console, dataset, options, metrics.trace_bound)
-    console.print(f"method {method}, programs solved by {runner.solver_name}")
+    console.print(f"method {method}, linear subproblems solved by {runner.solver_name}")
     results: dict[str, Result] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -113,8 +118,9 @@ def learn(
         directory.finish()
     console.print(_table(results))
     console.print(
-        "start, end: objective; comp: components of the graph; LPs: linear programs solved, and "
-        "by whom; LP, eig, obj: seconds in these, in eigenvectors and in the objective"
+        "gap: how far the objective can be above the optimum, as a share of it; comp: components "
+        "of the graph; solved: linear subproblems; sub, eig, obj: seconds in these, in "
+        "eigenvectors and in the objective"
     )
     console.print(f"written to {directory.path}", soft_wrap=True)
     statuses = {result.status for result in results.values()}
@@ -148,10 +154,9 @@ def _table(results: dict[str, Result]) -> Table:
     """Return the closing table, one row a class."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
     table.add_column("class", min_width=8, overflow="fold")
-    for heading in ("start", "end", "λ_min", "comp"):
+    for heading in ("objective", "gap", "λ_min", "comp"):
         table.add_column(heading, justify="right", no_wrap=True)
-    solvers = " ".join(dict.fromkeys(result.solver for result in results.values()))
-    for heading in (f"LPs by\n{solvers}", "LP", "eig", "obj"):
+    for heading in ("solved", "sub", "eig", "obj"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("status", overflow="fold")
     for name, result in results.items():
@@ -159,8 +164,8 @@ def _table(results: dict[str, Result]) -> Table:
         seconds = ("program_seconds", "eig_seconds", "objective_seconds")
         table.add_row(
             name,
-            f"{row['objective_start']:.6g}",
             f"{row['objective']:.6g}",
+            "" if row["relative_gap"] is None else f"{row['relative_gap']:.1e}",
             f"{row['lambda_min']:.2g}",
             str(row["components"]),
             str(row["programs"]),

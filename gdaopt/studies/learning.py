@@ -139,6 +139,8 @@ def summary(result: Result) -> dict[str, str | int | float | None]:
     return {
         "objective_start": trace[0].objective,
         "objective": result.objective,
+        "lower_bound": result.lower_bound,
+        "relative_gap": result.relative_gap,
         "lambda_min": trace[-1].lambda_min,
         "components": result.components,
         "programs": result.oracle_calls,
