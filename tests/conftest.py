@@ -1,4 +1,4 @@
-"""What holds for all tests: pictures are drawn without a screen, and closed."""
+"""What holds for all tests: one thread each, pictures without a screen, and closed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers share the cores; read by numpy
 os.environ["MPLBACKEND"] = "Agg"  # read when matplotlib is first imported, in subprocesses too
 
 
