@@ -7,6 +7,7 @@ the table and writes ``figures/tracing_cost.md`` (a minute).
 from __future__ import annotations
 
 import gc
+import math
 import platform
 import time
 from collections.abc import Callable
@@ -35,6 +36,8 @@ OUT = Path(__file__).parent.parent / "figures" / "tracing_cost.md"
 
 class NoTracer:
     """What is left of a run when nothing is traced."""
+
+    lower_bounds = (-math.inf, -math.inf)
 
     def __init__(self, *_: object) -> None: ...
 
