@@ -140,7 +140,7 @@ class _Run(HullRun):
             towards = np.zeros(len(target))
             towards[best] = self.budget
         variant = self._method.variant
-        worst, worst_price = self._worst(target)
+        worst, worst_price = self._worst()
         toward_gain, away_gain = self.level - min(price, 0.0), worst_price - self.level
         if variant == "vanilla" or (variant == "away" and toward_gain >= away_gain):
             return target, towards - target.weights, "towards"
@@ -156,14 +156,13 @@ class _Run(HullRun):
             return target, towards - target.weights, "towards"
         return target, (target.weights - removed) * (weight / (self.budget - weight)), "away"
 
-    def _worst(self, listed: AtomList) -> tuple[int | None, float]:
+    def _worst(self) -> tuple[int | None, float]:
         """Return the atom of a weight that costs the most, None for the base, and its price."""
-        prices = listed.atoms.quadratic_forms(self.point.gradient())
-        held = np.where(listed.weights > 0, prices, -np.inf)
-        worst = int(held.argmax())
-        has_base = float(listed.weights.sum()) < self.budget - self._round_off
-        if has_base and held[worst] < 0:
+        held = np.where(self.listed.weights > 0, self.prices, -np.inf)
+        has_base = self.listed.total < self.budget - self._round_off
+        if has_base and not (held >= 0).any():
             return None, 0.0
+        worst = int(held.argmax())
         return worst, float(held[worst])
 
     def _direction(self, target: AtomList, change: FloatArray) -> Direction:

@@ -21,6 +21,7 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import FeasibleSet, PricedAtoms
 from gdaopt.steps.atom_list import AtomList
+from gdaopt.validation import FloatArray
 
 __all__ = ["HullMethod", "HullRun"]
 
@@ -70,6 +71,7 @@ class HullRun(ABC):
     point: Point
     listed: AtomList
     best: PricedAtoms  # for the gradient at the point
+    prices: FloatArray  # of the list's atoms, for the same gradient
     n_priced: int = 1  # how many of the best the method wants to see
 
     def __init__(self, problem: MetricProblem, clock: Clock) -> None:
@@ -89,8 +91,7 @@ class HullRun(ABC):
     @property
     def level(self) -> float:
         """What an atom of the list costs, averaged by weights: better ones lower the objective."""
-        prices = self.listed.atoms.quadratic_forms(self.point.gradient())
-        return float(self.listed.weights @ prices) / self.budget
+        return float(self.listed.weights @ self.prices) / self.budget
 
     def states(self, listed: AtomList) -> Iterator[State]:
         """Yield the start, then the states of the rounds."""
@@ -117,6 +118,7 @@ class HullRun(ABC):
         gradient = self.point.gradient()
         priced = time.perf_counter()
         self.best = self.metrics.best_atoms(gradient, self.n_priced, self.listed.atoms)
+        self.prices = self.listed.atoms.quadratic_forms(gradient)
         self._oracle_calls += 1
         certificate = certify_point(self.problem, self.point, self.best)
         if certificate.reason:
