@@ -71,8 +71,11 @@ class Result:
         The same bound over the closed set without an edge floor.
     components : int
         Number of components of the metric's graph.
-    iterations, oracle_calls : int
-        Steps taken, and linear subproblems solved.
+    iterations, oracle_calls, eigen_decompositions : int
+        Steps taken, subproblems solved, and full eigen-decompositions for projections.
+    moved : float or None
+        How far the last point of a solver was moved into the set (largest entry); None where no
+        solver was asked.
     seconds, tracing_seconds : float
         Wall time of the run, and beside it that of the tracer, callbacks and printing.
     method, solver : str
@@ -93,6 +96,8 @@ class Result:
     components: int
     iterations: int
     oracle_calls: int
+    eigen_decompositions: int = 0
+    moved: float | None = None
     seconds: float
     tracing_seconds: float
     method: str
@@ -137,11 +142,18 @@ class Result:
             "smallest eigenvalue": f"{self.trace[-1].lambda_min:.6g}",
             "components": str(self.components),
             "steps": f"{self.iterations} ({self.oracle_calls} subproblems by {self.solver})",
+            **self._projections(),
             "seconds": f"{self.seconds:.3g} (and {self.tracing_seconds:.3g} for the trace)",
         }
         size = len(self.metric)
         title = f"{self.method}: {size}×{size} metric"
         return "\n".join([title, *(f"  {key:<20}{value}" for key, value in lines.items())])
+
+    def _projections(self) -> dict[str, str]:
+        """Return what projections took for printing, where there were any."""
+        if not self.eigen_decompositions:
+            return {}
+        return {"projections": f"{self.eigen_decompositions} eigen-decompositions"}
 
     def _closed_gap(self) -> dict[str, str]:
         """Return the gap over the closed set for printing, where it is another one."""

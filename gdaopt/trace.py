@@ -54,8 +54,9 @@ class TraceRow:
         tr M.
     moved : float or None
         How far the solver's point was moved back into the polytope (largest entry).
-    oracle_calls, eig_iterations : int
-        Programs solved or atoms priced, and LOBPCG iterations, cumulative.
+    oracle_calls, eig_iterations, eigen_decompositions : int
+        Programs solved or atoms priced, LOBPCG iterations, and full eigen-decompositions for
+        projections, cumulative.
     build_seconds, solve_seconds : float or None
         Of the programs since the row before; build_seconds is None when the solver does not report
         its own time.
@@ -87,6 +88,7 @@ class TraceRow:
     moved: float | None = None
     oracle_calls: int
     eig_iterations: int
+    eigen_decompositions: int = 0
     build_seconds: float | None = None
     solve_seconds: float | None = None
     eig_seconds: float | None = None
@@ -114,7 +116,7 @@ def relative_gap(objective: float, lower_bound: float) -> float:
 
 
 _TEXT = ("phase", "solver", "solver_status", "scaling")
-_COUNTS = ("iteration", "round", "oracle_calls", "eig_iterations")
+_COUNTS = ("iteration", "round", "oracle_calls", "eig_iterations", "eigen_decompositions")
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +211,8 @@ class Trace:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Trace:
         """Return the trace that `to_arrays` came from."""
-        columns = {name: _values(name, arrays[name]) for name in cls.columns()}
+        # A column that came later has a default, which older files stand for.
+        columns = {name: _values(name, arrays[name]) for name in cls.columns() if name in arrays}
         rows = tuple(
             TraceRow(**dict(zip(columns, values, strict=True)))
             for values in zip(*columns.values(), strict=True)

@@ -90,6 +90,11 @@ class AlignedMethod(Method):
         """Canonical name of the solver."""
         return self.solver
 
+    @property
+    def solves_programs(self) -> bool:
+        """Whether it takes a solver: always."""
+        return True
+
     @abstractmethod
     def begin(self, problem: MetricProblem, metrics: GraphMetrics, clock: Clock) -> AlignedRun:
         """Return a run of this method."""

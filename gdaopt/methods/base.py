@@ -76,6 +76,11 @@ class Method(ABC):
         """Who solves the linear subproblems: nobody, where they have a closed form."""
         return "closed form"
 
+    @property
+    def solves_programs(self) -> bool:
+        """Whether it takes a ``solver`` for programs of its own."""
+        return False
+
     @abstractmethod
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start, then the state after each step; end by raising `RunEnded`.

@@ -99,6 +99,11 @@ class Certified(HullMethod):
         """Who finds the atoms."""
         return self.solver or super().solver_name
 
+    @property
+    def solves_programs(self) -> bool:
+        """Whether it takes a solver: where programs find the atoms."""
+        return self.pricing == "program"
+
     def begin(self, problem: MetricProblem, clock: Clock) -> HullRun:
         """Return a run of this method."""
         if self.pricing == "program" and not isinstance(problem.feasible_set, GraphMetrics):

@@ -73,6 +73,8 @@ def run(method: Method, problem: MetricProblem) -> Result:
         components=problem.feasible_set.n_components(state.metric),
         iterations=state.iteration,
         oracle_calls=state.oracle_calls,
+        eigen_decompositions=state.eigen_decompositions,
+        moved=state.moved,
         seconds=seconds,
         tracing_seconds=clock.paused_seconds,
         method=method.name,

@@ -63,6 +63,7 @@ class State:
     moved: float | None = None
     oracle_calls: int = 0
     eig_iterations: int = 0
+    eigen_decompositions: int = 0
     newton_steps: int = 0
     build_seconds: float | None = None
     solve_seconds: float | None = None
