@@ -234,9 +234,10 @@ def test_is_cvxpys_optimum(kind: str, edge_floor: float, name: str, size: int) -
     for trace_bound, rho in ((1.0 * size, 1e-2), (10.0 * size, 0.0)):
         metrics = set_of(kind, size, trace_bound, rho, edge_floor)
         M = cp.Variable((size, size), symmetric=True)
-        program = cp.Problem(cp.Minimize(objective.expression(M)), metrics.constraints(M))
+        problem = gda.MetricProblem(objective, metrics)
+        program = problem.to_cvxpy(M)
         program.solve(solver="CLARABEL")
-        result = certified(gda.MetricProblem(objective, metrics), 1e-8)
+        result = certified(problem, 1e-8)
         assert result.objective == pytest.approx(program.value, rel=1e-6)
 
 

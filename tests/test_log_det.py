@@ -232,11 +232,11 @@ class TestExpression:
         log_det = gda.LogDet(random_covariance(rng, K))
         for decades in (0.0, 2.0):
             metric = random_metric(rng, K, decades=decades)
-            expression = log_det.expression(cp.Constant(metric))
+            expression, _ = log_det.to_cvxpy(cp.Constant(metric))
             assert expression.value == pytest.approx(log_det.value(metric), rel=1e-10)
 
     def test_is_convex_for_cvxpy(self) -> None:
-        expression = gda.LogDet(np.eye(K)).expression(cp.Variable((K, K), symmetric=True))
+        expression, _ = gda.LogDet(np.eye(K)).to_cvxpy(cp.Variable((K, K), symmetric=True))
         assert expression.is_dcp()
         assert expression.is_convex()
 
@@ -322,9 +322,7 @@ class TestOptima:
         metrics = gda.GraphMetrics(share * float(np.trace(np.linalg.inv(S))), 1e-6)
         result = optimum(S, metrics)
         variable = cp.Variable((size, size), symmetric=True)
-        program = cp.Problem(
-            cp.Minimize(log_det.expression(variable)), metrics.constraints(variable)
-        )
+        program = gda.MetricProblem(log_det, metrics).to_cvxpy(variable)
         program.solve("SCS", eps=1e-9, max_iters=100_000)
         assert program.status == "optimal"
         assert result.status == "converged"

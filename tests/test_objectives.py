@@ -261,18 +261,27 @@ def central(function: Callable[[FloatArray], Any], metric: FloatArray, direction
     return (ahead - function(direction.added_to(metric, -step))) / (2 * step)
 
 
+@pytest.mark.parametrize("log", [False, True], ids=["Q", "log Q"])
 @pytest.mark.parametrize("name", SIGNALS)
-class TestExpression:
-    def test_value(self, name: str, rng: np.random.Generator) -> None:
+class TestForCvxpy:
+    def test_value(self, name: str, log: bool, rng: np.random.Generator) -> None:
         X, z, metric = samples(rng), signals(rng)[name], random_metric(rng, K)
-        expression = gda.GLR(X, z).expression(cp.Constant(metric))
-        assert expression.value == pytest.approx(Naive(X, z).value(metric), rel=1e-12)
+        X = np.vstack([X, X[:4], X[:2]])  # samples that occur twice and three times
+        z = np.concatenate([z, z[:4], z[:2]])
+        expression, constraints = gda.GLR(X, z).to_cvxpy(cp.Constant(metric), log)
+        # Only equations for the expression's own variables: the metric leaves no choice.
+        cp.Problem(cp.Minimize(0), constraints).solve(solver="CLARABEL")
+        expected = Naive(X, z).value(metric)
+        found = float(np.asarray(expression.value, dtype=np.float64))
+        assert (np.exp(found) if log else found) == pytest.approx(expected, rel=1e-6)
 
-    def test_is_convex_for_cvxpy(self, name: str, rng: np.random.Generator) -> None:
+    def test_is_convex_for_cvxpy(self, name: str, log: bool, rng: np.random.Generator) -> None:
         variable = cp.Variable((K, K), symmetric=True)
-        expression = gda.GLR(samples(rng), signals(rng)[name]).expression(variable)
+        glr = gda.GLR(samples(rng), signals(rng)[name])
+        expression, constraints = glr.to_cvxpy(variable, log)
         assert expression.is_dcp()
         assert expression.is_convex()
+        assert all(constraint.is_dcp() for constraint in constraints)
 
 
 class TestInvariance:
@@ -465,8 +474,10 @@ class TestSeam:
         gda.check_objective(gda.GLR(rng.standard_normal((9, size)), rng.standard_normal(9)))
 
     def test_a_users_objective_has_no_expression_by_default(self) -> None:
-        with pytest.raises(NotImplementedError, match="LogDet has no CVXPY expression"):
-            LogDet(np.eye(K)).expression(cp.Constant(np.eye(K)))
+        with pytest.raises(gda.InvalidInputError, match="LogDet has no CVXPY expression; define"):
+            LogDet(np.eye(K)).to_cvxpy(cp.Constant(np.eye(K)))
+        with pytest.raises(gda.InvalidInputError, match="define log_expression"):
+            LogDet(np.eye(K)).to_cvxpy(cp.Constant(np.eye(K)), log=True)
 
 
 class WrongGradient(LogDet):

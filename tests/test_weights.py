@@ -14,9 +14,10 @@ from scipy.optimize import brentq
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.projection import project_on_simplex
 from gdaopt.objectives.protocol import FacePoint
 from gdaopt.steps.atom_list import AtomList
-from gdaopt.steps.simplex import minimize_on_simplex, projected_on_simplex
+from gdaopt.steps.simplex import minimize_on_simplex
 from gdaopt.steps.weights import WeightsSolution, minimize_weights
 from gdaopt.validation import FloatArray
 
@@ -181,7 +182,7 @@ class TestProjectedOnSimplex:
             xtol=1e-300,
             rtol=4 * np.finfo(np.float64).eps,
         )
-        projected = projected_on_simplex(point, total)
+        projected = project_on_simplex(point, total)
         unit = total + float(np.abs(point).max())
         np.testing.assert_allclose(projected, np.maximum(point - shift, 0.0), atol=1e-14 * unit)
         assert projected.min() >= 0
@@ -192,7 +193,7 @@ class TestProjectedOnSimplex:
     def test_the_sum_does_not_drown_in_large_entries(
         self, rng: np.random.Generator, size: int, magnitude: float
     ) -> None:
-        projected = projected_on_simplex(rng.standard_normal(size) * 10**magnitude, 1.0)
+        projected = project_on_simplex(rng.standard_normal(size) * 10**magnitude, 1.0)
         assert projected.min() >= 0
         assert projected.sum() == pytest.approx(1.0, rel=1e-12)
 
@@ -201,7 +202,7 @@ class TestProjectedOnSimplex:
     def test_points_of_the_simplex_stay(self, rng: np.random.Generator, size: int) -> None:
         point = rng.random(size) * (rng.random(size) < 0.7)
         point[0] += 0.1
-        projected = projected_on_simplex(point, float(point.sum()))
+        projected = project_on_simplex(point, float(point.sum()))
         np.testing.assert_allclose(projected, point, atol=1e-15 * size)
 
     @pytest.mark.parametrize("size", [2, 7])
@@ -210,7 +211,7 @@ class TestProjectedOnSimplex:
         x = cp.Variable(size, nonneg=True)
         problem = cp.Problem(cp.Minimize(cp.sum_squares(x - point)), [cp.sum(x) == 1.5])
         problem.solve(solver="CLARABEL")
-        assert projected_on_simplex(point, 1.5) == pytest.approx(x.value, abs=1e-6)
+        assert project_on_simplex(point, 1.5) == pytest.approx(x.value, abs=1e-6)
 
 
 # --- Weights of atoms ----------------------------------------------------------------------------
@@ -306,8 +307,8 @@ class TestMinimizeWeights:
             w = cp.Variable(len(master.start.weights), nonneg=True)
             vectors = master.atoms.dense(3)
             metric = 1e-3 * np.eye(3) + vectors.T @ cp.diag(w) @ vectors
-            value = master.objective.expression(metric)
-            problem = cp.Problem(cp.Minimize(value), [cp.sum(w) <= master.budget])
+            value, constraints = master.objective.to_cvxpy(metric)
+            problem = cp.Problem(cp.Minimize(value), [*constraints, cp.sum(w) <= master.budget])
             problem.solve(solver="CLARABEL")
             found = master.solved(1e-7, memory_limit).point.point().value
             assert found == pytest.approx(problem.value, rel=1e-6)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.metric_face import MetricFace
@@ -71,11 +72,24 @@ class DenseObjective(ABC):
     def gradient(self, metric: FloatArray) -> FloatArray:
         """Return ``∇Q(M)``, symmetric K×K."""
 
-    def expression(self, metric: cp.Expression) -> cp.Expression:
+    def expression(self, metric: cp.Expression) -> cp.Expression:  # noqa: ARG002 (for subclasses)
         """Return Q as a CVXPY expression; override it to use the conic baselines."""
-        raise NotImplementedError(
+        raise InvalidInputError(
             f"{type(self).__name__} has no CVXPY expression; define expression(metric)"
         )
+
+    def log_expression(self, metric: cp.Expression) -> cp.Expression:  # noqa: ARG002 (for subclasses)
+        """Return log Q as a CVXPY expression; override it, too, where `log_convex` is set."""
+        raise InvalidInputError(
+            f"{type(self).__name__} says log_convex and has no CVXPY expression of log Q; define "
+            "log_expression(metric)"
+        )
+
+    def to_cvxpy(
+        self, metric: cp.Expression, log: bool = False
+    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q or log Q for CVXPY."""
+        return self.log_expression(metric) if log else self.expression(metric), []
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (for subclasses)
         """Return a Lipschitz constant of the gradient over ``M ⪰ ρI``; override it if you know."""

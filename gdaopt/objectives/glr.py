@@ -13,6 +13,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.directions import DenseDirection, Direction
 from gdaopt.objectives.exponentials import ExponentialLine, ExponentialSum
 from gdaopt.objectives.glr_face import GLRFace
+from gdaopt.objectives.glr_model import exponents
 from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.objectives.storage import Blocks, Memory
 from gdaopt.validation import FloatArray, finite_array, integer, read_only, symmetric_matrix
@@ -157,14 +158,14 @@ class GLR:
             for square, log_weight in zip(squares, self.log_weights, strict=True)
         )
 
-    def expression(self, metric: cp.Expression) -> cp.Expression:
-        """Return Q as a CVXPY expression: one exponential for each pair of different signal."""
+    def to_cvxpy(
+        self, metric: cp.Expression, log: bool = False
+    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q or log Q for CVXPY: one exponential cone for each pair of different signal."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        differences, weights = self.pairs.listed()
-        products = np.einsum("pk,pl->pkl", differences, differences).reshape(len(weights), -1)
-        total: cp.Expression = weights @ cp.exp(-(products @ cp.vec(metric, order="C")))
-        return total
+        summed, constraints = exponents(self.pairs, metric)
+        return cp.log_sum_exp(summed) if log else cp.sum(cp.exp(summed)), constraints
 
 
 class GLRPoint:

@@ -95,12 +95,15 @@ class LogDet:
         """Return ``1/ρ²``: how fast M⁻¹ can change over ``M ⪰ ρI``; None for ρ = 0."""
         return min_eigenvalue**-2 if min_eigenvalue > 0 else None
 
-    def expression(self, metric: cp.Expression) -> cp.Expression:
-        """Return Q as a CVXPY expression."""
+    def to_cvxpy(
+        self,
+        metric: cp.Expression,
+        log: bool = False,  # noqa: ARG002 (Q may be negative)
+    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        total: cp.Expression = cp.trace(self.covariance @ metric) - cp.log_det(metric)
-        return total
+        return cp.trace(self.covariance @ metric) - cp.log_det(metric), []
 
 
 class LogDetPoint:

@@ -204,16 +204,18 @@ class SignalPairs:
         result: FloatArray = product @ self.features
         return result
 
-    def listed(self) -> tuple[FloatArray, FloatArray]:
-        """Return all pairs with a weight, written out: differences n×K and weights n."""
-        differences, weights = [], []
+    def listed(self) -> tuple[np.ndarray, np.ndarray, FloatArray]:
+        """Return all pairs with a weight: the indices of both samples, and the weights."""
+        left, right, weights = [], [], []
         for block, log_weight in zip(self._rectangles, self.log_weights(), strict=True):
-            rows, columns = self.features[block.rows], self.features[block.columns]
-            all_pairs = (rows[:, None, :] - columns[None, :, :]).reshape(-1, rows.shape[1])
-            weight = np.broadcast_to(np.exp(log_weight), (len(rows), len(columns))).ravel()
-            differences.append(all_pairs[weight > 0])
-            weights.append(weight[weight > 0])
-        return np.concatenate(differences), np.concatenate(weights)
+            rows = np.arange(block.rows.start, block.rows.stop)
+            columns = np.arange(block.columns.start, block.columns.stop)
+            weight = np.broadcast_to(np.exp(log_weight), (len(rows), len(columns)))
+            row, column = np.nonzero(weight)
+            left.append(rows[row])
+            right.append(columns[column])
+            weights.append(weight[row, column])
+        return np.concatenate(left), np.concatenate(right), np.concatenate(weights)
 
 
 def _chunks(rows: int, columns: int) -> Iterator[tuple[int, int]]:

@@ -131,5 +131,22 @@ class Objective(Protocol):
         In the Frobenius norm: ``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖``.
         """
 
-    def expression(self, metric: cp.Expression) -> cp.Expression:
-        """Return Q as a CVXPY expression of a symmetric K×K variable."""
+    def to_cvxpy(
+        self, metric: cp.Expression, log: bool = False
+    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY, as a convex expression of a symmetric K×K variable.
+
+        Parameters
+        ----------
+        metric : cvxpy.Expression of shape (K, K)
+            Symmetric and affine.
+        log : bool, optional
+            Return log Q instead, for objectives with `log_convex`.
+
+        Returns
+        -------
+        expression : cvxpy.Expression
+            A scalar.
+        constraints : list of cvxpy.Constraint
+            What the expression's own variables have to fulfil; often none.
+        """

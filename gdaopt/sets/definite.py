@@ -10,6 +10,7 @@ from scipy.linalg import eigh
 
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.projection import Projection, project_on_bounded_sum, project_spectrum
 from gdaopt.linalg.spectrum import smallest_eigenpairs
 from gdaopt.sets.protocol import FeasibleSet, PricedAtoms, checked_gradient
 from gdaopt.validation import FloatArray
@@ -65,6 +66,16 @@ class PositiveDefiniteMetrics(FeasibleSet):
         values, vectors = eigh(metric)
         weights = np.maximum(values - self.min_eigenvalue, 0.0)
         return Atoms.of_vectors(np.ascontiguousarray(vectors.T)), weights
+
+    def _projected(
+        self,
+        above: FloatArray,
+        budget: float,
+        accuracy: float,  # noqa: ARG002 (closed form)
+        correction: FloatArray | None,  # noqa: ARG002 (closed form)
+    ) -> Projection:
+        nearest = project_spectrum(above, lambda values: project_on_bounded_sum(values, budget))
+        return Projection(nearest, eigen_decompositions=1)
 
     def n_components(self, metric: FloatArray) -> int:
         """Return the number of components of the graph of off-diagonals of either sign."""

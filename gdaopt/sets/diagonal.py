@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.projection import Projection, project_on_bounded_sum
 from gdaopt.sets.protocol import FeasibleSet, PricedAtoms, checked_gradient
 from gdaopt.validation import FloatArray
 
@@ -74,6 +75,30 @@ class DiagonalMetrics(FeasibleSet):
     def _entries_mended(self, metric: FloatArray) -> FloatArray:
         mended: FloatArray = np.diag(np.diagonal(metric))
         return mended
+
+    def _projected(
+        self,
+        above: FloatArray,
+        budget: float,
+        accuracy: float,  # noqa: ARG002 (closed form)
+        correction: FloatArray | None,  # noqa: ARG002 (closed form)
+    ) -> Projection:
+        return Projection(np.diag(project_on_bounded_sum(np.diagonal(above), budget)))
+
+    def variable(self, n_features: int) -> cp.Expression:
+        """Return a diagonal matrix of K variables."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        return cp.diag(cp.Variable(n_features))
+
+    def _semidefinite(self, above: cp.Expression) -> list[cp.Constraint]:
+        """Return ``M_ii ≥ ρ``: no cone is needed."""
+        import cvxpy as cp
+
+        return [cp.diag(above) >= 0]
+
+    def _second_order(self, above: cp.Expression) -> list[cp.Constraint]:
+        return self._semidefinite(above)
 
     def _entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
         rows, columns = np.triu_indices(above.shape[0], 1)

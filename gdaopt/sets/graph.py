@@ -13,6 +13,7 @@ from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.eigen import align
 from gdaopt.linalg.pairs import best_pairs, decomposition, pair_atoms
+from gdaopt.sets.pair_cones import pair_cones
 from gdaopt.sets.protocol import FeasibleSet, PricedAtoms, checked_gradient
 from gdaopt.validation import FloatArray, number, symmetric_matrix
 
@@ -174,6 +175,9 @@ class GraphMetrics(FeasibleSet):
     def _entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
         rows, columns = np.triu_indices(above.shape[0], 1)
         return [above[rows, columns] <= 0] if len(rows) else []
+
+    def _second_order(self, above: cp.Expression) -> list[cp.Constraint]:
+        return pair_cones(above)
 
     def largest_edge_weight(self, n_features: int) -> float:
         """Return the bound of the path start's edges: ``(C/K - ρ) / (2 cos(π/(K+1)))``.

@@ -7,26 +7,24 @@ best members for a gradient, and how to write a metric as a sum of them. The res
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError
+from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.validation import FloatArray, finite_array, integer, number, symmetric_matrix
+from gdaopt.sets.bounded import BoundedMetrics
+from gdaopt.validation import FloatArray, finite_array, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["FeasibleSet", "LinearMinimum", "PricedAtoms"]
+__all__ = ["CONES", "FeasibleSet", "LinearMinimum", "PricedAtoms"]
 
-# Round-off allowed to members, as multiples of C, C and C/K.
-_EIGENVALUE_SLACK = 1e-10
-_TRACE_SLACK = 1e-12
-_ENTRY_SLACK = 1e-12
+CONES = ("semidefinite", "second-order")
+"""The cones that can say ``M ⪰ ρI`` to a conic solver."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,28 +62,20 @@ class LinearMinimum:
     atom: FloatArray | None
 
 
-class FeasibleSet(ABC):
+class FeasibleSet(BoundedMetrics):
     """A set of metric matrices: ``M ⪰ ρI`` and ``tr M ≤ C``, and what the subclass adds.
 
     Subclasses are frozen dataclasses.
 
     Attributes
     ----------
-    trace_bound : float
-        C, above ``K ρ``.
-    min_eigenvalue : float
-        ρ ≥ 0.
+    trace_bound, min_eigenvalue : float
+        C and ρ.
     atoms_turn : bool
         Whether every unit vector is an atom, so that an atom can turn into any other.
     """
 
-    trace_bound: float
-    min_eigenvalue: float
     atoms_turn: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        number("trace_bound", self.trace_bound, above=0)
-        number("min_eigenvalue", self.min_eigenvalue, at_least=0)
 
     # --- the family of atoms -----------------------------------------------------------------
 
@@ -132,14 +122,6 @@ class FeasibleSet(ABC):
     def _decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return atoms and weights of a member of the hull."""
 
-    def base(self, n_features: int) -> FloatArray:
-        """Return B, the K×K matrix that every member is a sum of atoms away from."""
-        return self.min_eigenvalue * np.eye(n_features)
-
-    def budget(self, n_features: int) -> float:
-        """Return ``τ = C - tr B``, what the weights of the atoms may add up to."""
-        return self.trace_bound - n_features * self.min_eigenvalue
-
     def centre(self, n_features: int) -> tuple[Atoms, FloatArray]:
         """Return atoms and weights of ``B + (τ/K) I``, in the middle of the set."""
         weights = np.full(n_features, self.budget(n_features) / n_features)
@@ -184,60 +166,6 @@ class FeasibleSet(ABC):
         """The set that the problem is about: this one, but for sets that only lie inside of it."""
         return self
 
-    def check_size(self, n_features: int) -> None:
-        """Raise InvalidInputError when no K×K metric fits, or only a single one.
-
-        Examples
-        --------
-        >>> import gdaopt as gda
-        >>> gda.GraphMetrics(trace_bound=1.0, min_eigenvalue=0.5).check_size(2)
-        Traceback (most recent call last):
-            ...
-        gdaopt.errors.InvalidInputError: trace_bound 1 must exceed n_features · min_eigenvalue ...
-        """
-        k = integer("n_features", n_features, at_least=1)
-        if self.trace_bound <= k * self.min_eigenvalue:
-            raise InvalidInputError(
-                f"trace_bound {self.trace_bound:g} must exceed n_features · min_eigenvalue = "
-                f"{k} · {self.min_eigenvalue:g} = {k * self.min_eigenvalue:g}; "
-                "raise trace_bound or lower min_eigenvalue"
-            )
-
-    def contains(self, metric: FloatArray) -> bool:
-        """Say whether `metric` is in the set, up to round-off.
-
-        Allowed are a smallest eigenvalue of ``ρ - 1e-10·C``, a trace of ``C(1 + 1e-12)`` and
-        ``1e-12·C/K`` on the wrong side of 0 in a single entry.
-        """
-        return not self.violations(metric)
-
-    def violations(self, metric: FloatArray) -> tuple[str, ...]:
-        """Return a sentence for each condition that `metric` breaks; none for a member."""
-        return self._violations(symmetric_matrix("metric", metric), self.trace_bound)
-
-    def _violations(self, metric: FloatArray, unit: float) -> tuple[str, ...]:
-        """Return the violations, with round-off relative to a unit of trace."""
-        found = self._entry_violations(metric, _ENTRY_SLACK * unit / len(metric))
-        trace = float(np.trace(metric))
-        if trace > self.trace_bound + _TRACE_SLACK * unit:
-            found.append(f"trace {trace:.6g} exceeds the bound {self.trace_bound:g}")
-        smallest = smallest_eigenvalue(metric)
-        if smallest < self.min_eigenvalue - _EIGENVALUE_SLACK * unit:
-            found.append(f"smallest eigenvalue {smallest:.6g} is below {self.min_eigenvalue:g}")
-        return tuple(found)
-
-    def _entry_violations(self, metric: FloatArray, slack: float) -> list[str]:  # noqa: ARG002 (for subclasses)
-        """Return a sentence for each condition on single entries that `metric` breaks."""
-        return []
-
-    def hull_violations(self, metric: FloatArray) -> tuple[str, ...]:
-        """Return what keeps `metric` out of the convex hull of the atoms, which is this set."""
-        return self.violations(metric)
-
-    def hull_repaired(self, metric: FloatArray) -> FloatArray:
-        """Return a member of that hull near `metric` (see `repaired`)."""
-        return self.repaired(metric)
-
     @abstractmethod
     def n_components(self, metric: FloatArray) -> int:
         """Return the number of components of the graph of the edges that count."""
@@ -247,54 +175,30 @@ class FeasibleSet(ABC):
         self.check_size(n_features)
         return self.trace_bound / n_features * np.eye(n_features)
 
-    def repaired(self, metric: FloatArray) -> FloatArray:
-        """Return the member nearest to `metric` on the segment to a point inside the set.
-
-        Meant for violations of the order of round-off, as `contains` allows them: a saved result,
-        or what an inexact solver returned.
-
-        Parameters
-        ----------
-        metric : ndarray of shape (K, K)
-            Symmetric.
-
-        Returns
-        -------
-        ndarray of shape (K, K)
-
-        Notes
-        -----
-        λ_min is concave and the trace linear along the segment, so the share t of the inner point
-        that mends both conditions has a closed form.
-        """
-        size = len(metric)
-        mended = self._entries_mended(metric)
-        inner = self.base(size)
-        inner[np.diag_indices(size)] += self.budget(size) / (2 * size)
-        share = 0.0
-        smallest = smallest_eigenvalue(mended)
-        if smallest < self.min_eigenvalue:
-            gain = smallest_eigenvalue(inner) - smallest
-            share = (self.min_eigenvalue - smallest) / gain
-        trace = float(np.trace(mended))
-        if trace > self.trace_bound:
-            share = max(share, (trace - self.trace_bound) / (trace - float(np.trace(inner))))
-        result: FloatArray = (1 - share) * mended + share * inner if share > 0 else mended
-        return result
-
-    def _entries_mended(self, metric: FloatArray) -> FloatArray:
-        """Return `metric` with single entries on the wrong side of 0 set to 0."""
-        return metric
-
     # --- for CVXPY ---------------------------------------------------------------------------
 
-    def constraints(self, metric: cp.Expression) -> list[cp.Constraint]:
+    def variable(self, n_features: int) -> cp.Expression:
+        """Return a K×K variable for the metrics of this set, with no entry that must be 0."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        return cp.Variable((n_features, n_features), symmetric=True)
+
+    def constraints(self, metric: cp.Expression, cone: str = "semidefinite") -> list[cp.Constraint]:
         """Return the set's convex hull as CVXPY constraints.
 
         Parameters
         ----------
         metric : cvxpy.Variable or expression of shape (K, K)
             Symmetric, such as ``cp.Variable((K, K), symmetric=True)``.
+        cone : {"semidefinite", "second-order"}, optional
+            What says that ``M ⪰ ρI``: one semidefinite cone, or, where the edges' signs are given,
+            a second-order cone for each pair of features. Exact, both.
+
+        Raises
+        ------
+        InvalidInputError
+            For a metric that is not symmetric or too large for the bounds, an unknown cone, or one
+            that the set has no form for.
 
         Examples
         --------
@@ -304,16 +208,35 @@ class FeasibleSet(ABC):
         >>> cp.Problem(cp.Minimize(M[0, 1]), constraints).solve("CLARABEL").round(4).item()
         -2.0
         """
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+        import cvxpy as cp
 
+        if cone not in CONES:
+            raise unknown_name("cone", cone, CONES)
+        is_free = isinstance(metric, cp.Variable) and not metric.is_symmetric()
+        if metric.ndim != 2 or metric.shape[0] != metric.shape[1] or is_free:
+            raise InvalidInputError(
+                f"metric must be a symmetric K×K expression, got {metric} of shape {metric.shape}; "
+                "make it by cp.Variable((K, K), symmetric=True)"
+            )
         size = metric.shape[0]
         self.check_size(size)
         above = metric - self.base(size)
         return [
-            above >> 0,
+            *(self._semidefinite(above) if cone == "semidefinite" else self._second_order(above)),
             cp.trace(above) <= self.budget(size),
             *self._entry_constraints(above),
         ]
+
+    def _semidefinite(self, above: cp.Expression) -> list[cp.Constraint]:
+        """Return ``M - B ⪰ 0``."""
+        return [above >> 0]
+
+    def _second_order(self, above: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
+        """Return ``M - B ⪰ 0`` in second-order cones."""
+        raise InvalidInputError(
+            f"{type(self).__name__} has no form in second-order cones; take cone='semidefinite' "
+            "(method 'sdp')"
+        )
 
     def _entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
         """Return the conditions on single entries of ``M - B``."""

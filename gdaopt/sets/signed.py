@@ -12,6 +12,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets.graph import GraphMetrics
+from gdaopt.sets.pair_cones import pair_cones
 from gdaopt.sets.protocol import FeasibleSet, PricedAtoms, checked_gradient
 from gdaopt.validation import FloatArray, finite_array, number
 
@@ -151,7 +152,13 @@ class SignedGraphMetrics(FeasibleSet):
         self.check_size(n_features)
         return self._flipped(self.unsigned.start(n_features))
 
+    def _entries_mended(self, metric: FloatArray) -> FloatArray:
+        return self._flipped(self.unsigned._entries_mended(self._flipped(metric)))
+
     # --- for CVXPY ---------------------------------------------------------------------------
+
+    def _second_order(self, above: cp.Expression) -> list[cp.Constraint]:
+        return pair_cones(above)
 
     def _entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
         import cvxpy as cp

@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dposv
 
 from gdaopt.validation import FloatArray
 
-__all__ = ["minimize_on_simplex", "projected_on_simplex"]
+__all__ = ["minimize_on_simplex"]
 
 _REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the largest diagonal entry: for a singular H
 _MOST_ROUNDS = 100  # of joining variables; a few are usual
@@ -70,22 +70,6 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
         x = moved
         slope = gradient + hessian @ (x - start)
     return x
-
-
-def projected_on_simplex(point: FloatArray, total: float) -> FloatArray:
-    """Return the nearest point with entries ≥ 0 that add up to `total`.
-
-    Examples
-    --------
-    >>> projected_on_simplex(np.array([1.0, 0.5, -2.0]), total=1.0)
-    array([0.75, 0.25, 0.  ])
-    """
-    point = point - float(point.max())  # so that large entries do not swallow the sum
-    descending = np.sort(point)[::-1]
-    shifts = (np.cumsum(descending) - total) / np.arange(1, len(point) + 1)
-    last = np.flatnonzero(descending > shifts)[-1]
-    projected: FloatArray = np.maximum(point - shifts[last], 0.0)
-    return projected * (total / float(projected.sum()))
 
 
 def _change(slope: FloatArray, hessian: FloatArray, step: FloatArray) -> float:

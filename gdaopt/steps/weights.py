@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gdaopt.linalg.projection import project_on_simplex
 from gdaopt.objectives.protocol import FacePoint
-from gdaopt.steps.simplex import minimize_on_simplex, projected_on_simplex
+from gdaopt.steps.simplex import minimize_on_simplex
 from gdaopt.validation import FloatArray
 
 __all__ = ["WeightsSolution", "minimize_weights"]
@@ -122,7 +123,7 @@ def _spectral_gradient(place: _Place) -> Iterator[_Place]:
     rate = float(place.x.sum()) / (float(np.ptp(place.slope)) or 1.0)
     for _ in range(_GRADIENT_STEPS):
         yield place
-        target = projected_on_simplex(place.x - rate * place.slope, float(place.x.sum()))
+        target = project_on_simplex(place.x - rate * place.slope, float(place.x.sum()))
         if (target == place.x).all():
             return
         following = _descended(place, target)
