@@ -6,17 +6,17 @@ oracle, and stop on its certificate.
 
 from __future__ import annotations
 
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gdaopt.certificate import certify_point, check_bound
+from gdaopt.certificate import certify_point
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods.base import Method
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.bounds import RunningBounds
+from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import FeasibleSet, PricedAtoms
@@ -80,13 +80,13 @@ class HullRun(ABC):
         self.budget = self.metrics.budget(problem.n_features)
         self.face = problem.objective.face(self.metrics.base(problem.n_features))
         self.clock = clock
-        self._lower_bound = self._closed_lower_bound = -math.inf
+        self.bounds = RunningBounds()
         self._oracle_calls = 0
 
     @property
     def gap(self) -> float:
         """Objective minus the largest lower bound so far."""
-        return self.point.value - self._lower_bound
+        return self.point.value - self.bounds.lower_bound
 
     @property
     def level(self) -> float:
@@ -96,7 +96,6 @@ class HullRun(ABC):
     def states(self, listed: AtomList) -> Iterator[State]:
         """Yield the start, then the states of the rounds."""
         self.move_to(listed)
-        self._start = self.point.value
         vanished = self.point.vanished()
         if vanished is not None:
             raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
@@ -120,12 +119,7 @@ class HullRun(ABC):
         self.best = self.metrics.best_atoms(gradient, self.n_priced, self.listed.atoms)
         self.prices = self.listed.atoms.quadratic_forms(gradient)
         self._oracle_calls += 1
-        certificate = certify_point(self.problem, self.point, self.best)
-        if certificate.reason:
-            raise RunEnded("stalled", certificate.reason)
-        self._lower_bound = max(self._lower_bound, certificate.lower_bound)
-        self._closed_lower_bound = max(self._closed_lower_bound, certificate.closed_lower_bound)
-        check_bound(self.point.value, self._lower_bound, self._start)
+        bounds = self.bounds.add(certify_point(self.problem, self.point, self.best))
         seconds = {
             "objective_seconds": columns.pop("objective_seconds", 0.0) + priced - start,
             "solve_seconds": columns.pop("solve_seconds", 0.0) + time.perf_counter() - priced,
@@ -133,11 +127,10 @@ class HullRun(ABC):
         return State(
             point=self.point,
             objective=self.point.value,
-            lower_bound=self._lower_bound,
-            closed_lower_bound=self._closed_lower_bound,
             atoms=self.listed.atoms,
             weights=self.listed.weights,
             oracle_calls=self._oracle_calls,
+            **bounds,
             **columns,
             **seconds,
         )
