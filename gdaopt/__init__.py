@@ -20,7 +20,20 @@ from gdaopt.errors import (
     SolverFailedError,
     SolverNotFoundError,
 )
-from gdaopt.methods import Alternating, Certified, FrankWolfe, Joint, Method, State, iterate, solve
+from gdaopt.methods import (
+    Alternating,
+    Certified,
+    FrankWolfe,
+    Joint,
+    Method,
+    ProjectedGradient,
+    SecondOrder,
+    Semidefinite,
+    SemidefiniteFrankWolfe,
+    State,
+    iterate,
+    solve,
+)
 from gdaopt.objectives import GLR, DenseObjective, LogDet, check_objective
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -50,7 +63,11 @@ __all__ = [
     "Method",
     "MetricProblem",
     "PositiveDefiniteMetrics",
+    "ProjectedGradient",
     "Result",
+    "SecondOrder",
+    "Semidefinite",
+    "SemidefiniteFrankWolfe",
     "SignedGraphMetrics",
     "SolverFailedError",
     "SolverNotFoundError",

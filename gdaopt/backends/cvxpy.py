@@ -33,6 +33,17 @@ _TIME_LIMIT_OPTIONS = {
     "OSQP": "time_limit",
 }
 
+# What a solver calls its tolerances, and which share of a certified gap they have to be for the
+# answer to get there. The gap is linear in the distance from the optimum, the objective quadratic,
+# so that interior-point methods need about the square of a gap of 1e-6; ECOS, which would run into
+# its limit of iterations, gets there with less. SCS judges distances itself.
+_ACCURACY_OPTIONS = {
+    "CLARABEL": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-6),
+    "ECOS": (("abstol", "reltol", "feastol"), 1e-4),
+    "SCS": (("eps_abs", "eps_rel"), 0.1),
+}
+_LEAST_ACCURACY = 1e-13  # below, solvers run into round-off
+
 
 @dataclass(frozen=True)
 class SolverReport:
@@ -60,6 +71,7 @@ def solve_program(
     *,
     solver_opts: Mapping[str, Any] | None = None,
     time_limit: float | None = None,
+    gap: float | None = None,
     isolate: bool = False,
     name: str = "program",
 ) -> SolverReport:
@@ -75,6 +87,9 @@ def solve_program(
         Passed to the solver; they go before what is set here.
     time_limit : float, optional
         Seconds, handed to the solvers that have such an option.
+    gap : float, optional
+        The relative gap that a certificate of the answer shall show: sets the tolerances of the
+        solvers whose options are known here.
     isolate : bool, optional
         Solve in a worker process that is killed when the time limit is over.
     name : str, optional
@@ -104,7 +119,8 @@ def solve_program(
 
     def attempt(ours: Mapping[str, Any], left: float | None) -> tuple[str, float | None]:
         call = partial(solve_isolated, time_limit=left) if isolate else solve_here
-        return _guarded(call, problem, solver, _options(solver, solver_opts, left, ours), name)
+        options = _options(solver, solver_opts, left, {**_tolerances(solver, gap), **ours})
+        return _guarded(call, problem, solver, options, name)
 
     status, own = attempt({}, time_limit)
     if status == cp.INFEASIBLE and solver in _SECOND_OPINION:
@@ -155,6 +171,14 @@ def solve_here(
         problem.solve(solver=solver, **options)
     stats = problem.solver_stats
     return str(problem.status), None if stats is None else stats.solve_time
+
+
+def _tolerances(solver: str, gap: float | None) -> dict[str, float]:
+    """Return the options that ask a solver for a certified gap."""
+    if gap is None or solver not in _ACCURACY_OPTIONS:
+        return {}
+    names, share = _ACCURACY_OPTIONS[solver]
+    return dict.fromkeys(names, max(share * gap, _LEAST_ACCURACY))
 
 
 def _options(

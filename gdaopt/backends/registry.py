@@ -19,6 +19,12 @@ _HINTS = {
     "CLARABEL solves the same programs",
 }
 
+_CONES = {  # by the names of CVXPY's constraints
+    "second-order": {"SOC"},
+    "semidefinite": {"PSD", "SvecPSD"},
+    "exponential": {"ExpCone"},
+}
+
 
 @dataclass(frozen=True)
 class SolverInfo:
@@ -32,11 +38,14 @@ class SolverInfo:
         Whether it solved the probe.
     reason : str
         Empty for a usable solver.
+    cones : tuple of str
+        Of ``"second-order"``, ``"semidefinite"`` and ``"exponential"``, those that it has.
     """
 
     name: str
     usable: bool
     reason: str = ""
+    cones: tuple[str, ...] = ()
 
 
 def solvers() -> list[SolverInfo]:
@@ -50,14 +59,21 @@ def solvers() -> list[SolverInfo]:
     return sorted((_probe(name) for name in _known()), key=lambda info: not info.usable)
 
 
-def find_solver(name: str) -> str:
+def find_solver(name: str, cone: str | None = None) -> str:
     """Return the canonical name of a solver that works here, given in any case.
+
+    Parameters
+    ----------
+    name : str
+        Of a solver that CVXPY knows.
+    cone : {"second-order", "semidefinite", "exponential"}, optional
+        What it has to have.
 
     Raises
     ------
     SolverNotFoundError
-        When it is unknown, not installed, or fails on a tiny program; the message lists those that
-        work.
+        When it is unknown, not installed, fails on a tiny program, or lacks the cone; the message
+        lists those that work.
 
     Examples
     --------
@@ -70,11 +86,15 @@ def find_solver(name: str) -> str:
         reason = str(unknown_name("solver", name, [*known, "analytic"]))
     else:
         info = _probe(canonical)
-        if info.usable:
+        if info.usable and (cone is None or cone in info.cones):
             return canonical
         reason = f"solver {canonical} does not work here: {info.reason}"
-    usable = ", ".join(info.name for info in solvers() if info.usable)
-    raise SolverNotFoundError(f"{reason}. Working here: {usable}, analytic")
+        if info.usable:
+            reason = f"solver {canonical} has no {cone} cone"
+    usable = [info.name for info in solvers() if info.usable and (not cone or cone in info.cones)]
+    if cone is None:
+        raise SolverNotFoundError(f"{reason}. Working here: {', '.join(usable)}, analytic")
+    raise SolverNotFoundError(f"{reason}. Working here, with that cone: {', '.join(usable)}")
 
 
 @cache
@@ -108,4 +128,14 @@ def _probe(name: str) -> SolverInfo:
         return SolverInfo(name, usable=False, reason=str(error).splitlines()[0])
     if x.value is None or abs(float(x.value) - 2) > 1e-2:
         return SolverInfo(name, usable=False, reason=f"answered {x.value} to min x, x >= 2")
-    return SolverInfo(name, usable=True)
+    return SolverInfo(name, usable=True, cones=_cones(name))
+
+
+def _cones(name: str) -> tuple[str, ...]:
+    """Return the cones of a solver, as CVXPY's interface lists them."""
+    from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC
+
+    if name not in SOLVER_MAP_CONIC:
+        return ()
+    supported = {constraint.__name__ for constraint in SOLVER_MAP_CONIC[name].SUPPORTED_CONSTRAINTS}
+    return tuple(cone for cone, names in _CONES.items() if names & supported)

@@ -9,11 +9,15 @@ __all__ = ["solvers"]
 
 
 def solvers() -> None:
-    """List the solvers that CVXPY knows, and whether each solves a tiny linear program here."""
+    """List the solvers that CVXPY knows, whether each works here, and which cones it has.
+
+    Works: it has solved a tiny linear program just now.
+    """
     from gdaopt.backends import solvers as probe_all
 
-    table = Table("solver", "works", "why not")
-    table.add_row("analytic", "yes", "")
+    table = Table("solver", "works", "cones beyond linear programs", "why not")
+    table.add_row("analytic", "yes", "", "")
     for info in probe_all():
-        table.add_row(info.name, "yes" if info.usable else "no", info.reason)
+        works = "yes" if info.usable else "no"
+        table.add_row(info.name, works, ", ".join(info.cones), info.reason)
     Console().print(table)

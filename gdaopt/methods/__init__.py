@@ -4,8 +4,11 @@ from gdaopt.methods.aligned import AlignedMethod
 from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.base import Method
 from gdaopt.methods.certified import Certified
+from gdaopt.methods.conic import SecondOrder, Semidefinite
 from gdaopt.methods.frank_wolfe import FrankWolfe
 from gdaopt.methods.joint import Joint
+from gdaopt.methods.projected_gradient import ProjectedGradient
+from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
 from gdaopt.methods.solve import METHODS, iterate, make_method, solve
 from gdaopt.methods.state import State
 
@@ -17,6 +20,10 @@ __all__ = [
     "FrankWolfe",
     "Joint",
     "Method",
+    "ProjectedGradient",
+    "SecondOrder",
+    "Semidefinite",
+    "SemidefiniteFrankWolfe",
     "State",
     "iterate",
     "make_method",

@@ -13,7 +13,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.linalg.eigen import Alignment, align
 from gdaopt.methods.base import Method
-from gdaopt.methods.blocks import Block
+from gdaopt.methods.blocks import Block, block_step
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.objectives import Objective, Point
 from gdaopt.problem import MetricProblem
@@ -216,43 +216,10 @@ class AlignedRun(ABC):
         eig_seconds : float
             Time that the alignment before this step took.
         """
-        start = time.perf_counter()
-        point = self.state.point
-        cost = block.cost(point)
-        before_program = time.perf_counter()
-        solution = block.vertex(cost, self._clock.left)
-        after_program = time.perf_counter()
-        change = solution.point - block.values
-        gap = -float(cost @ change)
-        gamma = 0.0
-        if gap > 0:  # else the block is at its optimum, up to round-off
-            direction = block.direction(change)
-            gamma = self._step.size(point.line(direction), iteration)
-        if gamma > 0:
-            point = point.moved(direction, gamma)
-            self._keep_connected(point.metric, block)
-            block.values = block.values + gamma * change
-        objective = point.value
-        end = time.perf_counter()
-        self.state = replace(
-            self.state,
-            point=point,
-            objective=objective,
-            iteration=self.state.iteration + 1,
-            round=round_,
-            phase=block.phase,
-            block=block.index,
-            block_gap=max(gap, 0.0),
-            step=gamma,
-            moved=solution.moved,
-            oracle_calls=self.state.oracle_calls + 1,
-            build_seconds=solution.build_seconds,
-            solve_seconds=solution.solve_seconds,
-            eig_seconds=eig_seconds,
-            objective_seconds=end - after_program + before_program - start,
-            solver=solution.solver,
-            solver_status=solution.status,
-        )
+        state = block_step(self.state, block, self._step, iteration, self._clock.left)
+        if state.step:
+            self._keep_connected(state.metric, block)
+        self.state = replace(state, round=round_, eig_seconds=eig_seconds)
         return self.state
 
     def _keep_connected(self, metric: FloatArray, block: Block[Any]) -> None:

@@ -6,8 +6,10 @@ finds its vertex over which polytope, and which direction of the metric a change
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from typing import ClassVar, Generic, TypeVar
+from dataclasses import replace
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -17,22 +19,22 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
+from gdaopt.methods.state import State
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import (
     ColumnPolytope,
     ColumnProgram,
     DiagonalPolytope,
     DiagonalProgram,
-    JointPolytope,
-    JointProgram,
     Polytope,
     Program,
     ProgramSolution,
 )
 from gdaopt.programs.joint import matrix_of
+from gdaopt.steps import Step
 from gdaopt.validation import FloatArray
 
-__all__ = ["Block", "ColumnBlock", "DiagonalBlock", "JointBlock"]
+__all__ = ["Block", "ColumnBlock", "DiagonalBlock", "MetricBlock", "block_step"]
 
 PolytopeT = TypeVar("PolytopeT", bound=Polytope)
 
@@ -114,14 +116,14 @@ class ColumnBlock(Block[ColumnPolytope]):
         return ColumnDirection(self._column, np.insert(-change, self._column, 0.0))
 
 
-class JointBlock(Block[JointPolytope]):
+class MetricBlock(Block[PolytopeT]):
     """All entries: the diagonal, then ``y_ij = -M_ij`` for i < j."""
 
     phase = "joint"
 
-    def __init__(self, program: JointProgram, polytope: JointPolytope) -> None:
+    def __init__(self, program: Program[PolytopeT], polytope: PolytopeT, n_features: int) -> None:
         super().__init__(program, polytope)
-        self._n_features = program.n_features
+        self._n_features = n_features
 
     def cost(self, point: Point) -> FloatArray:
         """Return ``G_ii``, then ``-2 G_ij``: an edge stands in the metric twice."""
@@ -132,3 +134,57 @@ class JointBlock(Block[JointPolytope]):
     def direction(self, change: FloatArray) -> DenseDirection:
         """Return the matrix of the change."""
         return DenseDirection(matrix_of(change, self._n_features))
+
+
+def block_step(
+    state: State, block: Block[Any], step: Step, iteration: int, time_limit: float | None
+) -> State:
+    """Solve a block's program, step towards its vertex, and return the state there.
+
+    Parameters
+    ----------
+    state : State
+        Before the step.
+    block : Block
+        What moves; its values follow.
+    step : Step
+        The rule for the step's length.
+    iteration : int
+        Steps taken before with the same polytope.
+    time_limit : float or None
+        Seconds left for the program.
+    """
+    start = time.perf_counter()
+    point = state.point
+    cost = block.cost(point)
+    before_program = time.perf_counter()
+    solution = block.vertex(cost, time_limit)
+    after_program = time.perf_counter()
+    change = solution.point - block.values
+    gap = -float(cost @ change)
+    gamma = 0.0
+    if gap > 0:  # else the block is at its optimum, up to round-off
+        direction = block.direction(change)
+        gamma = step.size(point.line(direction), iteration)
+    if gamma > 0:
+        point = point.moved(direction, gamma)
+        block.values = block.values + gamma * change
+    objective = point.value
+    end = time.perf_counter()
+    return replace(
+        state,
+        point=point,
+        objective=objective,
+        iteration=state.iteration + 1,
+        phase=block.phase,
+        block=block.index,
+        block_gap=max(gap, 0.0),
+        step=gamma,
+        moved=solution.moved,
+        oracle_calls=state.oracle_calls + 1,
+        build_seconds=solution.build_seconds,
+        solve_seconds=solution.solve_seconds,
+        objective_seconds=end - after_program + before_program - start,
+        solver=solution.solver,
+        solver_status=solution.status,
+    )

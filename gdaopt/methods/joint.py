@@ -13,7 +13,7 @@ from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.linalg.dual import dual_alignment
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun
-from gdaopt.methods.blocks import JointBlock
+from gdaopt.methods.blocks import MetricBlock
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, JointProgram
@@ -105,7 +105,7 @@ class _Run(AlignedRun):
             if round_ >= _WINDOW and self.gained_little(values[0]):
                 raise self.stalled(f"rounds {round_ - 1} and {round_}", values[0])
 
-    def _block(self) -> JointBlock:
+    def _block(self) -> MetricBlock[JointPolytope]:
         """Return all entries, with the polytope that the alignment gives them."""
         metric, metrics = self.state.metric, self.metrics
         assert self.state.v is not None
@@ -116,7 +116,7 @@ class _Run(AlignedRun):
             tree_floors(metric, metrics.edge_floor),
             entries_of(metric),
         )
-        return JointBlock(self._program, polytope)
+        return MetricBlock(self._program, polytope, len(metric))
 
     def _align_by_gradient(self) -> float:
         """Take the scaling from the gradient; return the seconds."""

@@ -10,7 +10,7 @@ import numpy as np
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.dual import dual_alignment
 from gdaopt.linalg.pairs import decomposition
-from gdaopt.methods.blocks import JointBlock
+from gdaopt.methods.blocks import MetricBlock
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.joint import matrix_of
@@ -101,7 +101,8 @@ class ProgramPricing(Pricing):
         """Return the atoms of the program's solution, of which an exact vertex has one."""
         v = dual_alignment(point.gradient())
         # Over what is above the base: a metric of no smallest eigenvalue, and of trace τ.
-        block = JointBlock(self._program, JointPolytope(v, 0.0, self._budget, self._floor))
+        polytope = JointPolytope(v, 0.0, self._budget, self._floor)
+        block = MetricBlock(self._program, polytope, len(v))
         solution = block.vertex(block.cost(point), time_limit)
         atoms, weights = decomposition(matrix_of(solution.point, len(v)), v)
         columns = {

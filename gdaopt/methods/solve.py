@@ -11,15 +11,27 @@ from gdaopt.methods import driver
 from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.base import Method
 from gdaopt.methods.certified import Certified
+from gdaopt.methods.conic import SecondOrder, Semidefinite
 from gdaopt.methods.frank_wolfe import FrankWolfe
 from gdaopt.methods.joint import Joint
+from gdaopt.methods.projected_gradient import ProjectedGradient
+from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
 from gdaopt.methods.state import State
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 
 __all__ = ["METHODS", "iterate", "make_method", "solve"]
 
-_ALL: tuple[type[Method], ...] = (Alternating, Joint, Certified, FrankWolfe)
+_ALL: tuple[type[Method], ...] = (
+    Alternating,
+    Joint,
+    Certified,
+    FrankWolfe,
+    Semidefinite,
+    SecondOrder,
+    SemidefiniteFrankWolfe,
+    ProjectedGradient,
+)
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 
 

@@ -91,6 +91,10 @@ class DenseObjective(ABC):
         """Return Q or log Q for CVXPY."""
         return self.log_expression(metric) if log else self.expression(metric), []
 
+    def conic_bytes(self) -> float:
+        """Return the memory that the expression takes inside of a solver: 0, not known."""
+        return 0.0
+
     def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (for subclasses)
         """Return a Lipschitz constant of the gradient over ``M ⪰ ρI``; override it if you know."""
         return None

@@ -22,7 +22,7 @@ from gdaopt.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["exponents"]
+__all__ = ["exponents", "n_coefficients"]
 
 _SAME = 1e-11  # of the largest entry: differences closer than that are equal up to round-off
 
@@ -67,6 +67,14 @@ def exponents(
     mixed = _dot_products(row, 2 * features[right], len(own))
     distances = squares[row] + other_squares[column] - mixed @ flat
     return np.log(weights) - distances, constraints
+
+
+def n_coefficients(pairs: SignalPairs) -> int:
+    """Return about how many coefficients `exponents` has, without merging anything."""
+    n_samples, size = pairs.features.shape
+    entries = size * (size + 1) // 2
+    total: int = pairs.n_pairs * (size + 8) + n_samples * entries
+    return total
 
 
 def _merged(pairs: SignalPairs) -> tuple[FloatArray, np.ndarray, np.ndarray, FloatArray]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LogDet"]
 
+_BYTES_PER_ENTRY = 25  # of the square of a semidefinite matrix's entries; CLARABEL, K = 60
 _ROUND_OFF = 1e-10  # of the largest entry of S: a smallest eigenvalue that far below 0 is 0
 
 
@@ -104,6 +105,11 @@ class LogDet:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         return cp.trace(self.covariance @ metric) - cp.log_det(metric), []
+
+    def conic_bytes(self) -> float:
+        """Return an estimate for the expression: CVXPY's has a 2K×2K semidefinite matrix."""
+        size = 2 * self.n_features
+        return _BYTES_PER_ENTRY * (size * (size + 1) / 2) ** 2
 
 
 class LogDetPoint:

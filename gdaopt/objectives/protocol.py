@@ -150,3 +150,6 @@ class Objective(Protocol):
         constraints : list of cvxpy.Constraint
             What the expression's own variables have to fulfil; often none.
         """
+
+    def conic_bytes(self) -> float:
+        """Return an estimate of the memory that its expression takes inside of a solver."""

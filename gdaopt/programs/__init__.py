@@ -1,9 +1,10 @@
-"""The linear programs of Frank–Wolfe: closed form and CVXPY problem side by side."""
+"""The programs of Frank–Wolfe, linear in the metric: closed form and CVXPY problem side by side."""
 
 from gdaopt.programs.base import ANALYTIC, Polytope, Program, ProgramSolution
 from gdaopt.programs.column import ColumnPolytope, ColumnProgram
 from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.joint import JointPolytope, JointProgram
+from gdaopt.programs.semidefinite import SemidefiniteProgram, WholeSet
 
 __all__ = [
     "ANALYTIC",
@@ -16,4 +17,6 @@ __all__ = [
     "Polytope",
     "Program",
     "ProgramSolution",
+    "SemidefiniteProgram",
+    "WholeSet",
 ]

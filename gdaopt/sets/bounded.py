@@ -121,7 +121,7 @@ class BoundedMetrics(ABC):
         that mends both conditions has a closed form.
         """
         size = len(metric)
-        mended = self._entries_mended(metric)
+        mended = self.entries_mended(metric)
         inner = self.base(size)
         inner[np.diag_indices(size)] += self.budget(size) / (2 * size)
         share = 0.0
@@ -135,7 +135,7 @@ class BoundedMetrics(ABC):
         result: FloatArray = (1 - share) * mended + share * inner if share > 0 else mended
         return result
 
-    def _entries_mended(self, metric: FloatArray) -> FloatArray:
+    def entries_mended(self, metric: FloatArray) -> FloatArray:
         """Return `metric` with off-diagonals on the wrong side of 0 set to 0: the nearest such."""
         return metric
 
@@ -189,7 +189,7 @@ class BoundedMetrics(ABC):
         """Return the nearest of all ``N ⪰ 0`` of trace ≤ τ and of the signs asked for."""
 
         def on_polyhedron(matrix: FloatArray) -> FloatArray:
-            mended = self._entries_mended(matrix)
+            mended = self.entries_mended(matrix)
             excess = (float(np.trace(matrix)) - budget) / len(matrix)
             return mended - max(excess, 0.0) * np.eye(len(matrix))
 

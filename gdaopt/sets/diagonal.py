@@ -72,7 +72,8 @@ class DiagonalMetrics(FeasibleSet):
         i, j = (int(n) for n in np.unravel_index(magnitudes.argmax(), metric.shape))
         return [f"off-diagonal [{i},{j}] is not 0: {metric[i, j]:.6g}"]
 
-    def _entries_mended(self, metric: FloatArray) -> FloatArray:
+    def entries_mended(self, metric: FloatArray) -> FloatArray:
+        """Return `metric` without its off-diagonals."""
         mended: FloatArray = np.diag(np.diagonal(metric))
         return mended
 

@@ -109,7 +109,7 @@ class GraphMetrics(FeasibleSet):
 
     def _decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return an atom for each feature and each edge: `gdaopt.linalg.pairs.decomposition`."""
-        above = self._entries_mended(metric - self.base(len(metric)))
+        above = self.entries_mended(metric - self.base(len(metric)))
         has_edges = np.count_nonzero(above) > np.count_nonzero(np.diagonal(above))
         v = align(above, 0.0).v if has_edges else np.ones(len(metric))
         atoms, weights = decomposition(above, v)
@@ -167,7 +167,8 @@ class GraphMetrics(FeasibleSet):
         i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), metric.shape))
         return [f"off-diagonal [{i},{j}] is positive: {metric[i, j]:.6g}"]
 
-    def _entries_mended(self, metric: FloatArray) -> FloatArray:
+    def entries_mended(self, metric: FloatArray) -> FloatArray:
+        """Return `metric` with positive off-diagonals set to 0."""
         mended = np.minimum(metric, 0.0)
         np.fill_diagonal(mended, np.diagonal(metric))
         return mended

@@ -152,8 +152,9 @@ class SignedGraphMetrics(FeasibleSet):
         self.check_size(n_features)
         return self._flipped(self.unsigned.start(n_features))
 
-    def _entries_mended(self, metric: FloatArray) -> FloatArray:
-        return self._flipped(self.unsigned._entries_mended(self._flipped(metric)))
+    def entries_mended(self, metric: FloatArray) -> FloatArray:
+        """Return `metric` with off-diagonals of the wrong sign set to 0."""
+        return self._flipped(self.unsigned.entries_mended(self._flipped(metric)))
 
     # --- for CVXPY ---------------------------------------------------------------------------
 

@@ -1,0 +1,199 @@
+"""The exact baselines: the whole problem handed to a conic solver (DESIGN section 4)."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from gdaopt.backends import find_solver, solve_program
+from gdaopt.certificate import certify_point
+from gdaopt.errors import InaccurateSolutionWarning, InvalidInputError, SolverFailedError
+from gdaopt.methods.base import Method
+from gdaopt.methods.bounds import RunningBounds
+from gdaopt.methods.memory import check_memory, cone_bytes
+from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.problem import MetricProblem
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["ConicMethod", "SecondOrder", "Semidefinite"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConicMethod(Method):
+    """The problem as one conic program.
+
+    What the solver returns is moved into the set, then certified; the result says by how much
+    (`Result.moved`). The run has *converged* when the certificate is within the tolerance, and has
+    *stalled* when it is not: the solver was not accurate enough.
+
+    Parameters
+    ----------
+    solver : str, optional
+        Any solver that CVXPY knows with the cones that are needed, in any case.
+    solver_opts : mapping, optional
+        Options of that solver. CLARABEL, ECOS and SCS are asked for an accuracy that suits
+        `tolerance` unless they say otherwise; other solvers keep their defaults.
+    isolate : bool, optional
+        Solve in a worker process that is killed when the time limit is over.
+    force : bool, optional
+        Go on where the program is estimated to need more memory than is free.
+    **limits
+        See `gdaopt.Method`. `initial` is where the run stays when the solver fails.
+
+    Raises
+    ------
+    SolverNotFoundError
+        When the solver does not work here, or lacks the cone.
+    """
+
+    cone: ClassVar[str]
+
+    solver: str = "CLARABEL"
+    solver_opts: Mapping[str, Any] | None = None
+    isolate: bool = False
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "solver", find_solver(self.solver, cone=self.cone))
+
+    @property
+    def solver_name(self) -> str:
+        """Canonical name of the solver."""
+        return self.solver
+
+    @property
+    def solves_programs(self) -> bool:
+        """Whether it takes a solver: always."""
+        return True
+
+    def lower_bounded_set(self, problem: MetricProblem) -> FeasibleSet:
+        """Return the set's hull, over which it is solved: with an edge floor, of the fixed path."""
+        return problem.feasible_set
+
+    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+        """Yield the start, and the state after the solve."""
+        metrics, size = problem.feasible_set, problem.n_features
+        metric = self.initial_metric(problem)
+        if metric is None:
+            metric = metrics.start(size)
+        start = problem.objective.at(metric)
+        vanished = start.vanished()
+        if vanished is not None:
+            raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
+        if not self.force:
+            needed = cone_bytes(size, self.cone) + problem.objective.conic_bytes()
+            check_memory(needed, f"the {self.cone} program")
+        began = time.perf_counter()
+        program, variable = self._program(problem, abs(start.value))
+        built = time.perf_counter()
+        bounds = RunningBounds()
+        yield State(point=start, objective=start.value, **bounds.add(certify_point(problem, start)))
+        with warnings.catch_warnings():
+            # The certificate says how accurate the answer is.
+            warnings.simplefilter("ignore", InaccurateSolutionWarning)
+            report = solve_program(
+                program,
+                self.solver,
+                solver_opts=self.solver_opts,
+                time_limit=clock.left,
+                gap=self.tolerance,
+                isolate=self.isolate,
+                name=f"{self.cone} program",
+            )
+        found = self._answer(variable, report.status)
+        began_objective = time.perf_counter()
+        repaired = metrics.hull_repaired(found)
+        point = problem.objective.at(repaired)
+        columns = bounds.add(certify_point(problem, point))
+        state = State(
+            point=point,
+            objective=point.value,
+            iteration=1,
+            round=1,
+            phase=self.name,
+            moved=float(np.abs(repaired - found).max()),
+            oracle_calls=1,
+            build_seconds=(report.build_seconds or 0.0) + built - began,
+            solve_seconds=report.solve_seconds,
+            objective_seconds=time.perf_counter() - began_objective,
+            solver=report.solver,
+            solver_status=report.status,
+            **columns,
+        )
+        yield state
+        raise RunEnded(
+            "stalled",
+            f"{self.solver} ended {report.status}, and its answer has a certified gap of "
+            f"{state.objective - bounds.lower_bound:.3g}; ask for more by solver_opts, or "
+            "by another solver",
+        )
+
+    def _program(self, problem: MetricProblem, scale: float) -> tuple[cp.Problem, cp.Expression]:
+        """Return the CVXPY problem, in units that solvers like, and the metric in it."""
+        metrics, size = problem.feasible_set, problem.n_features
+        metric = metrics.trace_bound / size * metrics.variable(size)
+        log = problem.objective.log_convex  # where Q spans decades, its logarithm does not
+        program = problem.to_cvxpy(metric, cone=self.cone, log=log)
+        return (program if log else program / (scale or 1.0)), metric
+
+    def _answer(self, metric: cp.Expression, status: str) -> FloatArray:
+        """Return the solver's metric, exactly symmetric."""
+        if metric.value is None or not np.isfinite(metric.value).all():
+            raise SolverFailedError(
+                f"{self.solver} called the {self.cone} program {status} and returned {metric.value}"
+            )
+        found = np.asarray(metric.value, dtype=np.float64)
+        symmetric: FloatArray = (found + found.T) / 2
+        return symmetric
+
+
+class Semidefinite(ConicMethod):
+    """The problem as a semidefinite program, over any set: exact.
+
+    See `ConicMethod` for the options.
+
+    Notes
+    -----
+    The cone of semidefinite matrices, and for `gdaopt.GLR` an exponential cone for each pair of
+    samples.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.PositiveDefiniteMetrics(trace_bound=4.0))
+    >>> gda.solve(problem, "sdp", solver="CLARABEL").relative_gap < 1e-4
+    True
+    """
+
+    name: ClassVar[str] = "sdp"
+    cone: ClassVar[str] = "semidefinite"
+
+
+class SecondOrder(ConicMethod):
+    """The same problem in second-order cones, over graph metrics and signed ones: exact too.
+
+    Solvers without semidefinite cones, such as ECOS, can take it. See `ConicMethod` for the
+    options.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    >>> gda.solve(problem, "socp", solver="CLARABEL").relative_gap < 1e-4
+    True
+    """
+
+    name: ClassVar[str] = "socp"
+    cone: ClassVar[str] = "second-order"

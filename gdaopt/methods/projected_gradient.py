@@ -1,0 +1,227 @@
+"""Projected gradients: what the package is an alternative to, done well."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gdaopt.certificate import certify_point
+from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.linalg.projection import Projection, project_spectrum
+from gdaopt.methods.base import Method
+from gdaopt.methods.bounds import RunningBounds
+from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.objectives.protocol import Point
+from gdaopt.problem import MetricProblem
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+
+__all__ = ["ProjectedGradient"]
+
+_PROJECTIONS = ("dykstra", "clip")
+_FIRST_STEP = 0.1  # of the distance across the set
+_SHORTER, _LONGER = 2.0, 0.9  # the curvature's estimate, after a step that is refused or taken
+_PROJECTION_ACCURACY = 1e-3  # of the last step
+_LEAST_ACCURACY = 1e-12  # of C
+_ROUND_OFF = 1e-14  # of the values that a sufficient decrease compares
+_PATIENCE = 200  # steps without a smaller gap
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ProjectedGradient(Method):
+    """Accelerated projected gradients over any set, with backtracking and restarts.
+
+    Each step costs one projection or more, and each projection eigen-decompositions, which the
+    trace counts. Where log Q is convex, it is log Q that is minimised: its scale does not change.
+    The run has *converged* when the certificate says so, and has *stalled* when the certified gap
+    has not become smaller in 200 steps.
+
+    Parameters
+    ----------
+    projection : {"dykstra", "clip"}, optional
+        ``"dykstra"`` finds the nearest member of the set (`FeasibleSet.projected`). ``"clip"`` is
+        the heuristic of the literature: entries that the set wants to be 0, or of the other sign,
+        become 0, eigenvalues below ρ become ρ, a trace above C is scaled down, and what that breaks
+        is repaired. It takes one eigen-decomposition and is **no projection**: the run may end
+        anywhere.
+    **limits
+        See `gdaopt.Method`.
+
+    Notes
+    -----
+    Source: Beck, Teboulle, *A fast iterative shrinkage-thresholding algorithm*, 2009; restarts by
+    O'Donoghue, Candès, 2015.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    >>> result = gda.solve(problem, "projected-gradient")
+    >>> result.status, result.eigen_decompositions > 0
+    ('converged', True)
+    """
+
+    name: ClassVar[str] = "projected-gradient"
+
+    projection: str = "dykstra"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.projection not in _PROJECTIONS:
+            raise unknown_name("projection", self.projection, _PROJECTIONS)
+
+    def lower_bounded_set(self, problem: MetricProblem) -> FeasibleSet:
+        """Return the set's hull: with an edge floor, that of the fixed path."""
+        return problem.feasible_set
+
+    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:  # noqa: ARG002 (no solver to pass it to)
+        """Yield the start and the state after each step."""
+        metric = self.initial_metric(problem)
+        if metric is None:
+            metric = problem.feasible_set.start(problem.n_features)
+        yield from _Run(self, problem).states(metric)
+
+
+class _Run:
+    """One run: the metric x, the point y that gradients are taken at, and the step's length."""
+
+    def __init__(self, method: ProjectedGradient, problem: MetricProblem) -> None:
+        self._problem = problem
+        self._metrics = problem.feasible_set
+        self._project = self._nearest if method.projection == "dykstra" else self._clipped
+        self._bounds = RunningBounds()
+        self._decompositions = 0
+        self._moved = 0.0
+        self._correction: FloatArray | None = None
+        self._accuracy = _PROJECTION_ACCURACY
+
+    def states(self, start: FloatArray) -> Iterator[State]:
+        """Yield the start, then the states of the steps."""
+        x = y = self._problem.objective.at(start)
+        vanished = x.vanished()
+        if vanished is not None:
+            raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
+        yield self._certified(x)
+        slope = _norm(self._gradient(x))
+        if slope == 0:
+            raise RunEnded("stalled", "the gradient is 0")
+        curvature = slope / (_FIRST_STEP * self._metrics.budget(self._problem.n_features))
+        inertia, least, waited = 1.0, self._gap(x), 0
+        for iteration in count(1):
+            began = time.perf_counter()
+            following, curvature = self._step(y, curvature)
+            if not self._value(following) <= self._value(x) and y is not x:
+                y, inertia = x, 1.0  # the momentum has carried it too far
+                following, curvature = self._step(y, curvature)
+            if self._value(following) > self._value(x) + self._noise(x):
+                following = x
+            restart = float(np.vdot(y.metric - following.metric, following.metric - x.metric)) > 0
+            inertia = 1.0 if restart else inertia
+            gained = (1 + math.sqrt(1 + 4 * inertia**2)) / 2
+            ahead = following.metric + (inertia - 1) / gained * (following.metric - x.metric)
+            length = _norm(following.metric - x.metric)
+            self._accuracy = _PROJECTION_ACCURACY * (length or self._accuracy)
+            step = 1 / curvature
+            x, inertia, curvature = following, gained, _LONGER * curvature
+            y = self._problem.objective.at(ahead)
+            if not math.isfinite(self._value(y)):
+                y, inertia = x, 1.0  # outside of the objective's domain
+            yield self._certified(
+                x,
+                iteration=iteration,
+                round=iteration,
+                phase="projection",
+                step=step,
+                moved=self._moved,
+                solve_seconds=time.perf_counter() - began,
+                oracle_calls=iteration,
+            )
+            waited = 0 if self._gap(x) < least else waited + 1
+            least = min(least, self._gap(x))
+            if waited >= _PATIENCE:
+                raise RunEnded(
+                    "stalled", f"{_PATIENCE} steps did not lower the certified gap, {least:.3g}"
+                )
+
+    def _step(self, y: Point, curvature: float) -> tuple[Point, float]:
+        """Return the projected step from y that decreases enough, and the curvature it needed."""
+        gradient, value = self._gradient(y), self._value(y)
+        while True:
+            target = y.metric - gradient / curvature
+            moved = self._problem.objective.at(self._project(target))
+            change = moved.metric - y.metric
+            allowed = float(np.vdot(gradient, change)) + curvature / 2 * float((change**2).sum())
+            if self._value(moved) <= value + allowed + self._noise(y) or not change.any():
+                return moved, curvature
+            curvature *= _SHORTER
+
+    # --- the objective, or its logarithm where that is convex, too ---------------------------
+
+    def _value(self, point: Point) -> float:
+        return point.log_value if self._problem.objective.log_convex else point.value
+
+    def _gradient(self, point: Point) -> FloatArray:
+        gradient = point.gradient()
+        return gradient / point.value if self._problem.objective.log_convex else gradient
+
+    def _noise(self, point: Point) -> float:
+        return _ROUND_OFF * max(abs(self._value(point)), 1.0)
+
+    # --- projections -------------------------------------------------------------------------
+
+    def _nearest(self, target: FloatArray) -> FloatArray:
+        """Return the nearest member of the set's hull."""
+        bound = self._metrics.trace_bound
+        accuracy = min(max(self._accuracy / bound, _LEAST_ACCURACY), _PROJECTION_ACCURACY)
+        found = self._metrics.projected(target, accuracy=accuracy, correction=self._correction)
+        self._correction = found.correction
+        return self._repaired(found)
+
+    def _clipped(self, target: FloatArray) -> FloatArray:
+        """Return a member of the set's hull that is not the nearest."""
+        base = self._metrics.base(len(target))
+        budget = self._metrics.budget(len(target))
+        mended = self._metrics.entries_mended(target - base)
+        clipped = project_spectrum(mended, _positive_part)
+        trace = float(np.trace(clipped))
+        clipped *= min(1.0, budget / trace) if trace > 0 else 1.0
+        return self._repaired(Projection(clipped + base, eigen_decompositions=1))
+
+    def _repaired(self, found: Projection) -> FloatArray:
+        """Return a member of the set's hull, and note what it took."""
+        self._decompositions += found.eigen_decompositions
+        repaired = self._metrics.hull_repaired(found.point)
+        self._moved = float(np.abs(repaired - found.point).max())
+        return repaired
+
+    def _gap(self, point: Point) -> float:
+        return point.value - self._bounds.lower_bound
+
+    def _certified(self, point: Point, **columns: Any) -> State:
+        """Return the state at a point."""
+        start = time.perf_counter()
+        bounds = self._bounds.add(certify_point(self._problem, point))
+        return State(
+            point=point,
+            objective=point.value,
+            eigen_decompositions=self._decompositions,
+            objective_seconds=time.perf_counter() - start,
+            **bounds,
+            **columns,
+        )
+
+
+def _norm(matrix: FloatArray) -> float:
+    return math.sqrt(float((matrix**2).sum()))
+
+
+def _positive_part(values: FloatArray) -> FloatArray:
+    positive: FloatArray = np.maximum(values, 0.0)
+    return positive
