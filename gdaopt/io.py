@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-__all__ = ["write_atomically", "write_text"]
+__all__ = ["is_temporary", "write_atomically", "write_text"]
+
+_TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}\.tmp")  # the names that mkstemp makes below
 
 
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> Path:
@@ -57,6 +60,17 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
     """Write `text` as UTF-8 to `path`, atomically (see `write_atomically`)."""
     return write_atomically(path, lambda file: file.write(text.encode("utf-8")))
+
+
+def is_temporary(name: str) -> bool:
+    """Say whether a file has a temporary name of ours: a writer that was killed leaves one.
+
+    Examples
+    --------
+    >>> is_temporary(".row.json.k3_x9a1b.tmp"), is_temporary("row.json")
+    (True, False)
+    """
+    return _TEMPORARY.fullmatch(name) is not None
 
 
 def _umask() -> int:

@@ -6,19 +6,19 @@ compiled problems, so that a re-solve compiles nothing there either.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
-import signal
-import time
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import BrokenExecutor, Future, wait
 from contextlib import suppress
-from threading import Thread
+from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from gdaopt.errors import SolverFailedError
+from gdaopt.processes import begin_worker
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -94,7 +94,10 @@ def _worker() -> ProcessPoolExecutor:
     global _executor, _owner
     if _executor is None or _owner != os.getpid():
         _owner = os.getpid()
-        _executor = ProcessPoolExecutor(max_workers=1, initializer=_begin, initargs=(_owner,))
+        _executor = ProcessPoolExecutor(max_workers=1, initializer=begin_worker, initargs=(_owner,))
+        if multiprocessing.parent_process() is not None:
+            # A process of multiprocessing waits for its children before loky would end the worker.
+            Finalize(None, _kill, exitpriority=0)
     return _executor
 
 
@@ -106,19 +109,6 @@ def _kill() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # loky's, where neither psutil nor pgrep is installed
             executor.shutdown(wait=True, kill_workers=True)
-
-
-def _begin(parent: int) -> None:
-    """Begin a worker: the parent decides on interrupts, and its end is the worker's."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    """End the worker once it has become an orphan; loky's would wait for calls for ever."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
 
 
 def _solve(

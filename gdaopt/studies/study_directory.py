@@ -1,0 +1,205 @@
+"""The directory of a study: the options that it was begun with, and a file for each finished cell.
+
+A cell's row is the mark that it is finished. It is written last and atomically, so that what is
+there after a crash is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gdaopt
+from gdaopt.errors import InvalidInputError
+from gdaopt.io import is_temporary, write_text
+
+__all__ = ["RECORD", "StudyDirectory", "cell_key"]
+
+RECORD = "study.json"
+"""The name of the file in which a study says what it was begun with."""
+
+_FORMAT = 1
+_KEY = re.compile(r"[a-z0-9_-]+")  # lower case only: many file systems do not tell it from upper
+_ABSENT = object()
+_LONGEST_KEY = 60  # characters, before the digest
+
+
+def cell_key(*parts: object) -> str:
+    """Return the name of a cell's files, made from what tells the cell from others.
+
+    Parameters
+    ----------
+    *parts : str, int, float, bool or None
+        Such as class, method and solver.
+
+    Returns
+    -------
+    str
+        What of the parts is fit for a file name, and a digest of them all: keys of distinct parts
+        are distinct, also where a file system does not tell upper case from lower.
+
+    Examples
+    --------
+    >>> cell_key("A/b", "joint"), cell_key("a b", "joint")
+    ('a_b-joint-0269abf819', 'a_b-joint-e11c3003d8')
+    """
+    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:10]
+    words = [re.sub(r"[^a-z0-9]+", "_", str(part).lower()).strip("_") for part in parts]
+    return "-".join([*filter(None, words)])[:_LONGEST_KEY] + f"-{digest}"
+
+
+class StudyDirectory:
+    """A directory for the rows of a study, to which a later run of the same options adds.
+
+    Parameters
+    ----------
+    path : path-like
+        Created when it is missing, with its parents.
+    options : mapping
+        All that the rows depend on, as plain values; gdaopt's version is added.
+
+    Attributes
+    ----------
+    path, cells : pathlib.Path
+        The directory, and the one in it that holds the rows.
+    options : dict
+        As ``study.json`` holds them.
+
+    Raises
+    ------
+    InvalidInputError
+        When the directory cannot be written to, holds a study of other options, or holds files but
+        no study.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = StudyDirectory(Path(folder) / "new", {"tolerance": 1e-6})
+    ...     study.write_row("a", {"status": "converged", "seconds": 0.5})
+    ...     StudyDirectory(study.path, {"tolerance": 1e-6}).row("a")
+    {'status': 'converged', 'seconds': 0.5}
+    """
+
+    def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        self.cells = self.path / "cells"
+        given = {"gdaopt": gdaopt.__version__, **options}
+        self.options: dict[str, Any] = json.loads(json.dumps(given, allow_nan=False))
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+            if (self.path / RECORD).exists():
+                self._check_record()
+            elif any(not is_temporary(file.name) for file in self.path.iterdir()):
+                raise InvalidInputError(
+                    f"{self.path} holds files but no {RECORD}, so they are of no study; "
+                    "choose another --out"
+                )
+            else:
+                self._write_record()
+            self.cells.mkdir(exist_ok=True)
+        except OSError as error:
+            raise InvalidInputError(
+                f"cannot write to {self.path}: {error}; choose another --out"
+            ) from error
+
+    def stem(self, key: str) -> Path:
+        """Return the path of a cell's files without the ending, which begins with a dot.
+
+        Raises
+        ------
+        InvalidInputError
+            For a key that is no safe file name.
+        """
+        if not _KEY.fullmatch(key):
+            raise InvalidInputError(
+                f"cell key {key!r} is no safe file name (a-z, 0-9, _ and -); make it by cell_key"
+            )
+        return self.cells / key
+
+    def row(self, key: str) -> dict[str, Any] | None:
+        """Return the row of a finished cell; None when it is not there, damaged, or lacks a file.
+
+        The cell is then to be run again.
+        """
+        stem = self.stem(key)
+        try:
+            content = json.loads(stem.with_suffix(".json").read_text(encoding="utf-8"))
+            row: dict[str, Any] = content["row"]
+            whole = all((self.cells / name).exists() for name in content["files"])
+            return row if whole and isinstance(row["status"], str) else None
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+
+    def write_row(self, key: str, row: Mapping[str, Any]) -> None:
+        """Write the row of a cell whose other files are there: it is finished.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When the row is not of plain, finite values; nothing is written then.
+        OSError
+            When the directory cannot be written to.
+        """
+        stem = self.stem(key)
+        files = sorted(path.name for path in self.files(key) if path.suffix != ".json")
+        content = {"format": _FORMAT, "row": dict(row), "files": files}
+        write_text(stem.with_suffix(".json"), json.dumps(content, indent=1, allow_nan=False))
+
+    def files(self, key: str) -> list[Path]:
+        """Return the files of a cell."""
+        return list(self.cells.glob(f"{self.stem(key).name}.*"))
+
+    def clear(self, key: str) -> None:
+        """Remove the files of a cell, such as those of a try that broke off."""
+        for file in self.files(key):
+            file.unlink(missing_ok=True)
+
+    def clean(self) -> None:
+        """Remove what writers left that were killed."""
+        for folder in (self.path, self.cells):
+            for file in folder.iterdir():
+                if is_temporary(file.name):
+                    file.unlink(missing_ok=True)
+
+    def _write_record(self) -> None:
+        record = {"format": _FORMAT, "options": self.options}
+        write_text(self.path / RECORD, json.dumps(record, indent=2, ensure_ascii=False))
+
+    def _check_record(self) -> None:
+        """Refuse a record of other options, or one that cannot be read."""
+        try:
+            record = json.loads((self.path / RECORD).read_text(encoding="utf-8"))
+            newer = record["format"] > _FORMAT
+            old = dict(record["options"])
+        except (ValueError, LookupError, TypeError) as error:
+            raise InvalidInputError(
+                f"{self.path / RECORD} is damaged ({error}); choose another --out"
+            ) from error
+        if newer:
+            raise InvalidInputError(
+                f"{self.path} was written by a newer gdaopt; upgrade to go on, or choose "
+                "another --out"
+            )
+        differences = [
+            f"{name} is {_shown(old, name)} there and {_shown(self.options, name)} now"
+            for name in {**old, **self.options}
+            if old.get(name, _ABSENT) != self.options.get(name, _ABSENT)
+        ]
+        if differences:
+            raise InvalidInputError(
+                f"{self.path} holds a study of other options: {'; '.join(differences)}; "
+                "choose another --out, or the options there to go on with it"
+            )
+
+
+def _shown(options: Mapping[str, Any], name: str) -> str:
+    """Return an option's value as JSON text."""
+    return json.dumps(options[name], ensure_ascii=False) if name in options else "absent"
