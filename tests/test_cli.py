@@ -671,12 +671,13 @@ def test_solvers() -> None:
         if line.startswith("│")
     ]
     rows = {line[0]: line[1:] for line in lines}
-    assert rows["HIGHS"] == ["yes", ""]
-    assert rows["analytic"] == ["yes", ""]
+    assert rows["HIGHS"] == ["yes", "", ""]
+    assert rows["analytic"] == ["yes", "", ""]
+    assert rows["CLARABEL"] == ["yes", "second-order, semidefinite, exponential", ""]
     assert {name: row[0] == "yes" for name, row in rows.items()} == {
         **{info.name: info.usable for info in gda.solvers()},
         "analytic": True,
     }
     absent = [row for row in rows.values() if row[0] == "no"]
     assert absent
-    assert all(len(row[1]) > 5 for row in absent)
+    assert all(len(row[2]) > 5 for row in absent)

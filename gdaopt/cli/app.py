@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from gdaopt.cli.compare import compare
 from gdaopt.cli.learn import learn
 from gdaopt.cli.plot import plot
 from gdaopt.cli.solvers import solvers
@@ -38,5 +39,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(learn)
+app.command()(compare)
 app.command()(plot)
 app.command()(solvers)

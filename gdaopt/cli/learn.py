@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,15 +79,18 @@ def learn(
     runner = make_method(method, on_interrupt="return", **given)
     dataset = load_source(source, label)
     problems = options.problems(dataset)
-    metrics = options.metrics(dataset)
+    bound = options.bound(dataset)
     directory = RunDirectory(
         out or Path(f"gdaopt-{dataset.name}"),
         dataset,
         {
             "source": source,
             "label": label,
-            **asdict(options),
-            "trace_bound": metrics.trace_bound,
+            "positive": positive,
+            "scale": scale,
+            "trace_bound": bound,
+            "min_eigenvalue": min_eigenvalue,
+            "edge_floor": edge_floor,
             "method": method,
             "solver": runner.solver_name,
             "tolerance": runner.tolerance,
@@ -96,7 +98,7 @@ def learn(
         },
         force=force,
     )
-    _print_problem(console, dataset, options, metrics.trace_bound)
+    _print_problem(console, dataset, options, bound)
     console.print(f"method {method}, linear subproblems solved by {runner.solver_name}")
     results: dict[str, Result] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-__all__ = ["convergence"]
+__all__ = ["convergence", "largest_bound"]
 
 _BETWEEN_MARKERS = 0.12  # of the panel's diagonal
 _LENGTHS_DIFFER = 10  # runs of so many times the iterations of others hide them on a linear axis
@@ -129,7 +129,7 @@ def _curves(
         # Of one problem every run has a colour of its own, of several every problem.
         colour = number if len(distinct) == 1 else distinct.index(label)
         dashes = number if len(distinct) == 1 else labels[:number].count(label)
-        bound = _largest_bound(same)
+        bound = largest_bound(same)
         gap, reference = _gap(result, same, bound)
         scale = (abs(same[0].trace[0].objective) or 1.0) if relative else 1.0
         curves.append(
@@ -152,8 +152,8 @@ def _curves(
     return curves
 
 
-def _largest_bound(runs: Sequence[Result]) -> float:
-    """Return the largest lower bound that holds for all of some runs of one problem."""
+def largest_bound(runs: Sequence[Result]) -> float:
+    """Return the largest lower bound that holds for all of some runs of one problem, or -inf."""
     pairs = [(run.lower_bound, run.closed_lower_bound) for run in runs]
     # With an edge floor some methods stay in a smaller set, whose bounds hold for them alone.
     alike = all(own != closed for own, closed in pairs)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = [
     "BLUE",
@@ -44,7 +44,7 @@ LEGEND_ABOVE: dict[str, Any] = {
 
 
 def write_legend(
-    owner: Axes | Figure,
+    owner: Axes | Figure | SubFigure,
     handles: Mapping[str, Any],
     mathematics: Container[str] = (),
     **options: Any,

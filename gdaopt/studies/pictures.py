@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "PICTURES", "Run", "picture_names", "write_pictures"]
 
+_MOST_TOGETHER = 2  # runs of each of several problems
 _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
 _LEGEND_ROW = 120  # characters, about
 _DPI = 150
@@ -126,16 +127,25 @@ def write_pictures(
 
 
 def _convergence(runs: Sequence[Run], title: str) -> Figure:
-    """Draw objectives and gaps, relative to the start when the runs are of several problems."""
+    """Draw objectives and gaps, relative to the start when the runs are of several problems.
+
+    Where many runs are of one of several problems, each problem has panels of its own.
+    """
     problems = [run.problem for run in runs]
-    figure = _figure(9, 6.5 + 0.15 * len(runs), title)
-    axes = plotting.convergence(
-        _by_name(runs),
-        ax=figure.subplots(2, 2),
-        relative=len(set(problems)) > 1,
-        problems=problems,
-    )
-    _move_legend_below(figure, axes[:1, 0])
+    parts = [[run for run in runs if run.problem == problem] for problem in dict.fromkeys(problems)]
+    if max(map(len, parts)) <= _MOST_TOGETHER:
+        parts = [list(runs)]
+    heights = [6.0 + 0.2 * len(part) for part in parts]
+    figure = _figure(9, 0.3 + sum(heights), title)
+    for part, rows in zip(parts, _rows(figure, heights), strict=True):
+        of_part = [run.problem for run in part]
+        axes = plotting.convergence(
+            _by_name(part),
+            ax=rows.subplots(2, 2),
+            relative=len(set(of_part)) > 1,
+            problems=of_part,
+        )
+        _move_legend_below(rows, axes[:1, 0])
     return figure
 
 
@@ -232,7 +242,7 @@ def _rows(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
     return list(figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0])
 
 
-def _move_legend_below(figure: Figure, axes: Iterable[Axes]) -> None:
+def _move_legend_below(figure: Figure | SubFigure, axes: Iterable[Axes]) -> None:
     """Replace the legends of axes by one below them all, each entry once."""
     entries: dict[str, tuple[Any, bool]] = {}
     for ax in axes:

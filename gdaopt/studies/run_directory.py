@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
-from importlib.metadata import version
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,12 @@ from gdaopt.result import Result
 from gdaopt.studies.learning import summary
 from gdaopt.studies.pictures import Run, picture_names, write_pictures
 from gdaopt.studies.saved_runs import FORMAT, RECORD, read_record
+from gdaopt.studies.versions import versions
 
 __all__ = ["RunDirectory"]
 
 _LONGEST_STEM = 50  # characters: file systems allow 255 bytes, endings included
 _PICTURES = ("convergence", "discs", "left_ends", "graph")
-_PACKAGES = ("gdaopt", "numpy", "scipy", "cvxpy", "highspy")
 
 
 class RunDirectory:
@@ -118,8 +116,7 @@ class RunDirectory:
             },
             # Those of an earlier run are kept in mind until this one has finished.
             "files": [*files, *sorted(self._stale - set(files))],
-            "versions": {"python": platform.python_version()}
-            | {package: version(package) for package in _PACKAGES},
+            "versions": versions(),
         }
 
 

@@ -1,0 +1,154 @@
+"""``gdaopt compare``: the same problems by several methods and solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from gdaopt.studies.comparison import Comparison, ComparisonOptions
+from gdaopt.studies.comparison_table import COMPACT, LEGEND, written
+from gdaopt.studies.learning import LearningOptions, load_source
+
+__all__ = ["compare"]
+
+_METHODS = "certified,sdp,projected-gradient,frank-wolfe:variant=pairwise,joint,alternating"
+_WIDTHS = {"method": 16, "solver": 8, "status": 9}  # before they are folded
+_FAILURES = {"failed", "died", "solver_failed"}
+
+
+def compare(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="DATASET|FILE.csv", help="iris, wine, breast_cancer, or a CSV file"),
+    ],
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="names, separated by commas; options follow a colon, as in "
+            "frank-wolfe:variant=away:max_iterations=100"
+        ),
+    ] = _METHODS,
+    solvers: Annotated[
+        str | None,
+        typer.Option(
+            help="names, separated by commas: each method that solves programs is run with each "
+            "(default: its own default); see gdaopt solvers"
+        ),
+    ] = None,
+    metric_set: Annotated[
+        str,
+        typer.Option(
+            "--set",
+            help="graph, diagonal, definite, or signed (there the colour of a feature is -1 where "
+            "its correlation with the class is negative, else +1)",
+        ),
+    ] = "graph",
+    label: Annotated[
+        str | None, typer.Option(help="label column of the CSV file (default: the last)")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
+    ] = None,
+    scale: Annotated[str, typer.Option(help="zscore (also divides by √(2K)) or none")] = "zscore",
+    trace_bound: Annotated[
+        float | None, typer.Option(help="C, the largest trace (default: K, the number of features)")
+    ] = None,
+    min_eigenvalue: Annotated[
+        float, typer.Option(help="ρ, the smallest eigenvalue allowed")
+    ] = 1e-6,
+    edge_floor: Annotated[
+        float, typer.Option(help="ε, for the sets graph and signed; see gdaopt learn")
+    ] = 0.0,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="relative gap or decrease that ends a run (default: the method's)"),
+    ] = None,
+    time_limit: Annotated[float | None, typer.Option(help="seconds for each run")] = None,
+    trace_every: Annotated[
+        int, typer.Option(help="steps between rows of the trace; 0 for start and end alone")
+    ] = 1,
+    jobs: Annotated[int, typer.Option(help="runs at a time; more than one blurs their times")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="output directory (default: ./gdaopt-compare-DATASET)")
+    ] = None,
+) -> None:
+    """Solve the same problems by several methods and solvers, each run in a process of its own.
+
+    Writes comparison.md, comparison.parquet, convergence.png, and each run's result (cells/).
+    When it was interrupted, the same command goes on with what is missing.
+    """
+    console = Console(highlight=False, markup=False, emoji=False)
+    dataset = load_source(source, label)
+    problem = LearningOptions(
+        positive=positive,
+        scale=scale,
+        trace_bound=trace_bound,
+        min_eigenvalue=min_eigenvalue,
+        edge_floor=edge_floor,
+        set=metric_set,
+    )
+    options = ComparisonOptions(
+        problem=problem,
+        methods=methods.split(","),
+        solvers=[] if solvers is None else solvers.split(","),
+        tolerance=tolerance,
+        time_limit=time_limit,
+        trace_every=trace_every,
+        jobs=jobs,
+    )
+    comparison = Comparison(out or Path(f"gdaopt-compare-{dataset.name}"), dataset, options)
+    for sentence in comparison.left_out:
+        console.print(f"left out: {sentence}", soft_wrap=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("")
+
+        def show(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
+            progress.update(task, description=f"{done} of {total} done; {comparison.label(key)}")
+            if row is not None:
+                said = f"{comparison.label(key)}: {row['status']} ({row['message']})"
+                progress.print(said, soft_wrap=True)
+
+        try:
+            rows = comparison.run(show)
+        except KeyboardInterrupt:
+            progress.stop()
+            console.print(
+                f"interrupted: {comparison.n_done} of {len(comparison.cells)} runs are done; "
+                "run the same command again to go on"
+            )
+            raise typer.Exit(130) from None
+    console.print(_table(rows))
+    console.print(LEGEND)
+    console.print(f"written to {comparison.path}", soft_wrap=True)
+    statuses = {row["status"] for row in rows}
+    if "died" in statuses:
+        console.print("run the same command again to try again what died")
+    if statuses & _FAILURES:
+        raise typer.Exit(1)
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the closing table, with a line above the rows of each class."""
+    table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False, pad_edge=False)
+    for heading, is_number in COMPACT.items():
+        table.add_column(
+            heading,
+            justify="right" if is_number else "left",
+            no_wrap=is_number,
+            overflow="fold",
+            min_width=_WIDTHS.get(heading),
+        )
+    for name in dict.fromkeys(row["class"] for row in rows):
+        table.add_row(f"{name}:")
+        for cells in written([row for row in rows if row["class"] == name], COMPACT):
+            table.add_row(*cells)
+        table.add_section()
+    return table

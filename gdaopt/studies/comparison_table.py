@@ -1,0 +1,181 @@
+"""The table of a comparison: as text for people, and as a data frame."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gdaopt.plotting.convergence import largest_bound
+from gdaopt.result import Result
+from gdaopt.trace import relative_gap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COMPACT", "LEGEND", "completed", "markdown", "spec_of", "to_pandas", "written"]
+
+Row = Mapping[str, Any]
+
+_KINDS = {
+    **dict.fromkeys(("class", "method", "options", "solver"), "string"),
+    **dict.fromkeys(("objective", "lower_bound", "closed_lower_bound", "excess"), "Float64"),
+    **dict.fromkeys(("relative_gap", "eigenvalue_slack"), "Float64"),
+    **dict.fromkeys(("components", "edges"), "Int64"),
+    **dict.fromkeys(("seconds", "tracing_seconds"), "Float64"),
+    **dict.fromkeys(("iterations", "oracle_calls", "eigen_decompositions"), "Int64"),
+    "moved": "Float64",
+    "peak_memory": "Int64",
+    **dict.fromkeys(("status", "message"), "string"),
+}
+"""The columns of the data frame with their types, which know missing values."""
+
+LEGEND = (
+    "excess: how far the objective can be above the optimum, by the largest lower bound that any "
+    "method found; gap: the same by the method's own bound; both as a share of the objective"
+)
+"""What the columns that need it mean, in all tables."""
+
+_MORE_LEGEND = (
+    "λ_min - ρ: of the smallest eigenvalue; comp: components of the metric's graph; edges: those "
+    "that count; seconds: of the method, without what measures it (trace s); steps, programs or "
+    "oracle calls, and full eigen-decompositions (eig) it took; moved: how far the solver's last "
+    "point was moved into the set (largest entry); MB: the most memory its process held, "
+    "Python and libraries included"
+)
+
+
+def completed(rows: Mapping[str, Row], results: Mapping[str, Result]) -> list[dict[str, Any]]:
+    """Return the rows with their excess over the best lower bound of their class.
+
+    Parameters
+    ----------
+    rows : mapping of str to row
+        By cell.
+    results : mapping of str to Result
+        Those there are, by cell.
+    """
+    bounds = {
+        name: largest_bound([results[key] for key in results if rows[key]["class"] == name])
+        for name in {rows[key]["class"] for key in results}
+    }
+    whole = []
+    for key, row in rows.items():
+        excess = math.inf
+        if key in results:
+            excess = relative_gap(results[key].objective, bounds[row["class"]])
+        whole.append({**row, "excess": excess if excess < math.inf else None})
+    return whole
+
+
+def to_pandas(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return all columns as a data frame; what a row lacks is missing there."""
+    import pandas as pd  # on demand: it is slow to import
+
+    frame = pd.DataFrame([{name: row.get(name) for name in _KINDS} for row in rows], dtype=object)
+    return frame.reindex(columns=list(_KINDS)).astype(_KINDS)
+
+
+def spec_of(row: Row) -> str:
+    """Return a row's method with its options.
+
+    Examples
+    --------
+    >>> spec_of({"method": "frank-wolfe", "options": "variant=away"})
+    'frank-wolfe:variant=away'
+    """
+    return ":".join(filter(None, (row["method"], row["options"])))
+
+
+def _as(form: str, name: str, scale: float = 1.0) -> Callable[[Row], str]:
+    """Return a function that writes a number of a row, nothing where there is none."""
+
+    def write(row: Row) -> str:
+        value = row.get(name)
+        return "" if value is None else format(value / scale if scale != 1 else value, form)
+
+    return write
+
+
+_COLUMNS: Mapping[str, Callable[[Row], str]] = {
+    "class": lambda row: str(row["class"]),
+    "method": spec_of,
+    "solver": lambda row: str(row["solver"]),
+    "objective": _as("#.7g", "objective"),
+    "lower bound": _as("#.7g", "lower_bound"),
+    "excess": _as(".1e", "excess"),
+    "gap": _as(".1e", "relative_gap"),
+    "λ_min - ρ": _as(".1e", "eigenvalue_slack"),
+    "comp": _as("d", "components"),
+    "edges": _as("d", "edges"),
+    "seconds": _as("#.3g", "seconds"),
+    "trace s": _as("#.3g", "tracing_seconds"),
+    "steps": _as("d", "iterations"),
+    "calls": _as("d", "oracle_calls"),
+    "eig": _as("d", "eigen_decompositions"),
+    "moved": _as(".1e", "moved"),
+    "MB": _as(".0f", "peak_memory", 1e6),
+    "status": lambda row: str(row["status"]),
+}
+_WORDS = ("class", "method", "solver", "status")  # to the left, numbers to the right
+
+COMPACT = {
+    name: name not in _WORDS
+    for name in ("method", "solver", "objective", "excess", "gap", "edges", "seconds", "MB")
+} | {"status": False}
+"""The columns for a terminal, and whether they hold numbers."""
+
+
+def written(rows: Iterable[Row], columns: Iterable[str]) -> list[list[str]]:
+    """Return columns of rows as text.
+
+    Examples
+    --------
+    >>> written([{"status": "died", "seconds": None}], ["seconds", "status"])
+    [['', 'died']]
+    """
+    names = list(columns)
+    return [[_COLUMNS[name](row) for name in names] for row in rows]
+
+
+def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence[str]) -> str:
+    """Return a page with a table for each class.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        As `completed` returns them.
+    title : str
+        Of the page: the data set.
+    statement : str
+        The problem in words.
+    left_out : sequence of str
+        Sentences on what was not run.
+    """
+    names = [name for name in _COLUMNS if name != "class"]
+    rule = ["---" if name in _WORDS else "--:" for name in names]
+    lines = [f"# {_plain(title)}: methods compared", "", statement, ""]
+    for label in dict.fromkeys(row["class"] for row in rows):
+        same = [row for row in rows if row["class"] == label]
+        table = [names, rule, *written(same, names)]
+        lines += [f"## {_plain(label)}", ""]
+        lines += [f"| {' | '.join(map(_plain, cells))} |" for cells in table]
+        notes = [row for row in same if "objective" not in row or row["status"] == "solver_failed"]
+        lines += ["", *(_note(row) for row in notes), *([""] if notes else [])]
+    lines += [f"{LEGEND[0].upper()}{LEGEND[1:]}. {_MORE_LEGEND}.", ""]
+    if left_out:
+        lines += ["Left out, since they do not go together:", ""]
+        lines += [*(f"* {_plain(sentence)}" for sentence in left_out), ""]
+    return "\n".join(lines)
+
+
+def _note(row: Row) -> str:
+    """Return a line on a row that did not go well."""
+    again = "; run the same command again to try it again" if row["status"] == "died" else ""
+    where = f"{spec_of(row)}, {row['solver']}"
+    return f"* {_plain(where)}: {row['status']}: {_plain(row['message'])}{again}"
+
+
+def _plain(text: str) -> str:
+    """Return a text in one line that does not end a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,194 @@
+"""Methods with their options, written as text such as ``frank-wolfe:variant=away``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
+from gdaopt.methods import Method, make_method
+
+__all__ = ["Combination", "MethodSpec", "combinations"]
+
+_NOT_TEXT = ("callback", "initial", "solver_opts")  # options that are no single word or number
+_WORDS = {"none": None, "true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """A method's name and the options to make it with.
+
+    Attributes
+    ----------
+    name : str
+        As `gdaopt.solve` takes it.
+    options : tuple of pairs of str and value
+        By name.
+
+    Examples
+    --------
+    >>> spec = MethodSpec.parse("frank-wolfe:variant=away:max_iterations=20")
+    >>> spec.options, str(spec)
+    ((('max_iterations', 20), ('variant', 'away')), 'frank-wolfe:max_iterations=20:variant=away')
+    >>> spec.method({"tolerance": 1e-3}).tolerance
+    0.001
+    """
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> MethodSpec:
+        """Return the method that a text names.
+
+        Raises
+        ------
+        InvalidInputError
+            For an option without value, or one given twice. Names are looked up by `method`.
+        """
+        name, *rest = (part.strip() for part in text.split(":"))
+        if not name:
+            raise InvalidInputError(f"method {text!r} has no name; write name:option=value")
+        options: dict[str, Any] = {}
+        for part in rest:
+            option, equals, value = (word.strip() for word in part.partition("="))
+            if not (option and equals and value):
+                raise InvalidInputError(f"{part!r} of method {text!r} is no option=value")
+            if option in options:
+                raise InvalidInputError(f"method {text!r} gives option {option!r} twice")
+            options[option] = _value(value)
+        return cls(name, tuple(sorted(options.items())))
+
+    def __str__(self) -> str:
+        return ":".join([self.name, *(f"{option}={value}" for option, value in self.options)])
+
+    @property
+    def options_text(self) -> str:
+        """The options as text."""
+        return str(self).removeprefix(self.name).removeprefix(":")
+
+    def method(self, common: Mapping[str, Any]) -> Method:
+        """Return the method, made with its own options and, where it has none, common ones.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown name or option, or a bad value.
+        SolverNotFoundError
+            When its solver does not work here.
+        """
+        for option, _ in self.options:
+            if option in _NOT_TEXT:
+                raise InvalidInputError(
+                    f"option {option!r} of method {str(self)!r} cannot be written as text; "
+                    "leave it out, or call gdaopt.solve"
+                )
+        return make_method(self.name, **{**common, **dict(self.options)})
+
+    def takes_solver(self, common: Mapping[str, Any]) -> bool:
+        """Say whether the method takes a solver and its own options name none."""
+        if "solver" in dict(self.options):
+            return False
+        try:
+            return self.method(common).solves_programs
+        except SolverNotFoundError:  # the default, where others may do
+            return True
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A method with a solver.
+
+    Attributes
+    ----------
+    spec : MethodSpec
+        The method.
+    solver : str
+        Canonical name of the solver, or that there is none to choose.
+    common : mapping
+        Options beside the method's own, with its solver.
+    """
+
+    spec: MethodSpec
+    solver: str
+    common: Mapping[str, Any]
+
+    @property
+    def method(self) -> Method:
+        """The method, made with the solver."""
+        return self.spec.method(self.common)
+
+
+def combinations(
+    methods: Sequence[str], solvers: Sequence[str], common: Mapping[str, Any]
+) -> tuple[list[Combination], list[str]]:
+    """Return each method with each solver that it takes, and a sentence for each that it refuses.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        Texts for `MethodSpec.parse`.
+    solvers : sequence of str
+        For methods that take one; without any they use their own default.
+    common : mapping
+        Options of all methods.
+
+    Raises
+    ------
+    InvalidInputError, SolverNotFoundError
+        For an empty sequence of methods, a bad one, and a method or solver that goes with no other.
+
+    Examples
+    --------
+    >>> found, left_out = combinations(["certified", "joint"], ["highs", "analytic"], {})
+    >>> [(combination.spec.name, combination.solver) for combination in found]
+    [('certified', 'closed form'), ('joint', 'HIGHS'), ('joint', 'analytic')]
+    """
+    if not methods:
+        raise InvalidInputError("no methods are given; name at least one")
+    found: dict[tuple[MethodSpec, str], Combination] = {}
+    left_out: list[str] = []
+    refusals: dict[str, GdaoptError] = {}
+    used: set[str | None] = set()
+    for spec in dict.fromkeys(MethodSpec.parse(text) for text in methods):
+        choices: Sequence[str | None] = (solvers if spec.takes_solver(common) else ()) or [None]
+        of_method: list[GdaoptError] = []
+        for solver in choices:
+            options = dict(common) if solver is None else {**common, "solver": solver}
+            try:
+                combination = Combination(spec, spec.method(options).solver_name, options)
+            except (InvalidInputError, SolverNotFoundError) as error:
+                of_method.append(error)
+                if solver is not None:
+                    refusals[solver] = error
+                    left_out.append(f"{spec} with {solver}: {error}")
+            else:
+                found[spec, combination.solver] = combination
+                used.add(solver)
+        if len(of_method) == len(choices):
+            raise of_method[0]
+    for solver in solvers:
+        if solver not in used:
+            raise refusals.get(
+                solver, InvalidInputError(f"solver {solver!r}: none of the methods takes a solver")
+            )
+    return list(found.values()), left_out
+
+
+def _value(text: str) -> Any:
+    """Return the value that a text stands for: a number, a word of Python, or the text.
+
+    Examples
+    --------
+    >>> [_value(text) for text in ("3", "1e-3", "None", "true", "away")]
+    [3, 0.001, None, True, 'away']
+    """
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
