@@ -180,7 +180,7 @@ class Watch:
         if self.states:
             last = self.states[-1]
             assert last.lower_bound is not None
-            assert state.objective <= last.objective * (1 + ROUND_OFF)
+            assert state.objective <= last.objective + ROUND_OFF * abs(last.objective)
             assert state.lower_bound >= last.lower_bound
         self.states.append(state)
 

@@ -83,7 +83,8 @@ def find_solver(name: str, cone: str | None = None) -> str:
     known = _known()
     canonical = {candidate.upper(): candidate for candidate in known}.get(str(name).upper())
     if canonical is None:
-        reason = str(unknown_name("solver", name, [*known, "analytic"]))
+        # Programs with other cones have no closed form to name instead of a solver.
+        reason = str(unknown_name("solver", name, known if cone else [*known, "analytic"]))
     else:
         info = _probe(canonical)
         if info.usable and (cone is None or cone in info.cones):

@@ -101,6 +101,7 @@ class _Run:
         self._moved = 0.0
         self._correction: FloatArray | None = None
         self._accuracy = _PROJECTION_ACCURACY
+        self._unit = 1.0
 
     def states(self, start: FloatArray) -> Iterator[State]:
         """Yield the start, then the states of the steps."""
@@ -108,6 +109,8 @@ class _Run:
         vanished = x.vanished()
         if vanished is not None:
             raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
+        # Values of any size are compared, and logarithms, whose round-off is absolute.
+        self._unit = 1.0 if self._problem.objective.log_convex else abs(x.value)
         yield self._certified(x)
         slope = _norm(self._gradient(x))
         if slope == 0:
@@ -172,7 +175,7 @@ class _Run:
         return gradient / point.value if self._problem.objective.log_convex else gradient
 
     def _noise(self, point: Point) -> float:
-        return _ROUND_OFF * max(abs(self._value(point)), 1.0)
+        return _ROUND_OFF * max(abs(self._value(point)), self._unit)
 
     # --- projections -------------------------------------------------------------------------
 

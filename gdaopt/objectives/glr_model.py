@@ -49,6 +49,9 @@ def exponents(
     import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
     features, left, right, weights = _merged(pairs)
+    # In units of the samples: solvers judge constraints by absolute tolerances.
+    unit = float(np.abs(features).max()) or 1.0
+    features, metric = features / unit, unit**2 * metric
     size = features.shape[1]
     own, row = np.unique(left, return_inverse=True)  # the samples i, each with its y_i
     others, column = np.unique(right, return_inverse=True)

@@ -187,12 +187,37 @@ class BoundedMetrics(ABC):
         self, above: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
     ) -> Projection:
         """Return the nearest of all ``N ⪰ 0`` of trace ≤ τ and of the signs asked for."""
-
-        def on_polyhedron(matrix: FloatArray) -> FloatArray:
-            mended = self.entries_mended(matrix)
-            excess = (float(np.trace(matrix)) - budget) / len(matrix)
-            return mended - max(excess, 0.0) * np.eye(len(matrix))
-
         return project_on_intersection(
-            above, on_polyhedron, accuracy * self.trace_bound, correction
+            above,
+            lambda matrix: self._on_polyhedron(matrix, budget),
+            accuracy * self.trace_bound,
+            correction,
         )
+
+    def on_polyhedron(self, metric: FloatArray) -> FloatArray:
+        """Return the nearest matrix that keeps all conditions but that on the eigenvalues.
+
+        With an edge floor, those of the convex hull.
+
+        Parameters
+        ----------
+        metric : ndarray of shape (K, K)
+            Symmetric.
+
+        Examples
+        --------
+        >>> import gdaopt as gda
+        >>> metrics = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
+        >>> metrics.on_polyhedron(np.array([[4.0, 2.0], [2.0, 2.0]]))
+        array([[3., 0.],
+               [0., 1.]])
+        """
+        base = self.base(len(metric))
+        nearest: FloatArray = base + self._on_polyhedron(metric - base, self.budget(len(metric)))
+        return nearest
+
+    def _on_polyhedron(self, above: FloatArray, budget: float) -> FloatArray:
+        """Return the nearest of all N of trace ≤ τ and of the signs asked for."""
+        excess = (float(np.trace(above)) - budget) / len(above)
+        nearest: FloatArray = self.entries_mended(above) - max(excess, 0.0) * np.eye(len(above))
+        return nearest

@@ -212,18 +212,19 @@ class FeasibleSet(BoundedMetrics):
 
         if cone not in CONES:
             raise unknown_name("cone", cone, CONES)
-        is_free = isinstance(metric, cp.Variable) and not metric.is_symmetric()
-        if metric.ndim != 2 or metric.shape[0] != metric.shape[1] or is_free:
+        if metric.ndim != 2 or metric.shape[0] != metric.shape[1] or not _is_symmetric(metric):
             raise InvalidInputError(
                 f"metric must be a symmetric K×K expression, got {metric} of shape {metric.shape}; "
                 "make it by cp.Variable((K, K), symmetric=True)"
             )
         size = metric.shape[0]
         self.check_size(size)
-        above = metric - self.base(size)
+        # In units of C/K, whatever the metric's: solvers judge constraints by absolute tolerances.
+        unit = self.trace_bound / size
+        above = (metric - self.base(size)) / unit
         return [
             *(self._semidefinite(above) if cone == "semidefinite" else self._second_order(above)),
-            cp.trace(above) <= self.budget(size),
+            cp.trace(above) <= self.budget(size) / unit,
             *self._entry_constraints(above),
         ]
 
@@ -241,6 +242,25 @@ class FeasibleSet(BoundedMetrics):
     def _entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
         """Return the conditions on single entries of ``M - B``."""
         return []
+
+
+def _is_symmetric(metric: cp.Expression) -> bool:
+    """Say whether an affine K×K expression is symmetric, whatever its variables' values are."""
+    import cvxpy as cp
+
+    if metric.is_symmetric() or isinstance(metric, cp.Variable):
+        return bool(metric.is_symmetric())
+    # CVXPY cannot tell for most expressions; at random values it shows.
+    rng = np.random.default_rng(0)
+    held = [(variable, variable.value) for variable in metric.variables()]
+    for variable, _ in held:
+        value = rng.standard_normal(variable.shape)
+        symmetric = variable.ndim == 2 and variable.is_symmetric()
+        variable.save_value(value + value.T if symmetric else value)
+    found = metric.value
+    for variable, value in held:
+        variable.save_value(value)
+    return found is None or bool(np.allclose(found, found.T))  # None: parameters without values
 
 
 def checked_gradient(gradient: FloatArray) -> FloatArray:

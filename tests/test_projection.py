@@ -1,0 +1,342 @@
+"""Projections on the sets: against CVXPY, by their properties, and what they cost."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.linalg
+from certified_cases import HULLS, set_of
+from helpers import PROPERTY, generators, random_metric, random_symmetric
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gdaopt as gda
+from gdaopt.linalg import projection
+from gdaopt.linalg.projection import (
+    Projection,
+    project_on_bounded_sum,
+    project_on_intersection,
+    project_on_simplex,
+    project_spectrum,
+)
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+
+ACCURACY = 1e-10  # of C, the default
+
+hulls = st.sampled_from(HULLS)
+sizes = st.integers(1, 8)
+units = st.sampled_from([1e-6, 1.0, 1e6])  # C / K
+
+
+def case(
+    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float = 1.0
+) -> tuple[FeasibleSet, FloatArray]:
+    """Return a set of C = K units, and a symmetric target: near, far, or very far."""
+    kind, floor = hull
+    rho = rng.choice([0.0, 1e-3, 0.3]) * unit
+    metrics = set_of(kind, size, size * unit, rho, floor * unit)
+    target = random_symmetric(rng, size) * rng.choice([0.1, 1.0, 30.0]) * unit
+    if rng.random() < 0.3:  # that the trace bound alone is against
+        target = target + 3 * unit * np.eye(size)
+    return metrics, target
+
+
+def distance(first: FloatArray, second: FloatArray) -> float:
+    return float(np.linalg.norm(first - second))
+
+
+def value_of(variable: cp.Variable) -> FloatArray:
+    assert variable.value is not None
+    return np.asarray(variable.value)
+
+
+# --- Against other implementations ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # judged by the answer
+def test_is_cvxpys_projection(kind: str, floor: float, size: int) -> None:
+    """CVXPY looks for a better point as a change of ours: the distance's digits are not needed."""
+    rng = np.random.default_rng(size)
+    for _ in range(3):
+        metrics, target = case(rng, (kind, floor), size)
+        ours = metrics.projected(target).point
+        change = cp.Variable((size, size), symmetric=True)
+        rise = cp.sum_squares(change) + 2 * cp.sum(cp.multiply(ours - target, change))
+        program = cp.Problem(cp.Minimize(rise), metrics.constraints(ours + change))
+        program.solve("CLARABEL", **dict.fromkeys(("tol_gap_abs", "tol_gap_rel"), 1e-12))
+        assert np.abs(value_of(change)).max() <= 1e-6 * size
+
+
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+@pytest.mark.parametrize("solver", ["OSQP", "CLARABEL"])
+def test_signs_and_trace_alone_are_a_quadratic_program(
+    solver: str, kind: str, floor: float
+) -> None:
+    rng = np.random.default_rng(1)
+    size = 5
+    accurate = {
+        "OSQP": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 100_000},
+        "CLARABEL": dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-12),
+    }
+    for _ in range(3):
+        metrics, target = case(rng, (kind, floor), size)
+        M = cp.Variable((size, size), symmetric=True)
+        above = M - metrics.base(size)
+        signs = metrics._entry_constraints(above)
+        trace = cp.trace(M) <= metrics.trace_bound
+        program = cp.Problem(cp.Minimize(cp.sum_squares(M - target)), [*signs, trace])
+        program.solve(solver, **accurate[solver])
+        nearest = metrics.on_polyhedron(target)
+        np.testing.assert_allclose(nearest, value_of(M), atol=1e-6)
+        np.testing.assert_allclose(metrics.on_polyhedron(nearest), nearest, atol=1e-12)
+
+
+@settings(PROPERTY, max_examples=25)
+@given(generators, st.integers(1, 6))
+def test_bounded_sum_and_spectrum_are_cvxpys(rng: np.random.Generator, size: int) -> None:
+    point, most = 2 * rng.standard_normal(size), float(rng.uniform(0.1, 3))
+    x = cp.Variable(size)
+    vector = cp.Problem(cp.Minimize(cp.sum_squares(x - point)), [x >= 0, cp.sum(x) <= most])
+    vector.solve("CLARABEL")
+    np.testing.assert_allclose(project_on_bounded_sum(point, most), value_of(x), atol=1e-5)
+    matrix = 2 * random_symmetric(rng, size)
+    M = cp.Variable((size, size), symmetric=True)
+    cone = cp.Problem(cp.Minimize(cp.sum_squares(M - matrix)), [M >> 0, cp.trace(M) <= most])
+    cone.solve("CLARABEL")
+    nearest = project_spectrum(matrix, lambda values: project_on_bounded_sum(values, most))
+    np.testing.assert_allclose(nearest, value_of(M), atol=1e-5)
+
+
+@PROPERTY
+@given(generators, st.integers(1, 40), st.floats(-12, 12), st.floats(-12, 12))
+def test_the_simplex_at_any_scale(
+    rng: np.random.Generator, size: int, spread: float, total: float
+) -> None:
+    """The optimum: entries are the point's less one number, where they are positive."""
+    most = 10.0**total
+    point = rng.standard_normal(size) * 10.0**spread
+    nearest = project_on_simplex(point, most)
+    unit = max(most, float(np.abs(point).max()))
+    assert nearest.min() >= 0
+    assert nearest.sum() == pytest.approx(most, rel=1e-12)
+    shift = (point - nearest)[nearest > 0]
+    assert np.ptp(shift) <= 1e-13 * size * unit
+    assert (point[nearest == 0] <= shift.max() + 1e-13 * size * unit).all()
+    bounded = project_on_bounded_sum(point, most)
+    expected = np.maximum(point, 0) if np.maximum(point, 0).sum() <= most else nearest
+    np.testing.assert_array_equal(bounded, expected)
+
+
+# --- Properties ----------------------------------------------------------------------------------
+
+
+@settings(PROPERTY, max_examples=120)
+@given(generators, hulls, sizes, units)
+def test_no_member_is_on_the_targets_side(
+    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
+) -> None:
+    """⟨target - P, V - P⟩ ≤ 0 for all members V: the exact oracle knows the worst of them."""
+    metrics, target = case(rng, hull, size, unit)
+    found = metrics.projected(target)
+    bound = metrics.trace_bound
+    assert found.apart <= ACCURACY * bound
+    assert np.abs(found.point - found.point.T).max() == 0
+    member = metrics.hull_repaired(found.point)
+    assert not metrics.hull_violations(member)
+    assert distance(member, found.point) <= 10 * size * ACCURACY * bound
+    away = member - target
+    worst = float(np.vdot(away, member)) - metrics.minimize_linear(away).value
+    assert worst <= 10 * size * ACCURACY * bound * (bound + distance(member, target))
+
+
+@settings(PROPERTY, max_examples=60)
+@given(generators, hulls, sizes, units)
+def test_members_stay_where_they_are(
+    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
+) -> None:
+    metrics, target = case(rng, hull, size, unit)
+    vertices = [metrics.minimize_linear(random_symmetric(rng, size)).vertex for _ in range(3)]
+    shares = rng.dirichlet(np.ones(3))
+    inside = sum(share * vertex for share, vertex in zip(shares, vertices, strict=True))
+    nearest = metrics.hull_repaired(metrics.projected(target).point)
+    for member in (metrics.base(size), *vertices, inside, nearest):
+        found = metrics.projected(member)
+        assert distance(found.point, member) <= 1e-9 * metrics.trace_bound
+        assert found.eigen_decompositions <= 2
+
+
+@settings(PROPERTY, max_examples=60)
+@given(generators, hulls, sizes, st.sampled_from([1e-3, 0.1, 10.0]))
+def test_never_takes_points_farther_apart(
+    rng: np.random.Generator, hull: tuple[str, float], size: int, apart: float
+) -> None:
+    metrics, target = case(rng, hull, size)
+    other = target + apart * random_symmetric(rng, size)
+    nearest = [metrics.projected(matrix).point for matrix in (target, other)]
+    assert distance(*nearest) <= distance(target, other) + 1e-7 * metrics.trace_bound
+
+
+@settings(PROPERTY, max_examples=40)
+@given(generators, hulls, st.integers(2, 6), st.sampled_from([1e-6, 1e-3, 1e3, 1e6]))
+def test_scales_with_the_set(
+    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
+) -> None:
+    seed = int(rng.integers(2**32))
+    small, target = case(np.random.default_rng(seed), hull, size)
+    large, scaled = case(np.random.default_rng(seed), hull, size, unit)
+    one, other = small.projected(target), large.projected(scaled)
+    np.testing.assert_allclose(other.point, unit * one.point, atol=1e-8 * size * unit)
+    assert other.eigen_decompositions == pytest.approx(one.eigen_decompositions, rel=0.2, abs=2)
+
+
+@pytest.mark.parametrize("colors", [[1, 1, -1, 1, -1], [-1, -1, -1, -1, -1]])
+@pytest.mark.parametrize("floor", [0.0, 0.05])
+def test_colours_are_signs_of_features(colors: list[float], floor: float) -> None:
+    target = 2 * random_symmetric(np.random.default_rng(2), 5)
+    signed = gda.SignedGraphMetrics(colors, 5.0, 0.01, floor).projected(target)
+    flips = np.outer(colors, colors)
+    plain = gda.GraphMetrics(5.0, 0.01, floor).projected(flips * target)
+    np.testing.assert_allclose(signed.point, flips * plain.point, atol=1e-12)
+
+
+# --- What they cost ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the sizes of the matrices that are decomposed."""
+    sizes: list[int] = []
+
+    def eigh(matrix: FloatArray, **options: Any) -> Any:
+        sizes.append(len(matrix))
+        return scipy.linalg.eigh(matrix, **options)
+
+    monkeypatch.setattr(projection, "eigh", eigh)
+    return sizes
+
+
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_eigen_decompositions_are_counted(kind: str, floor: float, calls: list[int]) -> None:
+    rng = np.random.default_rng(3)
+    for size in (1, 2, 5, 8):
+        metrics, target = case(rng, (kind, floor), size)
+        calls.clear()
+        found = metrics.projected(target)
+        assert calls == [size] * found.eigen_decompositions
+        if kind == "diagonal":
+            assert not calls
+        elif kind == "definite":
+            assert len(calls) == 1
+        else:
+            assert len(calls) >= 1
+
+
+@pytest.mark.parametrize(("kind", "floor"), [hull for hull in HULLS if hull[0] != "diagonal"])
+def test_a_warm_start_gets_to_the_same_point_sooner(kind: str, floor: float) -> None:
+    rng = np.random.default_rng(4)
+    cold = warm = 0
+    for size in (3, 5, 8):
+        metrics, target = case(rng, (kind, floor), size)
+        first = metrics.projected(target)
+        again = metrics.projected(target, correction=first.correction)
+        assert again.eigen_decompositions <= min(first.eigen_decompositions, 2)
+        near = target + 1e-4 * random_symmetric(rng, size)
+        from_nothing = metrics.projected(near)
+        from_there = metrics.projected(near, correction=first.correction)
+        atol = 1e-8 * metrics.trace_bound
+        np.testing.assert_allclose(again.point, first.point, atol=atol)
+        np.testing.assert_allclose(from_there.point, from_nothing.point, atol=atol)
+        cold += from_nothing.eigen_decompositions
+        warm += from_there.eigen_decompositions
+    assert warm <= cold
+    if kind != "definite":
+        assert warm < 0.9 * cold
+
+
+@pytest.mark.parametrize("kind", ["graph", "signed"])
+def test_a_start_from_anywhere_gets_to_the_same_point(kind: str) -> None:
+    """A correction is a point of the dual problem: it changes the way, not the end."""
+    rng = np.random.default_rng(5)
+    metrics, target = case(rng, (kind, 0.0), 5)
+    expected = metrics.projected(target).point
+    for _ in range(5):
+        root = 10 ** rng.uniform(-3, 2) * rng.standard_normal((5, 3))
+        found = metrics.projected(target, correction=root @ root.T)
+        np.testing.assert_allclose(found.point, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["graph", "signed"])
+def test_a_coarser_accuracy_is_cheaper(kind: str) -> None:
+    rng = np.random.default_rng(6)
+    metrics, target = case(rng, (kind, 0.0), 8)
+    accuracies = (1e-2, 1e-4, 1e-8, 1e-12)
+    found = [metrics.projected(target, accuracy=accuracy) for accuracy in accuracies]
+    counts = [each.eigen_decompositions for each in found]
+    assert all(fewer < more for fewer, more in pairwise(counts))
+    for each, accuracy in zip(found, accuracies, strict=True):
+        assert each.apart <= accuracy * metrics.trace_bound
+
+
+@pytest.mark.parametrize("size", [30, pytest.param(100, marks=pytest.mark.slow)])
+def test_many_features(size: int) -> None:
+    """Hundreds of decompositions at most, where Dykstra's method alone takes thousands."""
+    rng = np.random.default_rng(7)
+    metrics = gda.GraphMetrics(size, 1e-3)
+    target = random_metric(rng, size) + 0.3 * random_symmetric(rng, size)
+    found = metrics.projected(target, accuracy=1e-7)
+    assert found.apart <= 1e-7 * size
+    assert found.eigen_decompositions <= 500
+
+
+def test_gives_up_on_an_empty_intersection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says how far apart cone and polyhedron are."""
+    monkeypatch.setattr(projection, "_MOST_ITERATIONS", 50)
+
+    def below(matrix: FloatArray) -> FloatArray:
+        return np.minimum(matrix, -np.eye(2))
+
+    found: Projection = project_on_intersection(np.eye(2), below, 1e-9)
+    assert found.eigen_decompositions == 50
+    assert found.apart >= np.sqrt(2)
+
+
+# --- Bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "match"),
+    [
+        (np.full((3, 3), np.nan), "nan"),
+        (np.diag([1.0, np.inf, 1.0]), "inf"),
+        (np.triu(np.ones((3, 3))), "not symmetric"),
+        (np.ones((3, 2)), "square"),
+        (np.ones(3), "metric"),
+    ],
+    ids=["NaN", "infinite", "asymmetric", "oblong", "vector"],
+)
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_refuses_what_is_no_metric(kind: str, floor: float, target: FloatArray, match: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=match):
+        set_of(kind, 3, 3.0, 0.1, floor).projected(target)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "match"),
+    [
+        (gda.GraphMetrics(1.0, 0.5), "trace_bound 1 must exceed"),
+        (gda.GraphMetrics(3.0, 0.0, edge_floor=1.0), "leaves no budget"),
+        (gda.PositiveDefiniteMetrics(1.0, 0.5), "trace_bound 1 must exceed"),
+        (gda.SignedGraphMetrics([1, -1], 3.0), "2 entries for 3 features"),
+    ],
+    ids=["graph", "floor", "definite", "colours"],
+)
+def test_refuses_a_size_that_does_not_fit(metrics: FeasibleSet, match: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=match):
+        metrics.projected(np.eye(3))
