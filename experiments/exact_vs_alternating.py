@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from statistics import median
+from textwrap import fill
 from typing import Any
 
-import numpy as np
+from problems import SEED, half, problem_of
 
 import gdaopt as gda
-from gdaopt.datasets import load, scale_features
 from gdaopt.io import write_atomically, write_text
 from gdaopt.plotting.style import COLOURS, MARKERS
 from gdaopt.studies.runner import Cell, run_cells
@@ -27,7 +27,6 @@ from gdaopt.studies.versions import versions
 
 FIGURES = Path(__file__).parent.parent / "figures"
 WORK = Path(tempfile.gettempdir()) / "gdaopt-exact-vs-alternating"
-SEED = 0  # of the half of the samples
 MULTIPLES = (0.2, 1.0, 10.0)  # C / K
 RHOS = (1e-6, 1e-3)
 EXACT = 1e-9
@@ -46,18 +45,9 @@ CLASSES = [
 ]
 
 
-def problem_of(source: str, positive: str, multiple: float, rho: float) -> gda.MetricProblem:
-    """Return the problem over graph metrics, from half of the samples."""
-    dataset = load(source)
-    X, z = scale_features(dataset.features), dataset.signal(positive)
-    half = np.random.default_rng(SEED).permutation(len(X))[: len(X) // 2]
-    metrics = gda.GraphMetrics(multiple * X.shape[1], rho)
-    return gda.MetricProblem(gda.GLR(X[half], z[half]), metrics)
-
-
 def solve_cell(_: Path, source: str, positive: str, multiple: float, rho: float) -> dict[str, Any]:
     """Return how far each method stops from the optimum of one problem."""
-    problem = problem_of(source, positive, multiple, rho)
+    problem = problem_of(half(source, positive), multiple, rho)
     optimum = gda.solve(problem, "certified", tolerance=EXACT, trace_every=0)
     assert optimum.lower_bound is not None
     row: dict[str, Any] = {
@@ -179,14 +169,16 @@ def main() -> None:
     lines = [
         "# How far from the optimum the aligned methods stop",
         "",
-        "GLR over graph metrics, each class against the rest, half of the samples (seed "
-        f"{SEED}), features",
-        "z-scored and divided by √(2K). The optimum is certified to a relative gap of "
-        f"{EXACT:g}; excess:",
-        "(Q - lower bound) / lower bound at the method's end, with the package's defaults (exact",
-        "steps, tolerance 1e-5, path start, analytic programs). Components of the graph: of the",
-        "optimum, and of the methods' ends in their order. The two classes of breast cancer are",
-        "the same problem. Written by `python experiments/exact_vs_alternating.py`.",
+        fill(
+            "GLR over graph metrics, each class against the rest, half of the samples (seed "
+            f"{SEED}), features z-scored and divided by √(2K). The optimum is certified to a "
+            f"relative gap of {EXACT:g}; excess: (Q - lower bound) / lower bound at the method's "
+            "end, with the package's defaults (exact steps, tolerance 1e-5, path start, analytic "
+            "programs). Components of the graph: of the optimum, and of the methods' ends in their "
+            "order. The two classes of breast cancer are the same problem. Written by `python "
+            "experiments/exact_vs_alternating.py`.",
+            100,
+        ),
         "",
         ", ".join(f"{name} {number}" for name, number in versions().items()) + ".",
         "",

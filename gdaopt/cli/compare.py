@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from gdaopt.datasets import BUILTIN, FROM_UCI
+from gdaopt.methods import METHODS
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import COMPACT, LEGEND, written
 from gdaopt.studies.learning import LearningOptions, load_source
@@ -26,12 +28,16 @@ _FAILURES = {"failed", "died", "solver_failed"}
 def compare(
     source: Annotated[
         str,
-        typer.Argument(metavar="DATASET|FILE.csv", help="iris, wine, breast_cancer, or a CSV file"),
+        typer.Argument(
+            metavar="DATASET|FILE.csv",
+            help=f"{', '.join(BUILTIN)}, or a CSV file; {', '.join(FROM_UCI)} are downloaded from "
+            "UCI on first use",
+        ),
     ],
     methods: Annotated[
         str,
         typer.Option(
-            help="names, separated by commas; options follow a colon, as in "
+            help=f"of {', '.join(METHODS)}, separated by commas; options follow a colon, as in "
             "frank-wolfe:variant=away:max_iterations=100"
         ),
     ] = _METHODS,
@@ -52,6 +58,13 @@ def compare(
     ] = "graph",
     label: Annotated[
         str | None, typer.Option(help="label column of the CSV file (default: the last)")
+    ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"directory with the file of {', '.join(FROM_UCI)} (default: $GDAOPT_DATA, the "
+            "cache, or UCI)"
+        ),
     ] = None,
     positive: Annotated[
         str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
@@ -85,7 +98,7 @@ def compare(
     When it was interrupted, the same command goes on with what is missing.
     """
     console = Console(highlight=False, markup=False, emoji=False)
-    dataset = load_source(source, label)
+    dataset = load_source(source, label, data_dir)
     problem = LearningOptions(
         positive=positive,
         scale=scale,

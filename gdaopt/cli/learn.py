@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from gdaopt.datasets import Dataset
-from gdaopt.methods import State, make_method
+from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset
+from gdaopt.methods import METHODS, State, make_method
 from gdaopt.result import Result
 from gdaopt.studies.learning import LearningOptions, learn_classes, load_source, summary
 from gdaopt.studies.run_directory import RunDirectory
@@ -23,23 +23,32 @@ __all__ = ["learn"]
 def learn(
     source: Annotated[
         str,
-        typer.Argument(metavar="DATASET|FILE.csv", help="iris, wine, breast_cancer, or a CSV file"),
+        typer.Argument(
+            metavar="DATASET|FILE.csv",
+            help=f"{', '.join(BUILTIN)}, or a CSV file; {', '.join(FROM_UCI)} are downloaded from "
+            "UCI on first use",
+        ),
     ],
     label: Annotated[
         str | None, typer.Option(help="label column of the CSV file (default: the last)")
+    ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"directory with the file of {', '.join(FROM_UCI)} (default: $GDAOPT_DATA, the "
+            "cache, or UCI)"
+        ),
     ] = None,
     positive: Annotated[
         str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
     ] = None,
     scale: Annotated[str, typer.Option(help="zscore (also divides by √(2K)) or none")] = "zscore",
-    method: Annotated[
-        str, typer.Option(help="alternating, joint, certified or frank-wolfe")
-    ] = "alternating",
+    method: Annotated[str, typer.Option(help=", ".join(METHODS))] = "alternating",
     solver: Annotated[
         str | None,
         typer.Option(
-            help="for methods that solve programs: any LP solver that CVXPY knows, or analytic; "
-            "see gdaopt solvers (default: HIGHS)"
+            help="for methods that solve programs: any solver that CVXPY knows and that has the "
+            "cones, or analytic; see gdaopt solvers (default: the method's)"
         ),
     ] = None,
     trace_bound: Annotated[
@@ -77,7 +86,7 @@ def learn(
     asked: dict[str, Any] = {"solver": solver, "tolerance": tolerance, "time_limit": time_limit}
     given = {name: value for name, value in asked.items() if value is not None}
     runner = make_method(method, on_interrupt="return", **given)
-    dataset = load_source(source, label)
+    dataset = load_source(source, label, data_dir)
     problems = options.problems(dataset)
     bound = options.bound(dataset)
     directory = RunDirectory(
@@ -99,7 +108,7 @@ def learn(
         force=force,
     )
     _print_problem(console, dataset, options, bound)
-    console.print(f"method {method}, linear subproblems solved by {runner.solver_name}")
+    console.print(f"method {method}, subproblems solved by {runner.solver_name}")
     results: dict[str, Result] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -121,7 +130,7 @@ def learn(
     console.print(_table(results))
     console.print(
         "gap: how far the objective can be above the optimum, as a share of it; comp: components "
-        "of the graph; solved: linear subproblems; sub, eig, obj: seconds in these, in "
+        "of the graph; solved: subproblems; sub, eig, obj: seconds in these, in "
         "eigenvectors and in the objective"
     )
     console.print(f"written to {directory.path}", soft_wrap=True)
