@@ -12,7 +12,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.linalg.eigen import Alignment, align
-from gdaopt.methods.base import Method
+from gdaopt.methods.base import Method, TakesSolver, check_start
 from gdaopt.methods.blocks import Block, block_step
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.objectives import Objective, Point
@@ -28,7 +28,7 @@ _ROUND_OFF = 1e-11  # of C: the current metric may break its left-ends by this m
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AlignedMethod(Method):
+class AlignedMethod(TakesSolver, Method):
     """A method over graph metrics whose linear programs follow the metric's first eigenvector.
 
     Parameters
@@ -85,16 +85,6 @@ class AlignedMethod(Method):
             "isolate": self.isolate,
         }
 
-    @property
-    def solver_name(self) -> str:
-        """Canonical name of the solver."""
-        return self.solver
-
-    @property
-    def solves_programs(self) -> bool:
-        """Whether it takes a solver: always."""
-        return True
-
     @abstractmethod
     def begin(self, problem: MetricProblem, metrics: GraphMetrics, clock: Clock) -> AlignedRun:
         """Return a run of this method."""
@@ -143,9 +133,7 @@ class AlignedRun(ABC):
     def states(self, initial: FloatArray) -> Iterator[State]:
         """Yield the start, then the states of the rounds until the run has stalled."""
         point = self.objective.at(initial)
-        vanished = point.vanished()
-        if vanished is not None:
-            raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
+        check_start(point)
         self.state = State(point=point, objective=point.value)
         self.align()
         yield self.state

@@ -9,11 +9,12 @@ from typing import ClassVar
 
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.methods.state import Clock, State
+from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray, integer, number, symmetric_matrix
 
-__all__ = ["Method"]
+__all__ = ["Method", "TakesSolver", "check_start"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,3 +121,32 @@ class Method(ABC):
         The closed one, unless the method stays in a smaller set.
         """
         return problem.feasible_set.closed
+
+
+class TakesSolver:
+    """What methods add that always solve programs: they are of a solver."""
+
+    solver: str
+
+    @property
+    def solver_name(self) -> str:
+        """Canonical name of the solver."""
+        return self.solver
+
+    @property
+    def solves_programs(self) -> bool:
+        """Whether it takes a solver: always."""
+        return True
+
+
+def check_start(point: Point) -> None:
+    """Refuse a start at which the objective carries no information.
+
+    Raises
+    ------
+    InvalidInputError
+        With what to do.
+    """
+    vanished = point.vanished()
+    if vanished is not None:
+        raise InvalidInputError(f"nothing to learn from at the start: {vanished}")

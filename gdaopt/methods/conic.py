@@ -12,13 +12,13 @@ import numpy as np
 
 from gdaopt.backends import find_solver, solve_program
 from gdaopt.certificate import certify_point
-from gdaopt.errors import InaccurateSolutionWarning, InvalidInputError, SolverFailedError
-from gdaopt.methods.base import Method
+from gdaopt.errors import InaccurateSolutionWarning, SolverFailedError
+from gdaopt.methods.base import TakesSolver
 from gdaopt.methods.bounds import RunningBounds
 from gdaopt.methods.memory import check_memory, cone_bytes
 from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.whole_set import WholeSetMethod
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wron
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ConicMethod(Method):
+class ConicMethod(TakesSolver, WholeSetMethod):
     """The problem as one conic program.
 
     What the solver returns is moved into the set, then certified; the result says by how much
@@ -69,30 +69,10 @@ class ConicMethod(Method):
         super().__post_init__()
         object.__setattr__(self, "solver", find_solver(self.solver, cone=self.cone))
 
-    @property
-    def solver_name(self) -> str:
-        """Canonical name of the solver."""
-        return self.solver
-
-    @property
-    def solves_programs(self) -> bool:
-        """Whether it takes a solver: always."""
-        return True
-
-    def lower_bounded_set(self, problem: MetricProblem) -> FeasibleSet:
-        """Return the set's hull, over which it is solved: with an edge floor, of the fixed path."""
-        return problem.feasible_set
-
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start, and the state after the solve."""
         metrics, size = problem.feasible_set, problem.n_features
-        metric = self.initial_metric(problem)
-        if metric is None:
-            metric = metrics.start(size)
-        start = problem.objective.at(metric)
-        vanished = start.vanished()
-        if vanished is not None:
-            raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
+        start = self.start_point(problem)
         if not self.force:
             needed = cone_bytes(size, self.cone) + problem.objective.conic_bytes()
             check_memory(needed, f"the {self.cone} program")

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gdaopt.certificate import certify_point
-from gdaopt.errors import InvalidInputError
-from gdaopt.methods.base import Method
+from gdaopt.methods.base import check_start
 from gdaopt.methods.bounds import RunningBounds
 from gdaopt.methods.state import Clock, State
+from gdaopt.methods.whole_set import WholeSetMethod
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import FeasibleSet, PricedAtoms
+from gdaopt.sets import PricedAtoms
 from gdaopt.steps.atom_list import AtomList
 from gdaopt.validation import FloatArray
 
@@ -27,16 +27,12 @@ __all__ = ["HullMethod", "HullRun"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HullMethod(Method):
-    """A method over any set, stopped by the certificate of the exact oracle."""
+class HullMethod(WholeSetMethod):
+    """A method over any set that sees a metric as a sum of atoms."""
 
     @abstractmethod
     def begin(self, problem: MetricProblem, clock: Clock) -> HullRun:
         """Return a run of this method."""
-
-    def lower_bounded_set(self, problem: MetricProblem) -> FeasibleSet:
-        """Return the hull itself: with an edge floor, that of the fixed path."""
-        return problem.feasible_set
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""
@@ -47,12 +43,6 @@ class HullMethod(Method):
         metrics = problem.feasible_set
         initial = self.initial_metric(problem)
         if initial is not None:
-            violations = metrics.hull_violations(initial)
-            if violations:
-                raise InvalidInputError(
-                    f"method {self.name!r} starts in the convex hull of the atoms, and initial is "
-                    f"not in it: {'; '.join(violations)}"
-                )
             return AtomList(*metrics.decomposed(initial)).without_zeros()
         return AtomList(*metrics.centre(problem.n_features))
 
@@ -96,9 +86,7 @@ class HullRun(ABC):
     def states(self, listed: AtomList) -> Iterator[State]:
         """Yield the start, then the states of the rounds."""
         self.move_to(listed)
-        vanished = self.point.vanished()
-        if vanished is not None:
-            raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
+        check_start(self.point)
         yield self.certified_state()
         yield from self.rounds()
 

@@ -12,14 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.certificate import certify_point
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.errors import unknown_name
 from gdaopt.linalg.projection import Projection, project_spectrum
-from gdaopt.methods.base import Method
 from gdaopt.methods.bounds import RunningBounds
 from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.whole_set import WholeSetMethod
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
 
 __all__ = ["ProjectedGradient"]
@@ -34,7 +33,7 @@ _PATIENCE = 200  # steps without a smaller gap
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ProjectedGradient(Method):
+class ProjectedGradient(WholeSetMethod):
     """Accelerated projected gradients over any set, with backtracking and restarts.
 
     Each step costs one projection or more, and each projection eigen-decompositions, which the
@@ -77,16 +76,9 @@ class ProjectedGradient(Method):
         if self.projection not in _PROJECTIONS:
             raise unknown_name("projection", self.projection, _PROJECTIONS)
 
-    def lower_bounded_set(self, problem: MetricProblem) -> FeasibleSet:
-        """Return the set's hull: with an edge floor, that of the fixed path."""
-        return problem.feasible_set
-
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:  # noqa: ARG002 (no solver to pass it to)
         """Yield the start and the state after each step."""
-        metric = self.initial_metric(problem)
-        if metric is None:
-            metric = problem.feasible_set.start(problem.n_features)
-        yield from _Run(self, problem).states(metric)
+        yield from _Run(self, problem).states(self.start_point(problem))
 
 
 class _Run:
@@ -103,12 +95,9 @@ class _Run:
         self._accuracy = _PROJECTION_ACCURACY
         self._unit = 1.0
 
-    def states(self, start: FloatArray) -> Iterator[State]:
+    def states(self, start: Point) -> Iterator[State]:
         """Yield the start, then the states of the steps."""
-        x = y = self._problem.objective.at(start)
-        vanished = x.vanished()
-        if vanished is not None:
-            raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
+        x = y = start
         # Values of any size are compared, and logarithms, whose round-off is absolute.
         self._unit = 1.0 if self._problem.objective.log_convex else abs(x.value)
         yield self._certified(x)

@@ -9,12 +9,12 @@ from itertools import count
 from typing import Any, ClassVar
 
 from gdaopt.certificate import certify_point
-from gdaopt.errors import InvalidInputError
-from gdaopt.methods.base import Method
+from gdaopt.methods.base import TakesSolver
 from gdaopt.methods.blocks import MetricBlock, block_step
 from gdaopt.methods.bounds import RunningBounds
 from gdaopt.methods.memory import check_memory, cone_bytes
 from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.whole_set import WholeSetMethod
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, SemidefiniteProgram, WholeSet
 from gdaopt.programs.joint import entries_of
@@ -27,7 +27,7 @@ _WINDOW = 2  # rounds of K steps that have to gain something
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SemidefiniteFrankWolfe(Method):
+class SemidefiniteFrankWolfe(TakesSolver, WholeSetMethod):
     """Frank–Wolfe with vertices from a semidefinite program, compiled once, over any set.
 
     The vertices are those of `gdaopt.FrankWolfe`, which has them in closed form: here a conic
@@ -89,28 +89,10 @@ class SemidefiniteFrankWolfe(Method):
             metrics, n_features, self.solver, self.solver_opts, fallback, self.isolate
         )
 
-    @property
-    def solver_name(self) -> str:
-        """Canonical name of the solver."""
-        return self.solver
-
-    @property
-    def solves_programs(self) -> bool:
-        """Whether it takes a solver: always."""
-        return True
-
-    def lower_bounded_set(self, problem: MetricProblem) -> FeasibleSet:
-        """Return the set's hull: with an edge floor, that of the fixed path."""
-        return problem.feasible_set
-
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""
         metrics, size = problem.feasible_set, problem.n_features
-        metric = self.initial_metric(problem)
-        point = problem.objective.at(metrics.start(size) if metric is None else metric)
-        vanished = point.vanished()
-        if vanished is not None:
-            raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
+        point = self.start_point(problem)
         program = self._program(metrics, size)
         if self.solver != ANALYTIC and not self.force:
             check_memory(cone_bytes(size, "semidefinite"), f"the {program.name}")
