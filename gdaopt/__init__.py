@@ -13,6 +13,7 @@ from gdaopt import datasets, linalg, plotting, programs, steps
 from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate, certify
 from gdaopt.errors import (
+    DownloadError,
     GdaoptError,
     InaccurateSolutionWarning,
     InfeasibleProblemError,
@@ -52,6 +53,7 @@ __all__ = [
     "Certified",
     "DenseObjective",
     "DiagonalMetrics",
+    "DownloadError",
     "FrankWolfe",
     "GdaoptError",
     "GraphMetrics",

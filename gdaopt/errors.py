@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "DownloadError",
     "GdaoptError",
     "InaccurateSolutionWarning",
     "InfeasibleProblemError",
@@ -26,6 +27,10 @@ class GdaoptError(Exception):
 
 class InvalidInputError(GdaoptError, ValueError):
     """An argument is wrong: the message says which, its value, and what to do."""
+
+
+class DownloadError(GdaoptError):
+    """A file could not be downloaded; the message says how to get it by hand."""
 
 
 class InfeasibleProblemError(GdaoptError):

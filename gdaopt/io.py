@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 __all__ = ["is_temporary", "write_atomically", "write_text"]
 
+_reading_umask = threading.Lock()
 _TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}\.tmp")  # the names that mkstemp makes below
 
 
@@ -75,6 +77,7 @@ def is_temporary(name: str) -> bool:
 
 def _umask() -> int:
     """Return the process's umask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
+    with _reading_umask:  # else another thread might read the 0 and put it back
+        mask = os.umask(0)
+        os.umask(mask)
     return mask

@@ -1,7 +1,15 @@
-"""Labelled data: the built-in sets, tables from CSV files, and how features are scaled."""
+"""Labelled data: sets known by name, tables from CSV files, and how features are scaled."""
 
-from gdaopt.datasets.builtin import BUILTIN, load
+from gdaopt.datasets.builtin import BUILTIN, FROM_UCI, load
 from gdaopt.datasets.dataset import SCALES, Dataset, scale_features
 from gdaopt.datasets.tabular import read_csv
 
-__all__ = ["BUILTIN", "SCALES", "Dataset", "load", "read_csv", "scale_features"]
+__all__ = [
+    "BUILTIN",
+    "FROM_UCI",
+    "SCALES",
+    "Dataset",
+    "load",
+    "read_csv",
+    "scale_features",
+]

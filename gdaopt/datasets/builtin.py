@@ -1,33 +1,80 @@
-"""The built-in data sets, from scikit-learn."""
+"""The data sets known by name: three from scikit-learn, three from the UCI repository."""
 
 from __future__ import annotations
 
+import os
+
+import numpy as np
+
 from gdaopt.datasets.dataset import Dataset
+from gdaopt.datasets.pb300 import ROWS
+from gdaopt.datasets.storage import obtain
+from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS
 from gdaopt.errors import unknown_name
 
-__all__ = ["BUILTIN", "load"]
+__all__ = ["BUILTIN", "FROM_UCI", "load"]
 
-BUILTIN = ("breast_cancer", "iris", "wine")
+FROM_UCI = ("page_blocks", "pb300", "seeds")
+"""The names among `BUILTIN` whose data is downloaded on first use."""
+
+BUILTIN = ("breast_cancer", "iris", *FROM_UCI, "wine")
 """The names that `load` knows."""
 
 
-def load(name: str) -> Dataset:
-    """Return a built-in data set, its features unscaled.
+def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
+    """Return a data set that is known by name, its features unscaled.
 
     Parameters
     ----------
-    name : {"breast_cancer", "iris", "wine"}
-        Which one.
+    name : {"breast_cancer", "iris", "page_blocks", "pb300", "seeds", "wine"}
+        Which one. The first two and the last come with scikit-learn.
+
+        ``"seeds"``: 210 kernels of wheat of three varieties, 70 each, in 7 geometric features [1]_.
+
+        ``"page_blocks"``: 5473 blocks of scanned pages, text or one of four other kinds, in 10
+        features [2]_.
+
+        ``"pb300"``: 300 rows of page_blocks, drawn once at random and recorded
+        (`gdaopt.datasets.pb300`), in two classes: 279 ``"text"`` and 21 ``"other"``.
+    data_dir : path-like, optional
+        A directory with the file of seeds (``seeds_dataset.txt`` or ``seeds.zip``) or of
+        page_blocks and pb300 (``page-blocks.data``, ``page-blocks.data.Z`` or
+        ``page+blocks+classification.zip``). By default these come from the directory that the
+        environment variable ``GDAOPT_DATA`` names, if it has them, else from the cache
+        (`gdaopt.datasets.storage.cache_directory`), else from UCI. The data sets of
+        scikit-learn do not need it.
 
     Returns
     -------
     Dataset
-        With scikit-learn's feature names, and its target names as labels.
+        With the feature and class names of scikit-learn or of UCI.
 
     Raises
     ------
     InvalidInputError
-        When there is no such data set.
+        When there is no such data set, and when `data_dir` has no file of it, or another.
+    DownloadError
+        When the data set has to be downloaded and cannot be. The message says how to get it by
+        hand.
+
+    Warns
+    -----
+    UserWarning
+        When what was downloaded cannot be written to the cache.
+
+    Notes
+    -----
+    UCI distributes seeds and page_blocks under the licence `CC BY 4.0
+    <https://creativecommons.org/licenses/by/4.0/>`_: who passes them on, or what was made from
+    them, names their authors. They are no part of this package. What is read is checked against a
+    recorded SHA-256 of the numbers, wherever it comes from.
+
+    References
+    ----------
+    .. [1] M. Charytanowicz, J. Niewczas, P. Kulczycki, P. Kowalski and S. Lukasik, Seeds, UCI
+       Machine Learning Repository, 2010, doi:10.24432/C5H30K.
+    .. [2] D. Malerba, Page Blocks Classification, UCI Machine Learning Repository, 1995,
+       doi:10.24432/C5J590.
 
     Examples
     --------
@@ -37,6 +84,14 @@ def load(name: str) -> Dataset:
     """
     if name not in BUILTIN:
         raise unknown_name("data set", name, BUILTIN)
+    if name in FROM_UCI:
+        table = SEEDS if name == "seeds" else PAGE_BLOCKS
+        data = obtain(table, data_dir)
+        labels = np.array(table.class_names)[data[:, -1].astype(int) - 1]
+        if name == "pb300":
+            data, labels = data[list(ROWS)], labels[list(ROWS)]
+            labels = np.where(labels == "text", "text", "other")
+        return Dataset(name, data[:, :-1], labels, table.feature_names)
     import sklearn.datasets  # slow to import, and needed here only
 
     bunch = getattr(sklearn.datasets, f"load_{name}")()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gdaopt.datasets import BUILTIN, Dataset, load, read_csv, scale_features
+from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv, scale_features
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.methods import Method, State, solve
 from gdaopt.objectives import GLR
@@ -103,26 +104,45 @@ class LearningOptions:
                 return GraphMetrics(bound, self.min_eigenvalue, self.edge_floor)
 
 
-def load_source(source: str, label: str | None = None) -> Dataset:
-    """Return the built-in data set of that name, or the one in a CSV file.
+def load_source(
+    source: str,
+    label: str | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+) -> Dataset:
+    """Return the data set known by that name, or the one in a CSV file.
+
+    Parameters
+    ----------
+    source : str
+        One of `gdaopt.datasets.BUILTIN`, or the path of a file that ends in ``.csv``.
+    label : str, optional
+        The label column of a CSV file, the last one by default.
+    data_dir : path-like, optional
+        The directory with the files of `gdaopt.datasets.FROM_UCI`; see `gdaopt.datasets.load`.
 
     Raises
     ------
     InvalidInputError
-        When it is neither, or a label column is named for a built-in data set.
+        When it is neither, and when an option is given that does not go with it.
+    DownloadError
+        When it has to be downloaded and cannot be.
 
     Examples
     --------
     >>> load_source("iris").classes
     ('setosa', 'versicolor', 'virginica')
     """
-    if source in BUILTIN:
-        if label is not None:
-            raise InvalidInputError(f"--label {label} goes with a CSV file; {source} has its own")
-        return load(source)
-    if source.lower().endswith(".csv"):
-        return read_csv(source, label)
-    raise unknown_name("data set (or a file ending in .csv):", source, BUILTIN)
+    is_table = source not in BUILTIN
+    if is_table and not source.lower().endswith(".csv"):
+        raise unknown_name("data set (or a file ending in .csv):", source, BUILTIN)
+    if label is not None and not is_table:
+        raise InvalidInputError(f"--label {label} goes with a CSV file; {source} has its own")
+    if data_dir is not None and source not in FROM_UCI:
+        raise InvalidInputError(
+            f"--data-dir {os.fspath(data_dir)} goes with {', '.join(FROM_UCI)}, not with {source}; "
+            "leave it out"
+        )
+    return read_csv(source, label) if is_table else load(source, data_dir)
 
 
 def learn_classes(

@@ -1,0 +1,167 @@
+"""Where the files of UCI's tables are: a directory of the user's, the cache, or else at UCI."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from pathlib import Path
+
+from gdaopt.datasets.download import download
+from gdaopt.datasets.uci import UciTable, read_table
+from gdaopt.datasets.unpacking import unpack
+from gdaopt.errors import DownloadError, InvalidInputError
+from gdaopt.io import write_text
+from gdaopt.validation import FloatArray
+
+__all__ = ["CACHE_VARIABLE", "DATA_VARIABLE", "cache_directory", "obtain"]
+
+DATA_VARIABLE = "GDAOPT_DATA"
+"""The environment variable that names a directory of the user's with data files."""
+
+CACHE_VARIABLE = "GDAOPT_CACHE"
+"""The environment variable that names the directory for what was downloaded."""
+
+# One first use at a time: threads that need the same table wait for the one download of it.
+_first_use = threading.Lock()
+_unsaved: dict[Path, FloatArray] = {}  # by the path at which they could not be saved
+
+
+def obtain(table: UciTable, data_dir: str | os.PathLike[str] | None = None) -> FloatArray:
+    """Return the numbers of a table, from the first place that has its file.
+
+    These are the directory given, and nothing but it; without one, the directory that the
+    environment variable ``GDAOPT_DATA`` names; the cache; and UCI, whose file then goes to the
+    cache. The numbers are checked wherever they come from.
+
+    Parameters
+    ----------
+    table : UciTable
+        Which one.
+    data_dir : path-like, optional
+        A directory that has one of `UciTable.file_names`.
+
+    Returns
+    -------
+    ndarray of shape (N, K + 1)
+        The features and, last, the number of the class.
+
+    Raises
+    ------
+    InvalidInputError
+        When a directory of the user's has a file of that name that is not the table, or the one
+        given has none.
+    DownloadError
+        When no directory has the file, and it does not come from UCI, or something else comes.
+
+    Warns
+    -----
+    UserWarning
+        When the file cannot be kept in the cache: it is downloaded anew in the next session.
+    """
+    if data_dir is not None:
+        data = _from_directory(table, Path(data_dir))
+        if data is None:
+            raise InvalidInputError(
+                f"data_dir {os.fspath(data_dir)!r} has none of {', '.join(table.file_names)}; "
+                f"put one of them there (from {table.page}), or leave data_dir out to download it"
+            )
+        return data
+    named = os.environ.get(DATA_VARIABLE)
+    data = _from_directory(table, Path(named)) if named else None
+    if data is not None:
+        return data
+    path = cache_directory() / table.file
+    with _first_use:
+        if path in _unsaved:
+            return _unsaved[path]
+        missing = f"is not in {path.parent}"
+        try:
+            data = _from_file(table, path)
+        except InvalidInputError as error:
+            missing = f"is damaged in the cache ({error})"
+        if named:
+            missing = f"is not in {named} and {missing}"
+        return _from_uci(table, path, missing) if data is None else data
+
+
+def cache_directory() -> Path:
+    """Return where downloaded files are kept; it need not exist yet.
+
+    ``GDAOPT_CACHE`` if that is set, else a directory ``gdaopt`` where the platform has its caches:
+    ``XDG_CACHE_HOME`` or ``~/.cache``, ``LOCALAPPDATA`` on Windows, ``~/Library/Caches`` on macOS.
+
+    Raises
+    ------
+    InvalidInputError
+        When it depends on the home directory, and there is none.
+    """
+    chosen = os.environ.get(CACHE_VARIABLE)
+    if chosen:
+        return Path(chosen)
+    variable = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
+    base = os.environ.get(variable, "")
+    if os.path.isabs(base):  # the XDG specification: relative paths are to be ignored
+        return Path(base, "gdaopt")
+    below = {"win32": "AppData/Local", "darwin": "Library/Caches"}.get(sys.platform, ".cache")
+    try:
+        return Path.home() / below / "gdaopt"
+    except RuntimeError as error:
+        raise InvalidInputError(
+            f"no place for downloaded files: {error}; set {CACHE_VARIABLE} to a directory for "
+            f"them, or {DATA_VARIABLE} to one that has them"
+        ) from error
+
+
+def _from_directory(table: UciTable, directory: Path) -> FloatArray | None:
+    """Return the table from the first of its files in a directory, or None if it has none."""
+    for name in table.file_names:
+        data = _from_file(table, directory / name)
+        if data is not None:
+            return data
+    return None
+
+
+def _from_file(table: UciTable, path: Path) -> FloatArray | None:
+    """Return the table from a file, or None if there is no such file."""
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InvalidInputError(f"cannot read {path}: {error.strerror}; get it anew") from error
+    return read_table(table, unpack(content, table.file, str(path)), str(path))
+
+
+def _from_uci(table: UciTable, path: Path, missing: str) -> FloatArray:
+    """Return the table from the first address that has it, and keep its file at the path."""
+    failures = []
+    for url in table.urls:
+        try:
+            text = unpack(download(url), table.file, url)
+            data = read_table(table, text, url)
+        except (DownloadError, InvalidInputError) as error:
+            failures.append(str(error))
+            continue
+        _keep(text, data, path)
+        return data
+    raise DownloadError(
+        f"data set {table.name!r} {missing}, and could not be downloaded ({'; '.join(failures)}). "
+        f"By hand: get {' or '.join(table.file_names)} from {table.page}, put it as it is into a "
+        f"directory DIR, and pass data_dir=DIR or --data-dir DIR, or set {DATA_VARIABLE}=DIR"
+    )
+
+
+def _keep(text: str, data: FloatArray, path: Path) -> None:
+    """Write the file into the cache, or keep its numbers for this session."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    except OSError as error:
+        _unsaved[path] = data
+        warnings.warn(
+            f"cannot keep {path} ({error.strerror}); it will be downloaded anew in the next "
+            f"session, unless {CACHE_VARIABLE} names a directory that can be written to",
+            stacklevel=5,  # who called load
+        )

@@ -1,0 +1,79 @@
+"""From the bytes of a file to its text: plain, compressed, or inside a zip archive."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+
+from gdaopt.datasets import lzw
+from gdaopt.errors import InvalidInputError
+
+__all__ = ["LARGEST", "unpack"]
+
+LARGEST = 2**24
+"""Bytes that a file may have, packed or unpacked: fifty times what the data sets need."""
+
+
+def unpack(data: bytes, member: str, where: str) -> str:
+    """Return the text that a file holds; its first bytes tell in which form.
+
+    Parameters
+    ----------
+    data : bytes
+        The file: a text, a text packed by ``compress`` (``.Z``), or a zip archive that has one of
+        these among its members.
+    member : str
+        The name of the text in an archive, without the ``.Z``.
+    where : str
+        What error messages call the file.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file is damaged, has no such member, or holds no text.
+
+    Examples
+    --------
+    >>> unpack(b"1 2 3", "table.txt", "a file")
+    '1 2 3'
+    """
+    if data[:4] == b"PK\x03\x04":
+        data = _member(data, member, where)
+    if data[:2] == lzw.MAGIC:
+        try:
+            data = lzw.decompress(data, LARGEST)
+        except ValueError as error:
+            raise InvalidInputError(f"{where} is damaged: {error}; get it anew") from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(
+            f"{where} is neither text nor a text in a .zip or .Z file ({error}); get it anew"
+        ) from error
+
+
+def _member(data: bytes, member: str, where: str) -> bytes:
+    """Return the file of that name, or of that name and ``.Z``, from a zip archive."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for info in archive.infolist():
+                if info.filename.rpartition("/")[2] in (member, f"{member}.Z"):
+                    if info.file_size > LARGEST:
+                        raise InvalidInputError(
+                            f"{where}: {info.filename} has {info.file_size} bytes, more than "
+                            f"{LARGEST}; get it anew"
+                        )
+                    return archive.read(info)
+            names = ", ".join(archive.namelist())
+    # RuntimeError: encrypted, or of a kind that zipfile does not know.
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
+        raise InvalidInputError(
+            f"{where} is a damaged zip archive: {error}; get it anew"
+        ) from error
+    raise InvalidInputError(f"{where} has no {member} in it, but {names or 'nothing'}; get it anew")

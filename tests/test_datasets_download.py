@@ -1,0 +1,269 @@
+"""Downloads from a server on this machine, and the cache that spares the second one."""
+
+import http.client
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from uci_cases import SEEDS_TEXT, SMALL_SEEDS, Reply, Server, compressed, serving, zipped
+
+from gdaopt.datasets import download as downloads
+from gdaopt.datasets import storage
+from gdaopt.datasets.download import download
+from gdaopt.datasets.storage import CACHE_VARIABLE, DATA_VARIABLE, cache_directory, obtain
+from gdaopt.datasets.uci import digest
+from gdaopt.errors import DownloadError, InvalidInputError
+
+PLAIN = SEEDS_TEXT.encode()
+ZIPPED = zipped(Index="", seeds_dataset__txt=SEEDS_TEXT)
+FILE = "seeds_dataset.txt"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as state:
+        yield state
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Return a cache that is not there yet, with nothing beside it and no proxy in between."""
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "deep" / "cache"))
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(storage, "_unsaved", {})
+    return tmp_path / "deep" / "cache"
+
+
+def entries(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+class TestSuccess:
+    @pytest.mark.parametrize("body", [ZIPPED, PLAIN, compressed(PLAIN)], ids=["zip", "plain", "Z"])
+    def test_the_second_time_it_is_there(self, server: Server, cache: Path, body: bytes) -> None:
+        table = server.offering(SMALL_SEEDS, seeds__zip=Reply(body))
+        first, second = obtain(table), obtain(table)
+        assert digest(first) == digest(second) == table.sha256
+        assert server.asked == ["/seeds.zip"]
+        assert server.agents == {"gdaopt"}
+        assert entries(cache) == [FILE]
+        assert (cache / FILE).read_text() == SEEDS_TEXT
+        # What is kept can be used as the directory of one's own elsewhere.
+        assert digest(obtain(table, cache)) == table.sha256
+
+    def test_the_second_address(self, server: Server) -> None:
+        table = server.offering(SMALL_SEEDS, gone__zip=Reply(status=404), b__txt=Reply(PLAIN))
+        assert digest(obtain(table)) == table.sha256
+        assert server.asked == ["/gone.zip", "/b.txt"]
+
+    def test_other_white_space(self, server: Server) -> None:
+        body = re.sub(rb"\t+", b"  ", PLAIN)
+        table = server.offering(SMALL_SEEDS, a__txt=Reply(body))
+        assert digest(obtain(table)) == table.sha256
+
+    @pytest.mark.parametrize(
+        "content", [b"", PLAIN[:-20], PLAIN.replace(b"15.1", b"15.2"), b"\xff\x00"]
+    )
+    def test_a_damaged_cache_is_replaced(self, server: Server, cache: Path, content: bytes) -> None:
+        cache.mkdir(parents=True)
+        (cache / FILE).write_bytes(content)
+        table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
+        assert digest(obtain(table)) == table.sha256
+        assert len(server.asked) == 1
+        assert (cache / FILE).read_bytes() == PLAIN
+
+
+class TestFailures:
+    @pytest.mark.parametrize(
+        ("reply", "message"),
+        [
+            (Reply(status=404), "the server answered 404 Not Found"),
+            (Reply(status=503), "the server answered 503 Service Unavailable"),
+            (
+                Reply(PLAIN, announced=len(PLAIN) + 7),
+                "truncated: 7 bytes more were announced|IncompleteRead",
+            ),
+            (Reply(ZIPPED[:-30]), "is a damaged zip archive"),
+            (Reply(PLAIN[:-10]), "line 6: 6 columns, but seeds has 8"),
+            (Reply(PLAIN.replace(b"15.1", b"15.2")), "is not UCI's seeds: its 6 rows of numbers"),
+            (Reply(b""), "is not UCI's seeds: its 0 rows"),
+            (Reply(b"<html>Log in to go on</html>"), "line 1: 5 columns, but seeds has 8"),
+            (Reply(b"\x89PNG\r\n\x1a\n\xff"), "is neither text nor"),
+        ],
+    )
+    def test_nothing_is_kept(self, server: Server, cache: Path, reply: Reply, message: str) -> None:
+        table = server.offering(SMALL_SEEDS, a__txt=reply)
+        with pytest.raises(DownloadError, match=message) as caught:
+            obtain(table)
+        said = str(caught.value)
+        assert f"data set 'seeds' is not in {cache}, and could not be downloaded" in said
+        assert table.urls[0] in said
+        assert f"By hand: get {FILE} or a.txt from {table.page}" in said
+        assert entries(cache) == []
+        # The next try begins anew.
+        server.replies["/a.txt"] = Reply(PLAIN)
+        assert digest(obtain(table)) == table.sha256
+
+    def test_both_addresses_are_named(self, server: Server) -> None:
+        table = server.offering(SMALL_SEEDS, a__zip=Reply(status=404), b__txt=Reply(status=500))
+        with pytest.raises(DownloadError, match=r"a.zip: the .* 404 .*; .*b.txt: the .* 500"):
+            obtain(table)
+
+    def test_a_silent_server(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(downloads, "TIMEOUT", 0.1)
+        reply = Reply(PLAIN, before=lambda: server.stopping.wait(5))
+        table = server.offering(SMALL_SEEDS, a__txt=reply)
+        with pytest.raises(DownloadError, match="timed out"):
+            obtain(table)
+
+    def test_a_slow_server(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(downloads, "TIMEOUT", 0.1)
+        table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN, pause=0.02))
+        with pytest.raises(DownloadError, match=r"after 0.1 seconds only \d+ bytes had come"):
+            obtain(table)
+
+    def test_too_much(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(downloads, "LARGEST", 100)
+        table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
+        with pytest.raises(DownloadError, match="more than 100 bytes"):
+            obtain(table)
+
+    def test_no_server(self) -> None:
+        with serving() as gone:
+            table = gone.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
+        with pytest.raises(DownloadError, match="refused"):
+            obtain(table)
+
+    def test_no_http(self, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+        def answer_nonsense(*_: object, **__: object) -> None:
+            raise http.client.BadStatusLine("220 ftp ready")
+
+        monkeypatch.setattr("urllib.request.urlopen", answer_nonsense)
+        with pytest.raises(DownloadError, match=r"x.zip: 220 ftp ready"):
+            download(f"{server.url}/x.zip")
+
+    def test_a_damaged_cache_offline(self, cache: Path) -> None:
+        cache.mkdir(parents=True)
+        (cache / FILE).write_text("1 2 3\n")
+        message = r"'seeds' is damaged in the cache \(.*line 1: 3 columns.*\), and could not be"
+        with pytest.raises(DownloadError, match=message):
+            obtain(SMALL_SEEDS)
+
+    def test_the_variable_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
+        message = re.escape(f"is not in {tmp_path} and is not in {cache_directory()}")
+        with pytest.raises(DownloadError, match=message):
+            obtain(SMALL_SEEDS)
+
+
+class TestAtOnce:
+    def test_threads_share_one_download(self, server: Server, cache: Path) -> None:
+        table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _: digest(obtain(table)), range(8)))
+        assert set(found) == {table.sha256}
+        assert len(server.asked) == 1
+        assert entries(cache) == [FILE]
+
+    def test_processes_do_not_disturb_each_other(self, server: Server, cache: Path) -> None:
+        """Two of them download at the same time: none is answered before both have asked."""
+        both = threading.Barrier(2, timeout=30)
+        table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN, before=both.wait))
+        code = (
+            "import dataclasses; from gdaopt.datasets import storage, uci\n"
+            f"table = dataclasses.replace(uci.SEEDS, urls={table.urls}, sha256={table.sha256!r})\n"
+            "print(uci.digest(storage.obtain(table)))"
+        )
+        runs = [
+            subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+            for _ in range(2)
+        ]
+        assert [run.communicate()[0].strip() for run in runs] == [table.sha256] * 2
+        assert entries(cache) == [FILE]
+        assert digest(obtain(table)) == table.sha256
+        assert len(server.asked) == 2
+
+
+class TestCacheThatCannotBeWritten:
+    def test_this_session_remembers(
+        self, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "file").touch()
+        monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file" / "cache"))
+        table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
+        with pytest.warns(UserWarning, match=f"cannot keep .*{FILE} .* unless GDAOPT_CACHE names"):
+            first = obtain(table)
+        np.testing.assert_array_equal(first, obtain(table))
+        assert len(server.asked) == 1
+
+    def test_a_directory_in_its_place(self, server: Server, cache: Path) -> None:
+        (cache / FILE).mkdir(parents=True)
+        table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
+        with pytest.warns(UserWarning, match="cannot keep"):
+            assert digest(obtain(table)) == table.sha256
+        assert entries(cache) == [FILE]
+
+    def test_a_full_disk(
+        self, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(path: Path, text: str) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(storage, "write_text", fail)
+        table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
+        with pytest.warns(UserWarning, match=r"\(No space left on device\)"):
+            assert digest(obtain(table)) == table.sha256
+        assert entries(cache) == []
+
+
+class TestCacheDirectory:
+    @pytest.mark.parametrize(
+        ("platform", "variables", "expected"),
+        [
+            ("linux", {}, "home/.cache/gdaopt"),
+            ("linux", {"XDG_CACHE_HOME": "xdg"}, "xdg/gdaopt"),
+            ("darwin", {"XDG_CACHE_HOME": "xdg"}, "home/Library/Caches/gdaopt"),
+            ("win32", {"LOCALAPPDATA": "local"}, "local/gdaopt"),
+            ("win32", {}, "home/AppData/Local/gdaopt"),
+            ("linux", {"XDG_CACHE_HOME": "xdg", CACHE_VARIABLE: "own"}, "own"),
+        ],
+    )
+    def test_platforms(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        platform: str,
+        variables: dict[str, str],
+        expected: str,
+    ) -> None:
+        for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", CACHE_VARIABLE):
+            monkeypatch.delenv(name, raising=False)
+        for name, folder in variables.items():
+            monkeypatch.setenv(name, str(tmp_path / folder))
+        monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+        monkeypatch.setattr(sys, "platform", platform)
+        assert cache_directory() == tmp_path / expected
+
+    def test_relative_directories_do_not_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv(CACHE_VARIABLE)
+        monkeypatch.setattr(sys, "platform", "linux")
+        monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+        assert cache_directory() == Path.home() / ".cache" / "gdaopt"
+
+    def test_without_a_home(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def homeless() -> Path:
+            raise RuntimeError("Could not determine home directory.")
+
+        monkeypatch.delenv(CACHE_VARIABLE)
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        monkeypatch.setattr(sys, "platform", "linux")
+        monkeypatch.setattr(Path, "home", homeless)
+        with pytest.raises(InvalidInputError, match=r"home directory.*; set GDAOPT_CACHE to a"):
+            obtain(SMALL_SEEDS)

@@ -1,0 +1,179 @@
+"""Made-up tables in UCI's two formats, packed in its ways, and a server on this machine."""
+
+from __future__ import annotations
+
+import io
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+
+from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS, UciTable, digest
+
+# Two tabs where UCI's own file has them, too.
+SEEDS_TEXT = """\
+15.1\t14.8\t0.871\t5.7\t3.3\t2.2\t5.2\t1
+14.8\t14.5\t\t0.88\t5.5\t3.3\t1.0\t4.9\t1
+17.6\t15.9\t0.892\t6.2\t3.5\t4.0\t6.1\t2
+16.8\t15.6\t0.86\t6.0\t3.4\t\t4.6\t5.8\t2
+11.5\t13.0\t0.84\t5.3\t2.7\t5.0\t5.1\t\t3
+12.1\t13.4\t0.85\t5.2\t2.8\t4.1\t5.0\t\t3
+"""
+
+# Columns of fixed width, numbers without the nought, and no end of the last line.
+BLOCKS_TEXT = """\
+   5   7     35  1.400 .400 .657     2.33     14     23      6 1
+   6 107    642 17.833 .300 .911     1.64    171    519    104 1
+   1   9      9  9.000 1.00 1.00     9.00      9      9      1 2
+  40  50   2000  1.250 .500 .700    12.50   1000   1400     80 3
+  60   1     60   .017 1.00 1.00     1.00     60     60     60 4
+  30  40   1200  1.333 .200 .400     4.80    240    480     50 5"""
+
+
+def made_up(table: UciTable, text: str) -> UciTable:
+    """Return the table with what the text says for what UCI says, and nowhere to be had."""
+    data = np.array([[float(word) for word in line.split()] for line in text.splitlines()])
+    return replace(table, rows=len(data), sha256=digest(data), urls=("http://localhost:1/no.zip",))
+
+
+SMALL_SEEDS = made_up(SEEDS, SEEDS_TEXT)
+SMALL_BLOCKS = made_up(PAGE_BLOCKS, BLOCKS_TEXT)
+
+
+def zipped(**members: str | bytes) -> bytes:
+    """Return a zip archive of these files; in their names __ stands for a dot."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "."), content)
+    return packed.getvalue()
+
+
+def compressed(
+    data: bytes, widest: int = 16, in_blocks: bool = True, clear_after: int = 0
+) -> bytes:
+    """Return what compress makes of some bytes, with the table emptied after so many codes."""
+    packed = bytearray([0x1F, 0x9D, widest | 0x80 * in_blocks])
+    group: list[int] = []
+    width = 9
+
+    def close_group(full: bool) -> None:
+        """Write the codes that are waiting, filled up to eight unless they are the last."""
+        bits = sum(code << i * width for i, code in enumerate(group))
+        if group:
+            packed.extend(bits.to_bytes(width if full else -(-len(group) * width // 8), "little"))
+        group.clear()
+
+    def emit(code: int) -> None:
+        group.append(code)
+        if len(group) == 8:
+            close_group(full=True)
+
+    def fresh() -> dict[bytes, int]:
+        return {bytes([byte]): byte for byte in range(256)}
+
+    codes, free, emitted, string = fresh(), 256 + in_blocks, 0, b""
+    for i in range(len(data)):
+        longer = string + data[i : i + 1]
+        if longer in codes:
+            string = longer
+            continue
+        emit(codes[string])
+        emitted += 1
+        # The reader is a string behind: it has the one before the one that we add now.
+        if free == 1 << width and width < widest:
+            close_group(full=True)
+            width += 1
+        if free < 1 << widest:
+            codes[longer] = free
+            free += 1
+        string = data[i : i + 1]
+        if clear_after and emitted % clear_after == 0:
+            emit(256)
+            close_group(full=True)
+            codes, free, width = fresh(), 257, 9
+    if string:
+        emit(codes[string])
+    close_group(full=False)
+    return bytes(packed)
+
+
+@dataclass
+class Reply:
+    """What the server answers to a request."""
+
+    body: bytes = b""
+    status: int = 200
+    announced: int | None = None  # bytes, where they are not those of the body
+    before: Callable[[], object] = lambda: None  # called before the answer
+    pause: float = 0.0  # seconds after each byte of the body
+
+
+@dataclass
+class Server:
+    """A server on this machine, what it answers to which path, and what it was asked."""
+
+    url: str = ""
+    replies: dict[str, Reply] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    agents: set[str] = field(default_factory=set)
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def offering(self, table: UciTable, **replies: Reply) -> UciTable:
+        """Return the table with these files of this server as its addresses."""
+        names = {name.replace("__", "."): reply for name, reply in replies.items()}
+        self.replies.update({f"/{name}": reply for name, reply in names.items()})
+        return replace(table, urls=tuple(f"{self.url}/{name}" for name in names))
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """Run a server while the block lasts."""
+    state = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            state.asked.append(self.path)
+            state.agents.add(self.headers["User-Agent"])
+            reply = state.replies.get(self.path, Reply(status=404))
+            reply.before()
+            if reply.status != 200:
+                self.send_error(reply.status)
+                return
+            self.send_response(200)
+            length = len(reply.body) if reply.announced is None else reply.announced
+            self.send_header("Content-Length", str(length))
+            self.end_headers()
+            if not reply.pause:
+                self.wfile.write(reply.body)
+                return
+            try:
+                for byte in reply.body:
+                    self.wfile.write(bytes([byte]))
+                    if state.stopping.wait(reply.pause):
+                        return
+            except OSError:
+                return  # the client has had enough, as it should
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Print nothing."""
+
+    class Quiet(ThreadingHTTPServer):
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Print nothing when a client leaves early."""
+
+    with Quiet(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        state.url = f"http://127.0.0.1:{server.server_port}"
+        try:
+            yield state
+        finally:
+            state.stopping.set()
+            server.shutdown()
+            thread.join()
