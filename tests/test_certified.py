@@ -34,6 +34,7 @@ from hypothesis import strategies as st
 from run_cases import Case, cases
 
 import gdaopt as gda
+from gdaopt.objectives.pairs import SignalPairs
 
 # --- It converges --------------------------------------------------------------------------------
 
@@ -136,6 +137,7 @@ def test_the_order_of_features_and_samples_does_not_matter(
     problem = of_kind(case.problem(), kind)
     assert isinstance(problem.objective, gda.GLR)
     pairs = problem.objective.pairs
+    assert isinstance(pairs, SignalPairs)
     features = rng.permutation(problem.n_features)
     order = rng.permutation(len(pairs.features))
     metrics = problem.feasible_set

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.directions import DenseDirection, Direction
 from gdaopt.objectives.exponentials import ExponentialLine, ExponentialSum
 from gdaopt.objectives.glr_face import GLRFace
 from gdaopt.objectives.glr_model import exponents, n_coefficients
-from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.objectives.storage import Blocks, Memory
-from gdaopt.validation import FloatArray, finite_array, integer, read_only, symmetric_matrix
+from gdaopt.objectives.weighted_pairs import weighted_pairs
+from gdaopt.validation import FloatArray, integer, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -25,7 +24,7 @@ __all__ = ["GLR"]
 
 _BYTES_PER_COEFFICIENT = 350  # in CVXPY and CLARABEL; 2 500 to 18 000 pairs, K = 10 to 50
 _ARRAYS_KEPT = 9  # weights, exponents at a base, those and their exponentials at three points
-_LARGEST_SPREAD = 1e150  # its square, summed up, is finite; that of its inverse is not 0
+_LARGEST_FACTOR = 1e150  # beyond, its square leaves float64
 _ROUND_OFF = 1e-15  # of the terms that cancel in it: a gradient below is noise
 _LEAST_GRADIENT = 1e-290  # below, products with it lose digits, and then all of them
 _MOVES_BEFORE_REFRESH = 64  # updates of the exponents add up round-off; then they are computed anew
@@ -45,6 +44,12 @@ class GLR:
         Samples × features.
     z : array-like of shape (N,) or (N, m)
         Training signal, such as ±1 for the two classes; several signals add up.
+    sample_weight : array-like of shape (N,), optional
+        Positive s: the term of each pair is multiplied by ``s_i s_j``. A sample of weight 2 counts
+        as two that coincide.
+    pairs : array-like of int, shape (n, 2), optional
+        Sum over these pairs only, in both orders, such as those of near samples where N is large.
+        All pairs when left out.
     memory_limit : int, optional
         Bytes that the pairs of samples may take. Where they need more, they are recomputed in
         blocks in each pass instead of being kept.
@@ -53,7 +58,8 @@ class GLR:
     ------
     InvalidInputError
         For NaN or infinite values, lengths that differ, fewer than two samples, a signal that is
-        the same for all samples, or values so large or small that their squares leave float64.
+        the same for all samples or in all pairs, weights that are not positive, pairs of no
+        samples, or values so large or small that their squares leave float64.
 
     Notes
     -----
@@ -71,25 +77,17 @@ class GLR:
 
     log_convex = True
 
-    def __init__(self, X: Any, z: Any, *, memory_limit: int = 2**28) -> None:
-        features = finite_array("X", X, ndim=2)
-        signal = finite_array("z", z, ndim=(1, 2))
-        if len(features) != len(signal):
-            raise InvalidInputError(
-                f"X has {len(features)} samples and z has {len(signal)}; they must be as many"
-            )
-        if len(features) < 2:
-            raise InvalidInputError("X has 1 sample; pairs need at least 2")
-        signal = signal.reshape(len(signal), -1)
-        if (signal == signal[0]).all():
-            raise InvalidInputError(
-                f"z is {signal[0].squeeze().tolist()} for all {len(signal)} samples; "
-                "the signal must take at least two values"
-            )
-        _check_spread("X", features, least=0.0)
-        _check_spread("z", signal, least=1 / _LARGEST_SPREAD)
+    def __init__(
+        self,
+        X: Any,
+        z: Any,
+        *,
+        sample_weight: Any = None,
+        pairs: Any = None,
+        memory_limit: int = 2**28,
+    ) -> None:
         limit = integer("memory_limit", memory_limit, at_least=1)
-        self.pairs = SignalPairs(features, signal)
+        self.pairs = weighted_pairs(X, z, sample_weight, pairs)
         self.keeps_pairs = self.pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
         self._memory = Memory(self.pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
         self.log_weights = self.blocks(self.pairs.log_weights)
@@ -279,16 +277,6 @@ class GLRPoint:
             f"{what} is 0 in floating point or nearly so (log Q is {self.log_value:.6g}); multiply "
             f"the features by about {factor:.2g}"
         )
-        if factor > _LARGEST_SPREAD:
+        if factor > _LARGEST_FACTOR:
             return advice
         return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
-
-
-def _check_spread(name: str, values: FloatArray, least: float) -> None:
-    """Refuse values whose differences, squared, under- or overflow."""
-    spread = float(np.abs(values / 2 - values[0] / 2).max())
-    if not least <= spread <= _LARGEST_SPREAD:
-        raise InvalidInputError(
-            f"{name} spans about {spread:.2g}, and the square of that leaves floating point; "
-            f"rescale {name} to values of about 1"
-        )

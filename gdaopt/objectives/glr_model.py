@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.objectives.weighted_pairs import WeightedPairs
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ _SAME = 1e-11  # of the largest entry: differences closer than that are equal up
 
 
 def exponents(
-    pairs: SignalPairs, metric: cp.Expression
+    pairs: WeightedPairs, metric: cp.Expression
 ) -> tuple[cp.Expression, list[cp.Constraint]]:
     """Return ``log w_p - δ_p(M)`` for all pairs p, and the constraints that define its variables.
 
     Parameters
     ----------
-    pairs : SignalPairs
+    pairs : WeightedPairs
         Of the samples.
     metric : cvxpy.Expression of shape (K, K)
         Symmetric and affine.
@@ -72,7 +72,7 @@ def exponents(
     return np.log(weights) - distances, constraints
 
 
-def n_coefficients(pairs: SignalPairs) -> int:
+def n_coefficients(pairs: WeightedPairs) -> int:
     """Return about how many coefficients `exponents` has, without merging anything."""
     n_samples, size = pairs.features.shape
     entries = size * (size + 1) // 2
@@ -80,18 +80,13 @@ def n_coefficients(pairs: SignalPairs) -> int:
     return total
 
 
-def _merged(pairs: SignalPairs) -> tuple[FloatArray, np.ndarray, np.ndarray, FloatArray]:
+def _merged(pairs: WeightedPairs) -> tuple[FloatArray, np.ndarray, np.ndarray, FloatArray]:
     """Return distinct samples, and index, index and weight of each pair that differs.
 
     The first indices are those of the side with fewer samples.
     """
-    signal_and_features = np.hstack([pairs.signal, pairs.features])
-    # Sorted by signal first, as `SignalPairs` sorts them: counts stay in line with its samples.
-    distinct, counts = np.unique(signal_and_features, axis=0, return_counts=True)
-    n_signals = pairs.signal.shape[1]
-    merged = SignalPairs(distinct[:, n_signals:], distinct[:, :n_signals])
+    merged = pairs.merged()
     left, right, weights = merged.listed()
-    weights = weights * (counts[left] * counts[right])
     differences = merged.features[left] - merged.features[right]
     lattice = np.round(differences / (_SAME * float(np.abs(differences).max(initial=0.0)) or 1.0))
     # d and -d are the same pair: the first entry that is not 0 is made positive.

@@ -34,11 +34,11 @@ class _Rectangle:
 
     rows: slice
     columns: slice
-    log_weight: float | None  # None: it varies, see `SignalPairs.log_weights`
+    log_weight: float | None  # of the signal alone; None: it varies, see `SignalPairs.log_weights`
 
 
 class SignalPairs:
-    """The pairs of samples that differ in a signal, with weight ``2 Σ_m (z_im - z_jm)²``.
+    """The pairs of samples that differ in a signal, with weight ``2 s_i s_j Σ_m (z_im - z_jm)²``.
 
     The factor 2 stands for the two orders of a pair: each pair is met once (or, inside the squares
     on the diagonal of a real-valued signal's pairs, twice with half of the weight).
@@ -49,6 +49,8 @@ class SignalPairs:
         Samples.
     signal : ndarray of shape (N, m)
         Signals.
+    sample_weight : ndarray of shape (N,), optional
+        s, positive; all 1 when left out.
 
     Attributes
     ----------
@@ -58,12 +60,16 @@ class SignalPairs:
         Number of pairs evaluated.
     """
 
-    def __init__(self, features: FloatArray, signal: FloatArray) -> None:
+    def __init__(
+        self, features: FloatArray, signal: FloatArray, sample_weight: FloatArray | None = None
+    ) -> None:
         levels, level_of = np.unique(signal, axis=0, return_inverse=True)
         order = np.argsort(level_of.ravel(), kind="stable")
         offsets = features - features[0]  # first, so that a constant feature becomes 0 exactly
         self.features = read_only(np.ascontiguousarray((offsets - offsets.mean(axis=0))[order]))
         self.signal = read_only(np.ascontiguousarray(signal[order]))
+        weight = np.ones(len(signal)) if sample_weight is None else sample_weight[order]
+        self.sample_weight = read_only(weight)
         if len(levels) <= _MOST_LEVELS:
             bounds = np.searchsorted(level_of.ravel()[order], np.arange(len(levels) + 1))
             self._rectangles = list(_level_rectangles(levels, bounds))
@@ -102,20 +108,31 @@ class SignalPairs:
 
         Where all weights of a block are the same, it is an array without dimensions.
         """
+        log_sample_weight = np.log(self.sample_weight)
         for block in self._rectangles:
-            if block.log_weight is not None:
-                yield np.array(block.log_weight)
-                continue
-            rows, columns = self.signal[block.rows], self.signal[block.columns]
-            weights = np.zeros((len(rows), len(columns)))
-            for a, b in zip(rows.T, columns.T, strict=True):
-                difference = np.subtract.outer(a, b)
-                difference *= difference
-                weights += difference
-            weights *= 2
-            weights[:, : len(rows)] /= 2  # the square on the diagonal holds both orders
-            with np.errstate(divide="ignore"):
-                yield np.log(weights, out=weights)
+            rows, columns = log_sample_weight[block.rows], log_sample_weight[block.columns]
+            if (rows == rows[0]).all() and (columns == columns[0]).all():  # such as class weights
+                rows, columns = rows[:1], columns[:1]
+                shape: tuple[int, ...] = ()
+            else:
+                shape = (len(rows), len(columns))
+            if block.log_weight is None:
+                yield self._log_signal_weights(block) + np.add.outer(rows, columns)
+            else:
+                yield (block.log_weight + np.add.outer(rows, columns)).reshape(shape)
+
+    def _log_signal_weights(self, block: _Rectangle) -> FloatArray:
+        """Return the logarithms of ``2 Σ_m (z_im - z_jm)²`` for a block where they vary."""
+        rows, columns = self.signal[block.rows], self.signal[block.columns]
+        weights = np.zeros((len(rows), len(columns)))
+        for a, b in zip(rows.T, columns.T, strict=True):
+            difference = np.subtract.outer(a, b)
+            difference *= difference
+            weights += difference
+        weights *= 2
+        weights[:, : len(rows)] /= 2  # the square on the diagonal holds both orders
+        with np.errstate(divide="ignore"):
+            return np.log(weights, out=weights)
 
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, K×K."""
@@ -203,6 +220,14 @@ class SignalPairs:
             product[block.columns] += p.sum(axis=0) * columns - rows @ p
         result: FloatArray = product @ self.features
         return result
+
+    def merged(self) -> SignalPairs:
+        """Return the pairs of the distinct samples: those that coincide add up their weights."""
+        signal_and_features = np.hstack([self.signal, self.features])
+        distinct, group = np.unique(signal_and_features, axis=0, return_inverse=True)
+        weights = np.bincount(group.ravel(), self.sample_weight).astype(np.float64)
+        n_signals = self.signal.shape[1]
+        return SignalPairs(distinct[:, n_signals:], distinct[:, :n_signals], weights)
 
     def listed(self) -> tuple[np.ndarray, np.ndarray, FloatArray]:
         """Return all pairs with a weight: the indices of both samples, and the weights."""
