@@ -9,6 +9,9 @@ The paper's problem, minimise a convex Q(M) over graph metrics, is a `MetricProb
     result = gda.solve(problem, "alternating", solver="HIGHS")
 """
 
+import importlib
+from typing import TYPE_CHECKING
+
 from gdaopt import datasets, linalg, plotting, programs, steps
 from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate, certify
@@ -46,16 +49,44 @@ from gdaopt.sets import (
 )
 from gdaopt.trace import Trace
 
+if TYPE_CHECKING:
+    from gdaopt import estimators
+    from gdaopt.estimators import (
+        DiagonalMetricLearner,
+        GraphMetricLearner,
+        PositiveDefiniteMetricLearner,
+    )
+else:
+    _ESTIMATORS = (
+        "DiagonalMetricLearner",
+        "GraphMetricLearner",
+        "PositiveDefiniteMetricLearner",
+    )
+
+    def __getattr__(name: str) -> object:
+        """Import the estimators on first use: scikit-learn takes a second."""
+        if name != "estimators" and name not in _ESTIMATORS:
+            raise AttributeError(f"module 'gdaopt' has no attribute {name!r}")
+        module = importlib.import_module("gdaopt.estimators")
+        return module if name == "estimators" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 __all__ = [
     "GLR",
     "Alternating",
     "Certificate",
     "Certified",
     "DenseObjective",
+    "DiagonalMetricLearner",
     "DiagonalMetrics",
     "DownloadError",
     "FrankWolfe",
     "GdaoptError",
+    "GraphMetricLearner",
     "GraphMetrics",
     "InaccurateSolutionWarning",
     "InfeasibleProblemError",
@@ -64,6 +95,7 @@ __all__ = [
     "LogDet",
     "Method",
     "MetricProblem",
+    "PositiveDefiniteMetricLearner",
     "PositiveDefiniteMetrics",
     "ProjectedGradient",
     "Result",
@@ -78,6 +110,7 @@ __all__ = [
     "certify",
     "check_objective",
     "datasets",
+    "estimators",
     "iterate",
     "linalg",
     "plotting",

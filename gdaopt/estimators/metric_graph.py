@@ -1,0 +1,83 @@
+"""A learned metric as a graph of named features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.linalg.laplacian import edge_weights, self_loops
+from gdaopt.validation import FloatArray, read_only
+
+__all__ = ["MetricGraph"]
+
+_EDGE_COUNTS = 1e-9  # of tr M / K, as in `gdaopt.GraphMetrics` without a floor
+_SHOWN = 10  # edges in print
+
+
+@dataclass(frozen=True, eq=False)
+class MetricGraph:
+    """Edges and self-loops of a metric; printing it lists the heaviest.
+
+    Attributes
+    ----------
+    feature_names : tuple of K str
+        The nodes.
+    edges : ndarray of int, shape (n_edges, 2)
+        Indices of the features that each edge joins, the heaviest edge first.
+    weights : ndarray of shape (n_edges,)
+        ``-M_ij`` of each edge, negative only for metrics that are no graph metrics.
+    self_loops : ndarray of shape (K,)
+        The row sums of M.
+
+    Examples
+    --------
+    >>> M = np.array([[2.0, -0.5, 0.0], [-0.5, 3.0, -1.0], [0.0, -1.0, 4.0]])
+    >>> graph = MetricGraph.of_metric(M, ["width", "height", "depth"])
+    >>> graph.named_edges()
+    [('height', 'depth', 1.0), ('width', 'height', 0.5)]
+    >>> graph.self_loops
+    array([1.5, 1.5, 3. ])
+    """
+
+    feature_names: tuple[str, ...]
+    edges: npt.NDArray[np.intp]
+    weights: FloatArray
+    self_loops: FloatArray
+
+    @classmethod
+    def of_metric(cls, metric: FloatArray, feature_names: Sequence[str]) -> MetricGraph:
+        """Return the graph of a K×K metric, with the edges that count as connecting.
+
+        Those are larger than ``1e-9·tr M / K``: methods shrink edges geometrically, never to 0.
+        """
+        weights = np.triu(edge_weights(metric), 1)
+        threshold = _EDGE_COUNTS * float(np.trace(metric)) / len(metric)
+        edges = np.argwhere(np.abs(weights) > threshold)
+        found = weights[edges[:, 0], edges[:, 1]]
+        order = np.argsort(-np.abs(found), kind="stable")
+        edges = edges[order]
+        edges.flags.writeable = False
+        return cls(
+            tuple(str(name) for name in feature_names),
+            edges,
+            read_only(found[order]),
+            read_only(self_loops(metric)),
+        )
+
+    def named_edges(self) -> list[tuple[str, str, float]]:
+        """Return two feature names and the weight of each edge, the heaviest first."""
+        names = self.feature_names
+        return [
+            (names[i], names[j], float(weight))
+            for (i, j), weight in zip(self.edges, self.weights, strict=True)
+        ]
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.feature_names)} features, {len(self.edges)} edges"]
+        lines += [f"  {a} – {b}: {weight:.4g}" for a, b, weight in self.named_edges()[:_SHOWN]]
+        if len(self.edges) > _SHOWN:
+            lines.append(f"  and {len(self.edges) - _SHOWN} more")
+        return "\n".join(lines)

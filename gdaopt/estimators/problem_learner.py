@@ -1,0 +1,180 @@
+"""The learners' common part: a `gdaopt.MetricProblem` of labelled samples, solved in `fit`."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.base import MetricLearner
+from gdaopt.estimators.class_pairs import class_signal, nearest_of_other_classes
+from gdaopt.estimators.metric_graph import MetricGraph
+from gdaopt.estimators.scale import auto_min_eigenvalue, auto_trace_bound
+from gdaopt.methods import solve
+from gdaopt.methods.solve import METHODS
+from gdaopt.objectives import GLR, Objective
+from gdaopt.problem import MetricProblem
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ProblemLearner"]
+
+_UNFINISHED = ("iteration_limit", "time_limit", "solver_failed")
+
+
+class ProblemLearner(MetricLearner):
+    """What the learners share: all but the feasible set."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "objective": [StrOptions({"glr"}), callable],
+        "method": [StrOptions(set(METHODS))],
+        "solver": [str, None],
+        "trace_bound": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "min_eigenvalue": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "multiclass": [StrOptions({"joint"})],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "tolerance": [Interval(Real, 0, None, closed="left")],
+        "max_iterations": [Interval(Integral, 0, None, closed="left"), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "verbose": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        objective: str | Callable[[FloatArray, FloatArray], Objective] = "glr",
+        *,
+        method: str = "certified",
+        solver: str | None = None,
+        trace_bound: str | float = "auto",
+        min_eigenvalue: str | float = "auto",
+        multiclass: str = "joint",
+        class_weight: str | dict[Any, float] | None = None,
+        n_neighbors: int | None = None,
+        tolerance: float = 1e-4,
+        max_iterations: int | None = None,
+        time_limit: float | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.objective = objective
+        self.method = method
+        self.solver = solver
+        self.trace_bound = trace_bound
+        self.min_eigenvalue = min_eigenvalue
+        self.multiclass = multiclass
+        self.class_weight = class_weight
+        self.n_neighbors = n_neighbors
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    @abstractmethod
+    def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
+        """Return the set of metrics to learn from."""
+
+    def _learn(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:
+        objective = self._objective(X, codes)
+        feasible_set = self._feasible_set(*self._bounds(objective))
+        solver = {} if self.solver is None else {"solver": self.solver}
+        self.result_ = solve(
+            MetricProblem(objective, feasible_set),
+            self.method,
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+            time_limit=self.time_limit,
+            verbose=self.verbose,
+            **solver,
+        )
+        self.n_iter_ = self.result_.iterations
+        if self.result_.status in _UNFINISHED:
+            warnings.warn(
+                f"{type(self).__name__} did not converge: {self.result_.message}",
+                ConvergenceWarning,
+                stacklevel=4,  # the caller of fit, through scikit-learn's decorator
+            )
+        return self.result_.metric
+
+    def _class_weights(self, codes: npt.NDArray[np.intp]) -> FloatArray:
+        """Return the weight of each class."""
+        weights: FloatArray = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=self.classes_[codes]
+        )
+        for label, weight in zip(self.classes_.tolist(), weights.tolist(), strict=True):
+            if not 0 < weight < np.inf:
+                raise InvalidInputError(
+                    f"class_weight of {label!r} is {weight}; weights must be positive and finite: "
+                    "leave samples of a class that should not count out"
+                )
+        return weights
+
+    def _objective(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> Objective:
+        """Return the objective of the samples."""
+        signal = class_signal(codes)
+        if callable(self.objective):
+            if self.class_weight is not None or self.n_neighbors is not None:
+                raise InvalidInputError(
+                    "class_weight and n_neighbors are for objective='glr'; a callable weighs and "
+                    "chooses pairs itself"
+                )
+            return self.objective(X, signal)
+        pairs = None
+        if self.n_neighbors is not None:
+            pairs = nearest_of_other_classes(X, codes, self.n_neighbors)
+        return GLR(X, signal, sample_weight=self._class_weights(codes)[codes], pairs=pairs)
+
+    def _bounds(self, objective: Objective) -> tuple[float, float]:
+        """Return C and ρ."""
+        self.trace_bound_ = (
+            auto_trace_bound(objective, self._feasible_set(1.0, 0.0))
+            if self.trace_bound == "auto"
+            else float(self.trace_bound)
+        )
+        self.min_eigenvalue_ = (
+            auto_min_eigenvalue(self.trace_bound_, objective.n_features)
+            if self.min_eigenvalue == "auto"
+            else float(self.min_eigenvalue)
+        )
+        return self.trace_bound_, self.min_eigenvalue_
+
+    @property
+    def graph_(self) -> MetricGraph:
+        """The learned metric as a graph: edges and self-loops with the names of the features."""
+        check_is_fitted(self)
+        return MetricGraph.of_metric(self.metric_, self._feature_names())
+
+    def plot_graph(self, ax: Axes | None = None) -> Axes:
+        """Draw the learned metric as a graph between the features: `gdaopt.plotting.graph`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; new axes when left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Without the edges of negative weight that positive definite metrics may have.
+        """
+        from gdaopt import plotting  # on demand: fitting needs no pictures
+
+        check_is_fitted(self)
+        return plotting.graph(self.metric_, self._feature_names(), ax=ax)
+
+    def _feature_names(self) -> list[str]:
+        """Return the column names seen in fit, or scikit-learn's x0, x1, … in their place."""
+        default = [f"x{number}" for number in range(self.n_features_in_)]
+        return [str(name) for name in getattr(self, "feature_names_in_", default)]
