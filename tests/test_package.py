@@ -29,5 +29,5 @@ def test_every_public_name_is_documented(name: str) -> None:
 def test_the_readmes_examples_run() -> None:
     readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     examples = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    assert len(examples) == 4
+    assert len(examples) == 5
     exec("\n".join(examples), {})
