@@ -333,11 +333,17 @@ class TestSpecs:
         assert left_out == ["joint with HIGHS: HIGHS lacks a cone"]
 
     @pytest.mark.usefixtures("refused")
-    def test_a_method_or_solver_without_any_is_an_error(self) -> None:
-        with pytest.raises(gda.SolverNotFoundError, match="HIGHS lacks a cone"):
-            combinations(["joint", "alternating"], ["HIGHS"], {})
+    def test_a_solver_that_no_method_takes_is_an_error(self) -> None:
         with pytest.raises(gda.SolverNotFoundError, match="HIGHS lacks a cone"):
             combinations(["joint"], ["HIGHS", "analytic"], {})
+        with pytest.raises(gda.SolverNotFoundError, match="HIGHS has no semidefinite cone"):
+            combinations(["sdp"], ["HIGHS"], {})
+
+    def test_a_method_without_any_solver_is_left_out(self) -> None:
+        found, left_out = combinations(["sdp", "certified", "alternating"], ["HIGHS"], {})
+        assert [each.spec.name for each in found] == ["certified", "alternating"]
+        assert len(left_out) == 1
+        assert left_out[0].startswith("sdp with HIGHS: solver HIGHS has no semidefinite cone")
 
     def test_deadline(self) -> None:
         assert ComparisonOptions(methods=["joint"], time_limit=10.0).deadline == 80.0

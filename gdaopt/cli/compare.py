@@ -12,7 +12,16 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from gdaopt.datasets import BUILTIN, FROM_UCI
+from gdaopt.cli.options import (
+    DataDir,
+    EdgeFloor,
+    Label,
+    MinEigenvalue,
+    Positive,
+    Scale,
+    Source,
+    TraceBound,
+)
 from gdaopt.methods import METHODS
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import COMPACT, LEGEND, written
@@ -26,14 +35,7 @@ _FAILURES = {"failed", "died", "solver_failed"}
 
 
 def compare(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATASET|FILE.csv",
-            help=f"{', '.join(BUILTIN)}, or a CSV file; {', '.join(FROM_UCI)} are downloaded from "
-            "UCI on first use",
-        ),
-    ],
+    source: Source,
     methods: Annotated[
         str,
         typer.Option(
@@ -56,29 +58,13 @@ def compare(
             "its correlation with the class is negative, else +1)",
         ),
     ] = "graph",
-    label: Annotated[
-        str | None, typer.Option(help="label column of the CSV file (default: the last)")
-    ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help=f"directory with the file of {', '.join(FROM_UCI)} (default: $GDAOPT_DATA, the "
-            "cache, or UCI)"
-        ),
-    ] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
-    ] = None,
-    scale: Annotated[str, typer.Option(help="zscore (also divides by √(2K)) or none")] = "zscore",
-    trace_bound: Annotated[
-        float | None, typer.Option(help="C, the largest trace (default: K, the number of features)")
-    ] = None,
-    min_eigenvalue: Annotated[
-        float, typer.Option(help="ρ, the smallest eigenvalue allowed")
-    ] = 1e-6,
-    edge_floor: Annotated[
-        float, typer.Option(help="ε, for the sets graph and signed; see gdaopt learn")
-    ] = 0.0,
+    label: Label = None,
+    data_dir: DataDir = None,
+    positive: Positive = None,
+    scale: Scale = "zscore",
+    trace_bound: TraceBound = None,
+    min_eigenvalue: MinEigenvalue = 1e-6,
+    edge_floor: EdgeFloor = 0.0,
     tolerance: Annotated[
         float | None,
         typer.Option(help="relative gap or decrease that ends a run (default: the method's)"),

@@ -11,7 +11,17 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset
+from gdaopt.cli.options import (
+    DataDir,
+    EdgeFloor,
+    Label,
+    MinEigenvalue,
+    Positive,
+    Scale,
+    Source,
+    TraceBound,
+)
+from gdaopt.datasets import Dataset
 from gdaopt.methods import METHODS, State, make_method
 from gdaopt.result import Result
 from gdaopt.studies.learning import LearningOptions, learn_classes, load_source, summary
@@ -21,28 +31,11 @@ __all__ = ["learn"]
 
 
 def learn(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATASET|FILE.csv",
-            help=f"{', '.join(BUILTIN)}, or a CSV file; {', '.join(FROM_UCI)} are downloaded from "
-            "UCI on first use",
-        ),
-    ],
-    label: Annotated[
-        str | None, typer.Option(help="label column of the CSV file (default: the last)")
-    ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help=f"directory with the file of {', '.join(FROM_UCI)} (default: $GDAOPT_DATA, the "
-            "cache, or UCI)"
-        ),
-    ] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
-    ] = None,
-    scale: Annotated[str, typer.Option(help="zscore (also divides by √(2K)) or none")] = "zscore",
+    source: Source,
+    label: Label = None,
+    data_dir: DataDir = None,
+    positive: Positive = None,
+    scale: Scale = "zscore",
     method: Annotated[str, typer.Option(help=", ".join(METHODS))] = "alternating",
     solver: Annotated[
         str | None,
@@ -51,15 +44,9 @@ def learn(
             "cones, or analytic; see gdaopt solvers (default: the method's)"
         ),
     ] = None,
-    trace_bound: Annotated[
-        float | None, typer.Option(help="C, the largest trace (default: K, the number of features)")
-    ] = None,
-    min_eigenvalue: Annotated[
-        float, typer.Option(help="ρ, the smallest eigenvalue allowed")
-    ] = 1e-6,
-    edge_floor: Annotated[
-        float, typer.Option(help="ε; when positive, edges of weight ≥ ε connect all features")
-    ] = 0.0,
+    trace_bound: TraceBound = None,
+    min_eigenvalue: MinEigenvalue = 1e-6,
+    edge_floor: EdgeFloor = 0.0,
     tolerance: Annotated[
         float | None, typer.Option(help="relative gap or decrease that ends a run")
     ] = None,

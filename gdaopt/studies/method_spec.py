@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gdaopt.backends import find_solver
 from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
 from gdaopt.methods import Method, make_method
+from gdaopt.programs import ANALYTIC
 
 __all__ = ["Combination", "MethodSpec", "combinations"]
 
@@ -137,7 +139,8 @@ def combinations(
     Raises
     ------
     InvalidInputError, SolverNotFoundError
-        For an empty sequence of methods, a bad one, and a method or solver that goes with no other.
+        For an empty sequence of methods, a bad method or solver, a solver that goes with none of
+        the methods, and when nothing is left.
 
     Examples
     --------
@@ -147,27 +150,27 @@ def combinations(
     """
     if not methods:
         raise InvalidInputError("no methods are given; name at least one")
+    for solver in solvers:
+        if solver.lower() != ANALYTIC:
+            find_solver(solver)  # a slip shows before the refusals that it leads to
     found: dict[tuple[MethodSpec, str], Combination] = {}
     left_out: list[str] = []
     refusals: dict[str, GdaoptError] = {}
     used: set[str | None] = set()
     for spec in dict.fromkeys(MethodSpec.parse(text) for text in methods):
         choices: Sequence[str | None] = (solvers if spec.takes_solver(common) else ()) or [None]
-        of_method: list[GdaoptError] = []
         for solver in choices:
             options = dict(common) if solver is None else {**common, "solver": solver}
             try:
                 combination = Combination(spec, spec.method(options).solver_name, options)
             except (InvalidInputError, SolverNotFoundError) as error:
-                of_method.append(error)
-                if solver is not None:
-                    refusals[solver] = error
-                    left_out.append(f"{spec} with {solver}: {error}")
+                if solver is None or isinstance(error, InvalidInputError):
+                    raise
+                refusals[solver] = error
+                left_out.append(f"{spec} with {solver}: {error}")
             else:
                 found[spec, combination.solver] = combination
                 used.add(solver)
-        if len(of_method) == len(choices):
-            raise of_method[0]
     for solver in solvers:
         if solver not in used:
             raise refusals.get(
