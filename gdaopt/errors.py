@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "CutOffSamplesWarning",
     "DownloadError",
     "GdaoptError",
     "InaccurateSolutionWarning",
@@ -50,6 +51,10 @@ class SolverNotFoundError(GdaoptError, ValueError):
 
 class InaccurateSolutionWarning(UserWarning):
     """A solver called its own answer inaccurate; the answer was moved back into the polytope."""
+
+
+class CutOffSamplesWarning(UserWarning):
+    """Samples too far from all others for a weight, or on no path to a label, in a graph."""
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> InvalidInputError:

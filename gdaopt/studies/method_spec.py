@@ -150,9 +150,9 @@ def combinations(
     """
     if not methods:
         raise InvalidInputError("no methods are given; name at least one")
-    for solver in solvers:
-        if solver.lower() != ANALYTIC:
-            find_solver(solver)  # a slip shows before the refusals that it leads to
+    for name in solvers:
+        if name.lower() != ANALYTIC:
+            find_solver(name)  # a slip shows before the refusals that it leads to
     found: dict[tuple[MethodSpec, str], Combination] = {}
     left_out: list[str] = []
     refusals: dict[str, GdaoptError] = {}
@@ -171,10 +171,10 @@ def combinations(
             else:
                 found[spec, combination.solver] = combination
                 used.add(solver)
-    for solver in solvers:
-        if solver not in used:
+    for name in solvers:
+        if name not in used:
             raise refusals.get(
-                solver, InvalidInputError(f"solver {solver!r}: none of the methods takes a solver")
+                name, InvalidInputError(f"solver {name!r}: none of the methods takes a solver")
             )
     return list(found.values()), left_out
 
