@@ -16,6 +16,7 @@ from gdaopt import datasets, linalg, plotting, programs, steps
 from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate, certify
 from gdaopt.errors import (
+    CutOffSamplesWarning,
     DownloadError,
     GdaoptError,
     InaccurateSolutionWarning,
@@ -53,13 +54,17 @@ if TYPE_CHECKING:
     from gdaopt import estimators
     from gdaopt.estimators import (
         DiagonalMetricLearner,
+        GraphClassifier,
         GraphMetricLearner,
+        MetricKNeighborsClassifier,
         PositiveDefiniteMetricLearner,
     )
 else:
     _ESTIMATORS = (
         "DiagonalMetricLearner",
+        "GraphClassifier",
         "GraphMetricLearner",
+        "MetricKNeighborsClassifier",
         "PositiveDefiniteMetricLearner",
     )
 
@@ -80,12 +85,14 @@ __all__ = [
     "Alternating",
     "Certificate",
     "Certified",
+    "CutOffSamplesWarning",
     "DenseObjective",
     "DiagonalMetricLearner",
     "DiagonalMetrics",
     "DownloadError",
     "FrankWolfe",
     "GdaoptError",
+    "GraphClassifier",
     "GraphMetricLearner",
     "GraphMetrics",
     "InaccurateSolutionWarning",
@@ -94,6 +101,7 @@ __all__ = [
     "Joint",
     "LogDet",
     "Method",
+    "MetricKNeighborsClassifier",
     "MetricProblem",
     "PositiveDefiniteMetricLearner",
     "PositiveDefiniteMetrics",

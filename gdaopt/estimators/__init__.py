@@ -1,18 +1,22 @@
 """Estimators for scikit-learn's pipelines and searches."""
 
 from gdaopt.estimators.base import MahalanobisDistance, MetricLearner
+from gdaopt.estimators.graph_classifier import GraphClassifier
 from gdaopt.estimators.learners import (
     DiagonalMetricLearner,
     GraphMetricLearner,
     PositiveDefiniteMetricLearner,
 )
 from gdaopt.estimators.metric_graph import MetricGraph
+from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 
 __all__ = [
     "DiagonalMetricLearner",
+    "GraphClassifier",
     "GraphMetricLearner",
     "MahalanobisDistance",
     "MetricGraph",
+    "MetricKNeighborsClassifier",
     "MetricLearner",
     "PositiveDefiniteMetricLearner",
 ]

@@ -1,0 +1,109 @@
+"""Labels of which some are missing: which samples have one, and of which class."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+from gdaopt.errors import InvalidInputError
+
+__all__ = ["read_labels"]
+
+
+def read_labels(
+    y: Any, missing_label: Any
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Return the classes in `y`, and each sample's class where it has a label.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Numbers, booleans or strings, and among them `missing_label`. A list such as
+        ``["a", -1, "b"]`` is read label by label: NumPy would make a string of the -1.
+    missing_label : object
+        What stands for no label. None, NaN and pandas' NA mean the same: a missing value.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+        The different labels, sorted.
+    codes : ndarray of int, shape (n_labelled,)
+        Index into `classes` for each labelled sample.
+    labelled : ndarray of bool, shape (n_samples,)
+        Which samples have a label.
+
+    Raises
+    ------
+    InvalidInputError
+        For no labelled sample, for missing values that `missing_label` does not stand for, for
+        labels of mixed types, and for labels -1 and 1 where -1 is also `missing_label`.
+    ValueError
+        For labels that are no classes: fractions, infinity, other objects.
+
+    Examples
+    --------
+    >>> read_labels(["b", -1, "a"], missing_label=-1)
+    (array(['a', 'b'], dtype='<U1'), array([1, 0]), array([ True, False,  True]))
+    """
+    labels = column_or_1d(y, dtype=object, warn=True)
+    labelled = ~_are_missing(labels, missing_label)
+    if not labelled.any():
+        raise InvalidInputError(
+            f"y holds no label: all of its {len(labels)} samples are unlabelled under "
+            f"missing_label={missing_label!r}; label some, or pass another missing_label"
+        )
+    classes, codes = np.unique(_of_one_type(labels[labelled]), return_inverse=True)
+    minus_one = isinstance(missing_label, Real) and missing_label == -1
+    if minus_one and not labelled.all() and classes.tolist() == [1]:
+        raise InvalidInputError(
+            f"y holds -1 and 1 only, and missing_label={missing_label!r} makes unlabelled samples "
+            f"of all {np.count_nonzero(~labelled)} that are -1; if -1 is a class, pass "
+            "missing_label=None, or another value that stands for no label"
+        )
+    return classes, codes, labelled
+
+
+def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> npt.NDArray[np.bool_]:
+    """Return where `labels` is `missing_label`; refuse missing values of another kind."""
+    import pandas as pd  # late: not needed to import the package, and slow
+
+    null: npt.NDArray[np.bool_] = np.asarray(pd.isna(labels))
+    # Only a scalar can be null; for anything else pandas answers with an array.
+    if pd.api.types.is_scalar(missing_label) and pd.isna(missing_label):
+        return null
+    if null.any():
+        index = int(null.argmax())
+        raise InvalidInputError(
+            f"y holds {labels[index]!r} at index {index}; pass missing_label=None if missing "
+            f"values stand for no label (now missing_label={missing_label!r} does)"
+        )
+    return np.array([bool(label == missing_label) for label in labels], dtype=bool)
+
+
+def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
+    """Return labels as an array of numbers, booleans or strings."""
+    array = np.array(labels.tolist())
+    if array.dtype.kind == "U":  # NumPy makes strings of all labels where one is a string
+        other = [label for label in labels if not isinstance(label, str)]
+        if other:
+            raise InvalidInputError(
+                f"y holds labels of mixed types, such as {str(array[0])!r} and {other[0]!r}; "
+                "use either strings or numbers"
+            )
+    elif array.dtype.kind == "f":
+        assert_all_finite(array, input_name="y")
+        fractions = array != np.round(array)
+        if fractions.any():
+            raise InvalidInputError(
+                f"Unknown label type: continuous. y holds {array[fractions][0]:g}; "
+                "classes are whole numbers or strings"
+            )
+    elif array.dtype.kind not in "biu":
+        raise InvalidInputError(
+            f"Unknown label type: y holds {labels[0]!r}; classes are numbers, booleans or strings"
+        )
+    return array

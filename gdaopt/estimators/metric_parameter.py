@@ -1,0 +1,127 @@
+"""The parameter `metric` of the classifiers: nothing, a matrix, or a metric learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.base import components_of
+from gdaopt.validation import FloatArray, read_only, symmetric_matrix
+
+__all__ = ["METRIC_CONSTRAINT", "MetricSpace", "metric_space"]
+
+METRIC_CONSTRAINT: list[Any] = [None, "array-like", HasMethods("fit")]
+"""What `_parameter_constraints` says of such a parameter."""
+
+_NEGATIVE = 1e-10  # of the trace: as far below 0 as members of the feasible sets may be
+
+
+@dataclass(frozen=True, eq=False)
+class MetricSpace:
+    """Coordinates in which the Euclidean distance is that of a metric.
+
+    Attributes
+    ----------
+    metric : ndarray of shape (K, K)
+        M, symmetric, positive semidefinite, read-only.
+    learner : estimator or None
+        What learned it.
+    components : ndarray of shape (K, K)
+        L with ``M = L'L``.
+    centre : ndarray of shape (K,)
+        Mean of the samples: distances do not depend on it, their round-off does.
+    """
+
+    metric: FloatArray
+    learner: Any
+    components: FloatArray
+    centre: FloatArray
+
+    def coordinates(self, X: FloatArray) -> FloatArray:
+        """Return ``(X - centre) L'``, shape (n_samples, K)."""
+        coordinates: FloatArray = (X - self.centre) @ self.components.T
+        return coordinates
+
+
+def metric_space(
+    metric: Any, X: FloatArray, labelled: npt.NDArray[np.bool_], labels: npt.NDArray[Any]
+) -> MetricSpace:
+    """Read the parameter `metric`, and fit a clone if it is a learner.
+
+    Parameters
+    ----------
+    metric : None, array-like of shape (K, K), or estimator
+        None is the identity. A learner has `get_mahalanobis_matrix`, `metric_` or `components_`
+        after its `fit`: those of gdaopt and of metric-learn, and scikit-learn's
+        `NeighborhoodComponentsAnalysis`.
+    X : ndarray of shape (N, K)
+        Samples.
+    labelled : ndarray of bool, shape (N,)
+        Which of them a learner is fitted on.
+    labels : ndarray of shape (n_labelled,)
+        Their labels.
+
+    Returns
+    -------
+    MetricSpace
+
+    Raises
+    ------
+    InvalidInputError
+        For a matrix that is not K×K, symmetric and positive semidefinite, and for an estimator that
+        learns no metric.
+
+    Examples
+    --------
+    >>> samples = np.array([[1.0, 2.0], [3.0, 2.0]])
+    >>> space = metric_space([[4, 0], [0, 1]], samples, np.full(2, True), np.array([0, 1]))
+    >>> space.coordinates(samples)
+    array([[-2.,  0.],
+           [ 2.,  0.]])
+    """
+    learner = None
+    matrix = metric
+    if metric is None:
+        matrix = np.eye(X.shape[1])
+    elif hasattr(metric, "fit"):
+        learner = clone(metric).fit(X[labelled], labels)
+        matrix = _learned_matrix(learner)
+    matrix = _checked(matrix, X.shape[1])
+    # In units in which the diagonal is 1, features of any scale keep their digits.
+    scales = np.sqrt(np.maximum(np.diagonal(matrix), 0.0))
+    units = np.where(scales > 0, scales, 1.0)
+    components = components_of(matrix / np.outer(units, units)) * scales
+    return MetricSpace(read_only(matrix), learner, components, X.mean(axis=0))
+
+
+def _learned_matrix(learner: Any) -> Any:
+    """Return M of a fitted learner."""
+    if hasattr(learner, "get_mahalanobis_matrix"):
+        return learner.get_mahalanobis_matrix()
+    if hasattr(learner, "metric_"):
+        return learner.metric_
+    if hasattr(learner, "components_"):
+        return learner.components_.T @ learner.components_
+    raise InvalidInputError(
+        f"metric={learner!r} learns no metric: after fit it has none of "
+        "get_mahalanobis_matrix, metric_ and components_"
+    )
+
+
+def _checked(matrix: Any, n_features: int) -> FloatArray:
+    """Return `matrix` as a metric of so many features."""
+    checked = symmetric_matrix("metric", matrix, size=n_features)
+    smallest = float(scipy.linalg.eigvalsh(checked, subset_by_index=[0, 0])[0])
+    if smallest < -_NEGATIVE * max(float(np.trace(checked)), 0.0):
+        raise InvalidInputError(
+            f"metric is not positive semidefinite: its smallest eigenvalue is {smallest:g}, with "
+            f"trace {np.trace(checked):g}"
+        )
+    return checked

@@ -1,0 +1,185 @@
+"""Classification by the nearest neighbours under a metric."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
+from gdaopt.validation import FloatArray
+
+__all__ = ["MetricKNeighborsClassifier"]
+
+
+class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
+    """Vote of the nearest neighbours under a metric matrix.
+
+    The samples are taken to coordinates whose Euclidean distance is the metric's
+    (``M = L'L, x ↦ Lx``); there scikit-learn's `KNeighborsClassifier` does the rest.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        How many neighbours vote.
+    metric : array-like of shape (n_features, n_features) or estimator, default=None
+        M, positive semidefinite; None for the identity. Of a metric learner (with
+        `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`) a clone is fitted on the
+        samples; one that is to stay as it is goes in as ``learner.metric_``.
+    weights : {"uniform", "distance"}, callable or None, default="uniform"
+        Weight of a vote, as in `KNeighborsClassifier`.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
+        How neighbours are searched, as in `KNeighborsClassifier`.
+    n_jobs : int, default=None
+        Number of parallel searches, as in `KNeighborsClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    neighbors_ : KNeighborsClassifier
+        Fitted on the transformed samples.
+    metric_ : ndarray of shape (n_features, n_features)
+        M.
+    metric_learner_ : estimator or None
+        The fitted clone of `metric`, where that is a learner.
+    n_features_in_ : int
+        K.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where X has column names that are strings.
+
+    See Also
+    --------
+    GraphClassifier : Labels spread over the graph of a metric.
+
+    Examples
+    --------
+    >>> X, y = [[0.0, 9.0], [1.0, 0.0], [2.0, 9.0], [3.0, 0.0]], ["a", "a", "b", "b"]
+    >>> new = [[0.6, 5.0], [2.9, 9.0]]
+    >>> MetricKNeighborsClassifier(1, metric=[[1, 0], [0, 0]]).fit(X, y).predict(new).tolist()
+    ['a', 'b']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "metric": METRIC_CONSTRAINT,
+        **{
+            name: KNeighborsClassifier._parameter_constraints[name]
+            for name in ("n_neighbors", "weights", "algorithm", "n_jobs")
+        },
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        metric: Any = None,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.weights = weights
+        self.algorithm = algorithm
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Keep the samples, and fit the metric learner where `metric` is one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples; dense.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For a metric that is not symmetric, not positive semidefinite, or of another size. It
+            is a `ValueError`, which scikit-learn's own checks raise.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        space = metric_space(self.metric, X, np.full(len(X), True), y)
+        self.metric_, self.metric_learner_ = space.metric, space.learner
+        self._space: MetricSpace = space
+        self.neighbors_ = KNeighborsClassifier(
+            self.n_neighbors,
+            weights=self.weights,
+            algorithm=self.algorithm,
+            n_jobs=self.n_jobs,
+        ).fit(space.coordinates(X), y)
+        self.classes_ = self.neighbors_.classes_
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the label with the most votes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels; the first of `classes_` where votes are equal.
+        """
+        coordinates = self._coordinates(X)
+        labels: npt.NDArray[Any] = self.neighbors_.predict(coordinates)
+        return labels
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the share of each class in the votes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to 1.
+        """
+        coordinates = self._coordinates(X)
+        shares: FloatArray = self.neighbors_.predict_proba(coordinates)
+        return shares
+
+    def kneighbors(
+        self, X: Any = None, n_neighbors: int | None = None
+    ) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+        """Return the distances under the metric to the nearest samples of `fit`, and which.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            Samples; None for those given to `fit`, each without itself.
+        n_neighbors : int, default=None
+            How many; None for the parameter.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_neighbors)
+            ``√δ``, ascending.
+        indices : ndarray of int, shape (n_samples, n_neighbors)
+            Of samples given to `fit`.
+        """
+        check_is_fitted(self)
+        coordinates = None if X is None else self._coordinates(X)
+        distances, indices = self.neighbors_.kneighbors(coordinates, n_neighbors)
+        return distances, indices
+
+    def _coordinates(self, X: Any) -> FloatArray:
+        """Return new samples in the metric's coordinates."""
+        check_is_fitted(self)
+        return self._space.coordinates(validate_data(self, X, dtype=np.float64, reset=False))
