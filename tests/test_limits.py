@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import gdaopt as gda
-from gdaopt.methods import aligned, joint
+from gdaopt.methods import aligned, blocks, joint
 from gdaopt.methods import state as state_module
 from gdaopt.objectives.exponentials import ExponentialLine
 from gdaopt.objectives.glr import GLRPoint
@@ -66,7 +66,7 @@ class FakeTime:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     clock = FakeTime()
-    for module in (state_module, aligned, joint, programs):
+    for module in (state_module, aligned, blocks, joint, programs):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=clock.perf_counter))
     return clock
 
