@@ -20,6 +20,7 @@ from gdaopt.validation import FloatArray
 
 __all__ = [
     "Projection",
+    "positive_part",
     "project_on_bounded_sum",
     "project_on_intersection",
     "project_on_simplex",
@@ -76,8 +77,20 @@ def project_on_bounded_sum(point: FloatArray, most: float) -> FloatArray:
     >>> project_on_bounded_sum(np.array([0.25, 0.5, -2.0]), most=1.0)
     array([0.25, 0.5 , 0.  ])
     """
-    clipped: FloatArray = np.maximum(point, 0.0)
+    clipped = positive_part(point)
     return clipped if clipped.sum() <= most else project_on_simplex(point, most)
+
+
+def positive_part(values: FloatArray) -> FloatArray:
+    """Return the values, 0 in place of negative ones: of eigenvalues, the semidefinite cone's.
+
+    Examples
+    --------
+    >>> positive_part(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
+    positive: FloatArray = np.maximum(values, 0.0)
+    return positive
 
 
 def project_spectrum(matrix: FloatArray, project: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -87,7 +100,7 @@ def project_spectrum(matrix: FloatArray, project: Callable[[FloatArray], FloatAr
 
     Examples
     --------
-    >>> project_spectrum(np.diag([2.0, -1.0]), lambda values: np.maximum(values, 0.0))
+    >>> project_spectrum(np.diag([2.0, -1.0]), positive_part)
     array([[2., 0.],
            [0., 0.]])
     """
@@ -141,7 +154,7 @@ def project_on_intersection(
         inside = project_on_polyhedron(matrix + extrapolated)
         # What the polyhedron took away is added back; the cone's own correction starts afresh.
         restored = inside - extrapolated
-        in_cone = project_spectrum(restored, _positive_part)
+        in_cone = project_spectrum(restored, positive_part)
         current = in_cone - restored
         apart = math.sqrt(float(((in_cone - inside) ** 2).sum()))
         if apart <= accuracy:
@@ -152,8 +165,3 @@ def project_on_intersection(
         extrapolated = current + (inertia - 1) / following * (current - last)
         last, inertia = current, following
     return Projection(inside, count, apart, current)
-
-
-def _positive_part(values: FloatArray) -> FloatArray:
-    positive: FloatArray = np.maximum(values, 0.0)
-    return positive

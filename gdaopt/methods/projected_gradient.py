@@ -13,7 +13,7 @@ import numpy as np
 
 from gdaopt.certificate import certify_point
 from gdaopt.errors import unknown_name
-from gdaopt.linalg.projection import Projection, project_spectrum
+from gdaopt.linalg.projection import Projection, positive_part, project_spectrum
 from gdaopt.methods.bounds import RunningBounds
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.whole_set import WholeSetMethod
@@ -181,7 +181,7 @@ class _Run:
         base = self._metrics.base(len(target))
         budget = self._metrics.budget(len(target))
         mended = self._metrics.entries_mended(target - base)
-        clipped = project_spectrum(mended, _positive_part)
+        clipped = project_spectrum(mended, positive_part)
         trace = float(np.trace(clipped))
         clipped *= min(1.0, budget / trace) if trace > 0 else 1.0
         return self._repaired(Projection(clipped + base, eigen_decompositions=1))
@@ -212,8 +212,3 @@ class _Run:
 
 def _norm(matrix: FloatArray) -> float:
     return math.sqrt(float((matrix**2).sum()))
-
-
-def _positive_part(values: FloatArray) -> FloatArray:
-    positive: FloatArray = np.maximum(values, 0.0)
-    return positive
