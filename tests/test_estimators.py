@@ -25,7 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators import MetricLearner
+from gdaopt.estimators import SupervisedMetricLearner
 from gdaopt.estimators.base import components_of
 from gdaopt.validation import FloatArray
 
@@ -176,7 +176,7 @@ def test_sparse_samples_are_refused(wine: tuple[FloatArray, Any]) -> None:
 
 
 def test_the_base_is_all_that_another_learner_needs(wine: tuple[FloatArray, Any]) -> None:
-    class Whitening(MetricLearner):
+    class Whitening(SupervisedMetricLearner):
         def _learn(self, X: FloatArray, codes: Any) -> FloatArray:
             return np.asarray(np.linalg.inv(np.cov(X.T)), dtype=np.float64)
 

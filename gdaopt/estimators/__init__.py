@@ -9,6 +9,8 @@ from gdaopt.estimators.learners import (
 )
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
+from gdaopt.estimators.supervised import SupervisedMetricLearner
+from gdaopt.estimators.transductive import TransductiveMetricLearner
 
 __all__ = [
     "DiagonalMetricLearner",
@@ -19,4 +21,6 @@ __all__ = [
     "MetricKNeighborsClassifier",
     "MetricLearner",
     "PositiveDefiniteMetricLearner",
+    "SupervisedMetricLearner",
+    "TransductiveMetricLearner",
 ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,8 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from gdaopt.errors import InvalidInputError
@@ -26,10 +24,11 @@ __all__ = ["MahalanobisDistance", "MetricLearner", "components_of"]
 
 
 class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """Base of estimators that learn a metric matrix M from labelled samples.
+    """Base of estimators that learn a metric matrix M from labelled samples: all but `fit`.
 
-    A subclass writes `_learn`. The methods and `components_` have the names that metric-learn gives
-    them, so that a learner goes where metric-learn's go.
+    That is in `SupervisedMetricLearner` and `TransductiveMetricLearner`. The methods and
+    `components_` have the names that metric-learn gives them, so that a learner goes where
+    metric-learn's go.
 
     Attributes
     ----------
@@ -49,43 +48,13 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
-    @abstractmethod
-    def _learn(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:
-        """Return the metric for samples (N×K) and the indices of their labels in `classes_`."""
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the metric.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples; dense.
-        y : array-like of shape (n_samples,)
-            Labels, of at least two classes.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, for labels of a single class, and for samples that are not finite,
-            or too few, or that no metric tells apart. `gdaopt.InvalidInputError` is one.
-        TypeError
-            For sparse samples.
-        """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            (label,) = self.classes_.tolist()
+    def _set_classes(self, classes: npt.NDArray[Any]) -> None:
+        if len(classes) < 2:
+            (label,) = classes.tolist()
             raise InvalidInputError(
                 f"y has 1 class, {label!r}; a metric is learned from two or more"
             )
-        self._set_metric(self._learn(X, codes))
-        return self
+        self.classes_ = classes
 
     def _set_metric(self, metric: FloatArray) -> None:
         self.metric_ = read_only(metric.copy())

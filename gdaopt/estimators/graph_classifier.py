@@ -44,7 +44,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     metric : array-like of shape (n_features, n_features) or estimator, default=None
         M, positive semidefinite; None for the identity. Of a metric learner (with
         `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`) a clone is fitted on the
-        labelled samples; one that is to stay as it is goes in as ``learner.metric_``.
+        labelled samples, or on all where it has a parameter `missing_label`, too; one that is to
+        stay as it is goes in as ``learner.metric_``.
     n_neighbors : int, default=None
         Keep the edges from each sample to so many nearest ones only, and those from others to it.
         Memory and time then grow with the number of edges, not of pairs. None keeps all pairs; so

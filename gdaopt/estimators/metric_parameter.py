@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import components_of
+from gdaopt.estimators.transductive import fitted_clone
 from gdaopt.validation import FloatArray, read_only, symmetric_matrix
 
 __all__ = ["METRIC_CONSTRAINT", "MetricSpace", "metric_space"]
@@ -64,7 +64,7 @@ def metric_space(
     X : ndarray of shape (N, K)
         Samples.
     labelled : ndarray of bool, shape (N,)
-        Which of them a learner is fitted on.
+        Which of them have a label. A learner is fitted on those, or on all, see `fitted_clone`.
     labels : ndarray of shape (n_labelled,)
         Their labels.
 
@@ -91,7 +91,7 @@ def metric_space(
     if metric is None:
         matrix = np.eye(X.shape[1])
     elif hasattr(metric, "fit"):
-        learner = clone(metric).fit(X[labelled], labels)
+        learner = fitted_clone(metric, X, labels, labelled)
         matrix = _learned_matrix(learner)
     matrix = _checked(matrix, X.shape[1])
     # In units in which the diagonal is 1, features of any scale keep their digits.

@@ -16,10 +16,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import MetricLearner
 from gdaopt.estimators.class_pairs import class_signal, nearest_of_other_classes
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.scale import auto_min_eigenvalue, auto_trace_bound
+from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.methods import solve
 from gdaopt.methods.solve import METHODS
 from gdaopt.objectives import GLR, Objective
@@ -35,7 +35,7 @@ __all__ = ["ProblemLearner"]
 _UNFINISHED = ("iteration_limit", "time_limit", "solver_failed")
 
 
-class ProblemLearner(MetricLearner):
+class ProblemLearner(SupervisedMetricLearner):
     """What the learners share: all but the feasible set."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

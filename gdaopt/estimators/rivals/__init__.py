@@ -1,0 +1,1 @@
+"""Metric learners of the literature, to compare with."""
