@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         GraphClassifier,
         GraphMetricLearner,
         MetricKNeighborsClassifier,
+        OneVsRestMetricClassifier,
         PositiveDefiniteMetricLearner,
     )
 else:
@@ -65,6 +66,7 @@ else:
         "GraphClassifier",
         "GraphMetricLearner",
         "MetricKNeighborsClassifier",
+        "OneVsRestMetricClassifier",
         "PositiveDefiniteMetricLearner",
     )
 
@@ -103,6 +105,7 @@ __all__ = [
     "Method",
     "MetricKNeighborsClassifier",
     "MetricProblem",
+    "OneVsRestMetricClassifier",
     "PositiveDefiniteMetricLearner",
     "PositiveDefiniteMetrics",
     "ProjectedGradient",

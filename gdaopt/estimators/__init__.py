@@ -9,6 +9,7 @@ from gdaopt.estimators.learners import (
 )
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
+from gdaopt.estimators.one_vs_rest import OneVsRestMetricClassifier
 from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.estimators.transductive import TransductiveMetricLearner
 
@@ -20,6 +21,7 @@ __all__ = [
     "MetricGraph",
     "MetricKNeighborsClassifier",
     "MetricLearner",
+    "OneVsRestMetricClassifier",
     "PositiveDefiniteMetricLearner",
     "SupervisedMetricLearner",
     "TransductiveMetricLearner",

@@ -14,7 +14,7 @@ from gdaopt.estimators.base import MetricLearner
 from gdaopt.estimators.labels import read_labels
 from gdaopt.validation import FloatArray
 
-__all__ = ["TransductiveMetricLearner", "fitted_clone"]
+__all__ = ["TransductiveMetricLearner", "fitted_clone", "takes_unlabelled"]
 
 
 class TransductiveMetricLearner(MetricLearner):
@@ -69,13 +69,18 @@ class TransductiveMetricLearner(MetricLearner):
         return self
 
 
+def takes_unlabelled(estimator: Any) -> bool:
+    """Say whether an estimator's `fit` takes samples without labels: has `missing_label`."""
+    return "missing_label" in estimator.get_params(deep=False)
+
+
 def fitted_clone(
     estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labelled: npt.NDArray[np.bool_]
 ) -> Any:
-    """Fit a clone of an estimator: on all samples if it can take those without labels.
+    """Fit a clone of an estimator: on all samples if it takes those without labels.
 
-    It can if it has a parameter `missing_label`, which the clone gets as None, since that is no
-    label whatever the labels are. Any other estimator is fitted on the labelled samples.
+    The clone gets None as its `missing_label`, which is no label whatever the labels are. Any other
+    estimator is fitted on the labelled samples.
 
     Parameters
     ----------
@@ -101,7 +106,7 @@ def fitted_clone(
     2
     """
     copy = clone(estimator)
-    if "missing_label" not in copy.get_params(deep=False):
+    if not takes_unlabelled(copy):
         return copy.fit(X[labelled], labels)
     y = np.full(len(X), None, dtype=object)
     y[labelled] = labels
