@@ -10,7 +10,7 @@ import pytest
 from learner_cases import samples
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
-from sklearn.linear_model import LogisticRegression
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -197,7 +197,7 @@ def test_minus_one_is_a_label_where_it_does_not_stand_for_none() -> None:
 
 @pytest.mark.parametrize(
     "classifier",
-    [KNeighborsClassifier(3), LogisticRegression(), SVC()],
+    [KNeighborsClassifier(3), LinearDiscriminantAnalysis(), SVC()],
     ids=str,
 )
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
