@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from scipy.spatial.distance import cdist
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.class_pairs import nearest_of_other_classes
+from gdaopt.estimators.class_pairs import class_signal, nearest_of_other_classes
+from gdaopt.estimators.scale import auto_trace_bound
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -51,16 +51,17 @@ def test_constant_features_and_copies(learner: Any) -> None:
     ):
         wide = learner().fit(more, codes)
         assert certified_by_the_learner(wide, more)
+        assert wide.trace_bound_ == pytest.approx(plain.trace_bound_)
+        ratio = wide.result_.objective / plain.result_.objective
         if np.ptp(more, axis=0).all() and learner is gda.PositiveDefiniteMetricLearner:
-            assert wide.trace_bound_ < plain.trace_bound_
+            assert ratio < 0.95  # such a metric adds copies up
         else:
-            assert wide.trace_bound_ == pytest.approx(plain.trace_bound_)
-        assert 0.8 < wide.result_.objective / plain.result_.objective < 1.6
+            assert 0.8 < ratio < 1.6
 
 
 @pytest.mark.parametrize("weights", [None, {0: 5.0, 2: 0.5}])
 @pytest.mark.parametrize("neighbors", [None, 3])
-def test_eight_is_the_largest_mean_squared_distance_of_the_set(
+def test_four_is_the_largest_mean_squared_distance_of_a_feature(
     weights: dict[int, float] | None, neighbors: int | None
 ) -> None:
     X, codes = samples(n=20)
@@ -69,25 +70,39 @@ def test_eight_is_the_largest_mean_squared_distance_of_the_set(
     shares = of_class[codes[pairs]].prod(axis=1)
     shares /= shares.sum()
     differences = X[pairs[:, 0]] - X[pairs[:, 1]]
-    mean = np.einsum("p,pk,pl->kl", shares, differences, differences)
-    angles = np.linspace(0, np.pi / 2, 3001)
-    two_sparse = [
-        shares
-        @ (
-            np.outer(differences[:, i], np.cos(angles))
-            - np.outer(differences[:, j], np.sin(angles))
-        )
-        ** 2
-        for i, j in itertools.combinations(range(4), 2)
-    ]
-    for learner, largest in {
-        gda.DiagonalMetricLearner: np.diagonal(mean).max(),
-        gda.GraphMetricLearner: np.max(two_sparse),
-        gda.PositiveDefiniteMetricLearner: np.linalg.eigvalsh(mean)[-1],
-    }.items():
+    mean = shares @ differences**2
+    for learner in LEARNERS:
         found = learner(class_weight=weights, n_neighbors=neighbors).fit(X, codes)
-        assert found.trace_bound_ == pytest.approx(4 / largest, rel=1e-6)
+        assert found.trace_bound_ == pytest.approx(4 / mean.max(), rel=1e-12)
         assert found.min_eigenvalue_ == pytest.approx(1e-3 * found.trace_bound_ / 4)
+
+
+@pytest.mark.parametrize("copies", [10, 200])
+def test_two_hundred_is_the_largest_mean_squared_distance_of_the_set(copies: int) -> None:
+    X, codes = samples(n=20)
+    differences = (X[:, None] - X)[codes[:, None] != codes]
+    mean = differences.T @ differences / len(differences)
+    of_features, of_set = mean.diagonal().max(), copies * np.linalg.eigvalsh(mean)[-1]
+    found = auto_trace_bound(
+        gda.GLR(np.tile(X, copies), class_signal(codes)), gda.PositiveDefiniteMetrics(1.0)
+    )
+    assert found == pytest.approx(min(4 / of_features, 200 / of_set))
+    assert (found * of_set > 199) == (copies == 200)
+
+
+@pytest.mark.parametrize("name", ["iris", "wine"])
+def test_larger_sets_have_smaller_optima(name: str) -> None:
+    data = load(name)
+    diagonal, graph, definite = (
+        learner().fit(data.features, data.labels)
+        for learner in (
+            gda.DiagonalMetricLearner,
+            gda.GraphMetricLearner,
+            gda.PositiveDefiniteMetricLearner,
+        )
+    )
+    assert diagonal.trace_bound_ == graph.trace_bound_ == definite.trace_bound_
+    assert diagonal.result_.objective > graph.result_.objective > definite.result_.objective
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -99,8 +114,8 @@ def test_distances_neither_vanish_nor_underflow(name: str, learner: Any) -> None
     transformed = fitted.transform(data.features)
     distances = cdist(transformed, transformed, "sqeuclidean")
     different = data.labels[:, None] != data.labels
-    assert 1.0 < distances[different].mean() <= 4.0
-    assert fitted.result_.objective >= np.exp(-4.0) * 2 * different.sum()  # Q(0)
+    assert 1.0 < distances[different].mean() <= 200.0
+    assert fitted.result_.objective >= np.exp(-200.0) * 2 * different.sum()  # Q(0)
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ class PositiveDefiniteMetricLearner(ProblemLearner):
     >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 0.5], [1.0, 1.5]], ["a", "a", "b", "b"]
     >>> learner = PositiveDefiniteMetricLearner().fit(X, y)
     >>> learner.pair_distance([[X[0], X[1]], [X[0], X[2]]]).round(3)
-    array([2.372, 0.887])
+    array([2.814, 1.118])
     """
 
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> PositiveDefiniteMetrics:
