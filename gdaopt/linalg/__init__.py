@@ -10,6 +10,7 @@ from gdaopt.linalg.directions import (
 )
 from gdaopt.linalg.dual import dual_alignment
 from gdaopt.linalg.eigen import Alignment, align
+from gdaopt.linalg.geodesic import geometric_mean, geometric_mean_of_inverse
 from gdaopt.linalg.gershgorin import discs, left_ends
 from gdaopt.linalg.laplacian import (
     edge_weights,
@@ -36,6 +37,8 @@ __all__ = [
     "dual_alignment",
     "edge_weights",
     "generalized_laplacian",
+    "geometric_mean",
+    "geometric_mean_of_inverse",
     "left_ends",
     "maximum_spanning_tree",
     "n_components",

@@ -1,0 +1,32 @@
+"""No learning: the Euclidean distance as a metric learner."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.estimators.supervised import SupervisedMetricLearner
+from gdaopt.validation import FloatArray
+
+__all__ = ["EuclideanMetric"]
+
+
+class EuclideanMetric(SupervisedMetricLearner):
+    """The identity matrix: what a learned metric is compared with.
+
+    It takes the place of a learner in a study; labels are checked and not used.
+
+    Attributes
+    ----------
+    metric_, components_, classes_, n_features_in_, feature_names_in_
+        See `gdaopt.estimators.MetricLearner`; ``metric_`` is the identity.
+
+    Examples
+    --------
+    >>> learner = EuclideanMetric().fit([[0.0, 3.0], [4.0, 0.0]], ["a", "b"])
+    >>> learner.pair_distance([[[0.0, 3.0], [4.0, 0.0]]])
+    array([5.])
+    """
+
+    def _learn(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:  # noqa: ARG002 (labels play no role)
+        return np.eye(X.shape[1])

@@ -1,0 +1,264 @@
+"""The steps of feature graph learning, in units where the trace bound is K.
+
+What is published, from code and reconstructed is said in
+`gdaopt.estimators.rivals.feature_graph.FeatureGraphLearning`. Three conditions hold after every
+step: the trace is at most K, the floors ``f_i = Σ_j |m_ij|`` add up to at most K, and M is positive
+definite. After a step on the diagonal each entry on it is at least its floor, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gdaopt.linalg.directions import ColumnDirection, DiagonalDirection, Direction
+from gdaopt.linalg.projection import project_on_simplex
+from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.objectives import GLR
+from gdaopt.objectives.glr import GLRPoint
+from gdaopt.validation import FloatArray
+
+__all__ = ["FeatureGraphDescent", "Step", "floors", "start_metric"]
+
+_PATH = 0.1  # entries beside the diagonal, at the start
+_RATE = 0.1  # first step, divided by the number of samples
+_GROWTH = 1.01
+_LEAST = 1e-9  # eigenvalues stay above: what round-off takes away leaves them positive
+_MOST_HALVINGS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A metric that the method goes through.
+
+    Attributes
+    ----------
+    changed : int or None
+        The row that was changed; None for the diagonal, and at the start.
+    metric : ndarray of shape (K, K)
+        M.
+    objective : float
+        ``z'L(M)z``.
+    """
+
+    changed: int | None
+    metric: FloatArray
+    objective: float
+
+
+class FeatureGraphDescent:
+    """Alternating steps on the diagonal and on the rows.
+
+    Parameters
+    ----------
+    objective : GLR
+        Of signals ±1, on features for which the trace bound is K.
+    n_samples : int
+        N.
+    tolerance, inner_tolerance, max_iterations : float, float and int
+        See `FeatureGraphLearning`.
+
+    Attributes
+    ----------
+    rounds : int
+        Completed rounds.
+    n_limits : int
+        How often `max_iterations` ended something.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.1, 2.0], [1.0, 0.1], [1.1, 2.1]])
+    >>> descent = FeatureGraphDescent(GLR(X, [-1, -1, 1, 1]), 4, 1e-5, 1e-3, 1000)
+    >>> *_, last = descent.steps()
+    >>> last.metric.round(3), descent.rounds
+    (array([[ 1.715, -0.037],
+           [-0.037,  0.285]]), 12)
+    """
+
+    def __init__(
+        self,
+        objective: GLR,
+        n_samples: int,
+        tolerance: float,
+        inner_tolerance: float,
+        max_iterations: int,
+    ) -> None:
+        self.point = objective.at(start_metric(objective.n_features))
+        self.rate = _RATE / n_samples
+        self.tolerance, self.inner_tolerance, self.max_iterations = (
+            tolerance,
+            inner_tolerance,
+            max_iterations,
+        )
+        self.rounds = 0
+        self.n_limits = 0
+
+    def steps(self) -> Iterator[Step]:
+        """Yield the start, and the metric after each step."""
+        yield self._step(None)
+        size = len(self.point.metric)
+        while True:
+            before = self.point.value
+            yield from self._descend(_Diagonal(self.point.metric))
+            for row in range(size if size > 1 else 0):
+                yield from self._descend(_Row(self.point.metric, row))
+            self.rounds += 1
+            if before - self.point.value <= 2 * self.tolerance:
+                return
+            if self.rounds >= self.max_iterations:
+                self.n_limits += 1
+                return
+
+    def _descend(self, block: _Block) -> Iterator[Step]:
+        """Yield the metric after each step on some entries of M."""
+        for _ in range(self.max_iterations):
+            lower = self._lower(block)
+            if lower is None:
+                return
+            gain = self.point.value - lower.value
+            self.point = lower
+            self.rate *= _GROWTH
+            yield self._step(block.row)
+            if gain <= 2 * self.inner_tolerance:
+                return
+        self.n_limits += 1
+
+    def _lower(self, block: _Block) -> GLRPoint | None:
+        """Return a point that is not higher, None where the block is to be left as it is."""
+        gradient = block.gradient(self.point)
+        rate = self.rate
+        for halvings in range(_MOST_HALVINGS):
+            direction = block.direction(self.point.metric, rate * gradient)
+            if direction is None:
+                return None
+            trial = self.point.moved(direction, 1.0)
+            if trial.value <= self.point.value:
+                self.rate = rate
+                return trial
+            if halvings == 0 and not block.contains(self.point.metric):
+                # Smaller and smaller steps lead to the nearest entries that meet the condition.
+                limit = block.direction(self.point.metric, 0 * gradient)
+                if limit is None or self.point.moved(limit, 1.0).value > self.point.value:
+                    return None
+            rate /= 2
+        return None
+
+    def _step(self, changed: int | None) -> Step:
+        return Step(changed, self.point.metric, self.point.value / 2)
+
+
+class _Block(Protocol):
+    """Entries of M that change together, and the condition on them while the others stay."""
+
+    @property
+    def row(self) -> int | None:
+        """Which row; None for the diagonal."""
+
+    def gradient(self, point: GLRPoint) -> FloatArray:
+        """Return the derivatives by the entries, shape (K,)."""
+
+    def direction(self, metric: FloatArray, step: FloatArray) -> Direction | None:
+        """Return the change to the nearest allowed entries of "entries - step"; None to skip."""
+
+    def contains(self, metric: FloatArray) -> bool:
+        """Say whether the entries meet the condition."""
+
+
+class _Diagonal:
+    """The diagonal: at least the floors, and of a sum of at most K."""
+
+    row = None
+
+    def __init__(self, metric: FloatArray) -> None:
+        self._floors = floors(metric) + _LEAST
+
+    def gradient(self, point: GLRPoint) -> FloatArray:
+        return point.gradient_diagonal()
+
+    def direction(self, metric: FloatArray, step: FloatArray) -> Direction:
+        diagonal = np.diagonal(metric)
+        above = np.maximum(diagonal - step - self._floors, 0.0)
+        budget = len(metric) - float(self._floors.sum())
+        if above.sum() > budget:
+            above = project_on_simplex(above, budget)
+        return DiagonalDirection(self._floors + above - diagonal)
+
+    def contains(self, metric: FloatArray) -> bool:
+        return bool((np.diagonal(metric) >= self._floors).all())
+
+
+class _Row:
+    """Off-diagonals of one row: of a length that keeps M definite, and a sum that keeps floors low.
+
+    By the Schur complement M is positive definite if ``s'M_-i⁻¹s < m_ii`` for the row s; a length
+    of ``√(λ_min(M_-i) m_ii)`` is enough. Here both are taken of ``M - 10⁻⁹ I``.
+
+    Parameters
+    ----------
+    metric : ndarray of shape (K, K)
+        M.
+    row : int
+        i.
+    """
+
+    def __init__(self, metric: FloatArray, row: int) -> None:
+        self.row = row
+        others = np.arange(len(metric)) != row
+        smallest = smallest_eigenvalue(metric[np.ix_(others, others)])
+        room = max(smallest - _LEAST, 0.0) * max(float(metric[row, row]) - _LEAST, 0.0)
+        self._radius = float(np.sqrt(room))
+        # Each entry counts in the floor of its row, and in that of its column.
+        sums = floors(metric)
+        rest = float(sums.sum()) - 2 * float(sums[row])
+        self._budget = (1 - 2 * _LEAST) * len(metric) - rest
+
+    def gradient(self, point: GLRPoint) -> FloatArray:
+        gradient = 2 * point.gradient_column(self.row)
+        gradient[self.row] = 0.0
+        return gradient
+
+    def direction(self, metric: FloatArray, step: FloatArray) -> Direction | None:
+        present = metric[self.row].copy()
+        present[self.row] = 0.0
+        entries = present - step
+        length = float(np.linalg.norm(entries))
+        if length > self._radius:
+            entries *= self._radius / length
+        if 2 * np.abs(entries).sum() > self._budget:
+            return None
+        return ColumnDirection(self.row, entries - present)
+
+    def contains(self, metric: FloatArray) -> bool:
+        entries = np.delete(metric[self.row], self.row)
+        return float(np.linalg.norm(entries)) <= self._radius
+
+
+def floors(metric: FloatArray) -> FloatArray:
+    """Return ``Σ_j |m_ij|`` over j ≠ i for each i: a diagonal above them makes M definite.
+
+    Examples
+    --------
+    >>> floors(np.array([[5.0, -1.0, 2.0], [-1.0, 5.0, 0.0], [2.0, 0.0, 5.0]]))
+    array([3., 1., 2.])
+    """
+    magnitudes = np.abs(metric)
+    np.fill_diagonal(magnitudes, 0.0)
+    sums: FloatArray = magnitudes.sum(axis=1)
+    return sums
+
+
+def start_metric(size: int) -> FloatArray:
+    """Return the K×K metric to start from, of trace K.
+
+    Examples
+    --------
+    >>> start_metric(3)
+    array([[1. , 0.1, 0. ],
+           [0.1, 1. , 0.1],
+           [0. , 0.1, 1. ]])
+    """
+    metric: FloatArray = np.eye(size) + _PATH * (np.eye(size, k=1) + np.eye(size, k=-1))
+    return metric
