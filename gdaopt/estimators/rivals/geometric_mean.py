@@ -75,9 +75,9 @@ class GeometricMeanMetric(SupervisedMetricLearner):
     S and D, ``M = S⁻¹ #_t D``, the number of pairs, the values of t that are tried, and adding
     ``10⁻⁶ I`` to both S and D where the reciprocal condition number of either is below 10⁻⁹.
 
-    From code, a public derivative of the authors': both samples of a pair are drawn from all samples,
-    independently and with replacement, and then the labels say which kind the pair is. So the
-    numbers of both kinds follow the sizes of classes, and a pair of a sample with itself counts
+    From code, a public derivative of the authors': both samples of a pair are drawn from all
+    samples, independently and with replacement, and then the labels say which kind the pair is. So
+    the numbers of both kinds follow the sizes of classes, and a pair of a sample with itself counts
     among the similar ones and adds 0.
 
     Reconstructed: the ridge is ``10⁻⁶ diag(v)`` with the variances v of the features, which is the

@@ -1,0 +1,24 @@
+"""Samples with and without labels for the learners of the literature."""
+
+from typing import Any
+
+import numpy as np
+
+from gdaopt.validation import FloatArray
+
+
+def blobs(classes: int, n: int = 40, size: int = 4) -> tuple[FloatArray, Any]:
+    """Return samples of classes that the first two features tell apart, more or less."""
+    rng = np.random.default_rng(classes)
+    codes = np.arange(n) % classes
+    X = rng.standard_normal((n, size))
+    X[:, 0] += 3.0 * (codes == 1)
+    X[:, 1] += 3.0 * (codes == classes - 1)
+    return X, codes
+
+
+def partly_labelled(classes: int, n: int = 40, size: int = 4) -> tuple[FloatArray, Any]:
+    """Return the same samples, more than half of them without label: -1."""
+    X, codes = blobs(classes, n, size)
+    hidden = np.random.default_rng(0).permutation(n) >= 18
+    return X, np.where(hidden, -1, codes)

@@ -1,0 +1,220 @@
+"""The transductive learners of the literature: what holds for all three."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from rival_cases import blobs, partly_labelled
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gdaopt as gda
+from gdaopt.datasets import load
+from gdaopt.estimators.rivals.alternating_weights import AlternatingClassifierWeights
+from gdaopt.estimators.rivals.harmonic_entropy import HarmonicEntropyWeights
+from gdaopt.estimators.rivals.joint_weights import JointClassifierWeights
+from gdaopt.validation import FloatArray
+
+RIVALS = [HarmonicEntropyWeights, JointClassifierWeights, AlternatingClassifierWeights]
+
+
+@parametrize_with_checks([rival() for rival in RIVALS])  # type: ignore[untyped-decorator]  # scikit-learn has no types
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(params=RIVALS)
+def rival(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+# --- Labels --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_metric_is_diagonal_and_positive(rival: Any, classes: int) -> None:
+    X, y = partly_labelled(classes=classes)
+    metric = rival().fit(X, y).metric_
+    np.testing.assert_array_equal(metric, np.diag(np.diagonal(metric)))
+    assert np.diagonal(metric).min() >= 0
+    assert np.diagonal(metric).max() > 0
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_samples_without_labels_count(rival: Any, classes: int) -> None:
+    X, y = partly_labelled(classes=classes)
+    learned = np.diagonal(rival().fit(X, y).metric_)
+    on_labelled = rival().fit(X[y != -1], y[y != -1]).metric_
+    moved = X.copy()
+    moved[np.flatnonzero(y == -1)[:3]] += 1.0
+    for other in (on_labelled, rival().fit(moved, y).metric_):
+        assert np.abs(np.diagonal(other) - learned).max() > 1e-3 * learned.max()
+
+
+@pytest.mark.parametrize("some", [True, False])
+def test_the_order_of_samples_does_not_matter(rival: Any, some: bool) -> None:
+    X, y = partly_labelled(classes=3) if some else blobs(classes=3)
+    order = np.random.default_rng(1).permutation(len(X))
+    expected = rival().fit(X, y).metric_
+    np.testing.assert_allclose(rival().fit(X[order], y[order]).metric_, expected, rtol=1e-3)
+
+
+def test_labels_of_any_kind(rival: Any) -> None:
+    X, y = partly_labelled(classes=3)
+    expected = rival().fit(X, y).metric_
+    names = ["a" if label == 0 else "bc"[label - 1] if label > 0 else None for label in y]
+    frame = pd.DataFrame(X, columns=list("pqrs"))
+    learner = rival(missing_label=None).fit(frame, pd.Series(names))
+    np.testing.assert_allclose(learner.metric_, expected, rtol=1e-6)  # other order in memory
+    assert learner.classes_.tolist() == ["a", "b", "c"]
+    assert learner.feature_names_in_.tolist() == list("pqrs")
+    strings = [name or "unknown" for name in names]
+    unknown = rival(missing_label="unknown").fit(X, strings)
+    np.testing.assert_array_equal(unknown.metric_, expected)
+    floats = rival(missing_label=np.nan).fit(X, np.where(y == -1, np.nan, y))
+    np.testing.assert_array_equal(floats.metric_, expected)
+
+
+def test_the_graph_classifier_gives_it_all_samples(rival: Any) -> None:
+    X, y = partly_labelled(classes=2)
+    classifier = gda.GraphClassifier(rival()).fit(X, y)
+    np.testing.assert_array_equal(classifier.metric_, rival().fit(X, y).metric_)
+    assert np.abs(classifier.metric_ - rival().fit(X[y != -1], y[y != -1]).metric_).max() > 1e-3
+    _, truth = blobs(classes=2)
+    assert np.mean(classifier.transduction_ == truth) > 0.9
+
+
+# --- Samples -------------------------------------------------------------------------------------
+
+
+def fitted(learner: Any, X: FloatArray, y: Any) -> Any:
+    """Fit where a limit may be hit, and check what holds everywhere."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learner.fit(X, y)
+    assert np.isfinite(learner.metric_).all()
+    assert np.diagonal(learner.metric_).max() > 0
+    assert np.isfinite(learner.transform(X)).all()
+    values = getattr(learner, "entropy_", getattr(learner, "objective_", None))
+    assert values is not None
+    assert np.isfinite(values).all()
+    if isinstance(learner, AlternatingClassifierWeights):
+        assert (values[:, 1] <= values[:, 0]).all()  # whatever the labels, of one round each
+    else:
+        assert (np.diff(values) <= 0).all()
+    return learner
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6, 1e60])
+@pytest.mark.parametrize("labelled", ["some", "all"])
+def test_features_of_any_scale(rival: Any, scale: float, labelled: str) -> None:
+    X, y = partly_labelled(classes=3) if labelled == "some" else blobs(classes=3)
+    fitted(rival(), scale * X, y)
+    X[:, 0] *= scale
+    fitted(rival(), X + 5.0 * scale, y)
+
+
+def test_the_auto_bound_makes_the_alternation_free_of_scale() -> None:
+    X, y = partly_labelled(classes=3)
+    expected = AlternatingClassifierWeights().fit(X, y).transform(X)
+    for scale in (2.0**-20, 2.0**20):
+        scaled = AlternatingClassifierWeights().fit(scale * X, y).transform(scale * X)
+        np.testing.assert_allclose(scaled, expected, atol=1e-3)
+
+
+def test_constant_features_and_copies(rival: Any) -> None:
+    X, y = partly_labelled(classes=2)
+    wide = np.column_stack([X, np.full(len(X), 0.1), X[:, 0], np.full(len(X), -1e7)])
+    metric = fitted(rival(), wide, y).metric_
+    assert metric[0, 0] == pytest.approx(metric[5, 5], rel=1e-3)
+
+
+def test_coinciding_samples(rival: Any) -> None:
+    X, y = partly_labelled(classes=2)
+    fitted(rival(), np.vstack([X, X]), np.concatenate([y, y]))
+    fitted(rival(), np.vstack([X, X]), np.concatenate([y, np.full(len(y), -1)]))
+
+
+@pytest.mark.parametrize("per_class", [1, 2])
+def test_few_samples_a_class(rival: Any, per_class: int) -> None:
+    X, _ = blobs(classes=3)
+    few = X[: 3 * per_class]
+    codes = np.arange(3 * per_class) % 3
+    fitted(rival(), few, codes)
+    fitted(rival(), X[: 3 * per_class + 4], np.append(codes, [-1] * 4))
+    fitted(rival(), few[[0, 1]], [0, 1])
+
+
+def test_many_more_features_than_samples(rival: Any) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.standard_normal((60, 1000))
+    X[:, 0] += 5.0 * y
+    fitted(rival(), X, np.where(np.arange(60) < 30, y, -1))
+    fitted(rival(), X, y)
+
+
+def test_many_classes(rival: Any) -> None:
+    X, _ = blobs(classes=2)
+    fitted(rival(), X, np.arange(len(X)) // 2)
+
+
+@pytest.mark.parametrize(
+    ("samples", "labels", "message"),
+    [
+        (np.ones((4, 2)), [0, 1, 0, -1], "4 samples that are all the same"),
+        (np.array([[0.0], [1e-80], [0.0]]), [0, 1, -1], "X spans about 1e-80"),
+        (np.array([[0.0], [1e200], [-1e200]]), [0, 1, -1], r"X spans about 2e\+200|spans"),
+        (np.arange(4.0)[:, None], [1, 1, 1, 1], "y has 1 class, 1"),
+        (np.arange(4.0)[:, None], [1, 1, -1, -1], "y holds -1 and 1 only"),
+        (np.arange(4.0)[:, None], [-1] * 4, "y holds no label"),
+    ],
+)
+def test_what_nothing_is_learned_from(
+    rival: Any, samples: FloatArray, labels: list[int], message: str
+) -> None:
+    with pytest.raises(gda.InvalidInputError, match=message):
+        rival().fit(samples, labels)
+
+
+@pytest.mark.parametrize(
+    ("learner", "parameter"),
+    [
+        (HarmonicEntropyWeights(eta=0.0), "eta"),
+        (HarmonicEntropyWeights(max_log_scale=0.0), "max_log_scale"),
+        (HarmonicEntropyWeights(max_iterations=0), "max_iterations"),
+        (JointClassifierWeights(n_steps=0), "n_steps"),
+        (AlternatingClassifierWeights(labels="sign"), "labels"),
+        (AlternatingClassifierWeights(trace_bound=0.0), "trace_bound"),
+        (AlternatingClassifierWeights(max_rounds=0), "max_rounds"),
+    ],
+)
+def test_bad_parameters(learner: Any, parameter: str) -> None:
+    with pytest.raises(ValueError, match=f"The '{parameter}' parameter of"):
+        learner.fit(*partly_labelled(classes=2))
+
+
+# --- scikit-learn's tools ------------------------------------------------------------------------
+
+
+def test_clones_and_pickles(rival: Any) -> None:
+    X, y = partly_labelled(classes=3)
+    learner = rival().fit(X, y)
+    for copy in (clone(learner).fit(X, y), pickle.loads(pickle.dumps(learner))):
+        np.testing.assert_array_equal(copy.transform(X), learner.transform(X))
+
+
+def test_in_a_pipeline(rival: Any) -> None:
+    wine = load("wine")
+    pipeline = make_pipeline(StandardScaler(), rival(), KNeighborsClassifier())
+    assert cross_val_score(pipeline, wine.features, wine.labels, cv=3).mean() > 0.92
