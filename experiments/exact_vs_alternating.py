@@ -21,6 +21,7 @@ from problems import SEED, half, problem_of
 import gdaopt as gda
 from gdaopt.io import write_atomically, write_text
 from gdaopt.plotting.style import COLOURS, MARKERS
+from gdaopt.studies.process_per_cell import ProcessPerCell
 from gdaopt.studies.runner import Cell, run_cells
 from gdaopt.studies.study_directory import StudyDirectory, cell_key
 from gdaopt.studies.versions import versions
@@ -162,7 +163,7 @@ def main() -> None:
         if row is not None:
             print(f"{done} of {total}: {key}", flush=True)
 
-    rows = list(run_cells(directory, cells, progress=show).values())
+    rows = list(run_cells(directory, cells, ProcessPerCell(), progress=show).values())
     failed = [row for row in rows if row["status"] != "finished"]
     if failed:
         raise SystemExit(f"{len(failed)} problems failed: {failed[0]['message']}")

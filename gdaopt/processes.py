@@ -7,10 +7,11 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from threading import Thread
 
-__all__ = ["begin_worker", "die_with", "peak_memory"]
+__all__ = ["begin_worker", "die_with", "peak_memory", "without_interrupts"]
 
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
@@ -39,6 +40,26 @@ def die_with(parent: int) -> None:
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:  # it ended before we could ask
         os._exit(1)
+
+
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Hold interrupts back while processes start.
+
+    They inherit that, and Ctrl-C, which all processes of a terminal get, does not meet them before
+    they ignore interrupts.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # with the first process, it would let interrupts through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def peak_memory() -> int | None:

@@ -1,4 +1,4 @@
-"""Cells for the runner's tests. Each is computed in a process that imports this module alone."""
+"""Cells for the runner's tests, computed in processes that import this module alone; helpers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,32 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from gdaopt.errors import InvalidInputError
+
+
+def soon(condition: Callable[[], bool], seconds: float = 60) -> bool:
+    """Say whether a condition holds within some seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    try:  # an orphan that nobody waits for is no more
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return Path("/proc").exists() is False
 
 
 def square(path: Path, number: int) -> dict[str, Any]:
@@ -52,6 +74,19 @@ def die(path: Path, number: int) -> dict[str, Any]:
     os._exit(number)
 
 
+def run_out(path: Path) -> dict[str, Any]:
+    raise MemoryError("of the cell")
+
+
+def leave(path: Path) -> dict[str, Any]:
+    sys.exit(3)
+
+
+def be_killed(path: Path) -> dict[str, Any]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+
 class Fatal:
     """Ends the process that unpickles it."""
 
@@ -59,11 +94,43 @@ class Fatal:
         return os._exit, (3,)
 
 
+class Unloadable:
+    """Cannot be unpickled, as where a module is missing."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return __import__, ("no_such_module",)
+
+
 def die_once(path: Path, note: Path) -> dict[str, Any]:
     if not note.exists():
         note.write_text("died")
         os.kill(os.getpid(), signal.SIGSEGV)
     return {"note": note.read_text()}
+
+
+def kill_once(path: Path, note: Path) -> dict[str, Any]:
+    if not note.exists():
+        note.write_text("killed")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"note": note.read_text()}
+
+
+def doze(path: Path, number: int, notes: Path) -> dict[str, Any]:
+    """Take a while, and leave a note of the process, as `note_pid`; no file beside the row."""
+    with (notes / path.name).open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    time.sleep(0.1)
+    return {"square": number**2}
+
+
+def spectrum(path: Path, data: Any) -> dict[str, Any]:
+    """Return numbers that depend on how BLAS splits its sums, and how many threads it has."""
+    import numpy as np
+    from threadpoolctl import threadpool_info
+
+    values = np.linalg.eigvalsh(data.T @ data)
+    threads = [pool["num_threads"] for pool in threadpool_info()]
+    return {"values": values.tolist(), "threads": sorted(set(threads))}
 
 
 def sleep(path: Path, note: Path) -> dict[str, Any]:

@@ -256,7 +256,7 @@ class TestFailures:
         assert len(gda.Result.load(saved).trace) == 2
 
     def test_died(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def die(directory: object, cells: dict[str, Any], **_: Any) -> dict[str, Any]:
+        def die(directory: object, cells: dict[str, Any], *_: Any, **__: Any) -> dict[str, Any]:
             return {
                 key: {**cell.about, "status": "died", "message": "its process was killed"}
                 for key, cell in cells.items()

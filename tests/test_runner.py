@@ -8,16 +8,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import cell_cases
 import pytest
-from cell_cases import Fatal
+from cell_cases import Fatal, is_alive, soon
 
 import gdaopt as gda
 from gdaopt.processes import peak_memory
+from gdaopt.studies.process_per_cell import ProcessPerCell
 from gdaopt.studies.runner import Cell, run_cells
 from gdaopt.studies.study_directory import StudyDirectory, cell_key
 
@@ -42,27 +43,6 @@ def content(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
-
-
-def soon(condition: Callable[[], bool], seconds: float = 20) -> bool:
-    """Say whether a condition holds within some seconds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    try:  # an orphan that nobody waits for is no more
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return Path("/proc").exists() is False
 
 
 class TestKeys:
@@ -111,7 +91,7 @@ class TestKeys:
         directory = study(tmp_path)
         cells = {**squares(1), key: Cell(cell_cases.square, (2,))}
         with pytest.raises(gda.InvalidInputError, match="is no safe file name"):
-            run_cells(directory, cells)
+            run_cells(directory, cells, ProcessPerCell())
         assert list(directory.cells.iterdir()) == []
 
 
@@ -208,7 +188,7 @@ class TestRuns:
         def progress(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
             told.append((key, done, total, row is None))
 
-        rows = run_cells(directory, squares(2, 3), progress=progress)
+        rows = run_cells(directory, squares(2, 3), ProcessPerCell(), progress=progress)
         assert list(rows.items()) == [("n2", finished(2)), ("n3", finished(3))]
         assert told == [
             ("n2", 0, 2, True),
@@ -222,10 +202,10 @@ class TestRuns:
     def test_goes_on_with_what_is_missing(self, tmp_path: Path) -> None:
         directory = study(tmp_path / "out")
         cells = {f"n{n}": Cell(cell_cases.note_pid, (n, tmp_path), {"number": n}) for n in range(3)}
-        run_cells(directory, {"n1": cells["n1"], "n2": cells["n2"]})
+        run_cells(directory, {"n1": cells["n1"], "n2": cells["n2"]}, ProcessPerCell())
         (directory.cells / "n2.json").write_text('{"row": {"status": "fin')  # half of it
         (directory.cells / ".n0.npz.abcdefgh.tmp").write_text("half")
-        rows = run_cells(study(tmp_path / "out"), cells)
+        rows = run_cells(study(tmp_path / "out"), cells, ProcessPerCell())
         assert rows == {f"n{n}": finished(n) for n in range(3)}
         times = {n: len((tmp_path / f"n{n}").read_text().split()) for n in range(3)}
         assert times == {0: 1, 1: 1, 2: 2}
@@ -234,7 +214,7 @@ class TestRuns:
     def test_nothing_missing_starts_nothing(self, tmp_path: Path) -> None:
         directory = study(tmp_path)
         directory.write_row("n1", finished(1))
-        assert run_cells(directory, squares(1)) == {"n1": finished(1)}
+        assert run_cells(directory, squares(1), ProcessPerCell()) == {"n1": finished(1)}
 
     def test_two_at_a_time(self, tmp_path: Path) -> None:
         one, two = study(tmp_path / "1"), study(tmp_path / "2")
@@ -245,8 +225,10 @@ class TestRuns:
             begun.append(1 if row is None else -1)
             assert 0 <= sum(begun) <= 2
 
-        assert list(run_cells(one, cells)) == list(cells)
-        assert run_cells(two, cells, jobs=2, progress=progress) == run_cells(one, cells)
+        assert list(run_cells(one, cells, ProcessPerCell())) == list(cells)
+        assert run_cells(two, cells, ProcessPerCell(jobs=2), progress=progress) == run_cells(
+            one, cells, ProcessPerCell()
+        )
         assert begun[:2] == [1, 1]
         assert content(two.path) == content(one.path)
 
@@ -254,7 +236,7 @@ class TestRuns:
         directory = study(tmp_path)
         functions = (cell_cases.refuse, cell_cases.stumble, cell_cases.infinite)
         cells = {f.__name__: Cell(f, (), {"name": f.__name__}) for f in functions} | squares(2)
-        rows = run_cells(directory, cells, jobs=2)
+        rows = run_cells(directory, cells, ProcessPerCell(jobs=2))
         assert rows["n2"] == finished(2)
         assert rows["refuse"] == {
             **{"name": "refuse", "status": "failed"},
@@ -276,7 +258,7 @@ class TestRuns:
             "once": Cell(cell_cases.die_once, (tmp_path / "note",)),
             **squares(2),
         }
-        rows = run_cells(directory, cells, jobs=2)
+        rows = run_cells(directory, cells, ProcessPerCell(jobs=2))
         assert rows["code"] == {
             **{"number": 3, "status": "died"},
             "message": "its process ended with exit code 3",
@@ -290,7 +272,7 @@ class TestRuns:
         assert {key for key in cells if directory.row(key)} == {"n2"}
         assert not list(directory.cells.glob(".*"))
         again = {"once": cells["once"], "code": Cell(cell_cases.square, (4,), {"number": 4})}
-        rows = run_cells(directory, again, jobs=2)
+        rows = run_cells(directory, again, ProcessPerCell(jobs=2))
         assert rows["once"] == {"status": "finished", "message": "", "note": "died"}
         assert rows["code"] == finished(4)
         assert not (directory.cells / "code.npz").exists()  # of the try that died
@@ -298,12 +280,12 @@ class TestRuns:
     def test_deadline(self, tmp_path: Path) -> None:
         directory = study(tmp_path / "out")
         cells = {"late": Cell(cell_cases.hold_lock, (tmp_path / "pid",), {"a": 1})}
-        rows = run_cells(directory, cells, deadline=3)
+        rows = run_cells(directory, cells, ProcessPerCell(deadline=3))
         late = {"a": 1, "status": "time_limit", "message": "killed after 3 s"}
         assert rows == {"late": late}
         assert directory.row("late") == late
         assert not is_alive(int((tmp_path / "pid").read_text()))
-        assert run_cells(directory, cells, deadline=3) == rows
+        assert run_cells(directory, cells, ProcessPerCell(deadline=3)) == rows
 
     def test_processes_of_a_cell_do_not_hold_it_up(
         self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -314,25 +296,23 @@ class TestRuns:
             "isolated": Cell(cell_cases.isolated),
         }
         start = time.monotonic()
-        rows = run_cells(study(tmp_path / "out"), cells, jobs=2)
+        rows = run_cells(study(tmp_path / "out"), cells, ProcessPerCell(jobs=2))
         assert time.monotonic() - start < 30
         assert [row["status"] for row in rows.values()] == ["finished", "iteration_limit"]
         os.kill(int(note.read_text()), signal.SIGKILL)  # not ours to end, but the test's
         assert capfd.readouterr().err == ""
 
-    def test_bad_arguments(self, tmp_path: Path) -> None:
-        directory = study(tmp_path)
+    def test_bad_arguments(self) -> None:
         with pytest.raises(gda.InvalidInputError, match="jobs must be at least 1, got 0"):
-            run_cells(directory, squares(1), jobs=0)
+            ProcessPerCell(jobs=0)
         with pytest.raises(gda.InvalidInputError, match="deadline must be above 0, got 0"):
-            run_cells(directory, squares(1), deadline=0)
-        assert list(directory.cells.iterdir()) == []
+            ProcessPerCell(deadline=0)
 
     def test_processes_are_fresh(self, tmp_path: Path) -> None:
         """They import what the cell needs, and their peak memory is the cell's own."""
         ballast = bytearray(300 * 2**20)
         cells = {"loaded": Cell(cell_cases.loaded), "memory": Cell(cell_cases.memory, (50,))}
-        rows = run_cells(study(tmp_path), cells)
+        rows = run_cells(study(tmp_path), cells, ProcessPerCell())
         assert rows["loaded"]["loaded"] == []
         own = peak_memory()
         assert own is not None
@@ -344,13 +324,15 @@ RUN = """
 import sys
 from pathlib import Path
 import cell_cases
+from gdaopt.studies.process_per_cell import ProcessPerCell
+from gdaopt.studies.process_per_cell import ProcessPerCell
 from gdaopt.studies.runner import Cell, run_cells
 from gdaopt.studies.study_directory import StudyDirectory
 if __name__ == "__main__":
     note = Path(sys.argv[2])
     late = Cell(getattr(cell_cases, sys.argv[1]), (note,))
     cells = {"first": Cell(cell_cases.square, (1,)), "late": late}
-    run_cells(StudyDirectory(note.parent / "out", {}), cells)
+    run_cells(StudyDirectory(note.parent / "out", {}), cells, ProcessPerCell())
 """
 
 
@@ -403,5 +385,5 @@ class TestEnds:
 
         cells = {"late": Cell(cell_cases.sleep, (note,)), **squares(1)}
         with pytest.raises(RuntimeError, match="of the caller"):
-            run_cells(study(tmp_path / "out"), cells, jobs=2, progress=progress)
+            run_cells(study(tmp_path / "out"), cells, ProcessPerCell(jobs=2), progress=progress)
         assert not is_alive(int(note.read_text()))

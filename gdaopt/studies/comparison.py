@@ -21,6 +21,7 @@ from gdaopt.studies.comparison_table import completed, markdown, spec_of, to_pan
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.method_spec import Combination, combinations
 from gdaopt.studies.pictures import Run, write_pictures
+from gdaopt.studies.process_per_cell import ProcessPerCell
 from gdaopt.studies.runner import Cell, Progress, run_cells
 from gdaopt.studies.study_directory import StudyDirectory, cell_key
 from gdaopt.studies.versions import versions
@@ -139,14 +140,8 @@ class Comparison:
 
         Those of processes that died are among them, see `run_cells`.
         """
-        rows = run_cells(
-            self._directory,
-            self.cells,
-            jobs=self._options.jobs,
-            deadline=self._options.deadline,
-            progress=progress,
-        )
-        return self._write(rows)
+        executor = ProcessPerCell(self._options.jobs, self._options.deadline)
+        return self._write(run_cells(self._directory, self.cells, executor, progress=progress))
 
     def _write(self, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
         """Write tables and picture from the finished rows; return all, the excess added."""
