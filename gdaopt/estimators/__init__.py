@@ -10,13 +10,27 @@ from gdaopt.estimators.learners import (
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.estimators.one_vs_rest import OneVsRestMetricClassifier
+from gdaopt.estimators.rivals import (
+    AlternatingClassifierWeights,
+    EuclideanMetric,
+    FeatureGraphLearning,
+    GeometricMeanMetric,
+    HarmonicEntropyWeights,
+    JointClassifierWeights,
+)
 from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.estimators.transductive import TransductiveMetricLearner
 
 __all__ = [
+    "AlternatingClassifierWeights",
     "DiagonalMetricLearner",
+    "EuclideanMetric",
+    "FeatureGraphLearning",
+    "GeometricMeanMetric",
     "GraphClassifier",
     "GraphMetricLearner",
+    "HarmonicEntropyWeights",
+    "JointClassifierWeights",
     "MahalanobisDistance",
     "MetricGraph",
     "MetricKNeighborsClassifier",
