@@ -184,7 +184,7 @@ def preface(environment: Environment | None) -> list[str]:
             f"and MMC_Supervised. Fit: median over the {len(SEEDS) * FOLDS} folds of the CPU "
             "seconds in `fit`, one at a time, one thread. Error of "
             f"{NEIGHBORS} nearest neighbours in the learned metric: mean, ± its standard error "
-            f"over {len(SEEDS)} repetitions (each the mean of its {FOLDS} folds), which says how much "
+            f"over {len(SEEDS)} repetitions (each the mean of {FOLDS} folds), which says how much "
             "it varies with the folds and not with the samples; the least in bold. A learner of "
             f"which a fit takes more than {LIMIT:g} s is stopped. Targets: faster than LMNN and "
             "ITML, by the ratio of the medians; an error not above that of the best row and its "
