@@ -130,7 +130,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, clock: FakeTime, what: str, seconds: f
         "gradient": [
             (SignalPairs, name) for name in ("scatter", "scatter_diagonal", "scatter_column")
         ],
-        "line": [(ExponentialLine, "derivatives")],
+        "line": [(ExponentialLine, "derivatives"), (ExponentialLine, "balance")],
     }
     for owner, name in calls[what]:
         before_each(monkeypatch, owner, name, lambda: setattr(clock, "now", clock.now + seconds))
@@ -223,7 +223,7 @@ def test_programs_are_told_what_is_left(
 
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(Program, "solve"), (GLRPoint, "line"), (ExponentialLine, "derivatives"), (GLRPoint, "moved")],
+    [(Program, "solve"), (GLRPoint, "line"), (ExponentialLine, "balance"), (GLRPoint, "moved")],
     ids=["program", "direction", "line search", "move"],
 )
 def test_an_interrupt_within_a_block_leaves_a_member(

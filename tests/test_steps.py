@@ -562,3 +562,42 @@ def test_exact_is_the_lowest_after_one_step(method: str, rule: str) -> None:
 
     check()
     assert any(lower)
+
+
+class TestBalance:
+    """The exact step on the graph Laplacian regulariser, by the balance of its slope's parts."""
+
+    @PROPERTY
+    @given(generators, st.floats(-2, 6))
+    def test_it_is_the_zero_of_the_slope(self, rng: np.random.Generator, decades: float) -> None:
+        X, z = rng.standard_normal((20, 4)), np.where(np.arange(20) < 9, 1.0, -1.0)
+        point = gda.GLR(X, z).at(random_metric(rng, 4))
+        line = point.line(DenseDirection(10**decades * random_symmetric(rng, 4)))
+        gamma = Exact().size(line, 0)
+        first, slope = line.derivatives(0.0)[0], line.derivatives(gamma)[0]
+        if first >= 0:
+            assert gamma == 0
+        elif gamma == 1:
+            assert slope <= 0
+        else:
+            assert abs(slope) <= 2e-9 * abs(first) + 1e-12 * point.value
+
+    def test_it_takes_few_evaluations(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also where Q rises by hundreds of decades towards γ = 1."""
+        from gdaopt.objectives.exponentials import ExponentialLine
+
+        balance, n_calls = ExponentialLine.balance, []
+
+        def counting(line: ExponentialLine, gamma: float) -> tuple[float, float]:
+            n_calls.append(gamma)
+            return balance(line, gamma)
+
+        monkeypatch.setattr(ExponentialLine, "balance", counting)
+        rng = np.random.default_rng(0)
+        X, z = rng.standard_normal((30, 3)), np.where(np.arange(30) < 9, 1.0, -1.0)
+        point = gda.GLR(X, z).at(np.eye(3))
+        for scale in (1.0, 1e2, 1e4):
+            n_calls.clear()
+            gamma = Exact().size(point.line(DiagonalDirection(scale * np.array([1.0, -1, 0]))), 0)
+            assert 0 < gamma < 1 or scale == 1
+            assert len(n_calls) <= 8

@@ -30,7 +30,7 @@ from gdaopt.programs import (
     Program,
     ProgramSolution,
 )
-from gdaopt.programs.joint import matrix_of
+from gdaopt.programs.joint import edges_of, matrix_of
 from gdaopt.steps import Step
 from gdaopt.validation import FloatArray
 
@@ -128,7 +128,7 @@ class MetricBlock(Block[PolytopeT]):
     def cost(self, point: Point) -> FloatArray:
         """Return ``G_ii``, then ``-2 G_ij``: an edge stands in the metric twice."""
         gradient = point.gradient()
-        edges = gradient[np.triu_indices(self._n_features, 1)]
+        edges = gradient[edges_of(self._n_features)]
         return np.concatenate([np.diagonal(gradient), -2 * edges])
 
     def direction(self, change: FloatArray) -> DenseDirection:

@@ -105,3 +105,26 @@ class ExponentialLine:
                 slope -= float(weighted.sum())
                 curvature += float(np.vdot(weighted, rate))
         return slope, curvature
+
+    def balance(self, gamma: float) -> tuple[float, float]:
+        """Return h, by how much the slope's rising part outweighs its falling part, and h'.
+
+        The slope is the sum of a part for each sign of η. The logarithm of either is nearly linear
+        in γ, over however many decades Q changes, and so is their difference h. It is negative
+        where Q falls, and infinite, with NaN for h', where there is one part only, or one leaves
+        floating point.
+        """
+        rising = falling = rising_rate = falling_rate = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for trial, rate in zip(self.exponents(gamma), self.rates, strict=True):
+                weighted = np.exp(trial, out=trial)
+                weighted *= rate
+                part = np.minimum(weighted, 0.0)
+                rising -= float(part.sum())
+                rising_rate += float(np.vdot(part, rate))
+                np.maximum(weighted, 0.0, out=weighted)
+                falling += float(weighted.sum())
+                falling_rate += float(np.vdot(weighted, rate))
+        if not (0 < rising < math.inf and 0 < falling < math.inf):
+            return (math.inf if rising > 0 else -math.inf), math.nan
+        return math.log(rising / falling), rising_rate / rising + falling_rate / falling

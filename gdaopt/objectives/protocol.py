@@ -26,7 +26,12 @@ __all__ = ["Face", "FacePoint", "Line", "Objective", "Point"]
 
 
 class Line(Protocol):
-    """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ."""
+    """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ.
+
+    One whose slope changes by decades can have a method ``balance(γ)``, too: a function h with its
+    derivative such that ``φ' = (e^h - 1) f``, where f > 0 does not rise with γ. Exact steps are
+    found on h, which is nearly linear where f is not.
+    """
 
     @property
     def direction(self) -> Direction:

@@ -13,10 +13,11 @@ entries of a metric are handled as a vector: K diagonal entries, then y_ij for i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InfeasibleProblemError
@@ -29,9 +30,17 @@ if TYPE_CHECKING:
 
     import cvxpy as cp
 
-__all__ = ["JointPolytope", "JointProgram", "entries_of", "matrix_of", "tree_floors"]
+__all__ = ["JointPolytope", "JointProgram", "edges_of", "entries_of", "matrix_of", "tree_floors"]
 
 _ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are mended
+
+
+@cache
+def edges_of(n_features: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the rows and columns of the edges i < j, row by row."""
+    rows, columns = np.triu_indices(n_features, 1)
+    rows.flags.writeable = columns.flags.writeable = False
+    return rows, columns
 
 
 def entries_of(metric: FloatArray) -> FloatArray:
@@ -42,7 +51,7 @@ def entries_of(metric: FloatArray) -> FloatArray:
     >>> entries_of(np.array([[2.0, -1.0], [-1.0, 3.0]]))
     array([2., 3., 1.])
     """
-    return np.concatenate([np.diagonal(metric), -metric[np.triu_indices(len(metric), 1)]])
+    return np.concatenate([np.diagonal(metric), -metric[edges_of(len(metric))]])
 
 
 def matrix_of(entries: FloatArray, n_features: int) -> FloatArray:
@@ -55,7 +64,7 @@ def matrix_of(entries: FloatArray, n_features: int) -> FloatArray:
            [-1.,  3.]])
     """
     matrix = np.zeros((n_features, n_features))
-    matrix[np.triu_indices(n_features, 1)] = -entries[n_features:]
+    matrix[edges_of(n_features)] = -entries[n_features:]
     matrix += matrix.T
     np.fill_diagonal(matrix, entries[:n_features])
     return matrix

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gdaopt.objectives.protocol import Line
@@ -18,9 +19,11 @@ _MOST_EVALUATIONS = 120  # enough for bisection at every other one to reach roun
 class Exact(Step):
     """Minimise along the direction: Newton's method on the slope, safeguarded by a bracket.
 
-    A Newton step that leaves the bracket, or whose predecessor did not halve it, is replaced by
-    bisection; where the line does not know its curvature, a secant through the bracket's ends takes
-    Newton's place.
+    Or on the line's `balance`, where it has one: on the graph Laplacian regulariser that takes
+    three or four evaluations, and on its slope thirty. A Newton step that leaves the bracket, or
+    that follows one that left a quarter or more of the slope, is replaced by bisection, and so is
+    one towards γ ≥ 1, by γ = 1. Where the line does not know its curvature, a secant through the
+    bracket's ends takes Newton's place.
 
     Parameters
     ----------
@@ -49,30 +52,35 @@ class Exact(Step):
 
     def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (the same at each)
         """Return the minimiser of φ over [0, 1]."""
-        first, curvature = line.derivatives(0.0)
+        balance = getattr(line, "balance", None)
+        function: Callable[[float], tuple[float, float]] = balance or line.derivatives
+        first, rate = function(0.0)
         if not first < 0:
             return 0.0
-        low, low_slope = 0.0, first
-        high, high_slope = 1.0, line.derivatives(1.0)[0]
-        if high_slope <= 0:
-            return 1.0
-        gamma, slope = low, low_slope
-        width = math.inf
+        # φ' = (e^h - 1) f, and f only shrinks: a bound for h bounds the slope.
+        allowed = -self.accuracy * (math.expm1(first) if balance else first)
+        low, low_value = 0.0, first
+        high, high_value = math.inf, math.nan  # of γ = 1 nothing is known yet
+        gamma, value, is_slow = low, first, False
         for _ in range(_MOST_EVALUATIONS):
-            if curvature > 0:
-                trial = gamma - slope / curvature
-            elif math.isfinite(high_slope):
-                trial = low - low_slope * (high - low) / (high_slope - low_slope)
-            else:  # γ = 1 is outside of the domain
+            if rate > 0:
+                trial = gamma - value / rate
+            elif math.isfinite(high_value) and math.isfinite(low_value):
+                trial = low - low_value * (high - low) / (high_value - low_value)
+            else:  # γ = 1 is unknown, or outside of the domain
                 trial = math.nan
-            halved = high - low <= width / 2
-            width = high - low
-            gamma = trial if halved and low < trial < high else (low + high) / 2
-            slope, curvature = line.derivatives(gamma)
-            if abs(slope) <= -self.accuracy * first or gamma in (low, high):
+            is_newton = not is_slow and low < trial < min(high, 1.0)
+            if not is_newton:
+                trial = (low + high) / 2 if high <= 1 else 1.0
+            gamma, before = trial, abs(value)
+            value, rate = function(gamma)
+            if abs(value) <= allowed or gamma in (low, high):
                 break
-            if slope < 0:
-                low, low_slope = gamma, slope
+            if gamma == 1 and value < 0:
+                return 1.0
+            is_slow = is_newton and not abs(value) < before / 4
+            if value < 0:
+                low, low_value = gamma, value
             else:  # also NaN, beyond the domain
-                high, high_slope = gamma, slope
-        return gamma if abs(slope) <= -self.accuracy * first else low
+                high, high_value = gamma, value
+        return gamma if abs(value) <= allowed else low
