@@ -13,6 +13,7 @@ from gdaopt.cli.compare import compare
 from gdaopt.cli.learn import learn
 from gdaopt.cli.plot import plot
 from gdaopt.cli.solvers import solvers
+from gdaopt.cli.table1 import table1
 from gdaopt.errors import GdaoptError
 
 __all__ = ["app"]
@@ -40,5 +41,6 @@ app = typer.Typer(
 )
 app.command()(learn)
 app.command()(compare)
+app.command()(table1)
 app.command()(plot)
 app.command()(solvers)

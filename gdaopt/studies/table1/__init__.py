@@ -1,0 +1,1 @@
+"""The paper's Table 1: classification errors of learned metrics, by one protocol for all rows."""
