@@ -132,7 +132,7 @@ def _ranks(outcome: Outcome) -> Iterator[str]:
     yield "## Mean ranks"
     yield ""
     yield from _written(table)
-    left = f" Without {', '.join(without)}, which lack numbers." if without else ""
+    left = f" Without {', '.join(without)}, for want of numbers." if without else ""
     yield (
         f"Over {', '.join(outcome.datasets)}; 1 is the smallest error, equal ones share "
         f"their ranks.{left}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from gdaopt.plotting.style import BLUE, COLOURS, GREY, SHADE, write_legend
-from gdaopt.studies.table1.outcome import Outcome, Score
+from gdaopt.studies.table1.outcome import Outcome
 from gdaopt.studies.table1.protocol import AGGREGATIONS, CLASSIFIERS
 from gdaopt.studies.table1.published import PUBLISHED
 from gdaopt.studies.table1.tables import row_title
@@ -21,13 +22,14 @@ _WIDTH_OF_NAMES = 3.0  # inches
 _WIDTH_OF_PANEL = 2.7
 _HEIGHT_OF_ROW = 0.26
 _FOOTER_WIDTH = 66  # characters for each panel beside another, about
+_OUT_OF_LINE = 2.5  # times the median: such a number is written at the edge, not drawn
 _ORANGE = COLOURS[4]
 
 
 def picture(outcome: Outcome) -> Figure:
     """Return a panel for each data set and classifier, with errors on one line for each row.
 
-    The protocol stands below.
+    The protocol stands below. A number far beyond the others is written at the edge of its panel.
     """
     from matplotlib.figure import Figure
 
@@ -75,6 +77,7 @@ def _draw(ax: Axes, outcome: Outcome, dataset: str, classifier: str) -> dict[str
     """Draw one panel; return what its legend needs."""
     handles: dict[str, Any] = {}
     headline, other = outcome.aggregations
+    limit = _limit(outcome, dataset)
     for line, row in enumerate(outcome.rows):
         if row in PUBLISHED:
             handles["rows of the paper"] = ax.axhspan(
@@ -84,11 +87,27 @@ def _draw(ax: Axes, outcome: Outcome, dataset: str, classifier: str) -> dict[str
         if score is None:
             continue
         beside = outcome.score(dataset, row, classifier, other)
-        if beside is not None and beside.error is not None:
+        both = [of.error for of in (score, beside) if of is not None and of.error is not None]
+        if beside is not None and len(both) == 2 and max(both) <= limit:
             handles[f"ours, by {AGGREGATIONS[other]}"] = ax.plot(
-                beside.error, line, "D", color=GREY, markersize=3, zorder=2
+                both[1], line, "D", color=GREY, markersize=3, zorder=2
             )[0]
-        handles |= _ours(ax, line, score, AGGREGATIONS[headline])
+        if score.error is not None and score.error <= limit:
+            handles[f"ours, by {AGGREGATIONS[headline]}, ± 2 standard errors"] = ax.errorbar(
+                score.error,
+                line,
+                xerr=2 * (score.standard_error or 0.0),
+                fmt="o",
+                color=BLUE,
+                markersize=4.5,
+                elinewidth=1.2,
+                capsize=2,
+                zorder=3,
+            )
+        else:
+            words = "failed" if score.error is None else f"{score.error:.1f} ▸"
+            place = ax.get_yaxis_transform()
+            ax.text(0.99, line, words, transform=place, ha="right", va="center", fontsize=8)
         if score.published is not None:
             handles["published"] = ax.plot(
                 score.published,
@@ -107,20 +126,12 @@ def _draw(ax: Axes, outcome: Outcome, dataset: str, classifier: str) -> dict[str
     return handles
 
 
-def _ours(ax: Axes, line: int, score: Score, aggregation: str) -> dict[str, Any]:
-    """Draw a number with its standard error, or say that there is none."""
-    if score.error is None:
-        ax.text(0.02, line, "failed", transform=ax.get_yaxis_transform(), va="center", fontsize=7)
-        return {}
-    bar = ax.errorbar(
-        score.error,
-        line,
-        xerr=2 * (score.standard_error or 0.0),
-        fmt="o",
-        color=BLUE,
-        markersize=4.5,
-        elinewidth=1.2,
-        capsize=2,
-        zorder=3,
-    )
-    return {f"ours, by {aggregation}, ± 2 standard errors": bar}
+def _limit(outcome: Outcome, dataset: str) -> float:
+    """Return the largest error that is drawn, for all classifiers of a data set."""
+    errors = [
+        score.error
+        for aggregation in outcome.aggregations
+        for score in outcome.scores(aggregation)
+        if score.dataset == dataset and score.error is not None
+    ]
+    return _OUT_OF_LINE * median(errors) if errors else 0.0
