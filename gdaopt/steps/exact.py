@@ -12,6 +12,7 @@ from gdaopt.validation import number
 
 __all__ = ["Exact"]
 
+_BALANCED = 1e-14  # the logarithm of two equal sums, up to their round-off
 _MOST_EVALUATIONS = 120  # enough for bisection at every other one to reach round-off
 
 
@@ -55,7 +56,7 @@ class Exact(Step):
         balance = getattr(line, "balance", None)
         function: Callable[[float], tuple[float, float]] = balance or line.derivatives
         first, rate = function(0.0)
-        if not first < 0:
+        if not first < (-_BALANCED if balance else 0.0):
             return 0.0
         # φ' = (e^h - 1) f, and f only shrinks: a bound for h bounds the slope.
         allowed = -self.accuracy * (math.expm1(first) if balance else first)
