@@ -154,6 +154,8 @@ class TestMetrics:
                 assert metric["status"] == "stalled"
                 assert metric["relative_gap"] > 0
 
+    # Of SciPy, about how scikit-learn 1.6 calls it.
+    @pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
     @pytest.mark.parametrize("name", [n for n in available(DEFAULT)[0] if n not in GLR_ROWS])
     def test_traces(self, name: str) -> None:
         data = clouds()
