@@ -27,6 +27,7 @@ from gdaopt.io import write_atomically
 from gdaopt.studies.process_per_cell import ProcessPerCell
 from gdaopt.studies.runner import Cell, Progress, run_cells
 from gdaopt.studies.study_directory import StudyDirectory, cell_key
+from gdaopt.studies.worker_pool import ONE_THREAD
 from gdaopt.validation import FloatArray
 
 DATA = ("iris", "wine", "breast_cancer", "digits")
@@ -34,9 +35,6 @@ SEEDS = range(5)
 FOLDS = 2
 LIMIT = 300.0  # seconds a fit
 REQUIREMENTS = ("metric-learn==0.7.0", "scikit-learn<1.6", "numpy<2")
-ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
-)
 _VERSIONS = """
 import json, platform, metric_learn, numpy, scipy, sklearn
 found = {"Python": platform.python_version()}

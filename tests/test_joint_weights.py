@@ -9,8 +9,8 @@ import pytest
 from rival_cases import blobs, partly_labelled
 
 import gdaopt as gda
+from gdaopt.estimators.class_pairs import one_hot
 from gdaopt.estimators.rivals.joint_weights import JointClassifierWeights, newton_step
-from gdaopt.estimators.rivals.predicted_labels import one_hot
 from gdaopt.estimators.rivals.weighted_features import regularizer_of_weights
 from gdaopt.objectives.glr_face import GLRFacePoint
 from gdaopt.validation import FloatArray

@@ -210,11 +210,9 @@ class TestBadInput:
 
     def test_an_unreachable_scheduler(self, tmp_path: Path) -> None:
         pytest.importorskip("distributed")
-        start = time.monotonic()
         address = ("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1")
         error = command(*SMALL, *address, "--out", tmp_path, code=2)
         assert "cannot reach a Dask scheduler at 'tcp://127.0.0.1:1'" in error
-        assert time.monotonic() - start < 30
 
     @pytest.mark.usefixtures("in_process")
     def test_a_task_that_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Pairs of samples of different classes: the signal that tells them apart, and the nearest."""
+"""Pairs of samples of different classes: the signals that tell them apart, and the nearest."""
 
 from __future__ import annotations
 
@@ -8,9 +8,22 @@ from sklearn.neighbors import NearestNeighbors
 
 from gdaopt.validation import FloatArray
 
-__all__ = ["class_signal", "nearest_of_other_classes"]
+__all__ = ["class_signal", "nearest_of_other_classes", "one_hot"]
 
 Codes = npt.NDArray[np.intp]
+
+
+def one_hot(codes: Codes) -> FloatArray:
+    """Return the 0/1 indicators of the classes, shape (N, n_classes).
+
+    Examples
+    --------
+    >>> one_hot(np.array([1, 0]))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    shares: FloatArray = np.eye(codes.max() + 1)[codes]
+    return shares
 
 
 def class_signal(codes: Codes) -> FloatArray:
@@ -30,7 +43,7 @@ def class_signal(codes: Codes) -> FloatArray:
     >>> class_signal(np.array([0, 1, 1])).T
     array([[0., 1., 1.]])
     """
-    indicators: FloatArray = np.eye(codes.max() + 1)[codes]
+    indicators = one_hot(codes)
     return indicators[:, 1:] if indicators.shape[1] == 2 else indicators
 
 

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from gdaopt.errors import CutOffSamplesWarning
+from gdaopt.estimators.class_pairs import one_hot
 from gdaopt.estimators.harmonic import FARTHEST, full_graph_shares, neighbor_graph_shares
 from gdaopt.estimators.labels import read_labels
 from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
@@ -140,7 +141,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self._coordinates = space.coordinates(X)
         self._labelled = labelled
         self.label_distributions_ = np.zeros((len(X), len(self.classes_)))
-        self.label_distributions_[labelled] = np.eye(len(self.classes_))[codes]
+        self.label_distributions_[labelled] = one_hot(codes)
         self.cut_off_ = np.flatnonzero(~labelled)
         if len(self.cut_off_):
             self._spread()

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.class_pairs import class_signal, nearest_of_other_classes
 from gdaopt.estimators.metric_graph import MetricGraph
-from gdaopt.estimators.scale import auto_min_eigenvalue, auto_trace_bound
+from gdaopt.estimators.scale import auto_min_eigenvalue, read_trace_bound
 from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.methods import solve
 from gdaopt.methods.solve import METHODS
@@ -138,10 +138,8 @@ class ProblemLearner(SupervisedMetricLearner):
 
     def _bounds(self, objective: Objective) -> tuple[float, float]:
         """Return C and ρ."""
-        self.trace_bound_ = (
-            auto_trace_bound(objective, self._feasible_set(1.0, 0.0))
-            if self.trace_bound == "auto"
-            else float(self.trace_bound)
+        self.trace_bound_ = read_trace_bound(
+            self.trace_bound, objective, self._feasible_set(1.0, 0.0)
         )
         self.min_eigenvalue_ = (
             auto_min_eigenvalue(self.trace_bound_, objective.n_features)

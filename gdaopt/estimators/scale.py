@@ -38,7 +38,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.objectives import Objective
 from gdaopt.sets import FeasibleSet
 
-__all__ = ["auto_min_eigenvalue", "auto_trace_bound"]
+__all__ = ["auto_min_eigenvalue", "auto_trace_bound", "read_trace_bound"]
 
 _DISTANCE = 4.0  # mean squared, with all of the trace on one feature
 _MOST = 200.0  # mean squared distance under any metric of the set
@@ -84,6 +84,22 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
             "trace_bound='auto' makes no bound; rescale the features, or drop constant ones"
         )
     return min(_DISTANCE / of_features, _MOST / largest)
+
+
+def read_trace_bound(
+    trace_bound: str | float, objective: Objective, feasible_set: FeasibleSet
+) -> float:
+    """Return C for the parameter `trace_bound` of an estimator: its number, or that of the rule.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> read_trace_bound(3, gda.GLR([[0.0], [2.0]], [0, 1]), gda.GraphMetrics(1.0))
+    3.0
+    """
+    if trace_bound == "auto":
+        return auto_trace_bound(objective, feasible_set)
+    return float(trace_bound)
 
 
 def auto_min_eigenvalue(trace_bound: float, n_features: int) -> float:

@@ -28,7 +28,7 @@ from gdaopt.studies.runner import PASSING, Cell
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.validation import integer
 
-__all__ = ["BACKENDS", "WorkerPool"]
+__all__ = ["BACKENDS", "ONE_THREAD", "WorkerPool"]
 
 BACKENDS = ("loky", "dask")
 """Kinds of workers: joblib's processes of this machine, and those of Dask."""
@@ -36,10 +36,11 @@ BACKENDS = ("loky", "dask")
 _PATIENCE = 5.0  # seconds to reach a scheduler, and again for a worker of it
 _DASK_QUEUE = 1000  # cells handed out at a time, for the workers of any cluster
 
-# Read when a library is loaded, which a cell may do after the limit in `_compute` was set.
-_ONE_THREAD = dict.fromkeys(
+ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
+"""Environment for one BLAS thread. It is read when a library is loaded, which a cell may do after
+`_compute` has set its limit."""
 
 # Errors of loky and of Dask, by name: neither has to be loaded for the other.
 _LOST = {"TerminatedWorkerError", "KilledWorker"}
@@ -172,7 +173,7 @@ def _loky(jobs: int) -> Iterator[Futures]:
     from joblib.externals.loky import ProcessPoolExecutor
 
     pool = ProcessPoolExecutor(
-        max_workers=jobs, initializer=_begin, initargs=(os.getpid(),), env=_ONE_THREAD
+        max_workers=jobs, initializer=_begin, initargs=(os.getpid(),), env=ONE_THREAD
     )
     try:
         yield pool
@@ -206,7 +207,7 @@ def _dask(jobs: int, scheduler: str | None) -> Iterator[Futures]:
                     dashboard_address="127.0.0.1:0",  # a port that is free
                     silence_logs=logging.CRITICAL,  # what died is in the rows
                     scheduler_kwargs={"allowed_failures": 0},  # we try again ourselves
-                    env=_ONE_THREAD,
+                    env=ONE_THREAD,
                 )
             stack.enter_context(cluster)
             client = stack.enter_context(Client(cluster, set_as_default=False))

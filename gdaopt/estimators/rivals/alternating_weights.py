@@ -20,7 +20,7 @@ from gdaopt.estimators.rivals.weighted_features import (
     minimize_over_weights,
     regularizer_of_weights,
 )
-from gdaopt.estimators.scale import auto_trace_bound
+from gdaopt.estimators.scale import read_trace_bound
 from gdaopt.estimators.transductive import TransductiveMetricLearner
 from gdaopt.objectives import GLR
 from gdaopt.sets import DiagonalMetrics
@@ -137,11 +137,8 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         check_spread(X)
         self.label_step_ = "given" if labelled.all() else self.labels
         solver = find_solver(self.solver, "semidefinite") if self.label_step_ == "sdp" else None
-        self.trace_bound_ = (
-            auto_trace_bound(GLR(X[labelled], class_signal(codes)), DiagonalMetrics(1.0, 0.0))
-            if self.trace_bound == "auto"
-            else float(self.trace_bound)
-        )
+        of_labels = GLR(X[labelled], class_signal(codes))
+        self.trace_bound_ = read_trace_bound(self.trace_bound, of_labels, DiagonalMetrics(1.0, 0.0))
         weights = np.full(X.shape[1], self.trace_bound_ / X.shape[1])
         seen: set[bytes] = set()
         steps: list[WeightStep] = []

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.class_pairs import class_signal
 from gdaopt.estimators.rivals.feature_graph_steps import FeatureGraphDescent, start_metric
-from gdaopt.estimators.scale import auto_trace_bound
+from gdaopt.estimators.scale import read_trace_bound
 from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.objectives import GLR
 from gdaopt.sets import PositiveDefiniteMetrics
@@ -117,10 +117,8 @@ class FeatureGraphLearning(SupervisedMetricLearner):
 
     def _learn(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:
         signal = 2 * class_signal(codes) - 1
-        self.trace_bound_ = (
-            auto_trace_bound(GLR(X, signal), PositiveDefiniteMetrics(1.0, 0.0))
-            if self.trace_bound == "auto"
-            else float(self.trace_bound)
+        self.trace_bound_ = read_trace_bound(
+            self.trace_bound, GLR(X, signal), PositiveDefiniteMetrics(1.0, 0.0)
         )
         unit = self.trace_bound_ / X.shape[1]
         objective = GLR(np.sqrt(unit) * X, signal)

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import components_of
+from gdaopt.estimators.class_pairs import one_hot
 from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.linalg.geodesic import geometric_mean_of_inverse, reciprocal_condition
 from gdaopt.validation import FloatArray
@@ -264,5 +265,5 @@ def _accuracy(metric: FloatArray, X: FloatArray, codes: Codes, train: Codes, tes
     mapped = X @ components_of(metric).T
     distances = cdist(mapped[test], mapped[train], "sqeuclidean")
     nearest = np.argsort(distances, axis=1, kind="stable")[:, :_NEIGHBORS]
-    votes = np.eye(codes.max() + 1)[codes[train][nearest]].sum(axis=1)
+    votes = one_hot(codes)[train][nearest].sum(axis=1)
     return float((votes.argmax(axis=1) == codes[test]).mean())

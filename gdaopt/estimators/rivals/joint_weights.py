@@ -10,7 +10,8 @@ import numpy.typing as npt
 import scipy.linalg
 from sklearn.utils._param_validation import Interval
 
-from gdaopt.estimators.rivals.predicted_labels import check_spread, harmonic_codes, one_hot
+from gdaopt.estimators.class_pairs import one_hot
+from gdaopt.estimators.rivals.predicted_labels import check_spread, harmonic_codes
 from gdaopt.estimators.rivals.weighted_features import regularizer_of_weights
 from gdaopt.estimators.transductive import TransductiveMetricLearner
 from gdaopt.objectives.glr_face import GLRFacePoint

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.linalg import lu_factor, lu_solve
 from scipy.spatial.distance import cdist
 
-from gdaopt.estimators.rivals.predicted_labels import one_hot
+from gdaopt.estimators.class_pairs import one_hot
 from gdaopt.validation import FloatArray
 
 __all__ = ["LabelEntropy"]

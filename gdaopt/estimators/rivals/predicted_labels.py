@@ -7,10 +7,11 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.class_pairs import one_hot
 from gdaopt.estimators.harmonic import full_graph_shares
 from gdaopt.validation import FloatArray
 
-__all__ = ["check_spread", "harmonic_codes", "one_hot"]
+__all__ = ["check_spread", "harmonic_codes"]
 
 _LARGEST_SPREAD = 1e70  # second derivatives hold its fourth power, or that of its inverse
 
@@ -41,19 +42,6 @@ def check_spread(X: FloatArray) -> None:
             f"X spans about {spread:.2g}, and powers of that leave floating point; rescale X to "
             "values of about 1"
         )
-
-
-def one_hot(codes: Codes) -> FloatArray:
-    """Return the class shares of labelled samples, shape (n_labelled, n_classes).
-
-    Examples
-    --------
-    >>> one_hot(np.array([1, 0]))
-    array([[0., 1.],
-           [1., 0.]])
-    """
-    shares: FloatArray = np.eye(codes.max() + 1)[codes]
-    return shares
 
 
 def harmonic_codes(X: FloatArray, weights: FloatArray, codes: Codes, labelled: Mask) -> Codes:
