@@ -42,8 +42,8 @@ class Case:
     def problem(self) -> gda.MetricProblem:
         """Return the problem over graph metrics, ρ = 1e-6."""
         X, z = self.data()
-        metrics = gda.GraphMetrics(trace_bound=self.times_k * X.shape[1], min_eigenvalue=1e-6)
-        return gda.MetricProblem(gda.GLR(X, z), metrics)
+        feasible_set = gda.GraphMetrics(trace_bound=self.times_k * X.shape[1], min_eigenvalue=1e-6)
+        return gda.MetricProblem(gda.GLR(X, z), feasible_set)
 
     def data(self) -> tuple[FloatArray, FloatArray]:
         """Return scaled features and labels: two Gaussian clouds, apart in five features."""

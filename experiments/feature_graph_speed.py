@@ -17,7 +17,7 @@ import numpy as np
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.rivals.feature_graph import FeatureGraphLearning
+from gdaopt.estimators.baselines.feature_graph import FeatureGraphLearning
 from gdaopt.io import write_text
 from gdaopt.validation import FloatArray
 

@@ -50,7 +50,7 @@ WORK = Path(tempfile.gettempdir()) / "gdaopt-learners"
 NEIGHBORS = 5
 NO_ENVIRONMENT = 3  # exit code
 OURS = [learner.name for learner in LEARNERS if learner.is_ours]
-RIVALS = ("metric-learn LMNN", "metric-learn ITML")
+BASELINES = ("metric-learn LMNN", "metric-learn ITML")
 
 
 @dataclass(frozen=True)
@@ -138,12 +138,16 @@ def times(ratio: float) -> str:
     return f"{ratio:.0f}" if ratio >= 9.95 else f"{ratio:.2g}"
 
 
-def faster(ours: Score, rival: Score | None) -> str:
-    """Return whether our fit takes less time than a rival's."""
-    if ours.seconds is None or rival is None or (rival.seconds is None and not rival.is_late):
+def faster(ours: Score, baseline: Score | None) -> str:
+    """Return whether our fit takes less time than a baseline's."""
+    if (
+        ours.seconds is None
+        or baseline is None
+        or (baseline.seconds is None and not baseline.is_late)
+    ):
         return "no comparison"
-    ratio = (LIMIT if rival.seconds is None else rival.seconds) / ours.seconds
-    least = "at least " if rival.seconds is None else ""
+    ratio = (LIMIT if baseline.seconds is None else baseline.seconds) / ours.seconds
+    least = "at least " if baseline.seconds is None else ""
     return f"{'reached' if ratio > 1 else 'MISSED'}, {least}{times(ratio)}×"
 
 
@@ -162,12 +166,12 @@ def verdicts(scores: Scores) -> Iterator[str]:
     """Yield the lines that say which targets are reached."""
     yield "## Targets"
     yield ""
-    asked = " | ".join(f"faster than {rival.split()[-1]}" for rival in RIVALS)
+    asked = " | ".join(f"faster than {baseline.split()[-1]}" for baseline in BASELINES)
     yield f"| learner | data | {asked} | error near the least |"
-    yield f"|---|---|{'---|' * len(RIVALS)}---|"
+    yield f"|---|---|{'---|' * len(BASELINES)}---|"
     for name in OURS:
         for data, found in scores.items():
-            words = [faster(found[name], found.get(rival)) for rival in RIVALS]
+            words = [faster(found[name], found.get(baseline)) for baseline in BASELINES]
             yield f"| {' | '.join([name, data, *words, close(found[name], found)])} |"
 
 

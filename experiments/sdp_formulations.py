@@ -154,8 +154,8 @@ def build(case: Case, name: str) -> Model:
     if name != OURS:
         return FORMULATIONS[name](Sides(case.data()))
     problem = problem_of(case.data())
-    metrics, size = problem.feasible_set, problem.n_features
-    metric = metrics.trace_bound / size * metrics.variable(size)
+    feasible_set, size = problem.feasible_set, problem.n_features
+    metric = feasible_set.trace_bound / size * feasible_set.variable(size)
     return problem.to_cvxpy(metric, log=True), metric
 
 

@@ -41,7 +41,7 @@ class NoTracer:
 
     def __init__(self, *_: object) -> None: ...
 
-    def see(self, *_: object) -> None:
+    def record(self, *_: object) -> None:
         """Look away."""
 
     def trace(self, end: gda.State, *_: object) -> gda.Trace:

@@ -121,7 +121,7 @@ def certify_point(
     GdaoptError
         See `certify`.
     """
-    metrics, value = problem.feasible_set, point.value
+    feasible_set, value = problem.feasible_set, point.value
     reason = point.vanished()
     if reason is None and not math.isfinite(value):
         reason = f"the objective is {value}"
@@ -130,13 +130,13 @@ def certify_point(
     if reason is not None:
         return Certificate(value, -math.inf, -math.inf, "none", reason)
     if best is None:
-        best = metrics.best_atoms(point.gradient())
+        best = feasible_set.best_atoms(point.gradient())
     price = min(0.0, float(best.prices[0]))
     log_convex = problem.objective.log_convex
-    lower_bound, bound = _bound(value, _gap(metrics, point, price), log_convex)
+    lower_bound, bound = _bound(value, _gap(feasible_set, point, price), log_convex)
     closed = lower_bound
-    if metrics.closed != metrics:  # the same atoms around another base
-        closed, _ = _bound(value, _gap(metrics.closed, point, price), log_convex)
+    if feasible_set.closed != feasible_set:  # the same atoms around another base
+        closed, _ = _bound(value, _gap(feasible_set.closed, point, price), log_convex)
     return Certificate(value, lower_bound, closed, bound)
 
 
@@ -150,17 +150,17 @@ def _bound(
         return max(value * float(np.exp(-gap / value)), value - gap), "exponential"
 
 
-def _gap(metrics: FeasibleSet, point: Point, price: float) -> float:
+def _gap(feasible_set: FeasibleSet, point: Point, price: float) -> float:
     """Return ``⟨∇Q, M⟩ - min_S ⟨∇Q, ·⟩``, which is not negative for a member of the set."""
     gradient, size = point.gradient(), len(point.metric)
-    least = metrics.budget(size) * price
-    above = point.metric - metrics.base(size)
+    least = feasible_set.budget(size) * price
+    above = point.metric - feasible_set.base(size)
     gap = float(np.vdot(gradient, above)) - least
     if gap < 0:
         scale = abs(least) + float(np.abs(gradient * point.metric).sum())
-        if gap < -_ROUND_OFF * scale and not metrics.hull_violations(point.metric):
+        if gap < -_ROUND_OFF * scale and not feasible_set.hull_violations(point.metric):
             # Membership allows for some round-off; strictly inside there is none to allow for.
-            inside = metrics.hull_repaired(point.metric) - metrics.base(size)
+            inside = feasible_set.hull_repaired(point.metric) - feasible_set.base(size)
             if float(np.vdot(gradient, inside)) - least < -_ROUND_OFF * scale:
                 raise _contradiction(f"a member of the set has a gap of {gap:.6g}")
     return gap

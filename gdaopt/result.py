@@ -73,7 +73,7 @@ class Result:
         Number of components of the metric's graph.
     iterations, oracle_calls, eigen_decompositions : int
         Steps taken, subproblems solved, and full eigen-decompositions for projections.
-    moved : float or None
+    repair_distance : float or None
         How far the last point of a solver was moved into the set (largest entry); None where no
         solver was asked.
     seconds, tracing_seconds : float
@@ -97,7 +97,7 @@ class Result:
     iterations: int
     oracle_calls: int
     eigen_decompositions: int = 0
-    moved: float | None = None
+    repair_distance: float | None = None
     seconds: float
     tracing_seconds: float
     method: str

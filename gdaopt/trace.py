@@ -50,9 +50,9 @@ class TraceRow:
         Of the metric after the step, under the scalars used for the step.
     aligned_spread : float
         Largest minus smallest left-end right after the last alignment, before the block's steps.
-    trace : float
+    matrix_trace : float
         tr M.
-    moved : float or None
+    repair_distance : float or None
         How far the solver's point was moved back into the polytope (largest entry).
     oracle_calls, eig_iterations, eigen_decompositions : int
         Programs solved or atoms priced, LOBPCG iterations, and full eigen-decompositions for
@@ -84,8 +84,8 @@ class TraceRow:
     left_end_min: float | None = None
     left_end_max: float | None = None
     aligned_spread: float | None = None
-    trace: float | None = None
-    moved: float | None = None
+    matrix_trace: float | None = None
+    repair_distance: float | None = None
     oracle_calls: int
     eig_iterations: int
     eigen_decompositions: int = 0

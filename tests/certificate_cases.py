@@ -72,7 +72,7 @@ OBJECTIVES: dict[str, Callable[[], Any]] = {
 SETS = ["diagonal", "graph", "positive definite", "signed", "fixed path"]
 
 
-def feasible_set(name: str, size: int, trace_bound: float, share: float = 0.01) -> FeasibleSet:
+def named_set(name: str, size: int, trace_bound: float, share: float = 0.01) -> FeasibleSet:
     """Return a set whose ρ is a share of C/K, and so is its edge floor."""
     low = share * trace_bound / size
     colors = np.where(np.arange(size) % 2, 1, -1).tolist()
@@ -99,12 +99,12 @@ class Solved:
 
     def member(self) -> FloatArray:
         """Return a random convex combination of the base and some of its atoms' vertices."""
-        metrics, rng = self.problem.feasible_set, self.rng
-        atoms, _ = metrics.decomposed(metrics.start(self.size))
-        atoms = atoms.joined(metrics.best_atoms(random_symmetric(rng, self.size), 3).atoms)
+        feasible_set, rng = self.problem.feasible_set, self.rng
+        atoms, _ = feasible_set.decomposed(feasible_set.start(self.size))
+        atoms = atoms.joined(feasible_set.best_atoms(random_symmetric(rng, self.size), 3).atoms)
         shares = rng.dirichlet(np.full(len(atoms), 0.3)) * rng.choice([1.0, rng.random()])
-        base = metrics.base(self.size)
-        return atoms.added_to(base, metrics.budget(self.size) * shares)
+        base = feasible_set.base(self.size)
+        return atoms.added_to(base, feasible_set.budget(self.size) * shares)
 
     def any_metric(self, kind: str) -> FloatArray:
         """Return a random symmetric matrix, most of them outside of the set."""
@@ -134,7 +134,7 @@ def solved(objective: str, set_name: str, scale: float) -> Solved:
     """Return a problem whose trace bound is `scale`·K, and its optimum."""
     function = OBJECTIVES[objective]()
     size = function.n_features
-    problem = gda.MetricProblem(function, feasible_set(set_name, size, scale * size))
+    problem = gda.MetricProblem(function, named_set(set_name, size, scale * size))
     result = gda.solve(problem, "certified", tolerance=1e-10)
     assert result.status == "converged"
     return Solved(problem, result, np.random.default_rng(3))

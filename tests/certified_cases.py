@@ -48,14 +48,14 @@ def alternating(size: int) -> list[float]:
 
 def of_kind(problem: gda.MetricProblem, kind: str) -> gda.MetricProblem:
     """Return the problem over another set with the same bounds, and the floor where it has one."""
-    metrics = problem.feasible_set
-    assert isinstance(metrics, gda.GraphMetrics)
+    feasible_set = problem.feasible_set
+    assert isinstance(feasible_set, gda.GraphMetrics)
     changed = set_of(
         kind,
         problem.n_features,
-        metrics.trace_bound,
-        metrics.min_eigenvalue,
-        metrics.edge_floor,
+        feasible_set.trace_bound,
+        feasible_set.min_eigenvalue,
+        feasible_set.edge_floor,
     )
     return replace(problem, feasible_set=changed)
 
@@ -119,8 +119,8 @@ class Cell:
     def problem(self, loudness: float = 1.0) -> gda.MetricProblem:
         X, z = synthetic(*self.data) if len(self.data) == 2 else samples(*self.data)
         size = X.shape[1]
-        metrics = set_of(self.kind, size, self.multiple * size, self.min_eigenvalue)
-        return gda.MetricProblem(gda.GLR(X, loudness * z), metrics)
+        feasible_set = set_of(self.kind, size, self.multiple * size, self.min_eigenvalue)
+        return gda.MetricProblem(gda.GLR(X, loudness * z), feasible_set)
 
     @property
     def is_large(self) -> bool:
@@ -171,11 +171,11 @@ def quick() -> list[Cell]:
 class Watch:
     """A callback: each state is a member, none has a larger objective or a smaller bound."""
 
-    metrics: FeasibleSet
+    feasible_set: FeasibleSet
     states: list[gda.State] = field(default_factory=list)
 
     def __call__(self, state: gda.State) -> None:
-        assert not self.metrics.violations(state.metric)
+        assert not self.feasible_set.violations(state.metric)
         assert state.lower_bound is not None
         if self.states:
             last = self.states[-1]

@@ -30,10 +30,10 @@ def samples(n: int = 60, k: int = 4, classes: int = 3) -> tuple[FloatArray, Any]
 
 def certified_by_the_learner(learner: Any, X: FloatArray) -> bool:
     """Say whether the result's own certificate holds, and its metric is in the set."""
-    metrics = SETS[type(learner)](learner.trace_bound_, learner.min_eigenvalue_)
+    feasible_set = SETS[type(learner)](learner.trace_bound_, learner.min_eigenvalue_)
     return (
         learner.result_.status == "converged"
         and learner.result_.relative_gap <= learner.tolerance
-        and metrics.contains(learner.metric_)
+        and feasible_set.contains(learner.metric_)
         and bool(np.isfinite(learner.transform(X)).all())
     )

@@ -35,27 +35,27 @@ class Case:
         trace_bound = self.n_features * float(rng.choice([0.2, 1.0, 10.0])) / square
         rho = float(rng.choice([0.0, 1e-6, 1e-2])) * trace_bound / self.n_features
         floor = float(rng.choice([1e-4, 0.1])) * trace_bound / self.n_features
-        metrics = gda.GraphMetrics(trace_bound, rho, floor if self.with_floor else 0.0)
-        return gda.MetricProblem(gda.GLR(X * scale, z), metrics)
+        feasible_set = gda.GraphMetrics(trace_bound, rho, floor if self.with_floor else 0.0)
+        return gda.MetricProblem(gda.GLR(X * scale, z), feasible_set)
 
 
 @dataclass
 class Invariants:
     """A callback that checks every state it is shown, and that the objective does not rise."""
 
-    metrics: gda.GraphMetrics
+    feasible_set: gda.GraphMetrics
     may_rise: bool = False
     values: list[float] = field(default_factory=list)
 
     def __call__(self, state: gda.State) -> None:
-        metric, bound = state.metric, self.metrics.trace_bound
+        metric, bound = state.metric, self.feasible_set.trace_bound
         assert (metric == metric.T).all()
         assert (metric - np.diag(np.diagonal(metric))).max(initial=0.0) <= 0
         smallest = np.linalg.eigvalsh(metric)[0]
-        assert smallest >= self.metrics.min_eigenvalue - 1e-10 * bound
+        assert smallest >= self.feasible_set.min_eigenvalue - 1e-10 * bound
         assert np.trace(metric) <= bound * (1 + 1e-12)
-        if self.metrics.edge_floor > 0:
-            assert self.metrics.n_components(metric) == 1
+        if self.feasible_set.edge_floor > 0:
+            assert self.feasible_set.n_components(metric) == 1
         assert np.isfinite(state.objective)
         if self.values and not self.may_rise:
             assert state.objective <= self.values[-1] * (1 + 1e-12)

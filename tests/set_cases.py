@@ -42,7 +42,7 @@ class Family:
     def bound(self, size: int) -> float:
         return 1.5 * size
 
-    def metrics(self, size: int) -> FeasibleSet:
+    def feasible_set(self, size: int) -> FeasibleSet:
         bound = self.bound(size)
         if self.kind == "graph":
             return GraphMetrics(bound, RHO, self.edge_floor)

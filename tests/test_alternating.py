@@ -15,12 +15,12 @@ N_CASES = 200
 def check_invariants(case: Case, solver: str) -> float:
     """Run a case with the invariants checked; return by which factor the objective fell."""
     problem = case.problem()
-    metrics = problem.feasible_set
-    assert isinstance(metrics, gda.GraphMetrics)
-    invariants = Invariants(metrics)
+    feasible_set = problem.feasible_set
+    assert isinstance(feasible_set, gda.GraphMetrics)
+    invariants = Invariants(feasible_set)
     result = gda.solve(problem, solver=solver, callback=invariants, max_iterations=400)
     assert result.status in ("stalled", "iteration_limit"), result.message
-    assert metrics.contains(result.metric)
+    assert feasible_set.contains(result.metric)
     return result.objective / invariants.values[0]
 
 
@@ -65,8 +65,8 @@ def test_the_run_does_not_depend_on_the_feature_scale(scale: float) -> None:
     rng = np.random.default_rng(5)
     X, z = rng.standard_normal((20, 5)) / np.sqrt(10), np.repeat([1.0, -1.0], 10)
     plain = gda.solve(gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(5.0, 1e-3)))
-    metrics = gda.GraphMetrics(5.0 / scale**2, 1e-3 / scale**2)
-    scaled = gda.solve(gda.MetricProblem(gda.GLR(X * scale, z), metrics))
+    feasible_set = gda.GraphMetrics(5.0 / scale**2, 1e-3 / scale**2)
+    scaled = gda.solve(gda.MetricProblem(gda.GLR(X * scale, z), feasible_set))
     assert scaled.objective == pytest.approx(plain.objective, rel=1e-5)
     assert scaled.metric * scale**2 == pytest.approx(plain.metric, abs=2e-2)
 
@@ -133,8 +133,8 @@ def test_the_trees_floor_keeps_the_graph_connected() -> None:
 
 
 def test_other_sets_are_refused() -> None:
-    metrics = gda.DiagonalMetrics(trace_bound=4.0)
-    problem = gda.MetricProblem(gda.GLR([[0.0], [1.0]], [1, -1]), metrics)
+    feasible_set = gda.DiagonalMetrics(trace_bound=4.0)
+    problem = gda.MetricProblem(gda.GLR([[0.0], [1.0]], [1, -1]), feasible_set)
     with pytest.raises(gda.InvalidInputError, match="needs a set of GraphMetrics"):
         gda.solve(problem, "alternating", solver="analytic")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rival_cases import blobs, partly_labelled
+from baseline_cases import blobs, partly_labelled
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
@@ -15,15 +15,15 @@ from sklearn.preprocessing import StandardScaler
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.errors import CutOffSamplesWarning, SolverNotFoundError
-from gdaopt.estimators.class_pairs import class_signal
-from gdaopt.estimators.rivals import alternating_weights, weighted_features
-from gdaopt.estimators.rivals.alternating_weights import AlternatingClassifierWeights
-from gdaopt.estimators.rivals.label_relaxation import relax_labels, relaxed_codes
-from gdaopt.estimators.rivals.predicted_labels import harmonic_codes
-from gdaopt.estimators.rivals.weighted_features import (
+from gdaopt.estimators.baselines import alternating_weights, weighted_features
+from gdaopt.estimators.baselines.alternating_weights import AlternatingClassifierWeights
+from gdaopt.estimators.baselines.label_relaxation import relax_labels, relaxed_codes
+from gdaopt.estimators.baselines.predicted_labels import harmonic_codes
+from gdaopt.estimators.baselines.weighted_features import (
     minimize_over_weights,
     regularizer_of_weights,
 )
+from gdaopt.estimators.class_pairs import class_signal
 from gdaopt.validation import FloatArray
 
 # --- Weights -------------------------------------------------------------------------------------
@@ -39,8 +39,8 @@ def test_the_weight_step_is_the_certified_optimum(classes: int, trace_bound: flo
     assert (found.status, found.gap <= 1e-6) == ("converged", True)
     assert found.point.weights.min() >= 0
     assert found.point.weights.sum() == pytest.approx(trace_bound)
-    metrics = gda.DiagonalMetrics(trace_bound, min_eigenvalue=0.0)
-    problem = gda.MetricProblem(gda.GLR(X, signal), metrics)
+    feasible_set = gda.DiagonalMetrics(trace_bound, min_eigenvalue=0.0)
+    problem = gda.MetricProblem(gda.GLR(X, signal), feasible_set)
     certified = gda.solve(problem, "certified", tolerance=1e-8)
     assert np.exp(found.point.value) == pytest.approx(certified.objective, rel=1e-6)
     assert found.point.value <= start.value

@@ -182,9 +182,9 @@ class TestDecomposition:
         """What round-off leaves of a feature that no atom uses."""
         metric = np.pad(path_laplacian(5) + np.eye(5), (1, 0))
         metric[0, 0], metric[0, 1], metric[1, 0] = entry, -1e-20, -1e-20
-        metrics = GraphMetrics(20.0, min_eigenvalue=0.0)
-        assert metrics.contains(metric)
-        atoms, weights = metrics.decomposed(metric)
+        feasible_set = GraphMetrics(20.0, min_eigenvalue=0.0)
+        assert feasible_set.contains(metric)
+        atoms, weights = feasible_set.decomposed(metric)
         total = atoms.added_to(np.zeros((6, 6)), weights)
         np.testing.assert_allclose(total, metric, rtol=0, atol=1e-12)
 
@@ -194,8 +194,8 @@ class TestMembers:
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12))
     def test_are_sums_of_atoms(self, family: Family, rng: np.random.Generator, size: int) -> None:
-        metrics, member = family.metrics(size), family.member(rng, size)
-        atoms, weights = metrics.decomposed(member)
+        feasible_set, member = family.feasible_set(size), family.member(rng, size)
+        atoms, weights = feasible_set.decomposed(member)
         assert weights.min() >= 0
         u = atoms.dense(size)
         np.testing.assert_allclose(np.linalg.norm(u, axis=1), 1, rtol=1e-13)
@@ -213,34 +213,36 @@ class TestMembers:
         self, family: Family, rng: np.random.Generator, size: int, scale: float
     ) -> None:
         """A saved result is accepted back: checked with its slack, repaired, taken apart."""
-        metrics = family.metrics(size)
-        metric = metrics.repaired(family.member(rng, size) + scale * random_symmetric(rng, size))
-        assert metrics.hull_violations(metric) == ()
-        atoms, weights = metrics.decomposed(metric)
+        feasible_set = family.feasible_set(size)
+        metric = feasible_set.repaired(
+            family.member(rng, size) + scale * random_symmetric(rng, size)
+        )
+        assert feasible_set.hull_violations(metric) == ()
+        atoms, weights = feasible_set.decomposed(metric)
         assert weights.min() >= 0
         total = atoms.added_to(family.base(size), weights)
         np.testing.assert_allclose(total, metric, rtol=0, atol=1e-11 * size)
 
     @pytest.mark.parametrize("edge_floor", [0.0, 0.1])
     def test_an_edge_a_little_below_the_floor(self, edge_floor: float) -> None:
-        metrics = GraphMetrics(3.0, RHO, edge_floor)
-        metric = metrics.base(2) + np.eye(2)
+        feasible_set = GraphMetrics(3.0, RHO, edge_floor)
+        metric = feasible_set.base(2) + np.eye(2)
         metric[0, 1] = metric[1, 0] = 1e-17 - edge_floor * (1 - 1e-15)
-        assert metrics.contains(metric)
-        assert metrics.hull_violations(metric) == ()
-        atoms, weights = metrics.decomposed(metrics.repaired(metric))
-        total = atoms.added_to(metrics.base(2), weights)
+        assert feasible_set.contains(metric)
+        assert feasible_set.hull_violations(metric) == ()
+        atoms, weights = feasible_set.decomposed(feasible_set.repaired(metric))
+        total = atoms.added_to(feasible_set.base(2), weights)
         np.testing.assert_allclose(total, metric, rtol=0, atol=1e-15)
 
     @families
     def test_a_little_below_the_smallest_eigenvalue(self, family: Family) -> None:
-        metrics = family.metrics(2).closed
+        feasible_set = family.feasible_set(2).closed
         for below in 10 ** np.arange(-16, -10, 0.25):
             metric = np.diag([1.0, RHO - below])
-            assert metrics.contains(metric)
-            atoms, weights = metrics.decomposed(metrics.repaired(metric))
+            assert feasible_set.contains(metric)
+            atoms, weights = feasible_set.decomposed(feasible_set.repaired(metric))
             assert weights.min() >= 0
-            total = atoms.added_to(metrics.base(2), weights)
+            total = atoms.added_to(feasible_set.base(2), weights)
             np.testing.assert_allclose(total, metric, rtol=0, atol=2 * below)
 
 
@@ -262,7 +264,7 @@ OUTSIDE = [
 def test_what_is_no_sum_of_atoms_is_refused(name: str, message: str, matrix: FloatArray) -> None:
     family = next(family for family in FAMILIES if str(family) == name)
     with pytest.raises(InvalidInputError, match=message):
-        family.metrics(2).decomposed(family.flipped(np.asarray(matrix, dtype=float)))
+        family.feasible_set(2).decomposed(family.flipped(np.asarray(matrix, dtype=float)))
 
 
 @PROPERTY
@@ -271,4 +273,4 @@ def test_any_matrix_that_is_no_sum_of_atoms_is_refused(rng: np.random.Generator,
     matrix = random_symmetric(rng, size) - 2 * np.eye(size)
     for family in FAMILIES:
         with pytest.raises(InvalidInputError, match="metric"):
-            family.metrics(size).decomposed(matrix)
+            family.feasible_set(size).decomposed(matrix)

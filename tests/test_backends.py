@@ -270,7 +270,7 @@ def test_inaccurate_answers_are_repaired_with_a_warning(fault: Fault) -> None:
         solution = solve_diagonal()
     assert solution.status == "optimal_inaccurate"
     np.testing.assert_allclose(solution.point, [2.5, 2.5])  # shrunk to the trace bound
-    assert solution.moved == pytest.approx(0.1)
+    assert solution.repair_distance == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -312,8 +312,8 @@ def test_infeasibility_found_by_presolve_is_checked(
     ],
 )
 def test_a_run_ends_with_its_last_metric(change: dict[str, Any], says: str, fault: Fault) -> None:
-    metrics = gda.GraphMetrics(trace_bound=13.0)
-    problem = gda.MetricProblem(gda.GLR(*scaled("wine", "class_1")), metrics)
+    feasible_set = gda.GraphMetrics(trace_bound=13.0)
+    problem = gda.MetricProblem(gda.GLR(*scaled("wine", "class_1")), feasible_set)
     steps = 15  # beyond the first block, the diagonal
     find_solver("HIGHS")
     fault.calls.clear()
@@ -323,6 +323,6 @@ def test_a_run_ends_with_its_last_metric(change: dict[str, Any], says: str, faul
     assert result.iterations == result.oracle_calls == len(result.trace) - 1 == steps
     for word in (f"step {steps}", "HIGHS", "column program", says):
         assert word in result.message
-    assert metrics.contains(result.metric)
+    assert feasible_set.contains(result.metric)
     unharmed = gda.solve(problem, "alternating", solver="analytic", max_iterations=steps)
     assert result.objective == pytest.approx(unharmed.objective, rel=1e-9)

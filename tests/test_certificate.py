@@ -18,7 +18,7 @@ from certificate_cases import (
     Linear,
     Nearest,
     Solved,
-    feasible_set,
+    named_set,
     small_glr,
     solved,
 )
@@ -92,11 +92,11 @@ class TestBounds:
         assert certificate.reason == ""
 
 
-@pytest.mark.parametrize("metrics", [gda.GraphMetrics, gda.PositiveDefiniteMetrics])
-def test_optima_where_the_trace_bound_is_loose(metrics: Any) -> None:
+@pytest.mark.parametrize("kind", [gda.GraphMetrics, gda.PositiveDefiniteMetrics])
+def test_optima_where_the_trace_bound_is_loose(kind: Any) -> None:
     for seed in range(40):
         target = random_symmetric(np.random.default_rng(seed), 4)
-        problem = gda.MetricProblem(Nearest(target), metrics(120.0, 0.0))
+        problem = gda.MetricProblem(Nearest(target), kind(120.0, 0.0))
         result = gda.solve(problem, "certified", tolerance=1e-10)
         certificate = gda.certify(problem, result.metric)
         assert certificate.relative_gap <= 1e-8
@@ -111,7 +111,7 @@ class TestEdgeFloor:
     def problem(self, objective: str, set_name: str, share: float) -> gda.MetricProblem:
         function = OBJECTIVES[objective]()
         size = function.n_features
-        return gda.MetricProblem(function, feasible_set(set_name, size, 2.0 * size, share))
+        return gda.MetricProblem(function, named_set(set_name, size, 2.0 * size, share))
 
     @pytest.mark.parametrize("set_name", ["fixed path", "signed path"])
     def test_the_closed_set_has_a_bound_of_its_own(
@@ -151,8 +151,8 @@ class TestEdgeFloor:
 class TestRoundOff:
     """Members up to the round-off that membership allows raise no false alarm."""
 
-    def perturbed(self, metric: FloatArray, metrics: FeasibleSet) -> dict[str, FloatArray]:
-        size, bound = len(metric), metrics.trace_bound
+    def perturbed(self, metric: FloatArray, feasible_set: FeasibleSet) -> dict[str, FloatArray]:
+        size, bound = len(metric), feasible_set.trace_bound
         smallest = np.argmin(np.diagonal(metric))
         off = np.full((size, size), 5e-13 * bound / size)
         np.fill_diagonal(off, 0.0)
@@ -170,12 +170,14 @@ class TestRoundOff:
         n_negative = 0
         for _ in range(20):
             size = int(rng.integers(2, 8))
-            metrics = feasible_set(set_name, size, 10 ** rng.uniform(-3, 3), share)
-            problem = gda.MetricProblem(Linear(random_symmetric(rng, size)), metrics)
-            vertex = metrics.minimize_linear(problem.objective.at(np.eye(size)).gradient()).vertex
-            scale = metrics.trace_bound * size
-            for name, metric in self.perturbed(vertex, metrics).items():
-                if not metrics.hull_violations(metric):
+            feasible_set = named_set(set_name, size, 10 ** rng.uniform(-3, 3), share)
+            problem = gda.MetricProblem(Linear(random_symmetric(rng, size)), feasible_set)
+            vertex = feasible_set.minimize_linear(
+                problem.objective.at(np.eye(size)).gradient()
+            ).vertex
+            scale = feasible_set.trace_bound * size
+            for name, metric in self.perturbed(vertex, feasible_set).items():
+                if not feasible_set.hull_violations(metric):
                     gap = gda.certify(problem, metric).gap
                     assert gap >= -1e-9 * scale, name
                     n_negative += gap < -1e-12 * scale
@@ -185,12 +187,12 @@ class TestRoundOff:
         rng = np.random.default_rng(6)
         for seed in range(2):
             target = random_symmetric(np.random.default_rng(seed), 4)
-            metrics = feasible_set(set_name, 4, [0.4, 100.0][seed % 2], share)
+            feasible_set = named_set(set_name, 4, [0.4, 100.0][seed % 2], share)
             for objective in (Nearest(target), small_glr(10, 4, "real"), gda.LogDet(np.eye(4))):
-                problem = gda.MetricProblem(objective, metrics)
+                problem = gda.MetricProblem(objective, feasible_set)
                 optimum = gda.solve(problem, "certified", max_iterations=30).metric
-                noise = random_symmetric(rng, 4) * 1e-11 * metrics.trace_bound
-                for metric in self.perturbed(optimum, metrics).values():
+                noise = random_symmetric(rng, 4) * 1e-11 * feasible_set.trace_bound
+                for metric in self.perturbed(optimum, feasible_set).values():
                     gda.certify(problem, metric)
                     gda.certify(problem, metric + noise)
 
@@ -204,13 +206,15 @@ class TestNoBound:
     @pytest.mark.parametrize("floor", [0.0, 0.1])
     def test_large_features(self, floor: float) -> None:
         X, z = scaled("iris", "versicolor")
-        metrics = gda.GraphMetrics(400.0, edge_floor=floor)
-        certificate = gda.certify(gda.MetricProblem(gda.GLR(1e3 * X, z), metrics), 100 * np.eye(4))
+        feasible_set = gda.GraphMetrics(400.0, edge_floor=floor)
+        certificate = gda.certify(
+            gda.MetricProblem(gda.GLR(1e3 * X, z), feasible_set), 100 * np.eye(4)
+        )
         self.check(certificate)
         assert certificate.objective == 0
         found = re.search(r"multiply the features by about (\S+), or", certificate.reason)
         assert found is not None
-        rescaled = gda.MetricProblem(gda.GLR(float(found[1]) * 1e3 * X, z), metrics)
+        rescaled = gda.MetricProblem(gda.GLR(float(found[1]) * 1e3 * X, z), feasible_set)
         assert gda.certify(rescaled, 100 * np.eye(4)).lower_bound > 0
 
     # Q is still positive in float64, its gradient is 0 or has lost its digits
@@ -232,23 +236,23 @@ class TestNoBound:
     def test_values_that_lose_digits(self, unit: float) -> None:
         """The problem is the same in units in which float64 has all of its digits."""
         X, z = np.random.default_rng(0).standard_normal((12, 3)), np.resize([1.0, -1, -1], 12)
-        metrics = gda.GraphMetrics(3 * unit, 0.0)
-        problem = gda.MetricProblem(gda.GLR(X, z), metrics)
-        other = gda.MetricProblem(gda.GLR(X, 1e100 * z), metrics)
+        feasible_set = gda.GraphMetrics(3 * unit, 0.0)
+        problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
+        other = gda.MetricProblem(gda.GLR(X, 1e100 * z), feasible_set)
         best = gda.solve(other, "certified", tolerance=1e-10)
         optimum = best.objective * 1e-200  # about e^-692 and e^-723
         certificate = gda.certify(problem, best.metric)
         assert certificate.lower_bound <= optimum * (1 + 1e-9) + 5e-324
         result = gda.solve(problem, "certified", tolerance=1e-10)
-        assert metrics.violations(result.metric) == ()
+        assert feasible_set.violations(result.metric) == ()
         assert result.objective >= optimum * (1 - 1e-9) - 5e-324
 
     def test_no_convergence_where_gradients_underflow(self) -> None:
         """Q is e^-735 at the start, (C/2) I, and e^-1472 at the optimum, diag(C, 0)."""
         objective = gda.GLR([[0.0, 0.0], [1e-3, 0.0]], [1, -1])
-        metrics = gda.GraphMetrics(2e6 * (735 + math.log(8)), 0.0)
+        feasible_set = gda.GraphMetrics(2e6 * (735 + math.log(8)), 0.0)
         with suppress(InvalidInputError):  # that there is nothing to learn from
-            result = gda.solve(gda.MetricProblem(objective, metrics), "certified")
+            result = gda.solve(gda.MetricProblem(objective, feasible_set), "certified")
             assert result.status != "converged"
 
     def test_infinite_values(self) -> None:
@@ -355,14 +359,14 @@ class Concave(gda.DenseObjective):
         return -2 * metric
 
 
-def broken(metrics: gda.GraphMetrics) -> gda.GraphMetrics:
+def broken(feasible_set: gda.GraphMetrics) -> gda.GraphMetrics:
     """Return the set with an oracle that misses every edge."""
 
     class Broken(gda.GraphMetrics):
         def best_atoms(self, gradient: FloatArray, *args: Any, **options: Any) -> PricedAtoms:
             return super().best_atoms(np.diag(np.diagonal(gradient)), *args, **options)
 
-    return Broken(metrics.trace_bound, metrics.min_eigenvalue)
+    return Broken(feasible_set.trace_bound, feasible_set.min_eigenvalue)
 
 
 METHODS: dict[str, dict[str, Any]] = {
@@ -375,19 +379,19 @@ METHODS: dict[str, dict[str, Any]] = {
 class TestFaults:
     """A member with a negative gap is an error, not convergence."""
 
-    metrics = gda.GraphMetrics(8.0, 1e-3)
+    feasible_set = gda.GraphMetrics(8.0, 1e-3)
     target = 3 * random_metric(np.random.default_rng(0), 4)
 
     @pytest.mark.parametrize(
         "problem",
         [
-            gda.MetricProblem(LowerTriangle(target), metrics),
-            gda.MetricProblem(Nearest(target), broken(metrics)),
+            gda.MetricProblem(LowerTriangle(target), feasible_set),
+            gda.MetricProblem(Nearest(target), broken(feasible_set)),
         ],
         ids=["gradient that is not symmetric", "oracle that is not exact"],
     )
     def test_at_one_metric(self, problem: gda.MetricProblem) -> None:
-        right = gda.MetricProblem(Nearest(self.target), self.metrics)
+        right = gda.MetricProblem(Nearest(self.target), self.feasible_set)
         optimum = gda.solve(right, "certified").metric
         with pytest.raises(GdaoptError, match=r"a member of the set has a gap of -.* convex"):
             gda.certify(problem, optimum)
@@ -396,8 +400,8 @@ class TestFaults:
     @pytest.mark.parametrize("objective", [WrongGradient(target), Concave(4)])
     def test_over_a_run(self, method: str, objective: gda.DenseObjective) -> None:
         """The bound of one metric is above the objective at another, a member."""
-        problem = gda.MetricProblem(objective, replace(self.metrics, trace_bound=4.0))
-        initial = self.metrics.start(4) / 2
+        problem = gda.MetricProblem(objective, replace(self.feasible_set, trace_bound=4.0))
+        initial = self.feasible_set.start(4) / 2
         with pytest.raises(GdaoptError, match="convex"):
             gda.solve(problem, method, initial=initial, **METHODS[method])
 
@@ -407,8 +411,8 @@ def finished(method: str, objective: str, set_name: str) -> Solved:
     """Return a run, and the problem with the set over which it is certified."""
     problem = solved(objective, set_name, 10.0).problem
     result = gda.solve(problem, method, keep_iterates=True, **METHODS[method])
-    metrics = problem.feasible_set
-    bounded = metrics if method == "certified" else metrics.closed
+    feasible_set = problem.feasible_set
+    bounded = feasible_set if method == "certified" else feasible_set.closed
     problem = gda.MetricProblem(problem.objective, bounded)
     return Solved(problem, result, np.random.default_rng(0))
 
@@ -465,11 +469,11 @@ class TestResults:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_metric_is_the_sum_of_its_atoms(case: Solved) -> None:
-    result, metrics = case.result, case.problem.feasible_set
+    result, feasible_set = case.result, case.problem.feasible_set
     assert result.atoms is not None
     assert result.weights is not None
     assert (result.weights > 0).all()
-    assert result.weights.sum() <= metrics.budget(case.size) * (1 + ROUND_OFF)
+    assert result.weights.sum() <= feasible_set.budget(case.size) * (1 + ROUND_OFF)
     np.testing.assert_allclose(np.linalg.norm(result.atoms, axis=1), 1, rtol=ROUND_OFF)
-    total = metrics.base(case.size) + (result.atoms.T * result.weights) @ result.atoms
+    total = feasible_set.base(case.size) + (result.atoms.T * result.weights) @ result.atoms
     np.testing.assert_allclose(total, result.metric, atol=ROUND_OFF * np.trace(result.metric))

@@ -114,8 +114,8 @@ def test_every_step_is_feasible_and_no_worse(case: Case, kind: str) -> None:
 @given(cases(bounds_follow=False), kinds)
 def test_any_scale_converges_or_says_what_to_rescale(case: Case, kind: str) -> None:
     problem = of_kind(case.problem(), kind)
-    metrics, size = problem.feasible_set, problem.n_features
-    start = metrics.base(size) + metrics.budget(size) / size * np.eye(size)
+    feasible_set, size = problem.feasible_set, problem.n_features
+    start = feasible_set.base(size) + feasible_set.budget(size) / size * np.eye(size)
     if problem.objective.at(start).vanished():
         with pytest.raises(gda.InvalidInputError, match=f"nothing to learn from.* is 0 .*{ADVICE}"):
             gda.solve(problem, "certified")
@@ -140,12 +140,12 @@ def test_the_order_of_features_and_samples_does_not_matter(
     assert isinstance(pairs, SignalPairs)
     features = rng.permutation(problem.n_features)
     order = rng.permutation(len(pairs.features))
-    metrics = problem.feasible_set
-    if isinstance(metrics, gda.SignedGraphMetrics):
-        metrics = replace(metrics, colors=[metrics.colors[i] for i in features])
+    feasible_set = problem.feasible_set
+    if isinstance(feasible_set, gda.SignedGraphMetrics):
+        feasible_set = replace(feasible_set, colors=[feasible_set.colors[i] for i in features])
     shuffled = gda.GLR(pairs.features[np.ix_(order, features)], pairs.signal[order])
     first = certified(problem, 1e-10)
-    second = certified(gda.MetricProblem(shuffled, metrics), 1e-10)
+    second = certified(gda.MetricProblem(shuffled, feasible_set), 1e-10)
     assert second.objective == pytest.approx(first.objective, rel=1e-8)
 
 
@@ -154,11 +154,11 @@ def test_the_metric_follows_the_order_of_features(kind: str) -> None:
     """Where 1600 pairs determine it, to about the square root of the tolerance."""
     X, z = samples("iris", "versicolor", "half", "unit")
     order = np.array([2, 0, 3, 1])
-    metrics = set_of(kind, 4, 4.0, 1e-3)
-    moved = metrics
-    if isinstance(metrics, gda.SignedGraphMetrics):
-        moved = replace(metrics, colors=[metrics.colors[i] for i in order])
-    first = certified(gda.MetricProblem(gda.GLR(X, z), metrics), 1e-11)
+    feasible_set = set_of(kind, 4, 4.0, 1e-3)
+    moved = feasible_set
+    if isinstance(feasible_set, gda.SignedGraphMetrics):
+        moved = replace(feasible_set, colors=[feasible_set.colors[i] for i in order])
+    first = certified(gda.MetricProblem(gda.GLR(X, z), feasible_set), 1e-11)
     second = certified(gda.MetricProblem(gda.GLR(X[::-1, order], z[::-1]), moved), 1e-11)
     np.testing.assert_allclose(second.metric, first.metric[np.ix_(order, order)], atol=1e-4)
 
@@ -179,10 +179,10 @@ def test_features_and_bounds_scale_together(case: Case, kind: str, log_scale: fl
 @pytest.mark.parametrize(("kind", "edge_floor"), HULLS)
 def test_never_worse_than_the_start(kind: str, edge_floor: float) -> None:
     X, z = samples("wine", "class_0", "half", "unit")
-    metrics = set_of(kind, 13, 13.0, 1e-3, edge_floor)
-    problem = gda.MetricProblem(gda.GLR(X, z), metrics)
+    feasible_set = set_of(kind, 13, 13.0, 1e-3, edge_floor)
+    problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
     optimum = certified(problem)
-    inside = metrics.base(13) + metrics.budget(13) / 20 * np.eye(13)
+    inside = feasible_set.base(13) + feasible_set.budget(13) / 20 * np.eye(13)
     for initial in (inside, optimum.metric, (inside + optimum.metric) / 2):
         result = certified(problem, 1e-6, initial=initial)
         assert result.trace[0].objective == pytest.approx(problem.objective.at(initial).value)
@@ -234,9 +234,9 @@ def objective_of(name: str, size: int) -> gda.GLR | gda.LogDet | Nearest:
 def test_is_cvxpys_optimum(kind: str, edge_floor: float, name: str, size: int) -> None:
     objective = objective_of(name, size)
     for trace_bound, rho in ((1.0 * size, 1e-2), (10.0 * size, 0.0)):
-        metrics = set_of(kind, size, trace_bound, rho, edge_floor)
+        feasible_set = set_of(kind, size, trace_bound, rho, edge_floor)
         M = cp.Variable((size, size), symmetric=True)
-        problem = gda.MetricProblem(objective, metrics)
+        problem = gda.MetricProblem(objective, feasible_set)
         program = problem.to_cvxpy(M)
         program.solve(solver="CLARABEL")
         result = certified(problem, 1e-8)
@@ -263,8 +263,8 @@ def test_a_program_finds_the_same_optimum(solver: str, edge_floor: float) -> Non
         pytest.skip(f"{solver} does not work here")
     for name, positive in (("iris", "versicolor"), ("wine", "class_0")):
         X, z = samples(name, positive, "half", "unit")
-        metrics = gda.GraphMetrics(X.shape[1], 1e-6, edge_floor)
-        problem = gda.MetricProblem(gda.GLR(X, z), metrics)
+        feasible_set = gda.GraphMetrics(X.shape[1], 1e-6, edge_floor)
+        problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
         priced = certified(problem, 1e-6, pricing="program", solver=solver)
         assert_same_optimum(priced, certified(problem, 1e-6))
         assert priced.solver == solver
@@ -313,9 +313,9 @@ def test_bad_options_are_refused(options: dict[str, Any], match: str) -> None:
 @pytest.mark.parametrize("positive", ["class_0", "class_1", "class_2"])
 def test_pairs_in_blocks_reach_the_same_optimum(positive: str) -> None:
     X, z = samples("wine", positive, "half", "unit")
-    metrics = gda.GraphMetrics(13.0)
+    feasible_set = gda.GraphMetrics(13.0)
     kept, blocks = (
-        certified(gda.MetricProblem(gda.GLR(X, z, **options), metrics))
+        certified(gda.MetricProblem(gda.GLR(X, z, **options), feasible_set))
         for options in ({}, {"memory_limit": 1})
     )
     assert blocks.objective == pytest.approx(kept.objective, rel=1e-12)

@@ -164,14 +164,14 @@ class TestDefaults:
     def test_metrics_are_those_of_solve(self, iris: tuple[Path, str]) -> None:
         data = gda.datasets.load("iris")
         X = gda.datasets.scale_features(data.features)
-        metrics = gda.GraphMetrics(4.0, 1e-6)
+        feasible_set = gda.GraphMetrics(4.0, 1e-6)
         for name in IRIS:
-            own = gda.solve(gda.MetricProblem(gda.GLR(X, data.signal(name)), metrics))
+            own = gda.solve(gda.MetricProblem(gda.GLR(X, data.signal(name)), feasible_set))
             loaded = gda.Result.load(iris[0] / f"{name}.npz")
             np.testing.assert_array_equal(loaded.metric, own.metric)
             np.testing.assert_array_equal(loaded.trace.left_ends, own.trace.left_ends)
             assert (loaded.status, loaded.solver) == ("stalled", "HIGHS")
-            assert metrics.contains(loaded.metric)
+            assert feasible_set.contains(loaded.metric)
 
     def test_archives_hold_metric_and_left_ends(self, iris: tuple[Path, str]) -> None:
         with np.load(iris[0] / "setosa.npz", allow_pickle=False) as archive:
@@ -381,9 +381,9 @@ class TestOptions:
         assert "C = 3.5, smallest eigenvalue ρ = 0.01, edge floor ε = 0.02" in output
         assert options.items() <= record(tmp_path)["options"].items()
         metric = gda.Result.load(tmp_path / "virginica.npz").metric
-        metrics = gda.GraphMetrics(3.5, 0.01, 0.02)
-        assert metrics.violations(metric) == ()
-        assert metrics.n_components(metric) == 1
+        feasible_set = gda.GraphMetrics(3.5, 0.01, 0.02)
+        assert feasible_set.violations(metric) == ()
+        assert feasible_set.n_components(metric) == 1
 
     @pytest.mark.parametrize(
         ("method", "solver", "tolerance", "status"),

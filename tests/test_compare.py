@@ -76,8 +76,8 @@ class TestOutputs:
         out, _ = compared
         data = gda.datasets.load("iris")
         X, z = gda.datasets.scale_features(data.features), data.signal("virginica")
-        metrics = gda.GraphMetrics(4.0, 1e-6)
-        problem = gda.MetricProblem(gda.GLR(X, z), metrics)
+        feasible_set = gda.GraphMetrics(4.0, 1e-6)
+        problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
         seen = []
         for path in out.glob("cells/*.json"):
             row = json.loads(path.read_text())["row"]
@@ -94,7 +94,7 @@ class TestOutputs:
                 assert row[name] == getattr(own, name) == getattr(result, name)
             assert row["relative_gap"] == own.relative_gap
             assert row["eigenvalue_slack"] == own.trace[-1].lambda_min - 1e-6  # type: ignore[operator]  # measured
-            edges = -own.metric[np.triu_indices(4, 1)] > metrics.edge_threshold(4)
+            edges = -own.metric[np.triu_indices(4, 1)] > feasible_set.edge_threshold(4)
             assert (row["edges"], row["components"]) == (edges.sum(), own.components)
             assert row["peak_memory"] > 2**24
             assert row["seconds"] > 0
@@ -110,7 +110,7 @@ class TestOutputs:
         assert frame["excess"].min() <= 1e-7
         on_disk = rows(out).values()
         assert all(set(row) | MEASURED | {"excess"} == set(frame.columns) for row in on_disk)
-        assert pd.isna(frame["moved"][0])
+        assert pd.isna(frame["repair_distance"][0])
         assert frame["iterations"].dtype == "Int64"
 
     def test_markdown(self, compared: tuple[Path, str]) -> None:
@@ -363,19 +363,19 @@ class TestSets:
     def test_kinds(self, name: str, kind: type[Any]) -> None:
         data = gda.datasets.load("iris")
         options = LearningOptions(set=name, trace_bound=3.0, min_eigenvalue=0.1)
-        metrics = options.problem(data, "setosa").feasible_set
-        assert type(metrics) is kind
-        assert (metrics.trace_bound, metrics.min_eigenvalue) == (3.0, 0.1)
+        feasible_set = options.problem(data, "setosa").feasible_set
+        assert type(feasible_set) is kind
+        assert (feasible_set.trace_bound, feasible_set.min_eigenvalue) == (3.0, 0.1)
 
     def test_colours_are_signs_of_correlations(self) -> None:
         data = gda.datasets.load("wine")
         for name in data.classes:
-            metrics = LearningOptions(set="signed").problem(data, name).feasible_set
-            assert isinstance(metrics, gda.SignedGraphMetrics)
+            feasible_set = LearningOptions(set="signed").problem(data, name).feasible_set
+            assert isinstance(feasible_set, gda.SignedGraphMetrics)
             signal = data.signal(name)
             correlations = [np.corrcoef(x, signal)[0, 1] for x in data.features.T]
-            assert metrics.colors == tuple(-1 if c < 0 else 1 for c in correlations)
-            assert len(set(metrics.colors)) == 2
+            assert feasible_set.colors == tuple(-1 if c < 0 else 1 for c in correlations)
+            assert len(set(feasible_set.colors)) == 2
 
     @pytest.mark.parametrize("name", ["graph", "diagonal", "definite", "signed"])
     def test_edges_that_count(self, name: str, tmp_path: Path) -> None:

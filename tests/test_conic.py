@@ -42,8 +42,8 @@ def objective_of(name: str, size: int, n_samples: int = 10) -> gda.GLR | gda.Log
 
 
 def small(kind: str = "graph", floor: float = 0.0, size: int = 3) -> gda.MetricProblem:
-    metrics = set_of(kind, size, float(size), 1e-2, floor)
-    return gda.MetricProblem(objective_of("glr", size), metrics)
+    feasible_set = set_of(kind, size, float(size), 1e-2, floor)
+    return gda.MetricProblem(objective_of("glr", size), feasible_set)
 
 
 def assert_as_certified(
@@ -56,7 +56,7 @@ def assert_as_certified(
     assert result.relative_gap is not None
     assert result.relative_gap <= (1e-6 if result.status == "converged" else gap)
     assert not problem.feasible_set.hull_violations(result.metric)
-    assert result.moved == result.trace[-1].moved
+    assert result.repair_distance == result.trace[-1].repair_distance
 
 
 # --- The grid ------------------------------------------------------------------------------------
@@ -76,8 +76,8 @@ def test_is_the_certified_optimum(
         pytest.skip("minutes, for three digits")
     floor = floor if size < 20 else floor / 10
     for multiple, rho in ((1.0, 1e-2), (5.0, 0.0)):
-        metrics = set_of(kind, size, multiple * size, rho, floor)
-        problem = gda.MetricProblem(objective_of(name, size, 4 * size), metrics)
+        feasible_set = set_of(kind, size, multiple * size, rho, floor)
+        problem = gda.MetricProblem(objective_of(name, size, 4 * size), feasible_set)
         if method == "socp" and kind == "definite":
             with pytest.raises(gda.InvalidInputError, match=r"no form in second-order.*'sdp'"):
                 gda.solve(problem, method, solver=solver)
@@ -89,11 +89,11 @@ def test_is_the_certified_optimum(
             return
         assert_as_certified(problem, result)
         assert (result.solver, result.iterations, len(result.trace)) == (solver, 1, 2)
-        assert result.moved is not None
-        assert result.moved <= 1e-3 * metrics.trace_bound
+        assert result.repair_distance is not None
+        assert result.repair_distance <= 1e-3 * feasible_set.trace_bound
         loaded = gda.Result.load(result.save(tmp_path / "result"))
         assert loaded == result
-        assert loaded.moved == loaded.trace[-1].moved == result.moved
+        assert loaded.repair_distance == loaded.trace[-1].repair_distance == result.repair_distance
 
 
 @pytest.mark.parametrize(
@@ -158,22 +158,22 @@ def test_both_forms_are_the_exact_oracle(
     rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
 ) -> None:
     kind, floor = hull
-    metrics = set_of(kind, size, size * unit, rng.choice([0.0, 0.1]) * unit, floor * unit)
+    feasible_set = set_of(kind, size, size * unit, rng.choice([0.0, 0.1]) * unit, floor * unit)
     gradient = random_symmetric(rng, size)
     for cone in CONES if kind != "definite" else CONES[:1]:
         metric = unit * cp.Variable((size, size), symmetric=True)
         cost = cp.sum(cp.multiply(gradient, metric)) / unit
-        program = cp.Problem(cp.Minimize(cost), metrics.constraints(metric, cone))
+        program = cp.Problem(cp.Minimize(cost), feasible_set.constraints(metric, cone))
         program.solve("CLARABEL")
-        value = metrics.minimize_linear(gradient).value / unit
+        value = feasible_set.minimize_linear(gradient).value / unit
         assert program.value == pytest.approx(value, abs=1e-6 * size), cone
 
 
 def test_second_order_cones_are_one_for_each_pair_of_features() -> None:
     for size in (2, 5):
-        metrics = gda.GraphMetrics(float(size))
+        feasible_set = gda.GraphMetrics(float(size))
         M = cp.Variable((size, size), symmetric=True)
-        program = cp.Problem(cp.Minimize(cp.trace(M)), metrics.constraints(M, "second-order"))
+        program = cp.Problem(cp.Minimize(cp.trace(M)), feasible_set.constraints(M, "second-order"))
         dims = program.get_problem_data("ECOS")[0]["dims"]
         assert dims.soc == [3] * (size * (size - 1) // 2)
         assert not dims.psd
@@ -182,9 +182,9 @@ def test_second_order_cones_are_one_for_each_pair_of_features() -> None:
 # --- Pairs that are the same ---------------------------------------------------------------------
 
 
-def n_exponentials(glr: gda.GLR, metrics: FeasibleSet) -> int:
+def n_exponentials(glr: gda.GLR, feasible_set: FeasibleSet) -> int:
     metric = cp.Variable((glr.n_features, glr.n_features), symmetric=True)
-    program = gda.MetricProblem(glr, metrics).to_cvxpy(metric)
+    program = gda.MetricProblem(glr, feasible_set).to_cvxpy(metric)
     return int(program.get_problem_data("CLARABEL")[0]["dims"].exp)
 
 
@@ -224,9 +224,9 @@ def test_equal_pairs_are_merged_and_the_optimum_stays(
 ) -> None:
     unit = float(np.ptp(X))
     glr = gda.GLR(X, z)
-    metrics = gda.GraphMetrics(3 / unit**2, 1e-2 / unit**2)
-    assert n_exponentials(glr, metrics) == expected
-    problem = gda.MetricProblem(glr, metrics)
+    feasible_set = gda.GraphMetrics(3 / unit**2, 1e-2 / unit**2)
+    assert n_exponentials(glr, feasible_set) == expected
+    problem = gda.MetricProblem(glr, feasible_set)
     for method in ("sdp", "socp"):
         assert_as_certified(problem, gda.solve(problem, method))
 
@@ -239,11 +239,11 @@ def test_equal_pairs_are_merged_and_the_optimum_stays(
 def test_one_feature(kind: str, floor: float, method: str, solver: str) -> None:
     """With one feature, and a start that is no optimum: M = 1 / S."""
     need(solver)
-    metrics = set_of(kind, 1, 9.0, 0.5, floor)
+    feasible_set = set_of(kind, 1, 9.0, 0.5, floor)
     if solver != "ECOS":
-        log_det = gda.MetricProblem(gda.LogDet([[0.25]]), metrics)
+        log_det = gda.MetricProblem(gda.LogDet([[0.25]]), feasible_set)
         assert gda.solve(log_det, method, solver=solver).metric == pytest.approx(4.0, rel=1e-3)
-    glr = gda.MetricProblem(gda.GLR([[0.0], [1.0], [1.5]], [1, -1, -1]), metrics)
+    glr = gda.MetricProblem(gda.GLR([[0.0], [1.0], [1.5]], [1, -1, -1]), feasible_set)
     initial = [[2.0]]
     assert gda.solve(glr, method, solver=solver, initial=initial).metric == pytest.approx(9.0)
 

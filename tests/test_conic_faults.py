@@ -103,7 +103,7 @@ def test_a_fault_leaves_the_start(fault: str, method: str, stub: Stub) -> None:
         np.testing.assert_allclose(result.metric, start, rtol=1e-15)
         assert result.lower_bound is not None  # what the start itself certifies
         assert result.lower_bound <= certified(problem()).objective
-        assert (result.iterations, len(result.trace), result.moved) == (0, 1, None)
+        assert (result.iterations, len(result.trace), result.repair_distance) == (0, 1, None)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -112,11 +112,11 @@ def test_points_outside_are_moved_inside(factor: float, method: str, stub: Stub)
     honest = gda.solve(problem(), method)
     stub.strike = times(factor)
     result = gda.solve(problem(), method)
-    assert honest.moved is not None
-    assert honest.moved <= 1e-6
-    assert result.moved is not None
-    assert result.moved >= 0.1 * abs(factor - 1)
-    assert result.trace[-1].moved == result.moved
+    assert honest.repair_distance is not None
+    assert honest.repair_distance <= 1e-6
+    assert result.repair_distance is not None
+    assert result.repair_distance >= 0.1 * abs(factor - 1)
+    assert result.trace[-1].repair_distance == result.repair_distance
     assert not problem().feasible_set.violations(result.metric)
     assert result.objective == problem().objective.at(result.metric).value
     optimum = certified(problem())

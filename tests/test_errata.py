@@ -62,18 +62,18 @@ class TestErratum1:
 class TestErratum2:
     """Keeping the column's largest entry, ζ, at ε does not keep the graph connected."""
 
-    metrics = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=1e-3, edge_floor=0.01)
+    feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=1e-3, edge_floor=0.01)
 
     def sweeps(self, rule: str, n_sweeps: int) -> list[FloatArray]:
         """Return the metric after each column of the example, full steps from the path start."""
         X = [[0, 0, 0, 0], [0.5, -0.5, 0, 0], [0.25, 0.25, 0.25, 0.25]]
         glr = gda.GLR(X, [1, -1, -1])
-        metric, after = self.metrics.start(4, 0.1), []
+        metric, after = self.feasible_set.start(4, 0.1), []
         for column in list(range(4)) * n_sweeps:
             others = np.arange(4) != column
-            rho, threshold = self.metrics.min_eigenvalue, self.metrics.edge_threshold(4)
+            rho, threshold = self.feasible_set.min_eigenvalue, self.feasible_set.edge_threshold(4)
             aligned = align(metric, rho, edge_threshold=threshold)
-            floor = CONNECTIVITY[rule](metric, column, self.metrics.edge_floor)
+            floor = CONNECTIVITY[rule](metric, column, self.feasible_set.edge_floor)
             slack = np.maximum(aligned.left_ends - rho, 0)
             polytope = ColumnPolytope.at(metric, aligned.v, slack, column, floor)
             edges = polytope.minimize(-2 * glr.gradient(metric)[others, column])
@@ -87,19 +87,19 @@ class TestErratum2:
     def test_zeta_disconnects_the_example(self) -> None:
         first, second, *later = self.sweeps("zeta", n_sweeps=4)
         assert -first[0, 1] == pytest.approx(0.617, abs=5e-4)
-        assert self.metrics.n_components(first) == 1
+        assert self.feasible_set.n_components(first) == 1
         assert second[1, 2] == 0
         for metric in (second, *later):
             groups = metric[:2, 2:]
             assert (groups == 0).all(), "{1, 2} and {3, 4} rejoined"
-            assert self.metrics.n_components(metric) == 2
+            assert self.feasible_set.n_components(metric) == 2
 
     def test_tree_keeps_the_example_connected(self) -> None:
         first, second, *later = self.sweeps("tree", n_sweeps=4)
         assert -first[0, 1] == pytest.approx(0.617, abs=5e-4)
         assert -second[1, 2] == 0.01
         for metric in (second, *later):
-            assert self.metrics.contains(metric)
+            assert self.feasible_set.contains(metric)
 
     @pytest.mark.parametrize("positive", load("iris").classes)
     def test_iris_within_one_sweep(self, positive: str) -> None:
@@ -163,16 +163,16 @@ class TestErratum3:
     @pytest.mark.parametrize("size", [2, 3, 4, 13, 60])
     @pytest.mark.parametrize("rho", [0.0, 1e-3, 0.5])
     def test_bound(self, size: int, rho: float) -> None:
-        metrics = gda.GraphMetrics(trace_bound=float(size), min_eigenvalue=rho)
+        feasible_set = gda.GraphMetrics(trace_bound=float(size), min_eigenvalue=rho)
         bound = (1 - rho) / (2 * math.cos(math.pi / (size + 1)))
-        assert metrics.largest_edge_weight(size) == pytest.approx(bound, rel=1e-14)
-        at = metrics.start(size, bound * (1 - 1e-15))
+        assert feasible_set.largest_edge_weight(size) == pytest.approx(bound, rel=1e-14)
+        at = feasible_set.start(size, bound * (1 - 1e-15))
         assert eigvalsh(at)[0] == pytest.approx(rho, abs=1e-13)
         above = np.where(at < 0, at * (1 + 1e-6), at)
         assert eigvalsh(above)[0] < rho - 1e-7
-        assert not metrics.contains(above)
+        assert not feasible_set.contains(above)
         with pytest.raises(InvalidInputError, match=r"is above \(C/K - ρ\)/\(2 cos"):
-            metrics.start(size, bound * (1 + 1e-6))
+            feasible_set.start(size, bound * (1 + 1e-6))
 
 
 def connected(rng: np.random.Generator, size: int, smallest: float) -> FloatArray:
@@ -204,9 +204,9 @@ class TestErratum4:
 
     def test_positive_left_ends_are_not_enough(self) -> None:
         """Lemma 2's proof ends at λ_min > 0, which the set of ρ = 0.2 does not accept."""
-        metrics = gda.GraphMetrics(trace_bound=11.0, min_eigenvalue=0.2)
+        feasible_set = gda.GraphMetrics(trace_bound=11.0, min_eigenvalue=0.2)
         assert left_ends(EXAMPLE, PRINTED).min() > 0
-        (sentence,) = metrics.violations(EXAMPLE)
+        (sentence,) = feasible_set.violations(EXAMPLE)
         assert sentence.startswith("smallest eigenvalue 0.1078")
 
     @PROPERTY

@@ -178,7 +178,7 @@ def test_answers_called_inaccurate_are_used(method: str, stub: Stub) -> None:
     assert values[-1] < values[STEPS]
     rows = [row for row in list(result.trace)[STEPS + 1 :] if row.solver == "HIGHS"]
     assert {row.solver_status for row in rows} == {"optimal_inaccurate"}
-    assert max(row.moved or 0.0 for row in rows) > 1e-3
+    assert max(row.repair_distance or 0.0 for row in rows) > 1e-3
 
 
 # --- Fall-backs ----------------------------------------------------------------------------------

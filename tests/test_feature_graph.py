@@ -18,15 +18,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.class_pairs import class_signal
-from gdaopt.estimators.rivals.feature_graph import FeatureGraphLearning
-from gdaopt.estimators.rivals.feature_graph_steps import (
+from gdaopt.estimators.baselines.feature_graph import FeatureGraphLearning
+from gdaopt.estimators.baselines.feature_graph_steps import (
     FeatureGraphDescent,
     Step,
     _Diagonal,
     floors,
     start_metric,
 )
+from gdaopt.estimators.class_pairs import class_signal
 from gdaopt.validation import FloatArray
 
 
@@ -46,10 +46,10 @@ def steps(X: FloatArray, z: FloatArray, inner_tolerance: float = 1e-3) -> list[S
 
 
 def fits_the_set(learner: FeatureGraphLearning, X: FloatArray) -> bool:
-    metrics = gda.PositiveDefiniteMetrics(learner.trace_bound_, 0.0)
+    feasible_set = gda.PositiveDefiniteMetrics(learner.trace_bound_, 0.0)
     history = learner.objective_
     return (
-        metrics.contains(learner.metric_)
+        feasible_set.contains(learner.metric_)
         and bool((np.diff(history) <= 0).all())
         and len(history) > 1
         and bool(np.isfinite(learner.transform(X)).all())

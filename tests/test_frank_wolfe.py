@@ -24,9 +24,9 @@ SETS: dict[str, FeasibleSet] = {
 }
 
 
-def problem(metrics: FeasibleSet) -> gda.MetricProblem:
+def problem(feasible_set: FeasibleSet) -> gda.MetricProblem:
     X, z = scaled("iris", "versicolor")
-    return gda.MetricProblem(gda.GLR(X[::3], z[::3]), metrics)
+    return gda.MetricProblem(gda.GLR(X[::3], z[::3]), feasible_set)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -107,13 +107,15 @@ class TestSmallCases:
             def gradient(self, metric: FloatArray) -> FloatArray:
                 return G
 
-        metrics = gda.GraphMetrics(5.0)
-        case = gda.MetricProblem(Linear(5), metrics)
+        feasible_set = gda.GraphMetrics(5.0)
+        case = gda.MetricProblem(Linear(5), feasible_set)
         result = gda.solve(case, "frank-wolfe", variant="pairwise", tolerance=1e-12)
         assert result.status == "converged"
         assert result.weights is not None
         assert len(result.weights) == 1
-        np.testing.assert_allclose(result.metric, metrics.minimize_linear(G).vertex, atol=1e-12)
+        np.testing.assert_allclose(
+            result.metric, feasible_set.minimize_linear(G).vertex, atol=1e-12
+        )
 
 
 @PROPERTY

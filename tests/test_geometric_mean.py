@@ -19,8 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.rivals.euclidean import EuclideanMetric
-from gdaopt.estimators.rivals.geometric_mean import (
+from gdaopt.estimators.baselines.euclidean import EuclideanMetric
+from gdaopt.estimators.baselines.geometric_mean import (
     GeometricMeanMetric,
     _accuracy,
     pair_matrices,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rival_cases import blobs, partly_labelled
+from baseline_cases import blobs, partly_labelled
 from sklearn.exceptions import ConvergenceWarning
 
 import gdaopt as gda
-from gdaopt.estimators.rivals.harmonic_entropy import HarmonicEntropyWeights
-from gdaopt.estimators.rivals.label_entropy import LabelEntropy
+from gdaopt.estimators.baselines.harmonic_entropy import HarmonicEntropyWeights
+from gdaopt.estimators.baselines.label_entropy import LabelEntropy
 from gdaopt.validation import FloatArray
 
 

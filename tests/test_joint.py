@@ -265,7 +265,7 @@ class TestProgram:
         there = instance(np.random.default_rng(7), 4, (0.0, True))
         solution = JointProgram(4, solver).solve(np.zeros(10), there.polytope)
         np.testing.assert_array_equal(solution.point, entries_of(there.metric))
-        assert (solution.value, solution.moved) == (0.0, 0.0)
+        assert (solution.value, solution.repair_distance) == (0.0, 0.0)
 
     @pytest.mark.parametrize("size", [1, 2, 5])
     def test_the_problem_is_dpp_with_its_parameters(self, size: int) -> None:
@@ -430,9 +430,9 @@ def test_invariants(method: str, with_floor: bool, step: str) -> None:
     @given(cases(bounds_follow=True, with_floor=with_floor))
     def check(case: Case) -> None:
         problem = case.problem()
-        metrics = problem.feasible_set
-        assert isinstance(metrics, gda.GraphMetrics)
-        invariants = Invariants(metrics, may_rise=step in ("agnostic", "full"))
+        feasible_set = problem.feasible_set
+        assert isinstance(feasible_set, gda.GraphMetrics)
+        invariants = Invariants(feasible_set, may_rise=step in ("agnostic", "full"))
         name, options = METHODS[method]
         result = gda.solve(
             problem,
@@ -445,7 +445,7 @@ def test_invariants(method: str, with_floor: bool, step: str) -> None:
             **options,
         )
         assert result.status in ("stalled", "iteration_limit"), result.message
-        assert metrics.contains(result.metric)
+        assert feasible_set.contains(result.metric)
         seen.append(result.objective / invariants.values[0])
 
     check()

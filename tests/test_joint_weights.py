@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from rival_cases import blobs, partly_labelled
+from baseline_cases import blobs, partly_labelled
 
 import gdaopt as gda
+from gdaopt.estimators.baselines.joint_weights import JointClassifierWeights, newton_step
+from gdaopt.estimators.baselines.weighted_features import regularizer_of_weights
 from gdaopt.estimators.class_pairs import one_hot
-from gdaopt.estimators.rivals.joint_weights import JointClassifierWeights, newton_step
-from gdaopt.estimators.rivals.weighted_features import regularizer_of_weights
-from gdaopt.objectives.glr_face import GLRFacePoint
+from gdaopt.objectives.glr_face import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray
 
 
@@ -72,7 +72,7 @@ def test_steps_are_newtons(classes: int, n_steps: int) -> None:
     assert (np.diff(learner.objective_) < -0.1).all()
 
 
-def starts_from_random_pairs() -> Iterator[tuple[FloatArray, GLRFacePoint]]:
+def starts_from_random_pairs() -> Iterator[tuple[FloatArray, GLRAtomWeightsPoint]]:
     """Yield distances of pairs, few of them large, and weights to start from."""
     rng = np.random.default_rng(0)
     codes = np.append(0, np.ones(30, dtype=np.intp))

@@ -33,8 +33,10 @@ def test_joint_is_the_sum_of_the_binary_problems() -> None:
     learner = gda.GraphMetricLearner().fit(X, codes)
     result = learner.result_
     assert result.objective == pytest.approx(joint.value(learner.metric_), rel=1e-12)
-    metrics = gda.GraphMetrics(learner.trace_bound_, learner.min_eigenvalue_)
-    optimum = gda.solve(gda.MetricProblem(joint, metrics), "certified", tolerance=1e-9).objective
+    feasible_set = gda.GraphMetrics(learner.trace_bound_, learner.min_eigenvalue_)
+    optimum = gda.solve(
+        gda.MetricProblem(joint, feasible_set), "certified", tolerance=1e-9
+    ).objective
     assert result.lower_bound * (1 - 1e-12) <= optimum <= result.objective
 
 

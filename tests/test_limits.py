@@ -223,7 +223,12 @@ def test_programs_are_told_what_is_left(
 
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(Program, "solve"), (GLRPoint, "line"), (ExponentialLine, "balance"), (GLRPoint, "moved")],
+    [
+        (Program, "solve"),
+        (GLRPoint, "line"),
+        (ExponentialLine, "balance"),
+        (GLRPoint, "moved"),
+    ],
     ids=["program", "direction", "line search", "move"],
 )
 def test_an_interrupt_within_a_block_leaves_a_member(
@@ -351,7 +356,7 @@ def test_iterates_are_the_metrics_of_their_rows(method: str, every: int) -> None
     assert iterates.shape == (len(result.trace), 6, 6)
     assert not iterates.flags.writeable
     for row, metric in zip(result.trace, iterates, strict=True):
-        assert row.trace == np.trace(metric)
+        assert row.matrix_trace == np.trace(metric)
         assert row.lambda_min == pytest.approx(np.linalg.eigvalsh(metric)[0], abs=1e-13)
         assert row.objective == pytest.approx(problem().objective.at(metric).value, rel=1e-9)
     np.testing.assert_array_equal(iterates[-1], result.metric)

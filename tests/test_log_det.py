@@ -5,7 +5,7 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
-from certificate_cases import SETS, feasible_set
+from certificate_cases import SETS, named_set
 from helpers import PROPERTY, generators, random_metric, random_symmetric
 from hypothesis import given
 from hypothesis import strategies as st
@@ -273,8 +273,8 @@ class TestBadInput:
             gda.LogDet(np.eye(2)).at(metric)
 
 
-def optimum(S: FloatArray, metrics: FeasibleSet) -> gda.Result:
-    problem = gda.MetricProblem(gda.LogDet(S), metrics)
+def optimum(S: FloatArray, feasible_set: FeasibleSet) -> gda.Result:
+    problem = gda.MetricProblem(gda.LogDet(S), feasible_set)
     return gda.solve(problem, "certified", tolerance=1e-11, absolute_tolerance=1e-12)
 
 
@@ -319,21 +319,21 @@ class TestOptima:
     def test_of_graph_metrics(self, size: int, share: float, rng: np.random.Generator) -> None:
         S = random_covariance(rng, size)
         log_det = gda.LogDet(S)
-        metrics = gda.GraphMetrics(share * float(np.trace(np.linalg.inv(S))), 1e-6)
-        result = optimum(S, metrics)
+        feasible_set = gda.GraphMetrics(share * float(np.trace(np.linalg.inv(S))), 1e-6)
+        result = optimum(S, feasible_set)
         variable = cp.Variable((size, size), symmetric=True)
-        program = gda.MetricProblem(log_det, metrics).to_cvxpy(variable)
+        program = gda.MetricProblem(log_det, feasible_set).to_cvxpy(variable)
         program.solve("SCS", eps=1e-9, max_iters=100_000)
         assert program.status == "optimal"
         assert result.status == "converged"
         assert result.objective == pytest.approx(program.value, abs=1e-8)
         assert_near(result.metric, np.asarray(variable.value))
-        binds = np.trace(result.metric) > metrics.trace_bound * (1 - 1e-9)
+        binds = np.trace(result.metric) > feasible_set.trace_bound * (1 - 1e-9)
         assert binds == (share < 1)
 
     @pytest.mark.parametrize("set_name", SETS[:4])
     def test_without_samples_only_the_trace_counts(self, set_name: str) -> None:
-        result = optimum(np.zeros((4, 4)), feasible_set(set_name, 4, 10.0))
+        result = optimum(np.zeros((4, 4)), named_set(set_name, 4, 10.0))
         assert_near(result.metric, 2.5 * np.eye(4))
 
     def test_of_signed_graph_metrics(self, rng: np.random.Generator) -> None:
@@ -358,8 +358,10 @@ class TestMarkovField:
         deviates = rng.standard_normal((self.n_samples, self.size))
         samples = np.linalg.solve(np.linalg.cholesky(precision).T, deviates.T).T
         S = samples.T @ samples / self.n_samples
-        metrics = gda.GraphMetrics(5 * float(np.trace(precision)))
-        result = gda.solve(gda.MetricProblem(gda.LogDet(S), metrics), "certified", tolerance=1e-8)
+        feasible_set = gda.GraphMetrics(5 * float(np.trace(precision)))
+        result = gda.solve(
+            gda.MetricProblem(gda.LogDet(S), feasible_set), "certified", tolerance=1e-8
+        )
         assert result.status == "converged"
 
         is_pair = np.triu(np.ones_like(upper), 1)

@@ -68,17 +68,17 @@ def assert_oracle_is_the_optimum(
     family: Family, size: int, by_hand: bool, n_draws: int, seed: int
 ) -> None:
     """Solve one problem for several gradients; the solver sees costs of entries up to 1."""
-    metrics = family.metrics(size)
+    feasible_set = family.feasible_set(size)
     metric = cp.Variable((size, size), symmetric=True)
     cost = cp.Parameter((size, size), symmetric=True)
-    constraints = family.constraints(metric) if by_hand else metrics.constraints(metric)
+    constraints = family.constraints(metric) if by_hand else feasible_set.constraints(metric)
     problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(cost, metric))), constraints)
     rng = np.random.default_rng(seed + size)
     for gradient in (draw(rng, size) for draw in GRADIENTS.values() for _ in range(n_draws)):
         unit = unit_of(gradient)
         cost.value = gradient / unit
         expected = problem.solve(solver="CLARABEL")
-        found = metrics.minimize_linear(gradient).value / unit
+        found = feasible_set.minimize_linear(gradient).value / unit
         assert found == pytest.approx(expected, rel=0, abs=1e-7 * family.budget(size))
 
 
@@ -103,16 +103,16 @@ class TestAgainstCvxpy:
     @families
     def test_constraints_hold_where_the_hull_is(self, family: Family) -> None:
         size, rng = 4, np.random.default_rng(0)
-        metrics = family.metrics(size)
+        feasible_set = family.feasible_set(size)
         metric = cp.Variable((size, size), symmetric=True)
-        constraints = metrics.constraints(metric)
+        constraints = feasible_set.constraints(metric)
         points = [any_of.member(rng, size) for any_of in FAMILIES for _ in range(8)]
         points += [2.5 * member for member in points]
         satisfied = []
         for point in points:
             metric.value = point
             satisfied.append(all(constraint.value(1e-9) for constraint in constraints))
-        assert satisfied == [not metrics.hull_violations(point) for point in points]
+        assert satisfied == [not feasible_set.hull_violations(point) for point in points]
         assert 8 <= sum(satisfied) <= len(points) - 8
 
 
@@ -125,7 +125,7 @@ class TestMinimizeLinear:
     ) -> None:
         gradient = draw(rng, size)
         unit, budget = unit_of(gradient), family.budget(size)
-        minimum = family.metrics(size).minimize_linear(gradient)
+        minimum = family.feasible_set(size).minimize_linear(gradient)
         value, u = minimum.value / unit, minimum.atom
         round_off = 1e-14 * size * family.bound(size)
         assert np.vdot(gradient / unit, minimum.vertex) == pytest.approx(value, abs=round_off)
@@ -146,9 +146,9 @@ class TestMinimizeLinear:
     def test_the_vertex_is_a_member(
         self, family: Family, rng: np.random.Generator, size: int, draw: Draw
     ) -> None:
-        metrics = family.metrics(size)
-        vertex = metrics.minimize_linear(draw(rng, size)).vertex
-        assert metrics.violations(vertex) == metrics.hull_violations(vertex) == ()
+        feasible_set = family.feasible_set(size)
+        vertex = feasible_set.minimize_linear(draw(rng, size)).vertex
+        assert feasible_set.violations(vertex) == feasible_set.hull_violations(vertex) == ()
         np.testing.assert_array_equal(vertex, vertex.T)
         assert np.trace(vertex) <= family.bound(size) * (1 + 1e-12)
         assert np.linalg.eigvalsh(vertex)[0] >= RHO - 1e-12 * family.bound(size)
@@ -161,7 +161,7 @@ class TestMinimizeLinear:
     ) -> None:
         gradient = draw(rng, size)
         unit = unit_of(gradient)
-        value = family.metrics(size).minimize_linear(gradient).value / unit
+        value = family.feasible_set(size).minimize_linear(gradient).value / unit
         round_off = 1e-14 * size * family.bound(size)
         for _ in range(2):
             assert np.vdot(gradient / unit, family.member(rng, size)) >= value - round_off
@@ -171,8 +171,10 @@ class TestMinimizeLinear:
     def test_scales_of_the_gradient_do_not_matter(self, family: Family, scale: float) -> None:
         rng = np.random.default_rng(0)
         for size in range(1, 13):
-            gradient, metrics = random_symmetric(rng, size), family.metrics(size)
-            expected, found = (metrics.minimize_linear(g) for g in (gradient, scale * gradient))
+            gradient, feasible_set = random_symmetric(rng, size), family.feasible_set(size)
+            expected, found = (
+                feasible_set.minimize_linear(g) for g in (gradient, scale * gradient)
+            )
             assert found.value / scale == pytest.approx(expected.value, rel=1e-13)
             np.testing.assert_allclose(found.vertex, expected.vertex, rtol=0, atol=1e-12 * size)
 
@@ -183,7 +185,7 @@ class TestMinimizeLinear:
         self, family: Family, size: int, shift: float
     ) -> None:
         gradient = shift * np.eye(size) + np.sign(shift)
-        minimum = family.metrics(size).minimize_linear(gradient)
+        minimum = family.feasible_set(size).minimize_linear(gradient)
         assert minimum.atom is None
         np.testing.assert_allclose(minimum.vertex, family.base(size), rtol=0, atol=1e-16)
         assert minimum.value == pytest.approx(np.vdot(gradient, family.base(size)), rel=1e-15)
@@ -191,7 +193,7 @@ class TestMinimizeLinear:
     @families
     @pytest.mark.parametrize("size", [1, 2, 5, 12])
     def test_all_diagonals_tie(self, family: Family, size: int) -> None:
-        minimum = family.metrics(size).minimize_linear(-3 * np.eye(size))
+        minimum = family.feasible_set(size).minimize_linear(-3 * np.eye(size))
         assert minimum.value == pytest.approx(-3 * family.bound(size), rel=1e-14)
         assert np.trace(minimum.vertex) == pytest.approx(family.bound(size), rel=1e-14)
 
@@ -219,7 +221,7 @@ class TestMinimizeLinear:
         self, family: Family, gradient: list[list[complex]], message: str
     ) -> None:
         with pytest.raises(InvalidInputError, match=message):
-            family.metrics(2).minimize_linear(gradient)  # type: ignore[arg-type]
+            family.feasible_set(2).minimize_linear(gradient)  # type: ignore[arg-type]
 
 
 def all_prices(family: Family, gradient: FloatArray) -> FloatArray:
@@ -253,7 +255,7 @@ class TestBestAtoms:
         self, family: Family, rng: np.random.Generator, size: int, draw: Draw, count: int
     ) -> None:
         gradient = draw(rng, size)
-        best = family.metrics(size).best_atoms(gradient, count)
+        best = family.feasible_set(size).best_atoms(gradient, count)
         assert_priced(gradient, best)
         expected = all_prices(family, gradient)[:count]
         atol = 1e-14 * unit_of(gradient)
@@ -269,7 +271,7 @@ class TestBestAtoms:
             gradient -= np.linspace(0, 1, size) + np.linspace(0, 1, size)[:, None]
         elif order == "ties":
             gradient = np.round(gradient)
-        best = family.metrics(size).best_atoms(gradient, count)
+        best = family.feasible_set(size).best_atoms(gradient, count)
         assert_priced(gradient, best)
         expected = all_prices(family, gradient)[:count]
         np.testing.assert_allclose(best.prices, expected, rtol=0, atol=1e-14 * unit_of(gradient))
@@ -283,12 +285,12 @@ class TestBestAtoms:
         gradient = np.eye(3)
         gradient[where] = gradient[where[::-1]] = bad
         with pytest.raises(InvalidInputError, match=f"gradient holds {bad}"):
-            family.metrics(3).best_atoms(gradient)
+            family.feasible_set(3).best_atoms(gradient)
 
     @families
     def test_infinities_of_both_signs_are_refused(self, family: Family) -> None:
         with pytest.raises(InvalidInputError, match="gradient holds inf"):
-            family.metrics(2).best_atoms(np.diag([np.inf, -np.inf]))
+            family.feasible_set(2).best_atoms(np.diag([np.inf, -np.inf]))
 
 
 class TestDefinite:
@@ -355,11 +357,11 @@ class TestWarmStarts:
         assert_priced(gradient, PricedAtoms(best.atoms, prices), margin / unit_of(gradient))
 
     def test_the_value_is_that_of_a_cold_start(self, matrix: str) -> None:
-        gradient, metrics = LARGE[matrix], PositiveDefiniteMetrics(40.0)
-        cold = metrics.minimize_linear(gradient)
+        gradient, feasible_set = LARGE[matrix], PositiveDefiniteMetrics(40.0)
+        cold = feasible_set.minimize_linear(gradient)
         assert cold.atom is not None
         nearby = Atoms.of_vectors(cold.atom[None] + 1e-3)
-        warm = metrics.minimize_linear(gradient, nearby)
+        warm = feasible_set.minimize_linear(gradient, nearby)
         assert warm.value == pytest.approx(cold.value, rel=1e-11)
         np.testing.assert_allclose(warm.vertex, cold.vertex, rtol=0, atol=1e-6)
 

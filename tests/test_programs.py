@@ -233,9 +233,9 @@ def test_repair_moves_in_proportion_to_the_violation(
 def test_the_movement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     polytope = DiagonalPolytope(np.ones(2), trace_bound=4.0)
     program = DiagonalProgram(2, "HIGHS")
-    assert program.solve(np.array([-2.0, -1.0]), polytope).moved <= 1e-12
+    assert program.solve(np.array([-2.0, -1.0]), polytope).repair_distance <= 1e-12
     monkeypatch.setattr(DiagonalPolytope, "repaired", lambda self, point: point - 0.125)
-    assert program.solve(np.array([-2.0, -1.0]), polytope).moved == pytest.approx(0.125)
+    assert program.solve(np.array([-2.0, -1.0]), polytope).repair_distance == pytest.approx(0.125)
 
 
 # --- What is refused -----------------------------------------------------------------------------
@@ -290,7 +290,7 @@ def test_a_zero_cost_is_answered_by_the_current_point(solver: str) -> None:
         cost = np.zeros(len(polytope.current))
         solution = answer(program_for(polytope, solver), cost, polytope)
         np.testing.assert_array_equal(solution.point, polytope.current)
-        assert (solution.value, solution.moved) == (0.0, 0.0)
+        assert (solution.value, solution.repair_distance) == (0.0, 0.0)
 
 
 def test_a_column_that_cannot_move_is_its_floors() -> None:

@@ -59,9 +59,9 @@ def test_converges_to_the_optimum(
     kind: str, floor: float, name: str, size: int, tmp_path: Path
 ) -> None:
     for multiple, rho in ((1.0, 1e-2), (4.0, 0.0)):
-        metrics = set_of(kind, size, multiple * size, rho, floor)
-        problem = gda.MetricProblem(objective_of(name, size), metrics)
-        watch = Counting(metrics)
+        feasible_set = set_of(kind, size, multiple * size, rho, floor)
+        problem = gda.MetricProblem(objective_of(name, size), feasible_set)
+        watch = Counting(feasible_set)
         result = gda.solve(problem, METHOD, callback=watch)
         assert_optimal(problem, result, 1e-6)
         assert_same_optimum(certified(problem), result)
@@ -120,9 +120,11 @@ class Stretched(gda.DenseObjective):
 
 @pytest.mark.parametrize("unit", [1e-18, 1e-10, 1e12])
 def test_the_unit_of_the_objective_does_not_matter(unit: float) -> None:
-    metrics = gda.GraphMetrics(4.0, 1e-3)
+    feasible_set = gda.GraphMetrics(4.0, 1e-3)
     first, second = (
-        gda.solve(gda.MetricProblem(Stretched(u), metrics), METHOD, callback=Watch(metrics))
+        gda.solve(
+            gda.MetricProblem(Stretched(u), feasible_set), METHOD, callback=Watch(feasible_set)
+        )
         for u in (1.0, unit)
     )
     assert second.status == first.status == "converged"
@@ -168,10 +170,10 @@ def test_a_start_outside_of_the_hull_of_a_floor_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_feature(kind: str) -> None:
-    metrics = set_of(kind, 1, 9.0, 0.5)
-    glr = gda.MetricProblem(gda.GLR([[0.0], [1.0], [1.5]], [1, -1, -1]), metrics)
+    feasible_set = set_of(kind, 1, 9.0, 0.5)
+    glr = gda.MetricProblem(gda.GLR([[0.0], [1.0], [1.5]], [1, -1, -1]), feasible_set)
     assert gda.solve(glr, METHOD, initial=[[2.0]]).metric == pytest.approx(9.0)
-    log_det = gda.MetricProblem(gda.LogDet([[0.25]]), metrics)
+    log_det = gda.MetricProblem(gda.LogDet([[0.25]]), feasible_set)
     assert gda.solve(log_det, METHOD).metric == pytest.approx(4.0, rel=1e-2)
 
 
@@ -203,10 +205,10 @@ def test_steps_out_of_the_domain_are_taken_back(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_target_in_the_set_is_reached(kind: str) -> None:
     """Q* = 0 is no measure of itself: here the absolute tolerance ends the run."""
-    metrics = set_of(kind, 4, 8.0, 0.0)
+    feasible_set = set_of(kind, 4, 8.0, 0.0)
     target = random_metric(np.random.default_rng(0), 4)
-    target = metrics.projected(target).point
-    problem = gda.MetricProblem(Nearest(target), metrics)
+    target = feasible_set.projected(target).point
+    problem = gda.MetricProblem(Nearest(target), feasible_set)
     result = gda.solve(problem, METHOD, absolute_tolerance=1e-8)
     assert result.status == "converged"
     np.testing.assert_allclose(result.metric, target, atol=2e-4)
@@ -230,10 +232,10 @@ def test_an_objective_that_vanishes_is_refused_with_advice() -> None:
 
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
 def test_clipping_is_no_projection_and_the_certificate_says_so(kind: str, floor: float) -> None:
-    metrics = set_of(kind, 4, 4.0, 1e-2, floor)
-    problem = gda.MetricProblem(objective_of("glr", 4), metrics)
+    feasible_set = set_of(kind, 4, 4.0, 1e-2, floor)
+    problem = gda.MetricProblem(objective_of("glr", 4), feasible_set)
     optimum = certified(problem)
-    watch = Counting(metrics)
+    watch = Counting(feasible_set)
     result = gda.solve(problem, METHOD, projection="clip", callback=watch, max_iterations=400)
     assert result.status in ("stalled", "iteration_limit")
     assert_same_optimum(optimum, result)

@@ -39,11 +39,11 @@ def case(
     """Return a set of C = K units, and a symmetric target: near, far, or very far."""
     kind, floor = hull
     rho = rng.choice([0.0, 1e-3, 0.3]) * unit
-    metrics = set_of(kind, size, size * unit, rho, floor * unit)
+    feasible_set = set_of(kind, size, size * unit, rho, floor * unit)
     target = random_symmetric(rng, size) * rng.choice([0.1, 1.0, 30.0]) * unit
     if rng.random() < 0.3:  # that the trace bound alone is against
         target = target + 3 * unit * np.eye(size)
-    return metrics, target
+    return feasible_set, target
 
 
 def distance(first: FloatArray, second: FloatArray) -> float:
@@ -65,11 +65,11 @@ def test_is_cvxpys_projection(kind: str, floor: float, size: int) -> None:
     """CVXPY looks for a better point as a change of ours: the distance's digits are not needed."""
     rng = np.random.default_rng(size)
     for _ in range(3):
-        metrics, target = case(rng, (kind, floor), size)
-        ours = metrics.projected(target).point
+        feasible_set, target = case(rng, (kind, floor), size)
+        ours = feasible_set.projected(target).point
         change = cp.Variable((size, size), symmetric=True)
         rise = cp.sum_squares(change) + 2 * cp.sum(cp.multiply(ours - target, change))
-        program = cp.Problem(cp.Minimize(rise), metrics.constraints(ours + change))
+        program = cp.Problem(cp.Minimize(rise), feasible_set.constraints(ours + change))
         program.solve("CLARABEL", **dict.fromkeys(("tol_gap_abs", "tol_gap_rel"), 1e-12))
         assert np.abs(value_of(change)).max() <= 1e-6 * size
 
@@ -86,16 +86,16 @@ def test_signs_and_trace_alone_are_a_quadratic_program(
         "CLARABEL": dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-12),
     }
     for _ in range(3):
-        metrics, target = case(rng, (kind, floor), size)
+        feasible_set, target = case(rng, (kind, floor), size)
         M = cp.Variable((size, size), symmetric=True)
-        above = M - metrics.base(size)
-        signs = metrics._entry_constraints(above)
-        trace = cp.trace(M) <= metrics.trace_bound
+        above = M - feasible_set.base(size)
+        signs = feasible_set._entry_constraints(above)
+        trace = cp.trace(M) <= feasible_set.trace_bound
         program = cp.Problem(cp.Minimize(cp.sum_squares(M - target)), [*signs, trace])
         program.solve(solver, **accurate[solver])
-        nearest = metrics.on_polyhedron(target)
+        nearest = feasible_set.on_polyhedron(target)
         np.testing.assert_allclose(nearest, value_of(M), atol=1e-6)
-        np.testing.assert_allclose(metrics.on_polyhedron(nearest), nearest, atol=1e-12)
+        np.testing.assert_allclose(feasible_set.on_polyhedron(nearest), nearest, atol=1e-12)
 
 
 @settings(PROPERTY, max_examples=25)
@@ -143,16 +143,16 @@ def test_no_member_is_on_the_targets_side(
     rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
 ) -> None:
     """⟨target - P, V - P⟩ ≤ 0 for all members V: the exact oracle knows the worst of them."""
-    metrics, target = case(rng, hull, size, unit)
-    found = metrics.projected(target)
-    bound = metrics.trace_bound
+    feasible_set, target = case(rng, hull, size, unit)
+    found = feasible_set.projected(target)
+    bound = feasible_set.trace_bound
     assert found.apart <= ACCURACY * bound
     assert np.abs(found.point - found.point.T).max() == 0
-    member = metrics.hull_repaired(found.point)
-    assert not metrics.hull_violations(member)
+    member = feasible_set.hull_repaired(found.point)
+    assert not feasible_set.hull_violations(member)
     assert distance(member, found.point) <= 10 * size * ACCURACY * bound
     away = member - target
-    worst = float(np.vdot(away, member)) - metrics.minimize_linear(away).value
+    worst = float(np.vdot(away, member)) - feasible_set.minimize_linear(away).value
     assert worst <= 10 * size * ACCURACY * bound * (bound + distance(member, target))
 
 
@@ -161,14 +161,14 @@ def test_no_member_is_on_the_targets_side(
 def test_members_stay_where_they_are(
     rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
 ) -> None:
-    metrics, target = case(rng, hull, size, unit)
-    vertices = [metrics.minimize_linear(random_symmetric(rng, size)).vertex for _ in range(3)]
+    feasible_set, target = case(rng, hull, size, unit)
+    vertices = [feasible_set.minimize_linear(random_symmetric(rng, size)).vertex for _ in range(3)]
     shares = rng.dirichlet(np.ones(3))
     inside = sum(share * vertex for share, vertex in zip(shares, vertices, strict=True))
-    nearest = metrics.hull_repaired(metrics.projected(target).point)
-    for member in (metrics.base(size), *vertices, inside, nearest):
-        found = metrics.projected(member)
-        assert distance(found.point, member) <= 1e-9 * metrics.trace_bound
+    nearest = feasible_set.hull_repaired(feasible_set.projected(target).point)
+    for member in (feasible_set.base(size), *vertices, inside, nearest):
+        found = feasible_set.projected(member)
+        assert distance(found.point, member) <= 1e-9 * feasible_set.trace_bound
         assert found.eigen_decompositions <= 2
 
 
@@ -177,10 +177,10 @@ def test_members_stay_where_they_are(
 def test_never_takes_points_farther_apart(
     rng: np.random.Generator, hull: tuple[str, float], size: int, apart: float
 ) -> None:
-    metrics, target = case(rng, hull, size)
+    feasible_set, target = case(rng, hull, size)
     other = target + apart * random_symmetric(rng, size)
-    nearest = [metrics.projected(matrix).point for matrix in (target, other)]
-    assert distance(*nearest) <= distance(target, other) + 1e-7 * metrics.trace_bound
+    nearest = [feasible_set.projected(matrix).point for matrix in (target, other)]
+    assert distance(*nearest) <= distance(target, other) + 1e-7 * feasible_set.trace_bound
 
 
 @settings(PROPERTY, max_examples=40)
@@ -226,9 +226,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_eigen_decompositions_are_counted(kind: str, floor: float, calls: list[int]) -> None:
     rng = np.random.default_rng(3)
     for size in (1, 2, 5, 8):
-        metrics, target = case(rng, (kind, floor), size)
+        feasible_set, target = case(rng, (kind, floor), size)
         calls.clear()
-        found = metrics.projected(target)
+        found = feasible_set.projected(target)
         assert calls == [size] * found.eigen_decompositions
         if kind == "diagonal":
             assert not calls
@@ -243,14 +243,14 @@ def test_a_warm_start_gets_to_the_same_point_sooner(kind: str, floor: float) -> 
     rng = np.random.default_rng(4)
     cold = warm = 0
     for size in (3, 5, 8):
-        metrics, target = case(rng, (kind, floor), size)
-        first = metrics.projected(target)
-        again = metrics.projected(target, correction=first.correction)
+        feasible_set, target = case(rng, (kind, floor), size)
+        first = feasible_set.projected(target)
+        again = feasible_set.projected(target, correction=first.correction)
         assert again.eigen_decompositions <= min(first.eigen_decompositions, 2)
         near = target + 1e-4 * random_symmetric(rng, size)
-        from_nothing = metrics.projected(near)
-        from_there = metrics.projected(near, correction=first.correction)
-        atol = 1e-8 * metrics.trace_bound
+        from_nothing = feasible_set.projected(near)
+        from_there = feasible_set.projected(near, correction=first.correction)
+        atol = 1e-8 * feasible_set.trace_bound
         np.testing.assert_allclose(again.point, first.point, atol=atol)
         np.testing.assert_allclose(from_there.point, from_nothing.point, atol=atol)
         cold += from_nothing.eigen_decompositions
@@ -264,33 +264,33 @@ def test_a_warm_start_gets_to_the_same_point_sooner(kind: str, floor: float) -> 
 def test_a_start_from_anywhere_gets_to_the_same_point(kind: str) -> None:
     """A correction is a point of the dual problem: it changes the way, not the end."""
     rng = np.random.default_rng(5)
-    metrics, target = case(rng, (kind, 0.0), 5)
-    expected = metrics.projected(target).point
+    feasible_set, target = case(rng, (kind, 0.0), 5)
+    expected = feasible_set.projected(target).point
     for _ in range(5):
         root = 10 ** rng.uniform(-3, 2) * rng.standard_normal((5, 3))
-        found = metrics.projected(target, correction=root @ root.T)
+        found = feasible_set.projected(target, correction=root @ root.T)
         np.testing.assert_allclose(found.point, expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("kind", ["graph", "signed"])
 def test_a_coarser_accuracy_is_cheaper(kind: str) -> None:
     rng = np.random.default_rng(6)
-    metrics, target = case(rng, (kind, 0.0), 8)
+    feasible_set, target = case(rng, (kind, 0.0), 8)
     accuracies = (1e-2, 1e-4, 1e-8, 1e-12)
-    found = [metrics.projected(target, accuracy=accuracy) for accuracy in accuracies]
+    found = [feasible_set.projected(target, accuracy=accuracy) for accuracy in accuracies]
     counts = [each.eigen_decompositions for each in found]
     assert all(fewer < more for fewer, more in pairwise(counts))
     for each, accuracy in zip(found, accuracies, strict=True):
-        assert each.apart <= accuracy * metrics.trace_bound
+        assert each.apart <= accuracy * feasible_set.trace_bound
 
 
 @pytest.mark.parametrize("size", [30, pytest.param(100, marks=pytest.mark.slow)])
 def test_many_features(size: int) -> None:
     """Hundreds of decompositions at most, where Dykstra's method alone takes thousands."""
     rng = np.random.default_rng(7)
-    metrics = gda.GraphMetrics(size, 1e-3)
+    feasible_set = gda.GraphMetrics(size, 1e-3)
     target = random_metric(rng, size) + 0.3 * random_symmetric(rng, size)
-    found = metrics.projected(target, accuracy=1e-7)
+    found = feasible_set.projected(target, accuracy=1e-7)
     assert found.apart <= 1e-7 * size
     assert found.eigen_decompositions <= 500
 
@@ -328,7 +328,7 @@ def test_refuses_what_is_no_metric(kind: str, floor: float, target: FloatArray, 
 
 
 @pytest.mark.parametrize(
-    ("metrics", "match"),
+    ("feasible_set", "match"),
     [
         (gda.GraphMetrics(1.0, 0.5), "trace_bound 1 must exceed"),
         (gda.GraphMetrics(3.0, 0.0, edge_floor=1.0), "leaves no budget"),
@@ -337,6 +337,6 @@ def test_refuses_what_is_no_metric(kind: str, floor: float, target: FloatArray, 
     ],
     ids=["graph", "floor", "definite", "colours"],
 )
-def test_refuses_a_size_that_does_not_fit(metrics: FeasibleSet, match: str) -> None:
+def test_refuses_a_size_that_does_not_fit(feasible_set: FeasibleSet, match: str) -> None:
     with pytest.raises(gda.InvalidInputError, match=match):
-        metrics.projected(np.eye(3))
+        feasible_set.projected(np.eye(3))

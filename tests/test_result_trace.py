@@ -23,7 +23,7 @@ from gdaopt.programs import Program
 COLUMNS = (
     *("iteration", "round", "phase", "block", "objective", "block_gap", "lower_bound"),
     *("relative_gap", "step", "lambda_min", "left_end_min", "left_end_max", "aligned_spread"),
-    *("trace", "moved", "oracle_calls", "eig_iterations", "eigen_decompositions"),
+    *("matrix_trace", "repair_distance", "oracle_calls", "eig_iterations", "eigen_decompositions"),
     *("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds", "seconds"),
     *("solver", "solver_status", "scaling"),
 )
@@ -321,7 +321,7 @@ class TestTrace:
         header, start = closed.trace.to_csv(tmp_path / "t.csv").read_text().splitlines()[:2]
         cells = dict(zip(header.split(","), start.split(","), strict=True))
         assert {name for name, cell in cells.items() if cell == ""} == {
-            *("block", "block_gap", "step", "moved"),
+            *("block", "block_gap", "step", "repair_distance"),
             *("build_seconds", "solve_seconds", "solver", "solver_status"),
         }
 
@@ -341,7 +341,7 @@ class TestTrace:
             assert (np.diff(trace.column(cumulative)) >= 0).all(), cumulative
         assert trace.column("eig_iterations")[-1] > 0
         assert (np.diff(trace.column("objective")) <= 1e-12 * trace[0].objective).all()
-        for positive in ("block_gap", "step", "moved", "solve_seconds", "eig_seconds"):
+        for positive in ("block_gap", "step", "repair_distance", "solve_seconds", "eig_seconds"):
             assert np.nanmin(trace.column(positive)) >= 0, positive
         assert np.nanmax(trace.column("step")) <= 1
 
@@ -394,13 +394,13 @@ class TestTrace:
             np.testing.assert_array_equal(ends, left_ends(metric, v))
             assert (row.left_end_min, row.left_end_max) == (ends.min(), ends.max())
             assert row.lambda_min == pytest.approx(np.linalg.eigvalsh(metric)[0], abs=1e-13)
-            assert row.trace == np.trace(metric)
+            assert row.matrix_trace == np.trace(metric)
             assert row.objective == pytest.approx(problem().objective.at(metric).value, rel=1e-9)
 
     def test_the_last_row_is_the_results_metric(self, result: gda.Result) -> None:
         last = result.trace[-1]
         assert last.lambda_min == pytest.approx(np.linalg.eigvalsh(result.metric)[0], abs=1e-13)
-        assert last.trace == np.trace(result.metric)
+        assert last.matrix_trace == np.trace(result.metric)
 
 
 def interrupting(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -541,8 +541,8 @@ class TestEnds:
 
     def test_initial_metrics_off_by_round_off_are_repaired(self) -> None:
         """Off the set in sign, trace and smallest eigenvalue by less than `contains` allows."""
-        metrics = gda.GraphMetrics(6.0, 1e-3)
-        initial = metrics.start(6, metrics.largest_edge_weight(6))
+        feasible_set = gda.GraphMetrics(6.0, 1e-3)
+        initial = feasible_set.start(6, feasible_set.largest_edge_weight(6))
         initial += 5e-13 * np.eye(6)
         initial[0, 1] = initial[1, 0] = initial[0, 1] - 1e-10
         initial[0, 3] = initial[3, 0] = 5e-13

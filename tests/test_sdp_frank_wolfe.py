@@ -42,26 +42,26 @@ def costs_of(gradient: FloatArray) -> FloatArray:
 def test_programs_have_the_value_of_the_exact_oracle(kind: str, floor: float, size: int) -> None:
     rng = np.random.default_rng(size)
     for unit in (1e-6, 1.0, 1e6):
-        metrics = set_of(kind, size, size * unit, 1e-3 * unit, floor * unit)
-        program = SemidefiniteProgram(metrics, size)
-        whole = WholeSet(metrics, entries_of(metrics.start(size)))
+        feasible_set = set_of(kind, size, size * unit, 1e-3 * unit, floor * unit)
+        program = SemidefiniteProgram(feasible_set, size)
+        whole = WholeSet(feasible_set, entries_of(feasible_set.start(size)))
         for scale in (1e-8, 1.0, 1e8):
             gradient = scale * random_symmetric(rng, size)
             found = program.solve(costs_of(gradient), whole)
-            exact = metrics.minimize_linear(gradient)
-            allowed = 1e-6 * metrics.budget(size) * float(np.abs(gradient).max())
+            exact = feasible_set.minimize_linear(gradient)
+            allowed = 1e-6 * feasible_set.budget(size) * float(np.abs(gradient).max())
             assert found.value == pytest.approx(exact.value, abs=allowed)
             assert found.value == pytest.approx(np.vdot(gradient, matrix_of(found.point, size)))
-            assert not metrics.hull_violations(matrix_of(found.point, size))
-            assert found.moved <= 1e-5 * metrics.trace_bound
+            assert not feasible_set.hull_violations(matrix_of(found.point, size))
+            assert found.repair_distance <= 1e-5 * feasible_set.trace_bound
             closed = whole.minimize(costs_of(gradient))
             np.testing.assert_allclose(matrix_of(closed, size), exact.vertex, atol=1e-12 * unit)
 
 
 def test_nothing_to_gain_leaves_the_point() -> None:
-    metrics = gda.GraphMetrics(3.0, 0.1)
-    there = WholeSet(metrics, entries_of(metrics.start(3)))
-    found = SemidefiniteProgram(metrics, 3).solve(np.zeros(6), there)
+    feasible_set = gda.GraphMetrics(3.0, 0.1)
+    there = WholeSet(feasible_set, entries_of(feasible_set.start(3)))
+    found = SemidefiniteProgram(feasible_set, 3).solve(np.zeros(6), there)
     np.testing.assert_array_equal(found.point, there.current)
 
 
@@ -71,8 +71,8 @@ def test_nothing_to_gain_leaves_the_point() -> None:
 @pytest.mark.parametrize("step", ["exact", "agnostic"])
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
 def test_takes_the_steps_of_frank_wolfe(kind: str, floor: float, step: str) -> None:
-    metrics = problem(kind, floor).feasible_set
-    start = metrics.base(4) + metrics.budget(4) / 4 * np.eye(4)
+    feasible_set = problem(kind, floor).feasible_set
+    start = feasible_set.base(4) + feasible_set.budget(4) / 4 * np.eye(4)
     options: dict[str, Any] = {"step": step, "initial": start, "max_iterations": STEPS}
     expected = gda.solve(problem(kind, floor), "frank-wolfe", **options)
     values = expected.trace.column("objective")
@@ -100,7 +100,7 @@ def test_certificates_hold(kind: str, floor: float, solver: str) -> None:
     assert result.objective >= optimum * (1 - 1e-9)
     assert result.objective <= optimum * 1.05
     assert len(watch.states) == result.iterations + 1
-    assert not watch.metrics.hull_violations(result.metric)
+    assert not watch.feasible_set.hull_violations(result.metric)
     assert [row.round for row in result.trace] == [-(-row.iteration // 4) for row in result.trace]
 
 

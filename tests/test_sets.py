@@ -35,10 +35,12 @@ SETS: dict[str, Callable[..., FeasibleSet]] = {
 WITH_FLOOR = ("graph", "signed")
 
 USES: dict[str, Callable[[FeasibleSet], object]] = {
-    "check_size": lambda metrics: metrics.check_size(4),
-    "start": lambda metrics: metrics.start(4),
-    "minimize_linear": lambda metrics: metrics.minimize_linear(np.eye(4)),
-    "constraints": lambda metrics: metrics.constraints(cp.Variable((4, 4), symmetric=True)),
+    "check_size": lambda feasible_set: feasible_set.check_size(4),
+    "start": lambda feasible_set: feasible_set.start(4),
+    "minimize_linear": lambda feasible_set: feasible_set.minimize_linear(np.eye(4)),
+    "constraints": lambda feasible_set: feasible_set.constraints(
+        cp.Variable((4, 4), symmetric=True)
+    ),
 }
 METHODS = ["start", "minimize_linear", "best_atoms", "contains", "decomposed"]
 
@@ -95,13 +97,13 @@ class TestMembership:
 
     @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
     def test_edge_floor(self, share: float, inside: bool) -> None:
-        metrics = GraphMetrics(4.0, 0.1, edge_floor=0.25)
+        feasible_set = GraphMetrics(4.0, 0.1, edge_floor=0.25)
         weak = 0.25 * (1 - share * 1e-9)
         metric = np.eye(4)
         for i, weight in enumerate((0.3, weak, 0.25)):
             metric[i, i + 1] = metric[i + 1, i] = -weight
         expected = () if inside else ("edges of weight ≥ 0.25 leave 2 components, not 1",)
-        assert metrics.violations(metric) == expected
+        assert feasible_set.violations(metric) == expected
 
     @pytest.mark.parametrize(("share", "components"), [(0.99, 4), (1.01, 3)])
     def test_an_edge_counts_above_round_off(self, share: float, components: int) -> None:
@@ -142,7 +144,7 @@ class TestSize:
 
     @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
     @pytest.mark.parametrize(
-        ("metrics", "message"),
+        ("feasible_set", "message"),
         [
             *(
                 (cls(trace_bound=1.0, min_eigenvalue=0.25), r"trace_bound 1 must .* 4 · 0.25 = 1;")
@@ -156,10 +158,10 @@ class TestSize:
         ids=[*SETS, *(f"{kind}-floor" for kind in WITH_FLOOR)],
     )
     def test_sets_without_room_are_of_no_use(
-        self, use: Callable[[FeasibleSet], object], metrics: FeasibleSet, message: str
+        self, use: Callable[[FeasibleSet], object], feasible_set: FeasibleSet, message: str
     ) -> None:
         with pytest.raises(InvalidInputError, match=f"{message}.* (raise|lower) "):
-            use(metrics)
+            use(feasible_set)
 
     @pytest.mark.parametrize(
         ("colors", "message"),
@@ -180,22 +182,22 @@ class TestSize:
 
     @pytest.mark.parametrize("use", METHODS)
     def test_colors_for_another_number_of_features(self, use: str) -> None:
-        metrics = SignedGraphMetrics([1, -1], trace_bound=4.0)
+        feasible_set = SignedGraphMetrics([1, -1], trace_bound=4.0)
         argument = 3 if use == "start" else np.eye(3)
         with pytest.raises(InvalidInputError, match="colors has 2 entries for 3 features; give"):
-            getattr(metrics, use)(argument)
+            getattr(feasible_set, use)(argument)
 
 
 class TestStart:
     @pytest.mark.parametrize("size", [1, 2, 5, 30])
     @pytest.mark.parametrize("edge_floor", [0.0, 0.01])
     def test_auto_is_half_of_the_bound(self, size: int, edge_floor: float) -> None:
-        metrics = GraphMetrics(4.0, 0.01, edge_floor)
-        metric = metrics.start(size)
-        assert metrics.contains(metric)
+        feasible_set = GraphMetrics(4.0, 0.01, edge_floor)
+        metric = feasible_set.start(size)
+        assert feasible_set.contains(metric)
         np.testing.assert_array_equal(np.diagonal(metric), 4.0 / size)
         edges = np.diagonal(metric, 1)
-        np.testing.assert_allclose(edges, -metrics.largest_edge_weight(size) / 2, rtol=1e-15)
+        np.testing.assert_allclose(edges, -feasible_set.largest_edge_weight(size) / 2, rtol=1e-15)
         np.testing.assert_array_equal(metric, np.triu(np.tril(metric, 1), -1))
 
     def test_auto_is_at_least_the_floor(self) -> None:
@@ -217,12 +219,12 @@ class TestStart:
         bound = SET.largest_edge_weight(4)
         floor = (bound + (4.0 - 4 * 0.1) / 6) / 2  # between that and what a path can carry
         assert floor > bound
-        metrics = GraphMetrics(4.0, 0.1, floor)
-        metric = metrics.start(4)
-        assert metrics.contains(metric)
+        feasible_set = GraphMetrics(4.0, 0.1, floor)
+        metric = feasible_set.start(4)
+        assert feasible_set.contains(metric)
         assert np.trace(metric) == pytest.approx(4.0, rel=1e-15)
         with pytest.raises(InvalidInputError, match="would not be a metric"):
-            metrics.start(4, floor)
+            feasible_set.start(4, floor)
 
     @pytest.mark.parametrize(
         ("weight", "message"),
@@ -253,90 +255,94 @@ class TestRepaired:
     @given(rng=generators, size=st.integers(2, 12))
     def test_members_are_unchanged(self, rng: np.random.Generator, size: int) -> None:
         metric = random_metric(rng, size, density=0.6)
-        metrics = GraphMetrics(float(np.trace(metric)), smallest_eigenvalue(metric) / 2)
-        np.testing.assert_array_equal(metrics.repaired(metric), metric)
+        feasible_set = GraphMetrics(float(np.trace(metric)), smallest_eigenvalue(metric) / 2)
+        np.testing.assert_array_equal(feasible_set.repaired(metric), metric)
 
     @PROPERTY
     @given(rng=generators, size=st.integers(2, 12), scale=st.sampled_from([1e-14, 1e-10, 1e-6]))
     def test_round_off_is_mended(self, rng: np.random.Generator, size: int, scale: float) -> None:
-        metrics, member = boundary_member(rng, size)
+        feasible_set, member = boundary_member(rng, size)
         noise = rng.standard_normal((size, size)) * scale
-        repaired = metrics.repaired(member + noise + noise.T)
+        repaired = feasible_set.repaired(member + noise + noise.T)
         off_diagonal = repaired[~np.eye(size, dtype=bool)]
         assert off_diagonal.max() <= 0
-        assert np.trace(repaired) <= metrics.trace_bound * (1 + 1e-14)
-        assert smallest_eigenvalue(repaired) >= metrics.min_eigenvalue - 1e-13 * size
+        assert np.trace(repaired) <= feasible_set.trace_bound * (1 + 1e-14)
+        assert smallest_eigenvalue(repaired) >= feasible_set.min_eigenvalue - 1e-13 * size
         # The way back is of the violations' order, over the set's width.
-        width = metrics.trace_bound - size * metrics.min_eigenvalue
+        width = feasible_set.trace_bound - size * feasible_set.min_eigenvalue
         assert np.abs(repaired - member).max() <= 100 * size**2 * scale * (1 + size / width)
 
     @PROPERTY
     @given(rng=generators, size=st.integers(2, 12))
     def test_a_second_repair_changes_nothing(self, rng: np.random.Generator, size: int) -> None:
-        metrics, member = boundary_member(rng, size)
-        once = metrics.repaired(member * (1 + 1e-9))
-        np.testing.assert_allclose(metrics.repaired(once), once, rtol=0, atol=1e-13 * size)
+        feasible_set, member = boundary_member(rng, size)
+        once = feasible_set.repaired(member * (1 + 1e-9))
+        np.testing.assert_allclose(feasible_set.repaired(once), once, rtol=0, atol=1e-13 * size)
 
     def test_the_edge_floor_survives(self) -> None:
-        metrics = GraphMetrics(4.0, 0.1, edge_floor=0.2)
-        metric = metrics.start(4) * (1 + 1e-6)
-        assert metrics.contains(metrics.repaired(metric))
+        feasible_set = GraphMetrics(4.0, 0.1, edge_floor=0.2)
+        metric = feasible_set.start(4) * (1 + 1e-6)
+        assert feasible_set.contains(feasible_set.repaired(metric))
 
 
 class TestEverySet:
     @families
     @pytest.mark.parametrize("size", [1, 2, 6])
     def test_base_and_budget(self, family: Family, size: int) -> None:
-        metrics = family.metrics(size)
-        np.testing.assert_allclose(metrics.base(size), family.base(size), rtol=0, atol=1e-16)
+        feasible_set = family.feasible_set(size)
+        np.testing.assert_allclose(feasible_set.base(size), family.base(size), rtol=0, atol=1e-16)
         expected = family.bound(size) - np.trace(family.base(size))
-        assert metrics.budget(size) == pytest.approx(expected, rel=1e-14)
+        assert feasible_set.budget(size) == pytest.approx(expected, rel=1e-14)
 
     @families
     @pytest.mark.parametrize("size", [1, 2, 6])
     def test_centre(self, family: Family, size: int) -> None:
-        atoms, weights = family.metrics(size).centre(size)
+        atoms, weights = family.feasible_set(size).centre(size)
         expected = family.base(size) + family.budget(size) / size * np.eye(size)
         total = atoms.added_to(family.base(size), weights)
         np.testing.assert_allclose(total, expected, rtol=0, atol=1e-15)
 
     @families
     def test_closed(self, family: Family) -> None:
-        metrics = family.metrics(4)
-        assert (metrics.closed == metrics) is (family.edge_floor == 0)
-        np.testing.assert_array_equal(metrics.closed.base(4), RHO * np.eye(4))
+        feasible_set = family.feasible_set(4)
+        assert (feasible_set.closed == feasible_set) is (family.edge_floor == 0)
+        np.testing.assert_array_equal(feasible_set.closed.base(4), RHO * np.eye(4))
         without = replace(family, edge_floor=0.0)
-        assert metrics.closed == without.metrics(4)
+        assert feasible_set.closed == without.feasible_set(4)
 
     @families
     @pytest.mark.parametrize("size", [1, 2, 6])
     def test_start(self, family: Family, size: int) -> None:
-        metrics = family.metrics(size)
-        start = metrics.start(size)
-        assert metrics.contains(start)
+        feasible_set = family.feasible_set(size)
+        start = feasible_set.start(size)
+        assert feasible_set.contains(start)
         np.testing.assert_allclose(np.diagonal(start), 1.5, rtol=1e-15)
         graph_like = family.kind in ("graph", "signed")
-        assert metrics.n_components(start) == (1 if graph_like else size)
+        assert feasible_set.n_components(start) == (1 if graph_like else size)
 
     @families
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12))
     def test_members(self, family: Family, rng: np.random.Generator, size: int) -> None:
-        metrics, member = family.metrics(size), family.member(rng, size)
-        assert metrics.violations(member) == metrics.hull_violations(member) == ()
-        assert metrics.contains(member)
+        feasible_set, member = family.feasible_set(size), family.member(rng, size)
+        assert feasible_set.violations(member) == feasible_set.hull_violations(member) == ()
+        assert feasible_set.contains(member)
         atol = 1e-14 * family.bound(size)
-        np.testing.assert_allclose(metrics.repaired(member), member, rtol=0, atol=atol)
+        np.testing.assert_allclose(feasible_set.repaired(member), member, rtol=0, atol=atol)
 
     # DESIGN section 1: λ_min ≥ ρ - 1e-10·C, tr M ≤ C(1 + 1e-12)
     @families
     @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
     def test_slacks(self, family: Family, share: float, inside: bool) -> None:
-        metrics, base = family.metrics(4).closed, RHO * np.eye(4)
+        feasible_set, base = family.feasible_set(4).closed, RHO * np.eye(4)
         smallest = base + np.diag([0, 0, 1, -share * 1e-10 * 6.0])
         trace = base + (6.0 * (1 + share * 1e-12) - 0.4) / 4 * np.eye(4)
-        assert (metrics.contains(smallest), metrics.contains(trace)) == (inside, inside)
-        assert len(metrics.violations(smallest)) == len(metrics.violations(trace)) == 1 - inside
+        assert (feasible_set.contains(smallest), feasible_set.contains(trace)) == (inside, inside)
+        assert (
+            len(feasible_set.violations(smallest))
+            == len(feasible_set.violations(trace))
+            == 1 - inside
+        )
 
     # ... and 1e-12·C/K on the wrong side of 0
     @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
@@ -344,8 +350,8 @@ class TestEverySet:
         ("kind", "sign"), [("diagonal", 1), ("diagonal", -1), ("graph", 1), ("signed", -1)]
     )
     def test_slack_of_entries(self, kind: str, sign: float, share: float, inside: bool) -> None:
-        metrics = SETS[kind](trace_bound=4.0)
-        assert metrics.contains(edge(-sign * share * 1e-12 * 4.0 / 4)) is inside
+        feasible_set = SETS[kind](trace_bound=4.0)
+        assert feasible_set.contains(edge(-sign * share * 1e-12 * 4.0 / 4)) is inside
 
     @pytest.mark.parametrize(
         ("kind", "positive", "negative"),
@@ -357,9 +363,9 @@ class TestEverySet:
         ],
     )
     def test_signs_of_entries(self, kind: str, positive: str, negative: str) -> None:
-        metrics = SETS[kind](trace_bound=4.0, min_eigenvalue=0.1)
-        assert metrics.violations(edge(-0.5)) == ((positive,) if positive else ())
-        assert metrics.violations(edge(0.5)) == ((negative,) if negative else ())
+        feasible_set = SETS[kind](trace_bound=4.0, min_eigenvalue=0.1)
+        assert feasible_set.violations(edge(-0.5)) == ((positive,) if positive else ())
+        assert feasible_set.violations(edge(0.5)) == ((negative,) if negative else ())
 
     @pytest.mark.parametrize(
         ("kind", "components"), [("graph", 3), ("diagonal", 4), ("definite", 1), ("signed", 2)]
@@ -376,19 +382,19 @@ class TestEverySet:
         star[0, 1:] = star[1:, 0] = -0.5
         colors = np.array([1, -1, 1, -1]) if kind == "signed" else np.ones(4)
         metric = star * np.outer(colors, colors)
-        metrics = SETS[kind](trace_bound=16.0, min_eigenvalue=0.1, edge_floor=0.2)
-        assert metrics.contains(metric)
-        sentence = metrics.hull_violations(metric)[0]
+        feasible_set = SETS[kind](trace_bound=16.0, min_eigenvalue=0.1, edge_floor=0.2)
+        assert feasible_set.contains(metric)
+        sentence = feasible_set.hull_violations(metric)[0]
         assert sentence.startswith("without the fixed path of edge_floor: off-diagonal [1,2] is p")
 
     @pytest.mark.parametrize("size", range(2, 13))
     def test_the_hull_where_the_floor_takes_nearly_all(self, size: int) -> None:
         needed = 2 * 0.05 * (size - 1) + 1e-6 * size
-        metrics = GraphMetrics(needed + 1e-6, min_eigenvalue=1e-6, edge_floor=0.05)
+        feasible_set = GraphMetrics(needed + 1e-6, min_eigenvalue=1e-6, edge_floor=0.05)
         for weights in np.random.default_rng(0).dirichlet(np.ones(size), 20):
-            member = metrics.base(size) + metrics.budget(size) * np.diag(weights)
-            assert metrics.contains(member)
-            assert metrics.hull_violations(member) == ()
+            member = feasible_set.base(size) + feasible_set.budget(size) * np.diag(weights)
+            assert feasible_set.contains(member)
+            assert feasible_set.hull_violations(member) == ()
 
     @families
     @PROPERTY
@@ -396,14 +402,14 @@ class TestEverySet:
     def test_round_off_is_mended(
         self, family: Family, rng: np.random.Generator, size: int, scale: float
     ) -> None:
-        metrics = family.metrics(size)
+        feasible_set = family.feasible_set(size)
         member = family.member(rng, size)
-        repaired = metrics.repaired(member + scale * random_symmetric(rng, size))
-        assert metrics.contains(repaired)
+        repaired = feasible_set.repaired(member + scale * random_symmetric(rng, size))
+        assert feasible_set.contains(repaired)
         assert np.linalg.eigvalsh(repaired)[0] >= RHO - 1e-14 * size
         assert np.trace(repaired) <= family.bound(size) * (1 + 1e-14)
         assert np.abs(repaired - member).max() <= 100 * size**2 * scale
-        again = metrics.repaired(repaired)
+        again = feasible_set.repaired(repaired)
         np.testing.assert_allclose(again, repaired, rtol=0, atol=1e-14 * size)
 
 

@@ -39,7 +39,7 @@ pytestmark = [
 class Run:
     """A run, and the cost and polytope of each program that it met."""
 
-    metrics: gda.GraphMetrics
+    feasible_set: gda.GraphMetrics
     result: gda.Result
     programs: list[tuple[FloatArray, AnyPolytope]]
 
@@ -56,11 +56,13 @@ def run(dataset: str, positive: str, solver: str) -> Run:
         return solve(program, cost, polytope, time_limit)
 
     X, z = scaled(dataset, positive)
-    metrics = gda.GraphMetrics(trace_bound=X.shape[1])
+    feasible_set = gda.GraphMetrics(trace_bound=X.shape[1])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Program, "solve", recording)
-        result = gda.solve(gda.MetricProblem(gda.GLR(X, z), metrics), "alternating", solver=solver)
-    return Run(metrics, result, met)
+        result = gda.solve(
+            gda.MetricProblem(gda.GLR(X, z), feasible_set), "alternating", solver=solver
+        )
+    return Run(feasible_set, result, met)
 
 
 @pytest.mark.parametrize("solver", ["analytic", *SOLVERS])
@@ -69,7 +71,7 @@ def test_the_run_stalls_below_its_start(dataset: str, positive: str, solver: str
     done = run(dataset, positive, solver)
     objectives = done.result.trace.column("objective")
     assert done.result.status == "stalled"
-    assert done.metrics.contains(done.result.metric)
+    assert done.feasible_set.contains(done.result.metric)
     assert done.result.objective < objectives[0]
     assert (np.diff(objectives) <= 1e-12 * objectives[0]).all()
     if (dataset, positive) == ("wine", "class_1"):

@@ -14,8 +14,8 @@ from table1_cases import clouds, literal_errors
 
 import gdaopt as gda
 from gdaopt.datasets import Dataset, load
-from gdaopt.estimators.rivals.feature_graph import FeatureGraphLearning
-from gdaopt.estimators.rivals.geometric_mean import GeometricMeanMetric
+from gdaopt.estimators.baselines.feature_graph import FeatureGraphLearning
+from gdaopt.estimators.baselines.geometric_mean import GeometricMeanMetric
 from gdaopt.studies.table1.fold import class_codes, fold_row, halves
 from gdaopt.studies.table1.protocol import SCALINGS, Protocol, scaled
 from gdaopt.studies.table1.rows import DEFAULT, ROWS, Row, available

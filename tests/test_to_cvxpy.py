@@ -53,15 +53,15 @@ def test_further_terms_join_the_objective() -> None:
     """Several signals are the sum of one problem for each."""
     X, z = synthetic(3, 10)
     signals = np.column_stack([z, np.arange(10.0) % 4])
-    metrics = gda.GraphMetrics(6.0, 1e-2)
+    feasible_set = gda.GraphMetrics(6.0, 1e-2)
     M = cp.Variable((3, 3), symmetric=True)
     one, other = (
-        gda.MetricProblem(gda.GLR(2 * X, signal), metrics).to_cvxpy(M) for signal in signals.T
+        gda.MetricProblem(gda.GLR(2 * X, signal), feasible_set).to_cvxpy(M) for signal in signals.T
     )
     both = cp.Problem(
         one.objective + other.objective, [*one.constraints, *other.constraints]
     ).solve("CLARABEL")
-    problem = gda.MetricProblem(gda.GLR(2 * X, signals), metrics)
+    problem = gda.MetricProblem(gda.GLR(2 * X, signals), feasible_set)
     assert both == pytest.approx(certified(problem).objective, rel=1e-5)
     assert_same_optimum(certified(problem), gda.solve(problem, "socp"))
 

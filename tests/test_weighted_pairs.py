@@ -60,7 +60,9 @@ def assert_same(found: gda.GLR, expected: gda.GLR, rng: np.random.Generator) -> 
         assert one.moved(direction, 0.1).value == pytest.approx(other.moved(direction, 0.1).value)
     assert found.lipschitz(0.1) == pytest.approx(expected.lipschitz(0.1))
     atoms, weights = Atoms.of_vectors(rng.standard_normal((4, K))), rng.random(4)
-    face, other_face = (q.face(0.1 * np.eye(K)).at(atoms, weights) for q in (found, expected))
+    face, other_face = (
+        q.atom_weights(0.1 * np.eye(K)).at(atoms, weights) for q in (found, expected)
+    )
     assert face.value == pytest.approx(other_face.value)
     np.testing.assert_allclose(face.gradient(), other_face.gradient(), rtol=1e-10)
     np.testing.assert_allclose(face.hessian(), other_face.hessian(), rtol=1e-9, atol=1e-12)

@@ -15,10 +15,10 @@ from scipy.optimize import brentq
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import project_on_simplex
-from gdaopt.objectives.protocol import FacePoint
-from gdaopt.steps.atom_list import AtomList
-from gdaopt.steps.simplex import minimize_on_simplex
-from gdaopt.steps.weights import WeightsSolution, minimize_weights
+from gdaopt.master.active_set import ActiveSet
+from gdaopt.master.simplex import minimize_on_simplex
+from gdaopt.master.weights import WeightsSolution, minimize_weights
+from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.validation import FloatArray
 
 SLOPES = ("any", "ties", "zero")
@@ -230,7 +230,7 @@ class Master:
 
     objective: gda.GLR | gda.LogDet
     atoms: Atoms
-    start: FacePoint
+    start: AtomWeightsPoint
     budget: float
 
     @classmethod
@@ -247,11 +247,11 @@ class Master:
             objective = gda.LogDet(X.T @ X / len(X))
         budget = size * float(rng.choice([0.2, 1.0, 10.0, 40.0]))
         atoms = random_atoms(rng, 2 * size, size)
-        face = objective.face(1e-3 * np.eye(size))
+        face = objective.atom_weights(1e-3 * np.eye(size))
         start = face.at(atoms, np.full(2 * size, share * budget / (2 * size)))
         return cls(objective, atoms, start, budget)
 
-    def gap(self, point: FacePoint) -> float:
+    def gap(self, point: AtomWeightsPoint) -> float:
         """An upper bound of how far the value is above its minimum."""
         gradient = point.gradient()
         least = min(0.0, float(gradient.min()))
@@ -316,7 +316,7 @@ class TestMinimizeWeights:
     def test_what_the_budget_is_not_needed_for_stays_unused(self) -> None:
         """The maximum likelihood of a diagonal precision is 1/S_ii, whatever the budget."""
         objective = gda.LogDet(np.diag([2.0, 0.5]))
-        start = objective.face(np.zeros((2, 2))).at(
+        start = objective.atom_weights(np.zeros((2, 2))).at(
             Atoms.of_features(np.arange(2)), np.array([30.0, 70.0])
         )
         solution = minimize_weights(start, 100.0, 1e-12, ROOMY)
@@ -345,15 +345,15 @@ class TestAtomList:
         self, rng: np.random.Generator, size: int, sparse: bool
     ) -> None:
         atoms = self.sparse(rng, size) if sparse else random_atoms(rng, 6, size)
-        listed = AtomList(atoms, rng.random(len(atoms)))
+        active_set = ActiveSet(atoms, rng.random(len(atoms)))
         signs = rng.choice([-1.0, 1.0], len(atoms))
         same = Atoms(atoms.support, atoms.values * signs[:, None])
-        nearest, distance = listed.nearest(same)
+        nearest, distance = active_set.nearest(same)
         assert distance.max() <= 1e-7
         np.testing.assert_allclose(
             np.abs((atoms.dense(size)[nearest] * same.dense(size)).sum(axis=1)), 1.0, rtol=1e-14
         )
-        assert len(listed.with_new(same)) == len(listed)
+        assert len(active_set.with_new(same)) == len(active_set)
 
     @staticmethod
     def sparse(rng: np.random.Generator, size: int) -> Atoms:
@@ -373,7 +373,7 @@ class TestAtomList:
             return self.sparse(rng, size) if sparse else random_atoms(rng, 6, size)
 
         own, others = draw(), draw()
-        nearest, distance = AtomList(own, np.ones(6)).nearest(others)
+        nearest, distance = ActiveSet(own, np.ones(6)).nearest(others)
         u, v = own.dense(size), others.dense(size)
         away = np.minimum(
             np.linalg.norm(v[:, None] - u, axis=2), np.linalg.norm(v[:, None] + u, axis=2)
@@ -383,40 +383,40 @@ class TestAtomList:
 
     @pytest.mark.parametrize(("angle", "joins"), [(1e-6, True), (1e-9, False)])
     def test_atoms_a_hair_apart_are_one(self, angle: float, joins: bool) -> None:
-        listed = AtomList(Atoms(np.array([[0, 1]]), np.array([[0.6, -0.8]])), np.array([2.0]))
+        active_set = ActiveSet(Atoms(np.array([[0, 1]]), np.array([[0.6, -0.8]])), np.array([2.0]))
         turned = np.array([[0.6 * np.cos(angle) + 0.8 * np.sin(angle), 0.0]])
         turned[0, 1] = -0.8 * np.cos(angle) + 0.6 * np.sin(angle)
-        assert len(listed.with_new(Atoms(np.array([[0, 1]]), turned))) == 1 + joins
+        assert len(active_set.with_new(Atoms(np.array([[0, 1]]), turned))) == 1 + joins
 
     def test_new_atoms_come_last_with_weight_zero(self) -> None:
-        listed = AtomList(Atoms.of_features(np.array([2, 0])), np.array([3.0, 4.0]))
-        longer = listed.with_new(Atoms.of_features(np.array([0, 1, 3])))
+        active_set = ActiveSet(Atoms.of_features(np.array([2, 0])), np.array([3.0, 4.0]))
+        longer = active_set.with_new(Atoms.of_features(np.array([0, 1, 3])))
         np.testing.assert_array_equal(longer.weights, [3.0, 4.0, 0.0, 0.0])
         np.testing.assert_array_equal(longer.atoms.dense(4).argmax(axis=1), [2, 0, 1, 3])
-        assert len(listed) == 2
+        assert len(active_set) == 2
 
     def test_a_single_atom_is_found_or_joins(self) -> None:
-        listed = AtomList(Atoms.of_features(np.array([2, 0])), np.array([3.0, 4.0]))
-        same, where = listed.with_one(Atoms.of_features(np.array([0])))
+        active_set = ActiveSet(Atoms.of_features(np.array([2, 0])), np.array([3.0, 4.0]))
+        same, where = active_set.with_one(Atoms.of_features(np.array([0])))
         assert (len(same), where) == (2, 1)
-        longer, where = listed.with_one(Atoms.of_features(np.array([1])))
+        longer, where = active_set.with_one(Atoms.of_features(np.array([1])))
         assert (len(longer), where) == (3, 2)
         np.testing.assert_array_equal(longer.weights, [3.0, 4.0, 0.0])
 
     def test_without_zeros_keeps_the_sum(self) -> None:
         rng = np.random.default_rng(0)
-        listed = AtomList(random_atoms(rng, 5, 3), np.array([0.0, 1e-300, 2.0, 0.0, 1.0]))
-        shorter = listed.without_zeros()
+        active_set = ActiveSet(random_atoms(rng, 5, 3), np.array([0.0, 1e-300, 2.0, 0.0, 1.0]))
+        shorter = active_set.without_zeros()
         np.testing.assert_array_equal(shorter.weights, [1e-300, 2.0, 1.0])
         zero = np.zeros((3, 3))
         np.testing.assert_allclose(
             shorter.atoms.added_to(zero, shorter.weights),
-            listed.atoms.added_to(zero, listed.weights),
+            active_set.atoms.added_to(zero, active_set.weights),
             rtol=1e-15,
         )
 
     def test_an_empty_list_takes_all(self) -> None:
-        nothing = AtomList(Atoms.of_features(np.zeros(0, np.intp)), np.zeros(0))
+        nothing = ActiveSet(Atoms.of_features(np.zeros(0, np.intp)), np.zeros(0))
         atoms = Atoms.of_vectors(np.eye(3))  # of another support than the empty list's
         assert len(nothing) == 0
         np.testing.assert_array_equal(nothing.with_new(atoms).weights, np.zeros(3))

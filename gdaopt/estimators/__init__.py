@@ -1,6 +1,14 @@
 """Estimators for scikit-learn's pipelines and searches."""
 
 from gdaopt.estimators.base import MahalanobisDistance, MetricLearner
+from gdaopt.estimators.baselines import (
+    AlternatingClassifierWeights,
+    EuclideanMetric,
+    FeatureGraphLearning,
+    GeometricMeanMetric,
+    HarmonicEntropyWeights,
+    JointClassifierWeights,
+)
 from gdaopt.estimators.graph_classifier import GraphClassifier
 from gdaopt.estimators.learners import (
     DiagonalMetricLearner,
@@ -10,14 +18,6 @@ from gdaopt.estimators.learners import (
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.estimators.one_vs_rest import OneVsRestMetricClassifier
-from gdaopt.estimators.rivals import (
-    AlternatingClassifierWeights,
-    EuclideanMetric,
-    FeatureGraphLearning,
-    GeometricMeanMetric,
-    HarmonicEntropyWeights,
-    JointClassifierWeights,
-)
 from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.estimators.transductive import TransductiveMetricLearner
 

@@ -86,20 +86,20 @@ class AlignedMethod(TakesSolver, Method):
         }
 
     @abstractmethod
-    def begin(self, problem: MetricProblem, metrics: GraphMetrics, clock: Clock) -> AlignedRun:
+    def begin(self, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock) -> AlignedRun:
         """Return a run of this method."""
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""
-        metrics = problem.feasible_set
-        if not isinstance(metrics, GraphMetrics):
+        feasible_set = problem.feasible_set
+        if not isinstance(feasible_set, GraphMetrics):
             raise InvalidInputError(
-                f"method {self.name!r} needs a set of GraphMetrics, got {metrics!r}"
+                f"method {self.name!r} needs a set of GraphMetrics, got {feasible_set!r}"
             )
         initial = self.initial_metric(problem)
         if initial is None:
-            initial = metrics.start(problem.n_features, self.initial_edge_weight)
-        yield from self.begin(problem, metrics, clock).states(initial)
+            initial = feasible_set.start(problem.n_features, self.initial_edge_weight)
+        yield from self.begin(problem, feasible_set, clock).states(initial)
 
 
 class AlignedRun(ABC):
@@ -111,7 +111,7 @@ class AlignedRun(ABC):
         With its options.
     problem : MetricProblem
         The problem.
-    metrics : GraphMetrics
+    feasible_set : GraphMetrics
         The problem's set.
     clock : Clock
         Says how much time is left.
@@ -121,10 +121,14 @@ class AlignedRun(ABC):
     alignment: Alignment
 
     def __init__(
-        self, method: AlignedMethod, problem: MetricProblem, metrics: GraphMetrics, clock: Clock
+        self,
+        method: AlignedMethod,
+        problem: MetricProblem,
+        feasible_set: GraphMetrics,
+        clock: Clock,
     ) -> None:
         self.objective: Objective = problem.objective
-        self.metrics = metrics
+        self.feasible_set = feasible_set
         self._tolerance = method.tolerance
         self._clock = clock
         self._step = find_step(method.step).prepared(problem)
@@ -164,8 +168,8 @@ class AlignedRun(ABC):
         metric = self.state.metric
         self.alignment = align(
             metric,
-            self.metrics.min_eigenvalue,
-            edge_threshold=self.metrics.edge_threshold(len(metric)),
+            self.feasible_set.min_eigenvalue,
+            edge_threshold=self.feasible_set.edge_threshold(len(metric)),
             guess=self.state.v,
         )
         self.state = replace(
@@ -182,8 +186,8 @@ class AlignedRun(ABC):
 
         So the current metric stays inside its polytopes to the last bit, also where it is tight.
         """
-        slack = self.alignment.left_ends - self.metrics.min_eigenvalue
-        if slack.min() < -_ROUND_OFF * self.metrics.trace_bound:
+        slack = self.alignment.left_ends - self.feasible_set.min_eigenvalue
+        if slack.min() < -_ROUND_OFF * self.feasible_set.trace_bound:
             raise SolverFailedError(
                 f"the eigenvector ({self.alignment.scaling}) leaves a left-end "
                 f"{-slack.min():.3g} below the smallest eigenvalue allowed"
@@ -212,10 +216,10 @@ class AlignedRun(ABC):
 
     def _keep_connected(self, metric: FloatArray, block: Block[Any]) -> None:
         """End the run, at the metric before, when a step would disconnect the graph."""
-        if self.metrics.edge_floor > 0 and self.metrics.n_components(metric) > 1:
+        if self.feasible_set.edge_floor > 0 and self.feasible_set.n_components(metric) > 1:
             raise RunEnded(
                 "disconnected",
                 f"the step in column {block.index} would leave "
-                f"{self.metrics.n_components(metric)} components by edges of weight ≥ "
-                f"{self.metrics.edge_floor:g}; connectivity='tree' prevents it",
+                f"{self.feasible_set.n_components(metric)} components by edges of weight ≥ "
+                f"{self.feasible_set.edge_floor:g}; connectivity='tree' prevents it",
             )

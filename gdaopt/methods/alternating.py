@@ -71,18 +71,18 @@ class Alternating(AlignedMethod):
         if self.connectivity not in CONNECTIVITY:
             raise unknown_name("connectivity", self.connectivity, CONNECTIVITY)
 
-    def begin(self, problem: MetricProblem, metrics: GraphMetrics, clock: Clock) -> AlignedRun:
+    def begin(self, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock) -> AlignedRun:
         """Return a run of this method."""
-        return _Run(self, problem, metrics, clock)
+        return _Run(self, problem, feasible_set, clock)
 
 
 class _Run(AlignedRun):
     """One run, with its two compiled programs."""
 
     def __init__(
-        self, method: Alternating, problem: MetricProblem, metrics: GraphMetrics, clock: Clock
+        self, method: Alternating, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock
     ) -> None:
-        super().__init__(method, problem, metrics, clock)
+        super().__init__(method, problem, feasible_set, clock)
         self._method = method
         size, options = problem.n_features, method.program_options()
         self._diagonal = DiagonalProgram(size, **options)
@@ -113,13 +113,13 @@ class _Run(AlignedRun):
 
     def _block(self, column: int | None) -> DiagonalBlock | ColumnBlock:
         """Return the block with the polytope that the alignment gives it."""
-        metric, metrics, slack = self.state.metric, self.metrics, self.slack()
+        metric, feasible_set, slack = self.state.metric, self.feasible_set, self.slack()
         if column is None:
-            polytope = DiagonalPolytope.at(metric, slack, metrics.trace_bound)
+            polytope = DiagonalPolytope.at(metric, slack, feasible_set.trace_bound)
             return DiagonalBlock(self._diagonal, polytope)
         floor = np.zeros(len(metric) - 1)
-        if metrics.edge_floor > 0:
-            floor = CONNECTIVITY[self._method.connectivity](metric, column, metrics.edge_floor)
+        if feasible_set.edge_floor > 0:
+            floor = CONNECTIVITY[self._method.connectivity](metric, column, feasible_set.edge_floor)
         try:
             edges = ColumnPolytope.at(metric, self.alignment.v, slack, column, floor)
         except InfeasibleProblemError as error:

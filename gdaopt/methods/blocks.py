@@ -180,7 +180,7 @@ def block_step(
         block=block.index,
         block_gap=max(gap, 0.0),
         step=gamma,
-        moved=solution.moved,
+        repair_distance=solution.repair_distance,
         oracle_calls=state.oracle_calls + 1,
         build_seconds=solution.build_seconds,
         solve_seconds=solution.solve_seconds,

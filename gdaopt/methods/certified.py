@@ -13,15 +13,15 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.master.active_set import ActiveSet
+from gdaopt.master.burer_monteiro import refined
+from gdaopt.master.weights import minimize_weights
 from gdaopt.methods.hull import HullMethod, HullRun
 from gdaopt.methods.pricing import OraclePricing, ProgramPricing
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointProgram
 from gdaopt.sets import GraphMetrics
-from gdaopt.steps.atom_list import AtomList
-from gdaopt.steps.turning import turned
-from gdaopt.steps.weights import minimize_weights
 from gdaopt.validation import integer
 
 __all__ = ["Certified"]
@@ -155,35 +155,38 @@ class _Run(HullRun):
 
     def _improve(self, new: Atoms, is_first: bool) -> None:
         """Let atoms join, optimise all weights, and drop the atoms that are left without."""
-        listed, point = self.listed, self.point
-        if is_first and len(listed) > _FEW_ATOMS and len(new):
+        active_set, point = self.active_set, self.point
+        if is_first and len(active_set) > _FEW_ATOMS and len(new):
             # Hundreds of atoms would each cost a row of the Hessian, and most leave at once.
-            self._optimise(AtomList(new, np.full(len(new), self.budget / len(new))))
+            self._optimise(ActiveSet(new, np.full(len(new), self.budget / len(new))))
             if self.point.value <= point.value:
                 return
-            self.listed, self.point = listed, point
-        self._optimise(listed.with_new(new))
+            self.active_set, self.point = active_set, point
+        self._optimise(active_set.with_new(new))
 
-    def _optimise(self, listed: AtomList) -> None:
+    def _optimise(self, active_set: ActiveSet) -> None:
         """Move to the optimal weights of a list."""
         allowed = self._method.allowed_gap(self.point.value)
         solution = minimize_weights(
-            self.face.at(listed.atoms, listed.weights),
+            self.atom_weights.at(active_set.atoms, active_set.weights),
             self.budget,
             min(max(_WEIGHTS_ACCURACY, _FINAL_ACCURACY * allowed / self.gap), 0.5),
             self._method.memory_limit,
         )
         self._newton_steps += solution.newton_steps
-        self.move_to(AtomList(listed.atoms, solution.point.weights).without_zeros())
-        if self.metrics.atoms_turn and self.listed.total >= (1 - _SLACK) * self.budget:
+        self.move_to(ActiveSet(active_set.atoms, solution.point.weights).without_zeros())
+        if (
+            self.feasible_set.all_unit_vectors
+            and self.active_set.total >= (1 - _SLACK) * self.budget
+        ):
             self._turn()
 
     def _turn(self) -> None:
         """Turn the atoms, where that lowers the objective."""
-        before = self.listed, self.point
-        base = self.metrics.base(self.problem.n_features)
-        listed, taken = turned(self.problem.objective, base, self.listed, self.budget)
+        before = self.active_set, self.point
+        base = self.feasible_set.base(self.problem.n_features)
+        active_set, taken = refined(self.problem.objective, base, self.active_set, self.budget)
         self._newton_steps += taken
-        self.move_to(listed)
+        self.move_to(active_set)
         if self.point.value > before[1].value * (1 + math.copysign(_ROUND_OFF, before[1].value)):
-            self.listed, self.point = before
+            self.active_set, self.point = before

@@ -34,9 +34,10 @@ class ConicMethod(TakesSolver, WholeSetMethod):
     """The problem as one conic program.
 
     What the solver returns is moved into the set, then certified; the result says by how much
-    (`Result.moved`). The run has *converged* when the certificate is within the tolerance, and has
-    *stalled* when it is not: the solver was not accurate enough. Interior-point solvers leave
-    weights of 1e-9 or so on edges that the optimum does not have, and these count as edges.
+    (`Result.repair_distance`). The run has *converged* when the certificate is within the
+    tolerance, and has *stalled* when it is not: the solver was not accurate enough. Interior-point
+    solvers leave weights of about 1e-9 on edges that the optimum does not have, and these count as
+    edges.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ class ConicMethod(TakesSolver, WholeSetMethod):
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start, and the state after the solve."""
-        metrics, size = problem.feasible_set, problem.n_features
+        feasible_set, size = problem.feasible_set, problem.n_features
         start = self.start_point(problem)
         if not self.force:
             needed = cone_bytes(size, self.cone) + problem.objective.conic_bytes()
@@ -95,9 +96,9 @@ class ConicMethod(TakesSolver, WholeSetMethod):
             )
         found = self._answer(variable, report.status)
         began_objective = time.perf_counter()
-        repaired = metrics.hull_repaired(found)
+        repaired = feasible_set.hull_repaired(found)
         moved = float(np.abs(repaired - found).max())
-        if moved > _FARTHEST * metrics.trace_bound:
+        if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
                 f"{self.solver} called the {self.cone} program {report.status} and returned a "
                 f"point {moved:.3g} outside of the set, more than inexact solvers are off by"
@@ -110,7 +111,7 @@ class ConicMethod(TakesSolver, WholeSetMethod):
             iteration=1,
             round=1,
             phase=self.name,
-            moved=moved,
+            repair_distance=moved,
             oracle_calls=1,
             build_seconds=(report.build_seconds or 0.0) + built - began,
             solve_seconds=report.solve_seconds,
@@ -129,8 +130,8 @@ class ConicMethod(TakesSolver, WholeSetMethod):
 
     def _program(self, problem: MetricProblem, scale: float) -> tuple[cp.Problem, cp.Expression]:
         """Return the CVXPY problem, in units that solvers like, and the metric in it."""
-        metrics, size = problem.feasible_set, problem.n_features
-        metric = metrics.trace_bound / size * metrics.variable(size)
+        feasible_set, size = problem.feasible_set, problem.n_features
+        metric = feasible_set.trace_bound / size * feasible_set.variable(size)
         log = problem.objective.log_convex  # where Q spans decades, its logarithm does not
         program = problem.to_cvxpy(metric, cone=self.cone, log=log)
         return (program if log else program / (scale or 1.0)), metric

@@ -32,7 +32,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
     states = method.states(problem, clock)
     state = next(states)
     with clock.paused():
-        tracer.see(state, clock.seconds)
+        tracer.record(state, clock.seconds)
     status: Status
     try:
         with clock.paused():
@@ -43,7 +43,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
                 raise RunEnded("interrupted", f"by the callback after step {state.iteration}")
             following = _next_finite(states)
             with clock.paused():
-                tracer.see(following, clock.seconds)
+                tracer.record(following, clock.seconds)
                 begins, state = following.round != state.round, following
                 goes_on = _show(method, state, begins)
     except RunEnded as end:
@@ -74,7 +74,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
         iterations=state.iteration,
         oracle_calls=state.oracle_calls,
         eigen_decompositions=state.eigen_decompositions,
-        moved=state.moved,
+        repair_distance=state.repair_distance,
         seconds=seconds,
         tracing_seconds=clock.paused_seconds,
         method=method.name,

@@ -13,11 +13,11 @@ import numpy as np
 
 from gdaopt.errors import unknown_name
 from gdaopt.linalg.directions import AtomsDirection, DenseDirection, Direction
+from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.hull import HullMethod, HullRun
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
 from gdaopt.steps import Step, find_step
-from gdaopt.steps.atom_list import AtomList
 from gdaopt.validation import FloatArray
 
 __all__ = ["FrankWolfe"]
@@ -111,11 +111,11 @@ class _Run(HullRun):
             weights = target.weights + gamma * change
             if gamma == 1:
                 weights[weights < self._round_off] = 0.0
-            moved = AtomList(target.atoms, np.maximum(weights, 0.0)).without_zeros()
+            moved = ActiveSet(target.atoms, np.maximum(weights, 0.0)).without_zeros()
             if (iteration + 1) % _REFRESH_EVERY == 0:
                 self.move_to(moved)
             else:
-                self.listed, self.point = moved, self.point.moved(direction, gamma)
+                self.active_set, self.point = moved, self.point.moved(direction, gamma)
         return self.certified_state(
             iteration=iteration + 1,
             round=round_,
@@ -130,10 +130,10 @@ class _Run(HullRun):
         """Weights below are what rounding leaves of an atom that a full step removes."""
         return 1e-14 * self.budget
 
-    def _change(self) -> tuple[AtomList, FloatArray, str]:
+    def _change(self) -> tuple[ActiveSet, FloatArray, str]:
         """Return the list with the best atom, the change of its weights at γ = 1, and its name."""
         price = float(self.best.prices[0])
-        target = self.listed
+        target = self.active_set
         towards = np.zeros(len(target))  # the base's weights, all zero
         if price < 0:
             target, best = target.with_one(self.best.atoms[:1])
@@ -158,14 +158,14 @@ class _Run(HullRun):
 
     def _worst(self) -> tuple[int | None, float]:
         """Return the atom of a weight that costs the most, None for the base, and its price."""
-        held = np.where(self.listed.weights > 0, self.prices, -np.inf)
-        has_base = self.listed.total < self.budget - self._round_off
+        held = np.where(self.active_set.weights > 0, self.prices, -np.inf)
+        has_base = self.active_set.total < self.budget - self._round_off
         if has_base and not (held >= 0).any():
             return None, 0.0
         worst = int(held.argmax())
         return worst, float(held[worst])
 
-    def _direction(self, target: AtomList, change: FloatArray) -> Direction:
+    def _direction(self, target: ActiveSet, change: FloatArray) -> Direction:
         """Return the change of the metric, in the form that is cheaper to follow."""
         changed = np.flatnonzero(change)
         size = self.problem.n_features

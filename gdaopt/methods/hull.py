@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gdaopt.certificate import certify_point
+from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import check_start
 from gdaopt.methods.bounds import RunningBounds
 from gdaopt.methods.state import Clock, State
@@ -20,7 +21,6 @@ from gdaopt.methods.whole_set import WholeSetMethod
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
-from gdaopt.steps.atom_list import AtomList
 from gdaopt.validation import FloatArray
 
 __all__ = ["HullMethod", "HullRun"]
@@ -38,13 +38,13 @@ class HullMethod(WholeSetMethod):
         """Yield the start and the state after each step."""
         yield from self.begin(problem, clock).states(self.start(problem))
 
-    def start(self, problem: MetricProblem) -> AtomList:
+    def start(self, problem: MetricProblem) -> ActiveSet:
         """Return the initial metric as a list of atoms: ``B + (τ/K) I`` unless one is given."""
-        metrics = problem.feasible_set
+        feasible_set = problem.feasible_set
         initial = self.initial_metric(problem)
         if initial is not None:
-            return AtomList(*metrics.decomposed(initial)).without_zeros()
-        return AtomList(*metrics.centre(problem.n_features))
+            return ActiveSet(*feasible_set.decomposed(initial)).without_zeros()
+        return ActiveSet(*feasible_set.centre(problem.n_features))
 
 
 class HullRun(ABC):
@@ -59,16 +59,18 @@ class HullRun(ABC):
     """
 
     point: Point
-    listed: AtomList
+    active_set: ActiveSet
     best: PricedAtoms  # for the gradient at the point
     prices: FloatArray  # of the list's atoms, for the same gradient
     n_priced: int = 1  # how many of the best the method wants to see
 
     def __init__(self, problem: MetricProblem, clock: Clock) -> None:
         self.problem = problem
-        self.metrics = problem.feasible_set
-        self.budget = self.metrics.budget(problem.n_features)
-        self.face = problem.objective.face(self.metrics.base(problem.n_features))
+        self.feasible_set = problem.feasible_set
+        self.budget = self.feasible_set.budget(problem.n_features)
+        self.atom_weights = problem.objective.atom_weights(
+            self.feasible_set.base(problem.n_features)
+        )
         self.clock = clock
         self.bounds = RunningBounds()
         self._oracle_calls = 0
@@ -81,11 +83,11 @@ class HullRun(ABC):
     @property
     def level(self) -> float:
         """What an atom of the list costs, averaged by weights: better ones lower the objective."""
-        return float(self.listed.weights @ self.prices) / self.budget
+        return float(self.active_set.weights @ self.prices) / self.budget
 
-    def states(self, listed: AtomList) -> Iterator[State]:
+    def states(self, active_set: ActiveSet) -> Iterator[State]:
         """Yield the start, then the states of the rounds."""
-        self.move_to(listed)
+        self.move_to(active_set)
         check_start(self.point)
         yield self.certified_state()
         yield from self.rounds()
@@ -94,18 +96,18 @@ class HullRun(ABC):
     def rounds(self) -> Iterator[State]:
         """Yield the states after the start; end by raising `RunEnded`."""
 
-    def move_to(self, listed: AtomList) -> None:
+    def move_to(self, active_set: ActiveSet) -> None:
         """Take atoms and weights, and evaluate the objective there."""
-        self.listed = listed
-        self.point = self.face.at(listed.atoms, listed.weights).point()
+        self.active_set = active_set
+        self.point = self.atom_weights.at(active_set.atoms, active_set.weights).point()
 
     def certified_state(self, **columns: Any) -> State:
         """Price the atoms at the current point, certify it, and return its state."""
         start = time.perf_counter()
         gradient = self.point.gradient()
         priced = time.perf_counter()
-        self.best = self.metrics.best_atoms(gradient, self.n_priced, self.listed.atoms)
-        self.prices = self.listed.atoms.quadratic_forms(gradient)
+        self.best = self.feasible_set.best_atoms(gradient, self.n_priced, self.active_set.atoms)
+        self.prices = self.active_set.atoms.quadratic_forms(gradient)
         self._oracle_calls += 1
         bounds = self.bounds.add(certify_point(self.problem, self.point, self.best))
         seconds = {
@@ -115,8 +117,8 @@ class HullRun(ABC):
         return State(
             point=self.point,
             objective=self.point.value,
-            atoms=self.listed.atoms,
-            weights=self.listed.weights,
+            atoms=self.active_set.atoms,
+            weights=self.active_set.weights,
             oracle_calls=self._oracle_calls,
             **bounds,
             **columns,

@@ -68,23 +68,23 @@ class Joint(AlignedMethod):
         if self.realign_every is not None:
             integer("realign_every", self.realign_every, at_least=1)
 
-    def begin(self, problem: MetricProblem, metrics: GraphMetrics, clock: Clock) -> AlignedRun:
+    def begin(self, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock) -> AlignedRun:
         """Return a run of this method."""
-        if self.align == "gradient" and metrics.edge_floor > 0:
+        if self.align == "gradient" and feasible_set.edge_floor > 0:
             raise InvalidInputError(
                 f"align='gradient' is the alignment of the set without a floor, and edge_floor is "
-                f"{metrics.edge_floor:g}; use align='eigenvector' or edge_floor=0"
+                f"{feasible_set.edge_floor:g}; use align='eigenvector' or edge_floor=0"
             )
-        return _Run(self, problem, metrics, clock)
+        return _Run(self, problem, feasible_set, clock)
 
 
 class _Run(AlignedRun):
     """One run, with its compiled program."""
 
     def __init__(
-        self, method: Joint, problem: MetricProblem, metrics: GraphMetrics, clock: Clock
+        self, method: Joint, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock
     ) -> None:
-        super().__init__(method, problem, metrics, clock)
+        super().__init__(method, problem, feasible_set, clock)
         self._by_gradient = method.align == "gradient"
         self._realign_every = method.realign_every or problem.n_features
         self._program = JointProgram(problem.n_features, **method.program_options())
@@ -107,13 +107,13 @@ class _Run(AlignedRun):
 
     def _block(self) -> MetricBlock[JointPolytope]:
         """Return all entries, with the polytope that the alignment gives them."""
-        metric, metrics = self.state.metric, self.metrics
+        metric, feasible_set = self.state.metric, self.feasible_set
         assert self.state.v is not None
         polytope = JointPolytope(
             self.state.v,
-            metrics.min_eigenvalue,
-            metrics.trace_bound,
-            tree_floors(metric, metrics.edge_floor),
+            feasible_set.min_eigenvalue,
+            feasible_set.trace_bound,
+            tree_floors(metric, feasible_set.edge_floor),
             entries_of(metric),
         )
         return MetricBlock(self._program, polytope, len(metric))

@@ -106,7 +106,7 @@ class ProgramPricing(Pricing):
         solution = block.vertex(block.cost(point), time_limit)
         atoms, weights = decomposition(matrix_of(solution.point, len(v)), v)
         columns = {
-            "moved": solution.moved,
+            "repair_distance": solution.repair_distance,
             "build_seconds": solution.build_seconds,
             "solve_seconds": solution.solve_seconds,
             "solver": solution.solver,

@@ -86,11 +86,11 @@ class _Run:
 
     def __init__(self, method: ProjectedGradient, problem: MetricProblem) -> None:
         self._problem = problem
-        self._metrics = problem.feasible_set
+        self._feasible_set = problem.feasible_set
         self._project = self._nearest if method.projection == "dykstra" else self._clipped
         self._bounds = RunningBounds()
         self._decompositions = 0
-        self._moved = 0.0
+        self._repair_distance = 0.0
         self._correction: FloatArray | None = None
         self._accuracy = _PROJECTION_ACCURACY
         self._unit = 1.0
@@ -104,7 +104,7 @@ class _Run:
         slope = _norm(self._gradient(x))
         if slope == 0:
             raise RunEnded("stalled", "the gradient is 0")
-        curvature = slope / (_FIRST_STEP * self._metrics.budget(self._problem.n_features))
+        curvature = slope / (_FIRST_STEP * self._feasible_set.budget(self._problem.n_features))
         inertia, least, waited = 1.0, self._gap(x), 0
         for iteration in count(1):
             began = time.perf_counter()
@@ -131,7 +131,7 @@ class _Run:
                 round=iteration,
                 phase="projection",
                 step=step,
-                moved=self._moved,
+                repair_distance=self._repair_distance,
                 solve_seconds=time.perf_counter() - began,
                 oracle_calls=iteration,
             )
@@ -170,17 +170,17 @@ class _Run:
 
     def _nearest(self, target: FloatArray) -> FloatArray:
         """Return the nearest member of the set's hull."""
-        bound = self._metrics.trace_bound
+        bound = self._feasible_set.trace_bound
         accuracy = min(max(self._accuracy / bound, _LEAST_ACCURACY), _PROJECTION_ACCURACY)
-        found = self._metrics.projected(target, accuracy=accuracy, correction=self._correction)
+        found = self._feasible_set.projected(target, accuracy=accuracy, correction=self._correction)
         self._correction = found.correction
         return self._repaired(found)
 
     def _clipped(self, target: FloatArray) -> FloatArray:
         """Return a member of the set's hull that is not the nearest."""
-        base = self._metrics.base(len(target))
-        budget = self._metrics.budget(len(target))
-        mended = self._metrics.entries_mended(target - base)
+        base = self._feasible_set.base(len(target))
+        budget = self._feasible_set.budget(len(target))
+        mended = self._feasible_set.entries_repaired(target - base)
         clipped = project_spectrum(mended, positive_part)
         trace = float(np.trace(clipped))
         clipped *= min(1.0, budget / trace) if trace > 0 else 1.0
@@ -189,8 +189,8 @@ class _Run:
     def _repaired(self, found: Projection) -> FloatArray:
         """Return a member of the set's hull, and note what it took."""
         self._decompositions += found.eigen_decompositions
-        repaired = self._metrics.hull_repaired(found.point)
-        self._moved = float(np.abs(repaired - found.point).max())
+        repaired = self._feasible_set.hull_repaired(found.point)
+        self._repair_distance = float(np.abs(repaired - found.point).max())
         return repaired
 
     def _gap(self, point: Point) -> float:

@@ -83,17 +83,17 @@ class SemidefiniteFrankWolfe(TakesSolver, WholeSetMethod):
         program = self._program(DiagonalMetrics(1.0), 1)
         object.__setattr__(self, "solver", program.solver)
 
-    def _program(self, metrics: FeasibleSet, n_features: int) -> SemidefiniteProgram:
+    def _program(self, feasible_set: FeasibleSet, n_features: int) -> SemidefiniteProgram:
         fallback = (self.fallback,) if isinstance(self.fallback, str) else self.fallback
         return SemidefiniteProgram(
-            metrics, n_features, self.solver, self.solver_opts, fallback, self.isolate
+            feasible_set, n_features, self.solver, self.solver_opts, fallback, self.isolate
         )
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""
-        metrics, size = problem.feasible_set, problem.n_features
+        feasible_set, size = problem.feasible_set, problem.n_features
         point = self.start_point(problem)
-        program = self._program(metrics, size)
+        program = self._program(feasible_set, size)
         if self.solver != ANALYTIC and not self.force:
             check_memory(cone_bytes(size, "semidefinite"), f"the {program.name}")
         step, bounds = find_step(self.step).prepared(problem), RunningBounds()
@@ -102,7 +102,7 @@ class SemidefiniteFrankWolfe(TakesSolver, WholeSetMethod):
         yield state
         values = deque([point.value], maxlen=_WINDOW + 1)
         for iteration in count(1):
-            block = MetricBlock(program, WholeSet(metrics, entries_of(state.metric)), size)
+            block = MetricBlock(program, WholeSet(feasible_set, entries_of(state.metric)), size)
             state = block_step(state, block, step, iteration - 1, clock.left)
             certified = bounds.add(certify_point(problem, state.point))
             state = replace(state, round=1 + (iteration - 1) // size, **certified)

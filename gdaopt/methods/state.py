@@ -60,7 +60,7 @@ class State:
     closed_lower_bound: float | None = None
     step: float | None = None
     aligned_spread: float | None = None
-    moved: float | None = None
+    repair_distance: float | None = None
     oracle_calls: int = 0
     eig_iterations: int = 0
     eigen_decompositions: int = 0

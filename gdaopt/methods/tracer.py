@@ -43,7 +43,7 @@ class Tracer:
         self._rows: list[tuple[TraceRow, FloatArray, FloatArray]] = []
         self._times: dict[str, float] = {}  # of the steps since the last row
 
-    def see(self, state: State, seconds: float) -> None:
+    def record(self, state: State, seconds: float) -> None:
         """Take note of a state; measure it and add its row when it is its turn."""
         for name in _TIMES:
             value = getattr(state, name)
@@ -54,7 +54,7 @@ class Tracer:
 
     def trace(self, end: State, seconds: float) -> Trace:
         """Return the rows up to the end of the run, which gets a row if it has none."""
-        # An interrupt inside `see` may have left a row of a step that does not count.
+        # An interrupt inside `record` may have left a row of a step that does not count.
         self._rows = [row for row in self._rows if row[0].iteration <= end.iteration]
         if self._rows[-1][0].iteration < end.iteration:
             self._add(end, seconds)
@@ -99,7 +99,7 @@ class Tracer:
             lambda_min=smallest_eigenvalue(state.metric),
             left_end_min=float(ends.min()),
             left_end_max=float(ends.max()),
-            trace=float(np.trace(state.metric)),
+            matrix_trace=float(np.trace(state.metric)),
             seconds=seconds,
         )
         self._rows.append((row, ends, state.metric))

@@ -40,8 +40,8 @@ class WholeSetMethod(Method):
         """Return the objective at `initial`, or in the middle of the set: ``B + (τ/K) I``."""
         metric = self.initial_metric(problem)
         if metric is None:
-            metrics, size = problem.feasible_set, problem.n_features
-            metric = metrics.base(size) + metrics.budget(size) / size * np.eye(size)
+            feasible_set, size = problem.feasible_set, problem.n_features
+            metric = feasible_set.base(size) + feasible_set.budget(size) / size * np.eye(size)
         point = problem.objective.at(metric)
         check_start(point)
         return point

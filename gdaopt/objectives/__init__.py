@@ -4,13 +4,13 @@ from gdaopt.objectives.check import check_objective
 from gdaopt.objectives.dense import DenseObjective
 from gdaopt.objectives.glr import GLR
 from gdaopt.objectives.log_det import LogDet
-from gdaopt.objectives.protocol import Face, FacePoint, Line, Objective, Point
+from gdaopt.objectives.protocol import AtomWeights, AtomWeightsPoint, Line, Objective, Point
 
 __all__ = [
     "GLR",
+    "AtomWeights",
+    "AtomWeightsPoint",
     "DenseObjective",
-    "Face",
-    "FacePoint",
     "Line",
     "LogDet",
     "Objective",

@@ -12,7 +12,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.metric_face import MetricFace
+from gdaopt.objectives.metric_face import MetricAtomWeights
 from gdaopt.validation import FloatArray, read_only
 
 if TYPE_CHECKING:
@@ -103,9 +103,9 @@ class DenseObjective(ABC):
         """Return the point at a symmetric K×K matrix."""
         return _DensePoint(self, metric)
 
-    def face(self, base: FloatArray) -> MetricFace:
+    def atom_weights(self, base: FloatArray) -> MetricAtomWeights:
         """Return Q as a function of the weights of atoms; its Hessian is taken by differences."""
-        return MetricFace(self, base)
+        return MetricAtomWeights(self, base)
 
 
 class _DensePoint:

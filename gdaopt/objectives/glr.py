@@ -11,7 +11,7 @@ import numpy as np
 
 from gdaopt.linalg.directions import DenseDirection, Direction
 from gdaopt.objectives.exponentials import ExponentialLine, ExponentialSum
-from gdaopt.objectives.glr_face import GLRFace
+from gdaopt.objectives.glr_face import GLRAtomWeights
 from gdaopt.objectives.glr_model import exponents, n_coefficients
 from gdaopt.objectives.storage import Blocks, Memory
 from gdaopt.objectives.weighted_pairs import weighted_pairs
@@ -113,9 +113,9 @@ class GLR:
         """Return the point at a symmetric K×K matrix, from which all else is evaluated."""
         return GLRPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
-    def face(self, base: FloatArray) -> GLRFace:
+    def atom_weights(self, base: FloatArray) -> GLRAtomWeights:
         """Return Q as a function of the weights of atoms, around a K×K base."""
-        return GLRFace(self, GLRPoint(self, base))
+        return GLRAtomWeights(self, GLRPoint(self, base))
 
     def value(self, metric: FloatArray) -> float:
         """Return ``Q(M)``."""

@@ -19,11 +19,11 @@ from gdaopt.validation import FloatArray
 if TYPE_CHECKING:
     from gdaopt.objectives.glr import GLR, GLRPoint
 
-__all__ = ["GLRFace", "GLRFacePoint"]
+__all__ = ["GLRAtomWeights", "GLRAtomWeightsPoint"]
 
 
-class GLRFace:
-    """The regulariser around a base: a `gdaopt.objectives.Face`.
+class GLRAtomWeights:
+    """The regulariser around a base: a `gdaopt.objectives.AtomWeights`.
 
     Parameters
     ----------
@@ -37,18 +37,18 @@ class GLRFace:
         self.objective = objective
         self.base = base
 
-    def at(self, atoms: Atoms, weights: FloatArray) -> GLRFacePoint:
+    def at(self, atoms: Atoms, weights: FloatArray) -> GLRAtomWeightsPoint:
         """Return the point at ``B + Σ_k w_k u_k u_k'``."""
         coordinates = atoms.projected(self.objective.pairs.features)
-        return GLRFacePoint(self, atoms, coordinates, weights)
+        return GLRAtomWeightsPoint(self, atoms, coordinates, weights)
 
 
-class GLRFacePoint:
-    """One point of a `GLRFace`."""
+class GLRAtomWeightsPoint:
+    """One point of a `GLRAtomWeights`."""
 
     def __init__(
         self,
-        face: GLRFace,
+        face: GLRAtomWeights,
         atoms: Atoms,
         coordinates: FloatArray,
         weights: FloatArray,
@@ -92,9 +92,9 @@ class GLRFacePoint:
         hessian /= self._sum.total
         return hessian
 
-    def at(self, weights: FloatArray) -> GLRFacePoint:
+    def at(self, weights: FloatArray) -> GLRAtomWeightsPoint:
         """Return the point at other weights of the same atoms."""
-        return GLRFacePoint(self._face, self._atoms, self._coordinates, weights)
+        return GLRAtomWeightsPoint(self._face, self._atoms, self._coordinates, weights)
 
     def point(self) -> GLRPoint:
         """Return the objective at the metric ``M(w)``."""

@@ -13,7 +13,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.objectives.metric_face import MetricFace
+from gdaopt.objectives.metric_face import MetricAtomWeights
 from gdaopt.validation import FloatArray, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ class LogDet:
         """Return the point at a symmetric K×K matrix."""
         return LogDetPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
-    def face(self, base: FloatArray) -> MetricFace:
+    def atom_weights(self, base: FloatArray) -> MetricAtomWeights:
         """Return Q as a function of the weights of atoms."""
-        return MetricFace(self, base)
+        return MetricAtomWeights(self, base)
 
     def value(self, metric: FloatArray) -> float:
         """Return ``Q(M)``."""

@@ -8,7 +8,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import Point
 from gdaopt.validation import FloatArray
 
-__all__ = ["CurvedPoint", "MetricFace", "MetricFacePoint"]
+__all__ = ["CurvedPoint", "MetricAtomWeights", "MetricAtomWeightsPoint"]
 
 
 class CurvedPoint(Point, Protocol):
@@ -25,8 +25,8 @@ class _CurvedObjective(Protocol):
         """Return the point at a symmetric K×K matrix."""
 
 
-class MetricFace:
-    """Q as a function of the weights of atoms: a `gdaopt.objectives.Face` of K×K matrices.
+class MetricAtomWeights:
+    """Q as a function of the weights of atoms: a `gdaopt.objectives.AtomWeights` of K×K matrices.
 
     Parameters
     ----------
@@ -40,15 +40,15 @@ class MetricFace:
         self.objective = objective
         self.base = base
 
-    def at(self, atoms: Atoms, weights: FloatArray) -> MetricFacePoint:
+    def at(self, atoms: Atoms, weights: FloatArray) -> MetricAtomWeightsPoint:
         """Return the point at ``B + Σ_k w_k u_k u_k'``."""
-        return MetricFacePoint(self, atoms, weights)
+        return MetricAtomWeightsPoint(self, atoms, weights)
 
 
-class MetricFacePoint:
-    """One point of a `MetricFace`: all it knows comes from the objective at the metric."""
+class MetricAtomWeightsPoint:
+    """One point of a `MetricAtomWeights`: all it knows comes from the objective at the metric."""
 
-    def __init__(self, face: MetricFace, atoms: Atoms, weights: FloatArray) -> None:
+    def __init__(self, face: MetricAtomWeights, atoms: Atoms, weights: FloatArray) -> None:
         self._face = face
         self._atoms = atoms
         self.weights = weights
@@ -67,9 +67,9 @@ class MetricFacePoint:
         """Return ``∇²Q[u_k u_k', u_l u_l']``."""
         return self._point.curvature(self._atoms)
 
-    def at(self, weights: FloatArray) -> MetricFacePoint:
+    def at(self, weights: FloatArray) -> MetricAtomWeightsPoint:
         """Return the point at other weights of the same atoms."""
-        return MetricFacePoint(self._face, self._atoms, weights)
+        return MetricAtomWeightsPoint(self._face, self._atoms, weights)
 
     def point(self) -> Point:
         """Return the objective at the metric."""

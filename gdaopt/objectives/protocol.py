@@ -2,9 +2,9 @@
 
 An objective Q is convex and differentiable on symmetric K×K matrices. Methods evaluate it through a
 `Point`, which belongs to one metric matrix and keeps what has been computed there, through a
-`Line`, the restriction of Q to a direction, and through a `Face`, its restriction to the weights of
-some atoms. They take structured directions and atoms (`gdaopt.linalg`), so that neither a step in
-one column nor one in the weights ever costs a K×K gradient.
+`Line`, the restriction of Q to a direction, and through an `AtomWeights`, its restriction to the
+weights of some atoms. They take structured directions and atoms (`gdaopt.linalg`), so that neither
+a step in one column nor one in the weights ever costs a K×K gradient.
 
 **Your own objective**: subclass `gdaopt.objectives.DenseObjective` and write `value` and
 `gradient`; it supplies points and lines. Run `gdaopt.check_objective` on it once. When the dense
@@ -22,7 +22,7 @@ from gdaopt.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["Face", "FacePoint", "Line", "Objective", "Point"]
+__all__ = ["AtomWeights", "AtomWeightsPoint", "Line", "Objective", "Point"]
 
 
 class Line(Protocol):
@@ -82,7 +82,7 @@ class Point(Protocol):
         """
 
 
-class FacePoint(Protocol):
+class AtomWeightsPoint(Protocol):
     """An objective at a metric ``M(w) = B + Σ_k w_k u_k u_k'``, as a function of the weights w."""
 
     @property
@@ -99,17 +99,17 @@ class FacePoint(Protocol):
     def hessian(self) -> FloatArray:
         """Return the second derivatives, shape (n, n)."""
 
-    def at(self, weights: FloatArray) -> FacePoint:
+    def at(self, weights: FloatArray) -> AtomWeightsPoint:
         """Return the point at other weights of the same atoms."""
 
     def point(self) -> Point:
         """Return the objective at the metric ``M(w)``."""
 
 
-class Face(Protocol):
+class AtomWeights(Protocol):
     """An objective on the metrics that are sums of atoms away from a base B."""
 
-    def at(self, atoms: Atoms, weights: FloatArray) -> FacePoint:
+    def at(self, atoms: Atoms, weights: FloatArray) -> AtomWeightsPoint:
         """Return the point at ``B + Σ_k w_k u_k u_k'``."""
 
 
@@ -127,7 +127,7 @@ class Objective(Protocol):
     def at(self, metric: FloatArray) -> Point:
         """Return the point at a symmetric K×K matrix."""
 
-    def face(self, base: FloatArray) -> Face:
+    def atom_weights(self, base: FloatArray) -> AtomWeights:
         """Return Q as a function of the weights of atoms, around a K×K base."""
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:

@@ -63,7 +63,7 @@ class ProgramSolution:
         Inside the polytope.
     value : float
         ``cost · point``.
-    moved : float
+    repair_distance : float
         Largest entry of the change that brought the solver's point back into the polytope.
     solver, status : str
         Who solved it and how it ended.
@@ -73,7 +73,7 @@ class ProgramSolution:
 
     point: FloatArray
     value: float
-    moved: float
+    repair_distance: float
     solver: str
     status: str
     build_seconds: float | None

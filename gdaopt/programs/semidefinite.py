@@ -34,13 +34,13 @@ class WholeSet:
 
     Parameters
     ----------
-    metrics : FeasibleSet
+    feasible_set : FeasibleSet
         The set.
     current : ndarray of shape (K(K+1)/2,)
         Entries of a member.
     """
 
-    metrics: FeasibleSet
+    feasible_set: FeasibleSet
     current: FloatArray
 
     @property
@@ -51,18 +51,18 @@ class WholeSet:
     @property
     def unit(self) -> float:
         """C, about the size of a vertex."""
-        return self.metrics.trace_bound
+        return self.feasible_set.trace_bound
 
     def minimize(self, cost: FloatArray) -> FloatArray:
         """Return the vertex that the set's exact oracle finds."""
         size = self.n_features
         # An edge stands in the metric twice, and with the other sign: its cost is -2 G_ij.
         gradient = matrix_of(np.concatenate([cost[:size], cost[size:] / 2]), size)
-        return entries_of(self.metrics.minimize_linear(gradient).vertex)
+        return entries_of(self.feasible_set.minimize_linear(gradient).vertex)
 
     def repaired(self, point: FloatArray) -> FloatArray:
         """Return the entries of a member of the hull near a point."""
-        return entries_of(self.metrics.hull_repaired(matrix_of(point, self.n_features)))
+        return entries_of(self.feasible_set.hull_repaired(matrix_of(point, self.n_features)))
 
 
 class SemidefiniteProgram(Program[WholeSet]):
@@ -72,7 +72,7 @@ class SemidefiniteProgram(Program[WholeSet]):
 
     Parameters
     ----------
-    metrics : FeasibleSet
+    feasible_set : FeasibleSet
         The set.
     n_features : int
         K.
@@ -82,9 +82,9 @@ class SemidefiniteProgram(Program[WholeSet]):
     Examples
     --------
     >>> import gdaopt as gda
-    >>> metrics = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
-    >>> program = SemidefiniteProgram(metrics, 2)
-    >>> found = program.solve(np.array([-1.0, -1.0, -6.0]), WholeSet(metrics, np.zeros(3)))
+    >>> feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
+    >>> program = SemidefiniteProgram(feasible_set, 2)
+    >>> found = program.solve(np.array([-1.0, -1.0, -6.0]), WholeSet(feasible_set, np.zeros(3)))
     >>> matrix_of(found.point, 2).round(4)
     array([[ 2., -2.],
            [-2.,  2.]])
@@ -94,7 +94,7 @@ class SemidefiniteProgram(Program[WholeSet]):
 
     def __init__(
         self,
-        metrics: FeasibleSet,
+        feasible_set: FeasibleSet,
         n_features: int,
         solver: str = "CLARABEL",
         solver_opts: Mapping[str, Any] | None = None,
@@ -106,7 +106,7 @@ class SemidefiniteProgram(Program[WholeSet]):
         for name in (self.solver, *self.fallback):
             if name != ANALYTIC:
                 find_solver(name, cone="semidefinite")
-        self.metrics = metrics
+        self.feasible_set = feasible_set
         self.n_features = n_features
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
@@ -117,7 +117,7 @@ class SemidefiniteProgram(Program[WholeSet]):
         cost = cp.Parameter(self.size, name="cost")
         metric = cp.reshape(_placement(size) @ entries, (size, size), order="C")
         # In units of C, as the variables are: solvers see numbers of about 1.
-        constraints = self.metrics.constraints(self.metrics.trace_bound * metric)
+        constraints = self.feasible_set.constraints(self.feasible_set.trace_bound * metric)
         return cp.Problem(cp.Minimize(cost @ entries), constraints), entries
 
     def _assign(self, polytope: WholeSet) -> None:

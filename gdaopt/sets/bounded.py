@@ -121,7 +121,7 @@ class BoundedMetrics(ABC):
         that mends both conditions has a closed form.
         """
         size = len(metric)
-        mended = self.entries_mended(metric)
+        mended = self.entries_repaired(metric)
         inner = self.base(size)
         inner[np.diag_indices(size)] += self.budget(size) / (2 * size)
         share = 0.0
@@ -135,7 +135,7 @@ class BoundedMetrics(ABC):
         result: FloatArray = (1 - share) * mended + share * inner if share > 0 else mended
         return result
 
-    def entries_mended(self, metric: FloatArray) -> FloatArray:
+    def entries_repaired(self, metric: FloatArray) -> FloatArray:
         """Return `metric` with off-diagonals on the wrong side of 0 set to 0: the nearest such."""
         return metric
 
@@ -171,8 +171,8 @@ class BoundedMetrics(ABC):
         Examples
         --------
         >>> import gdaopt as gda
-        >>> metrics = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
-        >>> metrics.projected(np.array([[1.0, 2.0], [2.0, -1.0]])).point
+        >>> feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
+        >>> feasible_set.projected(np.array([[1.0, 2.0], [2.0, -1.0]])).point
         array([[1., 0.],
                [0., 0.]])
         """
@@ -207,8 +207,8 @@ class BoundedMetrics(ABC):
         Examples
         --------
         >>> import gdaopt as gda
-        >>> metrics = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
-        >>> metrics.on_polyhedron(np.array([[4.0, 2.0], [2.0, 2.0]]))
+        >>> feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
+        >>> feasible_set.on_polyhedron(np.array([[4.0, 2.0], [2.0, 2.0]]))
         array([[3., 0.],
                [0., 1.]])
         """
@@ -219,5 +219,5 @@ class BoundedMetrics(ABC):
     def _on_polyhedron(self, above: FloatArray, budget: float) -> FloatArray:
         """Return the nearest of all N of trace ≤ τ and of the signs asked for."""
         excess = (float(np.trace(above)) - budget) / len(above)
-        nearest: FloatArray = self.entries_mended(above) - max(excess, 0.0) * np.eye(len(above))
+        nearest: FloatArray = self.entries_repaired(above) - max(excess, 0.0) * np.eye(len(above))
         return nearest

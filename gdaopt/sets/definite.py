@@ -38,14 +38,14 @@ class PositiveDefiniteMetrics(FeasibleSet):
 
     Examples
     --------
-    >>> metrics = PositiveDefiniteMetrics(trace_bound=2.0, min_eigenvalue=0.0)
-    >>> metrics.minimize_linear(np.diag([1.0, -3.0])).value
+    >>> feasible_set = PositiveDefiniteMetrics(trace_bound=2.0, min_eigenvalue=0.0)
+    >>> feasible_set.minimize_linear(np.diag([1.0, -3.0])).value
     -6.0
     """
 
     trace_bound: float
     min_eigenvalue: float = 1e-6
-    atoms_turn: ClassVar[bool] = True
+    all_unit_vectors: ClassVar[bool] = True
 
     def best_atoms(
         self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None

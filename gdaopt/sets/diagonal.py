@@ -36,8 +36,8 @@ class DiagonalMetrics(FeasibleSet):
 
     Examples
     --------
-    >>> metrics = DiagonalMetrics(trace_bound=3.0, min_eigenvalue=0.5)
-    >>> metrics.minimize_linear(np.array([[1.0, 9.0], [9.0, -1.0]])).vertex
+    >>> feasible_set = DiagonalMetrics(trace_bound=3.0, min_eigenvalue=0.5)
+    >>> feasible_set.minimize_linear(np.array([[1.0, 9.0], [9.0, -1.0]])).vertex
     array([[0.5, 0. ],
            [0. , 2.5]])
     """
@@ -72,7 +72,7 @@ class DiagonalMetrics(FeasibleSet):
         i, j = (int(n) for n in np.unravel_index(magnitudes.argmax(), metric.shape))
         return [f"off-diagonal [{i},{j}] is not 0: {metric[i, j]:.6g}"]
 
-    def entries_mended(self, metric: FloatArray) -> FloatArray:
+    def entries_repaired(self, metric: FloatArray) -> FloatArray:
         """Return `metric` without its off-diagonals."""
         mended: FloatArray = np.diag(np.diagonal(metric))
         return mended

@@ -47,10 +47,10 @@ class GraphMetrics(FeasibleSet):
 
     Examples
     --------
-    >>> metrics = GraphMetrics(trace_bound=3.0, min_eigenvalue=0.1)
-    >>> metrics.contains(np.eye(3))
+    >>> feasible_set = GraphMetrics(trace_bound=3.0, min_eigenvalue=0.1)
+    >>> feasible_set.contains(np.eye(3))
     True
-    >>> metrics.violations(np.diag([3.0, 1.0, 0.0]))
+    >>> feasible_set.violations(np.diag([3.0, 1.0, 0.0]))
     ('trace 4 exceeds the bound 3', 'smallest eigenvalue 0 is below 0.1')
     """
 
@@ -109,7 +109,7 @@ class GraphMetrics(FeasibleSet):
 
     def _decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return an atom for each feature and each edge: `gdaopt.linalg.pairs.decomposition`."""
-        above = self.entries_mended(metric - self.base(len(metric)))
+        above = self.entries_repaired(metric - self.base(len(metric)))
         has_edges = np.count_nonzero(above) > np.count_nonzero(np.diagonal(above))
         v = align(above, 0.0).v if has_edges else np.ones(len(metric))
         atoms, weights = decomposition(above, v)
@@ -167,7 +167,7 @@ class GraphMetrics(FeasibleSet):
         i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), metric.shape))
         return [f"off-diagonal [{i},{j}] is positive: {metric[i, j]:.6g}"]
 
-    def entries_mended(self, metric: FloatArray) -> FloatArray:
+    def entries_repaired(self, metric: FloatArray) -> FloatArray:
         """Return `metric` with positive off-diagonals set to 0."""
         mended = np.minimum(metric, 0.0)
         np.fill_diagonal(mended, np.diagonal(metric))

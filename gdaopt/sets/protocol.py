@@ -71,11 +71,11 @@ class FeasibleSet(BoundedMetrics):
     ----------
     trace_bound, min_eigenvalue : float
         C and ρ.
-    atoms_turn : bool
+    all_unit_vectors : bool
         Whether every unit vector is an atom, so that an atom can turn into any other.
     """
 
-    atoms_turn: ClassVar[bool] = False
+    all_unit_vectors: ClassVar[bool] = False
 
     # --- the family of atoms -----------------------------------------------------------------
 

@@ -48,10 +48,10 @@ class SignedGraphMetrics(FeasibleSet):
 
     Examples
     --------
-    >>> metrics = SignedGraphMetrics([1, -1], trace_bound=4.0)
-    >>> metrics.contains(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> feasible_set = SignedGraphMetrics([1, -1], trace_bound=4.0)
+    >>> feasible_set.contains(np.array([[2.0, 1.0], [1.0, 2.0]]))
     True
-    >>> metrics.contains(np.array([[2.0, -1.0], [-1.0, 2.0]]))
+    >>> feasible_set.contains(np.array([[2.0, -1.0], [-1.0, 2.0]]))
     False
     """
 
@@ -152,9 +152,9 @@ class SignedGraphMetrics(FeasibleSet):
         self.check_size(n_features)
         return self._flipped(self.unsigned.start(n_features))
 
-    def entries_mended(self, metric: FloatArray) -> FloatArray:
+    def entries_repaired(self, metric: FloatArray) -> FloatArray:
         """Return `metric` with off-diagonals of the wrong sign set to 0."""
-        return self._flipped(self.unsigned.entries_mended(self._flipped(metric)))
+        return self._flipped(self.unsigned.entries_repaired(self._flipped(metric)))
 
     # --- for CVXPY ---------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ def solve_cell(
         "iterations": result.iterations,
         "oracle_calls": result.oracle_calls,
         "eigen_decompositions": result.eigen_decompositions,
-        "moved": result.moved,
+        "repair_distance": result.repair_distance,
         "peak_memory": peak_memory(),
         "status": result.status,
         "message": result.message,
@@ -69,10 +69,10 @@ def _n_edges(problem: MetricProblem, result: Result) -> int:
     return int(np.count_nonzero(weights > _threshold(problem.feasible_set, size)))
 
 
-def _threshold(metrics: FeasibleSet, size: int) -> float:
+def _threshold(feasible_set: FeasibleSet, size: int) -> float:
     """Return the weight above which an edge counts."""
-    if isinstance(metrics, SignedGraphMetrics):
-        return metrics.unsigned.edge_threshold(size)
-    if isinstance(metrics, GraphMetrics):
-        return metrics.edge_threshold(size)
-    return _EDGE_COUNTS * metrics.trace_bound / size
+    if isinstance(feasible_set, SignedGraphMetrics):
+        return feasible_set.unsigned.edge_threshold(size)
+    if isinstance(feasible_set, GraphMetrics):
+        return feasible_set.edge_threshold(size)
+    return _EDGE_COUNTS * feasible_set.trace_bound / size

@@ -24,7 +24,7 @@ _KINDS = {
     **dict.fromkeys(("components", "edges"), "Int64"),
     **dict.fromkeys(("seconds", "tracing_seconds"), "Float64"),
     **dict.fromkeys(("iterations", "oracle_calls", "eigen_decompositions"), "Int64"),
-    "moved": "Float64",
+    "repair_distance": "Float64",
     "peak_memory": "Int64",
     **dict.fromkeys(("status", "message"), "string"),
 }
@@ -113,7 +113,7 @@ _COLUMNS: Mapping[str, Callable[[Row], str]] = {
     "steps": _as("d", "iterations"),
     "calls": _as("d", "oracle_calls"),
     "eig": _as("d", "eigen_decompositions"),
-    "moved": _as(".1e", "moved"),
+    "repair_distance": _as(".1e", "repair_distance"),
     "MB": _as(".0f", "peak_memory", 1e6),
     "status": lambda row: str(row["status"]),
 }

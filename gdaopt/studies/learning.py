@@ -82,8 +82,8 @@ class LearningOptions:
         """Return the problem of one class."""
         features = scale_features(dataset.features, self.scale)
         signal = dataset.signal(positive)
-        metrics = self._metrics(features, signal, self.bound(dataset))
-        return MetricProblem(GLR(features, signal), metrics)
+        feasible_set = self._metrics(features, signal, self.bound(dataset))
+        return MetricProblem(GLR(features, signal), feasible_set)
 
     def problems(self, dataset: Dataset) -> dict[str, MetricProblem]:
         """Return the problem of each class to learn."""

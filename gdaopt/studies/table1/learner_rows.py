@@ -1,4 +1,4 @@
-"""Rows by metric learners: the paper's rivals, scikit-learn's and metric-learn's.
+"""Rows by metric learners: the paper's baselines, scikit-learn's and metric-learn's.
 
 They are imported when they are run: scikit-learn takes a second, and metric-learn may be absent.
 """
@@ -56,20 +56,20 @@ def by_learner(row: LearnerRow) -> Callable[[Training], Learned]:
 
 
 def _zhu2003(_: Training) -> Any:
-    from gdaopt.estimators.rivals.harmonic_entropy import HarmonicEntropyWeights
+    from gdaopt.estimators.baselines.harmonic_entropy import HarmonicEntropyWeights
 
     return HarmonicEntropyWeights()
 
 
 def _mao2016(_: Training) -> Any:
-    from gdaopt.estimators.rivals.joint_weights import JointClassifierWeights
+    from gdaopt.estimators.baselines.joint_weights import JointClassifierWeights
 
     return JointClassifierWeights()
 
 
 def _yang2018(labels: str) -> Callable[[Training], Any]:
     def make(training: Training) -> Any:
-        from gdaopt.estimators.rivals.alternating_weights import AlternatingClassifierWeights
+        from gdaopt.estimators.baselines.alternating_weights import AlternatingClassifierWeights
 
         return AlternatingClassifierWeights(trace_bound=training.trace, labels=labels)
 
@@ -77,19 +77,19 @@ def _yang2018(labels: str) -> Callable[[Training], Any]:
 
 
 def _gmml(training: Training) -> Any:
-    from gdaopt.estimators.rivals.geometric_mean import GeometricMeanMetric
+    from gdaopt.estimators.baselines.geometric_mean import GeometricMeanMetric
 
     return GeometricMeanMetric(t=0.5, random_state=training.seed)
 
 
 def _fgl(training: Training) -> Any:
-    from gdaopt.estimators.rivals.feature_graph import FeatureGraphLearning
+    from gdaopt.estimators.baselines.feature_graph import FeatureGraphLearning
 
     return FeatureGraphLearning(trace_bound=training.trace)
 
 
 def _euclidean(_: Training) -> Any:
-    from gdaopt.estimators.rivals.euclidean import EuclideanMetric
+    from gdaopt.estimators.baselines.euclidean import EuclideanMetric
 
     return EuclideanMetric()
 

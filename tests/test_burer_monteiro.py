@@ -9,8 +9,8 @@ from hypothesis import given
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.steps.atom_list import AtomList
-from gdaopt.steps.turning import turned
+from gdaopt.master.active_set import ActiveSet
+from gdaopt.master.burer_monteiro import refined
 from gdaopt.validation import FloatArray
 
 
@@ -19,11 +19,11 @@ def wine(scale: float = 1.0) -> gda.GLR:
     return gda.GLR(X[::2] * scale, z[::2])
 
 
-def some_atoms(rng: np.random.Generator, size: int, n: int, budget: float) -> AtomList:
+def some_atoms(rng: np.random.Generator, size: int, n: int, budget: float) -> ActiveSet:
     vectors = rng.standard_normal((n, size))
     weights = rng.random(n)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return AtomList(Atoms.of_vectors(unit), weights * (budget / weights.sum()))
+    return ActiveSet(Atoms.of_vectors(unit), weights * (budget / weights.sum()))
 
 
 @PROPERTY
@@ -33,9 +33,9 @@ def test_the_objective_falls_and_the_budget_stays(rng: np.random.Generator) -> N
     X = rng.standard_normal((10, size)) / np.sqrt(2 * size)
     objective = gda.GLR(X, np.where(np.arange(10) % 2, 1, -1))
     base, budget = 1e-3 * np.eye(size), float(size)
-    listed = some_atoms(rng, size, int(rng.integers(1, 6)), budget)
-    better, _ = turned(objective, base, listed, budget)
-    before = objective.value(listed.atoms.added_to(base, listed.weights))
+    active_set = some_atoms(rng, size, int(rng.integers(1, 6)), budget)
+    better, _ = refined(objective, base, active_set, budget)
+    before = objective.value(active_set.atoms.added_to(base, active_set.weights))
     after = objective.value(better.atoms.added_to(base, better.weights))
     assert after <= before * (1 + 1e-12)
     assert better.total == pytest.approx(budget, rel=1e-12)
@@ -47,13 +47,13 @@ def test_the_objective_falls_and_the_budget_stays(rng: np.random.Generator) -> N
 def test_converges_to_the_optimum_of_its_rank(scale: float) -> None:
     """From random atoms, as many as the optimum has or more: the certificate judges."""
     objective, budget = wine(scale), 13.0
-    metrics = gda.PositiveDefiniteMetrics(budget, 0.0)
-    problem = gda.MetricProblem(objective, metrics)
-    listed = some_atoms(np.random.default_rng(0), 13, 13, budget)
+    feasible_set = gda.PositiveDefiniteMetrics(budget, 0.0)
+    problem = gda.MetricProblem(objective, feasible_set)
+    active_set = some_atoms(np.random.default_rng(0), 13, 13, budget)
     gaps = []
     for _ in range(25):
-        listed, _ = turned(objective, np.zeros((13, 13)), listed, budget)
-        metric = listed.atoms.added_to(np.zeros((13, 13)), listed.weights)
+        active_set, _ = refined(objective, np.zeros((13, 13)), active_set, budget)
+        metric = active_set.atoms.added_to(np.zeros((13, 13)), active_set.weights)
         gaps.append(gda.certify(problem, metric).relative_gap)
     assert gaps[-1] <= 1e-9, gaps
 
@@ -61,27 +61,27 @@ def test_converges_to_the_optimum_of_its_rank(scale: float) -> None:
 def test_a_stationary_point_is_left_alone() -> None:
     """A single atom in a plane without samples has no slope, though turning might help."""
     objective = gda.GLR([[0.0, 0.0], [1.0, 0.0]], [1, -1])
-    listed = AtomList(Atoms.of_vectors(np.array([[1.0, 0.0]])), np.array([2.0]))
-    same, taken = turned(objective, np.zeros((2, 2)), listed, 2.0)
+    active_set = ActiveSet(Atoms.of_vectors(np.array([[1.0, 0.0]])), np.array([2.0]))
+    same, taken = refined(objective, np.zeros((2, 2)), active_set, 2.0)
     assert taken == 0
-    assert same is listed
+    assert same is active_set
 
 
 def test_objectives_near_underflow_turn_as_well() -> None:
     """Squares of a gradient of 1e-200 would be 0."""
     objective = gda.GLR(np.eye(3) * 15.0, [1, -1, -1])
     base, budget = np.zeros((3, 3)), 3.0
-    listed = some_atoms(np.random.default_rng(1), 3, 3, budget)
-    value = objective.value(listed.atoms.added_to(base, listed.weights))
+    active_set = some_atoms(np.random.default_rng(1), 3, 3, budget)
+    value = objective.value(active_set.atoms.added_to(base, active_set.weights))
     assert 0 < value < 1e-100
-    better, taken = turned(objective, base, listed, budget)
+    better, taken = refined(objective, base, active_set, budget)
     assert taken > 0
     assert objective.value(better.atoms.added_to(base, better.weights)) < value
 
 
 def test_the_curvature_is_that_of_the_sphere() -> None:
     """Against differences of the slope along the sphere."""
-    from gdaopt.steps.turning import _Factor
+    from gdaopt.master.burer_monteiro import _Factor
 
     rng = np.random.default_rng(5)
     factor = rng.standard_normal((13, 3))

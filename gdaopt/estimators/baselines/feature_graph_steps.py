@@ -1,7 +1,7 @@
 """The steps of feature graph learning, in units where the trace bound is K.
 
 What is published, from code and reconstructed is said in
-`gdaopt.estimators.rivals.feature_graph.FeatureGraphLearning`. Three conditions hold after every
+`gdaopt.estimators.baselines.feature_graph.FeatureGraphLearning`. Three conditions hold after every
 step: the trace is at most K, the floors ``f_i = Σ_j |m_ij|`` add up to at most K, and M is positive
 definite. After a step on the diagonal each entry on it is at least its floor, too.
 """

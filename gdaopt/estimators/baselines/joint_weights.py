@@ -10,11 +10,11 @@ import numpy.typing as npt
 import scipy.linalg
 from sklearn.utils._param_validation import Interval
 
+from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
+from gdaopt.estimators.baselines.weighted_features import regularizer_of_weights
 from gdaopt.estimators.class_pairs import one_hot
-from gdaopt.estimators.rivals.predicted_labels import check_spread, harmonic_codes
-from gdaopt.estimators.rivals.weighted_features import regularizer_of_weights
 from gdaopt.estimators.transductive import TransductiveMetricLearner
-from gdaopt.objectives.glr_face import GLRFacePoint
+from gdaopt.objectives.glr_face import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["JointClassifierWeights"]
@@ -108,7 +108,7 @@ class JointClassifierWeights(TransductiveMetricLearner):
         return metric
 
 
-def newton_step(point: GLRFacePoint) -> GLRFacePoint:
+def newton_step(point: GLRAtomWeightsPoint) -> GLRAtomWeightsPoint:
     """Return the point after ``c ← max(c - t H⁻¹g, 0)``: t is 1, or halved until Q does not rise.
 
     Where c has to stay at 0, ``-H⁻¹g`` is negative and g, as everywhere, is not positive: leaving

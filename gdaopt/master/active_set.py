@@ -9,13 +9,13 @@ import numpy as np
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.validation import FloatArray
 
-__all__ = ["AtomList"]
+__all__ = ["ActiveSet"]
 
 _SAME = 1e-7  # distance of two atoms that count as one: what it changes is the square of it
 
 
 @dataclass(frozen=True, eq=False)
-class AtomList:
+class ActiveSet:
     """Atoms and their weights.
 
     Attributes
@@ -27,10 +27,10 @@ class AtomList:
 
     Examples
     --------
-    >>> listed = AtomList(Atoms.of_features(np.array([0, 1])), np.array([2.0, 0.0]))
-    >>> len(listed.without_zeros())
+    >>> active_set = ActiveSet(Atoms.of_features(np.array([0, 1])), np.array([2.0, 0.0]))
+    >>> len(active_set.without_zeros())
     1
-    >>> listed.with_new(Atoms.of_features(np.array([1, 2]))).weights
+    >>> active_set.with_new(Atoms.of_features(np.array([1, 2]))).weights
     array([2., 0., 0.])
     """
 
@@ -45,19 +45,19 @@ class AtomList:
         """The sum of the weights."""
         return float(self.weights.sum())
 
-    def without_zeros(self) -> AtomList:
+    def without_zeros(self) -> ActiveSet:
         """Return the atoms that have a weight."""
         kept = self.weights > 0
-        return AtomList(self.atoms[kept], self.weights[kept])
+        return ActiveSet(self.atoms[kept], self.weights[kept])
 
-    def with_new(self, atoms: Atoms) -> AtomList:
+    def with_new(self, atoms: Atoms) -> ActiveSet:
         """Return the list with more atoms, of weight 0, but for those that it has already."""
         if not len(self):
-            return AtomList(atoms, np.zeros(len(atoms)))
+            return ActiveSet(atoms, np.zeros(len(atoms)))
         new = atoms[self.nearest(atoms)[1] > _SAME]
-        return AtomList(self.atoms.joined(new), np.concatenate([self.weights, np.zeros(len(new))]))
+        return ActiveSet(self.atoms.joined(new), np.concatenate([self.weights, np.zeros(len(new))]))
 
-    def with_one(self, atom: Atoms) -> tuple[AtomList, int]:
+    def with_one(self, atom: Atoms) -> tuple[ActiveSet, int]:
         """Return the list with a single atom in it, and where it is: it may have been there."""
         if len(self):
             nearest, distance = self.nearest(atom)

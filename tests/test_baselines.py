@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import gdaopt as gda
 from gdaopt import estimators
 from gdaopt.datasets import load
-from gdaopt.estimators import rivals
+from gdaopt.estimators import baselines
 from gdaopt.validation import FloatArray
 
 WHO_SAYS = ("published", "from code", "reconstructed")
@@ -29,12 +29,12 @@ def metrics() -> dict[str, FloatArray]:
     half = labels.copy()
     half[test] = -1
     learners: dict[str, Any] = {
-        "Zhu 2003": rivals.HarmonicEntropyWeights().fit(X, half),
-        "Mao 2016": rivals.JointClassifierWeights().fit(X, half),
-        "Yang 2018": rivals.AlternatingClassifierWeights(trace_bound=13).fit(X, half),
-        "GMML 2016": rivals.GeometricMeanMetric(random_state=0).fit(X[train], labels[train]),
-        "FGL 2019": rivals.FeatureGraphLearning(trace_bound=13).fit(X[train], labels[train]),
-        "I": rivals.EuclideanMetric().fit(X[train], labels[train]),
+        "Zhu 2003": baselines.HarmonicEntropyWeights().fit(X, half),
+        "Mao 2016": baselines.JointClassifierWeights().fit(X, half),
+        "Yang 2018": baselines.AlternatingClassifierWeights(trace_bound=13).fit(X, half),
+        "GMML 2016": baselines.GeometricMeanMetric(random_state=0).fit(X[train], labels[train]),
+        "FGL 2019": baselines.FeatureGraphLearning(trace_bound=13).fit(X[train], labels[train]),
+        "I": baselines.EuclideanMetric().fit(X[train], labels[train]),
     }
     learned = {name: learner.metric_ for name, learner in learners.items()}
     problem = gda.MetricProblem(gda.GLR(X[train], labels[train]), gda.GraphMetrics(13, 1e-6))
@@ -59,11 +59,11 @@ def test_full_and_diagonal(metrics: dict[str, FloatArray]) -> None:
     assert full == {"GMML 2016", "FGL 2019", "GDA 2020"}
 
 
-@pytest.mark.parametrize("name", rivals.__all__)
+@pytest.mark.parametrize("name", baselines.__all__)
 def test_each_says_where_its_formulas_are_from(name: str) -> None:
-    words = (getattr(rivals, name).__doc__ or "").lower()
+    words = (getattr(baselines, name).__doc__ or "").lower()
     if name != "EuclideanMetric":
         assert any(word in words for word in WHO_SAYS)
         assert "source:" in words
-    assert getattr(estimators, name) is getattr(rivals, name)
-    assert issubclass(getattr(rivals, name), estimators.MetricLearner)
+    assert getattr(estimators, name) is getattr(baselines, name)
+    assert issubclass(getattr(baselines, name), estimators.MetricLearner)

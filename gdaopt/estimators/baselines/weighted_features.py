@@ -10,7 +10,7 @@ import numpy as np
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import project_on_bounded_sum
 from gdaopt.objectives import GLR
-from gdaopt.objectives.glr_face import GLRFacePoint
+from gdaopt.objectives.glr_face import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray
 
 __all__ = ["WeightStep", "minimize_over_weights", "regularizer_of_weights"]
@@ -31,7 +31,7 @@ class WeightStep:
 
     Attributes
     ----------
-    point : GLRFacePoint
+    point : GLRAtomWeightsPoint
         At the weights.
     gap : float
         Certified: log Q is within it of the least one, and so Q in relative terms.
@@ -40,12 +40,14 @@ class WeightStep:
         neither.
     """
 
-    point: GLRFacePoint
+    point: GLRAtomWeightsPoint
     gap: float
     status: str
 
 
-def regularizer_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArray) -> GLRFacePoint:
+def regularizer_of_weights(
+    X: FloatArray, signal: FloatArray, weights: FloatArray
+) -> GLRAtomWeightsPoint:
     """Return ``log Σ_ij exp(-Σ_k c_k (x_ik - x_jk)²) ‖z_i - z_j‖²`` at given c.
 
     Parameters
@@ -66,10 +68,12 @@ def regularizer_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArra
     """
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
-    return GLR(X, signal).face(np.zeros((size, size))).at(features, weights)
+    return GLR(X, signal).atom_weights(np.zeros((size, size))).at(features, weights)
 
 
-def minimize_over_weights(point: GLRFacePoint, trace_bound: float, tolerance: float) -> WeightStep:
+def minimize_over_weights(
+    point: GLRAtomWeightsPoint, trace_bound: float, tolerance: float
+) -> WeightStep:
     """Minimise log Q over ``c ≥ 0, Σc ≤ C`` by proximal gradients with backtracking.
 
     The proximal step of the constraints is the projection. The first trial of a step has the length
@@ -80,7 +84,7 @@ def minimize_over_weights(point: GLRFacePoint, trace_bound: float, tolerance: fl
 
     Parameters
     ----------
-    point : GLRFacePoint
+    point : GLRAtomWeightsPoint
         Where to start: in the set.
     trace_bound : float
         C.
@@ -120,15 +124,15 @@ def minimize_over_weights(point: GLRFacePoint, trace_bound: float, tolerance: fl
     return WeightStep(best, _gap(best, trace_bound), status)
 
 
-def _gap(point: GLRFacePoint, trace_bound: float) -> float:
+def _gap(point: GLRAtomWeightsPoint, trace_bound: float) -> float:
     """Return how far log Q can be above its minimum."""
     slope = point.gradient()
     return float(slope @ point.weights) - trace_bound * min(float(slope.min()), 0.0)
 
 
 def _step(
-    point: GLRFacePoint, curvature: float, trace_bound: float, reference: float
-) -> tuple[GLRFacePoint, float]:
+    point: GLRAtomWeightsPoint, curvature: float, trace_bound: float, reference: float
+) -> tuple[GLRAtomWeightsPoint, float]:
     """Return the point after a step that ends below the reference, and its 1/length."""
     slope = point.gradient()
     while True:

@@ -12,7 +12,7 @@ from helpers import random_metric
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives import pairs as pairs_module
-from gdaopt.objectives.protocol import FacePoint
+from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.validation import FloatArray
 
 N, K = 15, 4
@@ -113,8 +113,8 @@ def weights(atoms: Atoms, rng: np.random.Generator) -> FloatArray:
 
 
 @pytest.fixture
-def place(objective: Any, base: FloatArray, atoms: Atoms, weights: FloatArray) -> FacePoint:
-    place: FacePoint = objective.face(base).at(atoms, weights)
+def place(objective: Any, base: FloatArray, atoms: Atoms, weights: FloatArray) -> AtomWeightsPoint:
+    place: AtomWeightsPoint = objective.atom_weights(base).at(atoms, weights)
     return place
 
 
@@ -133,14 +133,24 @@ def value_at(objective: Any, metric: FloatArray) -> float:
 
 class TestAgainstTheMetric:
     def test_value(
-        self, objective: Any, place: FacePoint, base: FloatArray, atoms: Atoms, weights: FloatArray
+        self,
+        objective: Any,
+        place: AtomWeightsPoint,
+        base: FloatArray,
+        atoms: Atoms,
+        weights: FloatArray,
     ) -> None:
         expected = value_at(objective, sum_of(base, atoms, weights))
         assert place.value == pytest.approx(expected, rel=1e-12)
         np.testing.assert_array_equal(place.weights, weights)
 
     def test_gradient(
-        self, objective: Any, place: FacePoint, base: FloatArray, atoms: Atoms, weights: FloatArray
+        self,
+        objective: Any,
+        place: AtomWeightsPoint,
+        base: FloatArray,
+        atoms: Atoms,
+        weights: FloatArray,
     ) -> None:
         metric = sum_of(base, atoms, weights)
         point = objective.at((metric + metric.T) / 2)
@@ -150,7 +160,12 @@ class TestAgainstTheMetric:
         assert_near(place.gradient(), expected, 1e-12)
 
     def test_differences(
-        self, objective: Any, place: FacePoint, base: FloatArray, atoms: Atoms, weights: FloatArray
+        self,
+        objective: Any,
+        place: AtomWeightsPoint,
+        base: FloatArray,
+        atoms: Atoms,
+        weights: FloatArray,
     ) -> None:
         def value(change: FloatArray) -> float:
             return value_at(objective, sum_of(base, atoms, weights + change))
@@ -167,7 +182,9 @@ class TestAgainstTheMetric:
         tolerance = 2e-5 if isinstance(objective, Barrier) else 1e-7
         assert_near(place.hessian(), np.array(changes) / (2 * step), tolerance)
 
-    def test_hessian_is_positive_semidefinite(self, objective: Any, place: FacePoint) -> None:
+    def test_hessian_is_positive_semidefinite(
+        self, objective: Any, place: AtomWeightsPoint
+    ) -> None:
         hessian = place.hessian()
         assert hessian.shape == (len(place.weights), len(place.weights))
         assert_near(hessian, hessian.T, 1e-15)
@@ -176,7 +193,12 @@ class TestAgainstTheMetric:
         assert values[0] >= -slack * values[-1]
 
     def test_point(
-        self, objective: Any, place: FacePoint, base: FloatArray, atoms: Atoms, weights: FloatArray
+        self,
+        objective: Any,
+        place: AtomWeightsPoint,
+        base: FloatArray,
+        atoms: Atoms,
+        weights: FloatArray,
     ) -> None:
         point = place.point()
         np.testing.assert_array_equal(point.metric, point.metric.T)
@@ -190,10 +212,15 @@ class TestAgainstTheMetric:
             point.metric[0, 0] = 0.0
 
     def test_other_weights(
-        self, objective: Any, place: FacePoint, base: FloatArray, atoms: Atoms, weights: FloatArray
+        self,
+        objective: Any,
+        place: AtomWeightsPoint,
+        base: FloatArray,
+        atoms: Atoms,
+        weights: FloatArray,
     ) -> None:
         others = weights[::-1] * 3.0
-        moved, fresh = place.at(others), objective.face(base).at(atoms, others)
+        moved, fresh = place.at(others), objective.atom_weights(base).at(atoms, others)
         np.testing.assert_array_equal(moved.weights, others)
         assert moved.value == fresh.value != place.value
         np.testing.assert_array_equal(moved.gradient(), fresh.gradient())
@@ -204,7 +231,7 @@ class TestAgainstTheMetric:
         np.testing.assert_array_equal(back.gradient(), place.gradient())
 
     def test_no_weights(self, objective: Any, base: FloatArray, atoms: Atoms) -> None:
-        place = objective.face(base).at(atoms, np.zeros(len(atoms)))
+        place = objective.atom_weights(base).at(atoms, np.zeros(len(atoms)))
         np.testing.assert_array_equal(place.point().metric, base)
         assert place.value == pytest.approx(value_at(objective, base), rel=1e-14)
 
@@ -213,8 +240,8 @@ class TestAgainstTheMetric:
     ) -> None:
         atoms = two_sparse(rng)
         weights = rng.uniform(0.05, 0.5, len(atoms))
-        sparse = objective.face(base).at(atoms, weights)
-        written_out = objective.face(base).at(Atoms.of_vectors(atoms.dense(K)), weights)
+        sparse = objective.atom_weights(base).at(atoms, weights)
+        written_out = objective.atom_weights(base).at(Atoms.of_vectors(atoms.dense(K)), weights)
         assert sparse.value == pytest.approx(written_out.value, rel=1e-12)
         assert_near(sparse.gradient(), written_out.gradient(), 1e-12)
         tolerance = 1e-7 if isinstance(objective, Barrier) else 1e-12
@@ -234,10 +261,10 @@ def test_sums_over_small_blocks(
     weights: FloatArray,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    expected = glr(shifted(), name, is_kept=is_kept).face(base).at(atoms, weights)
+    expected = glr(shifted(), name, is_kept=is_kept).atom_weights(base).at(atoms, weights)
     monkeypatch.setattr(pairs_module, "_BLOCK_ENTRIES", 60)
     monkeypatch.setattr(pairs_module, "_MOMENT_ENTRIES", entries)
-    place = glr(shifted(), name, is_kept=is_kept).face(base).at(atoms, weights)
+    place = glr(shifted(), name, is_kept=is_kept).atom_weights(base).at(atoms, weights)
     assert place.value == pytest.approx(expected.value, rel=1e-13)
     assert_near(place.gradient(), expected.gradient(), 1e-13)
     assert_near(place.hessian(), expected.hessian(), 1e-13)
@@ -286,7 +313,7 @@ class TestConcentratedSoftmax:
         exact = Exact(name, metric, atoms)
         assert bound < 3e3 or exact.largest_share > 0.99
 
-        place = objective.face(base).at(atoms, weights)
+        place = objective.atom_weights(base).at(atoms, weights)
         # Exponents of the size of the distances lose digits in proportion.
         lost = 1e-13 + 1e-15 * float(abs(exact.value))
         assert abs(place.value - exact.value) <= 1e-14 * max(1, abs(exact.value))
@@ -302,6 +329,10 @@ class TestConcentratedSoftmax:
     def test_one_pair_alone_has_no_curvature(
         self, name: str, is_kept: bool, base: FloatArray, atoms: Atoms
     ) -> None:
-        place = glr(samples(), name, is_kept=is_kept).face(base).at(atoms, np.full(len(atoms), 1e6))
+        place = (
+            glr(samples(), name, is_kept=is_kept)
+            .atom_weights(base)
+            .at(atoms, np.full(len(atoms), 1e6))
+        )
         assert np.abs(place.hessian()).max() <= 1e-28 * np.abs(place.gradient()).max() ** 2
         assert place.value < -745  # Q itself is 0 in float64

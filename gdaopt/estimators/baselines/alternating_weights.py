@@ -12,14 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from gdaopt.backends import find_solver
-from gdaopt.estimators.class_pairs import class_signal
-from gdaopt.estimators.rivals.label_relaxation import relaxed_codes
-from gdaopt.estimators.rivals.predicted_labels import check_spread, harmonic_codes
-from gdaopt.estimators.rivals.weighted_features import (
+from gdaopt.estimators.baselines.label_relaxation import relaxed_codes
+from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
+from gdaopt.estimators.baselines.weighted_features import (
     WeightStep,
     minimize_over_weights,
     regularizer_of_weights,
 )
+from gdaopt.estimators.class_pairs import class_signal
 from gdaopt.estimators.scale import read_trace_bound
 from gdaopt.estimators.transductive import TransductiveMetricLearner
 from gdaopt.objectives import GLR

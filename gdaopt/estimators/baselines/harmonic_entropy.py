@@ -12,8 +12,8 @@ from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from gdaopt.estimators.rivals.label_entropy import LabelEntropy
-from gdaopt.estimators.rivals.predicted_labels import check_spread
+from gdaopt.estimators.baselines.label_entropy import LabelEntropy
+from gdaopt.estimators.baselines.predicted_labels import check_spread
 from gdaopt.estimators.transductive import TransductiveMetricLearner
 from gdaopt.validation import FloatArray, read_only
 

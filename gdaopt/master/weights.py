@@ -3,9 +3,9 @@
     min F(w)   s.t.   w ≥ 0,  Σw ≤ τ
 
 F is Q or an increasing function of it, such as log Q. What the weights leave of the budget is one
-more variable, so that they live on a simplex. Newton's method with a quadratic program in each step
-(`gdaopt.steps.simplex`) solves it to the last digits; where the n×n Hessian would not fit in memory
-the spectral projected gradient takes its place (DESIGN section 4).
+more variable, so that they live on a simplex. Newton's method with a quadratic program in each
+step (`gdaopt.master.simplex`) solves it to the last digits; where the n×n Hessian does not fit in
+memory, the spectral projected gradient takes its place (DESIGN section 4).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdaopt.linalg.projection import project_on_simplex
-from gdaopt.objectives.protocol import FacePoint
-from gdaopt.steps.simplex import minimize_on_simplex
+from gdaopt.master.simplex import minimize_on_simplex
+from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.validation import FloatArray
 
 __all__ = ["WeightsSolution", "minimize_weights"]
@@ -39,25 +39,25 @@ class WeightsSolution:
 
     Attributes
     ----------
-    point : FacePoint
+    point : AtomWeightsPoint
         At the weights; those that are 0 are so exactly.
     newton_steps, gradient_steps : int
         Steps of either kind.
     """
 
-    point: FacePoint
+    point: AtomWeightsPoint
     newton_steps: int
     gradient_steps: int
 
 
 def minimize_weights(
-    point: FacePoint, budget: float, reduction: float, memory_limit: int
+    point: AtomWeightsPoint, budget: float, reduction: float, memory_limit: int
 ) -> WeightsSolution:
     """Minimise F over the weights, from given ones.
 
     Parameters
     ----------
-    point : FacePoint
+    point : AtomWeightsPoint
         The start: weights ≥ 0 of sum at most τ.
     budget : float
         τ.
@@ -86,12 +86,12 @@ def minimize_weights(
 class _Place:
     """The weights with the slack, and F's slope there."""
 
-    point: FacePoint
+    point: AtomWeightsPoint
     x: FloatArray  # the weights, then what they leave of the budget
     slope: FloatArray  # by x, less its mean under x: a step keeps the sum, and digits are saved
 
     @classmethod
-    def at(cls, point: FacePoint, x: FloatArray) -> _Place:
+    def at(cls, point: AtomWeightsPoint, x: FloatArray) -> _Place:
         """Evaluate the gradient at a point whose weights are x without its last entry."""
         gradient = np.append(point.gradient(), 0.0)
         return cls(point, x, gradient - float(x @ gradient) / float(x.sum()))

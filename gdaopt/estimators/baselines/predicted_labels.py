@@ -1,4 +1,4 @@
-"""What transductive rivals share: usable samples, and labels predicted under feature weights."""
+"""What transductive baselines share: usable samples, and labels predicted under feature weights."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from rival_cases import blobs, partly_labelled
+from baseline_cases import blobs, partly_labelled
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
@@ -20,21 +20,21 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.rivals.alternating_weights import AlternatingClassifierWeights
-from gdaopt.estimators.rivals.harmonic_entropy import HarmonicEntropyWeights
-from gdaopt.estimators.rivals.joint_weights import JointClassifierWeights
+from gdaopt.estimators.baselines.alternating_weights import AlternatingClassifierWeights
+from gdaopt.estimators.baselines.harmonic_entropy import HarmonicEntropyWeights
+from gdaopt.estimators.baselines.joint_weights import JointClassifierWeights
 from gdaopt.validation import FloatArray
 
-RIVALS = [HarmonicEntropyWeights, JointClassifierWeights, AlternatingClassifierWeights]
+BASELINES = [HarmonicEntropyWeights, JointClassifierWeights, AlternatingClassifierWeights]
 
 
-@parametrize_with_checks([rival() for rival in RIVALS])  # type: ignore[untyped-decorator]  # scikit-learn has no types
+@parametrize_with_checks([baseline() for baseline in BASELINES])  # type: ignore[untyped-decorator]  # scikit-learn has no types
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-@pytest.fixture(params=RIVALS)
-def rival(request: pytest.FixtureRequest) -> Any:
+@pytest.fixture(params=BASELINES)
+def baseline(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
@@ -42,54 +42,54 @@ def rival(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_the_metric_is_diagonal_and_positive(rival: Any, classes: int) -> None:
+def test_the_metric_is_diagonal_and_positive(baseline: Any, classes: int) -> None:
     X, y = partly_labelled(classes=classes)
-    metric = rival().fit(X, y).metric_
+    metric = baseline().fit(X, y).metric_
     np.testing.assert_array_equal(metric, np.diag(np.diagonal(metric)))
     assert np.diagonal(metric).min() >= 0
     assert np.diagonal(metric).max() > 0
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_samples_without_labels_count(rival: Any, classes: int) -> None:
+def test_samples_without_labels_count(baseline: Any, classes: int) -> None:
     X, y = partly_labelled(classes=classes)
-    learned = np.diagonal(rival().fit(X, y).metric_)
-    on_labelled = rival().fit(X[y != -1], y[y != -1]).metric_
+    learned = np.diagonal(baseline().fit(X, y).metric_)
+    on_labelled = baseline().fit(X[y != -1], y[y != -1]).metric_
     moved = X.copy()
     moved[np.flatnonzero(y == -1)[:3]] += 1.0
-    for other in (on_labelled, rival().fit(moved, y).metric_):
+    for other in (on_labelled, baseline().fit(moved, y).metric_):
         assert np.abs(np.diagonal(other) - learned).max() > 1e-3 * learned.max()
 
 
 @pytest.mark.parametrize("some", [True, False])
-def test_the_order_of_samples_does_not_matter(rival: Any, some: bool) -> None:
+def test_the_order_of_samples_does_not_matter(baseline: Any, some: bool) -> None:
     X, y = partly_labelled(classes=3) if some else blobs(classes=3)
     order = np.random.default_rng(1).permutation(len(X))
-    expected = rival().fit(X, y).metric_
-    np.testing.assert_allclose(rival().fit(X[order], y[order]).metric_, expected, rtol=1e-3)
+    expected = baseline().fit(X, y).metric_
+    np.testing.assert_allclose(baseline().fit(X[order], y[order]).metric_, expected, rtol=1e-3)
 
 
-def test_labels_of_any_kind(rival: Any) -> None:
+def test_labels_of_any_kind(baseline: Any) -> None:
     X, y = partly_labelled(classes=3)
-    expected = rival().fit(X, y).metric_
+    expected = baseline().fit(X, y).metric_
     names = ["a" if label == 0 else "bc"[label - 1] if label > 0 else None for label in y]
     frame = pd.DataFrame(X, columns=list("pqrs"))
-    learner = rival(missing_label=None).fit(frame, pd.Series(names))
+    learner = baseline(missing_label=None).fit(frame, pd.Series(names))
     np.testing.assert_allclose(learner.metric_, expected, rtol=1e-6)  # other order in memory
     assert learner.classes_.tolist() == ["a", "b", "c"]
     assert learner.feature_names_in_.tolist() == list("pqrs")
     strings = [name or "unknown" for name in names]
-    unknown = rival(missing_label="unknown").fit(X, strings)
+    unknown = baseline(missing_label="unknown").fit(X, strings)
     np.testing.assert_array_equal(unknown.metric_, expected)
-    floats = rival(missing_label=np.nan).fit(X, np.where(y == -1, np.nan, y))
+    floats = baseline(missing_label=np.nan).fit(X, np.where(y == -1, np.nan, y))
     np.testing.assert_array_equal(floats.metric_, expected)
 
 
-def test_the_graph_classifier_gives_it_all_samples(rival: Any) -> None:
+def test_the_graph_classifier_gives_it_all_samples(baseline: Any) -> None:
     X, y = partly_labelled(classes=2)
-    classifier = gda.GraphClassifier(rival()).fit(X, y)
-    np.testing.assert_array_equal(classifier.metric_, rival().fit(X, y).metric_)
-    assert np.abs(classifier.metric_ - rival().fit(X[y != -1], y[y != -1]).metric_).max() > 1e-3
+    classifier = gda.GraphClassifier(baseline()).fit(X, y)
+    np.testing.assert_array_equal(classifier.metric_, baseline().fit(X, y).metric_)
+    assert np.abs(classifier.metric_ - baseline().fit(X[y != -1], y[y != -1]).metric_).max() > 1e-3
     _, truth = blobs(classes=2)
     assert np.mean(classifier.transduction_ == truth) > 0.9
 
@@ -117,11 +117,11 @@ def fitted(learner: Any, X: FloatArray, y: Any) -> Any:
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6, 1e60])
 @pytest.mark.parametrize("labelled", ["some", "all"])
-def test_features_of_any_scale(rival: Any, scale: float, labelled: str) -> None:
+def test_features_of_any_scale(baseline: Any, scale: float, labelled: str) -> None:
     X, y = partly_labelled(classes=3) if labelled == "some" else blobs(classes=3)
-    fitted(rival(), scale * X, y)
+    fitted(baseline(), scale * X, y)
     X[:, 0] *= scale
-    fitted(rival(), X + 5.0 * scale, y)
+    fitted(baseline(), X + 5.0 * scale, y)
 
 
 def test_the_auto_bound_makes_the_alternation_free_of_scale() -> None:
@@ -132,41 +132,41 @@ def test_the_auto_bound_makes_the_alternation_free_of_scale() -> None:
         np.testing.assert_allclose(scaled, expected, atol=1e-3)
 
 
-def test_constant_features_and_copies(rival: Any) -> None:
+def test_constant_features_and_copies(baseline: Any) -> None:
     X, y = partly_labelled(classes=2)
     wide = np.column_stack([X, np.full(len(X), 0.1), X[:, 0], np.full(len(X), -1e7)])
-    metric = fitted(rival(), wide, y).metric_
+    metric = fitted(baseline(), wide, y).metric_
     assert metric[0, 0] == pytest.approx(metric[5, 5], rel=1e-3)
 
 
-def test_coinciding_samples(rival: Any) -> None:
+def test_coinciding_samples(baseline: Any) -> None:
     X, y = partly_labelled(classes=2)
-    fitted(rival(), np.vstack([X, X]), np.concatenate([y, y]))
-    fitted(rival(), np.vstack([X, X]), np.concatenate([y, np.full(len(y), -1)]))
+    fitted(baseline(), np.vstack([X, X]), np.concatenate([y, y]))
+    fitted(baseline(), np.vstack([X, X]), np.concatenate([y, np.full(len(y), -1)]))
 
 
 @pytest.mark.parametrize("per_class", [1, 2])
-def test_few_samples_a_class(rival: Any, per_class: int) -> None:
+def test_few_samples_a_class(baseline: Any, per_class: int) -> None:
     X, _ = blobs(classes=3)
     few = X[: 3 * per_class]
     codes = np.arange(3 * per_class) % 3
-    fitted(rival(), few, codes)
-    fitted(rival(), X[: 3 * per_class + 4], np.append(codes, [-1] * 4))
-    fitted(rival(), few[[0, 1]], [0, 1])
+    fitted(baseline(), few, codes)
+    fitted(baseline(), X[: 3 * per_class + 4], np.append(codes, [-1] * 4))
+    fitted(baseline(), few[[0, 1]], [0, 1])
 
 
-def test_many_more_features_than_samples(rival: Any) -> None:
+def test_many_more_features_than_samples(baseline: Any) -> None:
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     X = rng.standard_normal((60, 1000))
     X[:, 0] += 5.0 * y
-    fitted(rival(), X, np.where(np.arange(60) < 30, y, -1))
-    fitted(rival(), X, y)
+    fitted(baseline(), X, np.where(np.arange(60) < 30, y, -1))
+    fitted(baseline(), X, y)
 
 
-def test_many_classes(rival: Any) -> None:
+def test_many_classes(baseline: Any) -> None:
     X, _ = blobs(classes=2)
-    fitted(rival(), X, np.arange(len(X)) // 2)
+    fitted(baseline(), X, np.arange(len(X)) // 2)
 
 
 @pytest.mark.parametrize(
@@ -181,10 +181,10 @@ def test_many_classes(rival: Any) -> None:
     ],
 )
 def test_what_nothing_is_learned_from(
-    rival: Any, samples: FloatArray, labels: list[int], message: str
+    baseline: Any, samples: FloatArray, labels: list[int], message: str
 ) -> None:
     with pytest.raises(gda.InvalidInputError, match=message):
-        rival().fit(samples, labels)
+        baseline().fit(samples, labels)
 
 
 @pytest.mark.parametrize(
@@ -207,14 +207,14 @@ def test_bad_parameters(learner: Any, parameter: str) -> None:
 # --- scikit-learn's tools ------------------------------------------------------------------------
 
 
-def test_clones_and_pickles(rival: Any) -> None:
+def test_clones_and_pickles(baseline: Any) -> None:
     X, y = partly_labelled(classes=3)
-    learner = rival().fit(X, y)
+    learner = baseline().fit(X, y)
     for copy in (clone(learner).fit(X, y), pickle.loads(pickle.dumps(learner))):
         np.testing.assert_array_equal(copy.transform(X), learner.transform(X))
 
 
-def test_in_a_pipeline(rival: Any) -> None:
+def test_in_a_pipeline(baseline: Any) -> None:
     wine = load("wine")
-    pipeline = make_pipeline(StandardScaler(), rival(), KNeighborsClassifier())
+    pipeline = make_pipeline(StandardScaler(), baseline(), KNeighborsClassifier())
     assert cross_val_score(pipeline, wine.features, wine.labels, cv=3).mean() > 0.92

@@ -19,11 +19,11 @@ import numpy as np
 from scipy.linalg import eigh
 
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.master.active_set import ActiveSet
 from gdaopt.objectives.protocol import Objective, Point
-from gdaopt.steps.atom_list import AtomList
 from gdaopt.validation import FloatArray
 
-__all__ = ["turned"]
+__all__ = ["refined"]
 
 _NEWTON_STEPS = 4
 _CONJUGATE_STEPS = 200
@@ -36,9 +36,9 @@ _NO_WEIGHT = 1e-14  # of τ: eigenvalues below belong to no atom
 _RANK = 1e-9  # of the largest eigenvalue: atoms of less weight are left to the weights
 
 
-def turned(
-    objective: Objective, base: FloatArray, listed: AtomList, budget: float
-) -> tuple[AtomList, int]:
+def refined(
+    objective: Objective, base: FloatArray, active_set: ActiveSet, budget: float
+) -> tuple[ActiveSet, int]:
     """Return atoms turned to where the objective is lower, and the Newton steps it took.
 
     Parameters
@@ -47,19 +47,19 @@ def turned(
         Q.
     base : ndarray of shape (K, K)
         B.
-    listed : AtomList
+    active_set : ActiveSet
         The atoms, of weights that use up the budget.
     budget : float
         τ.
 
     Returns
     -------
-    AtomList
+    ActiveSet
         Orthogonal atoms.
     int
         Newton steps.
     """
-    start = _Factor.of(objective, base, budget, _orthogonal(listed, len(base)))
+    start = _Factor.of(objective, base, budget, _orthogonal(active_set, len(base)))
     place, taken = start, 0
     while taken < _NEWTON_STEPS and place.steepness > _FLAT:
         following = _line_search(place, _newton_step(place))
@@ -67,16 +67,16 @@ def turned(
             break
         place, taken = following, taken + 1
     if not taken:
-        return listed, 0
+        return active_set, 0
     values, vectors = eigh(place.factor @ place.factor.T)
     kept = values > _NO_WEIGHT * budget
     weights = values[kept] * (budget / values[kept].sum())
-    return AtomList(Atoms.of_vectors(np.ascontiguousarray(vectors[:, kept].T)), weights), taken
+    return ActiveSet(Atoms.of_vectors(np.ascontiguousarray(vectors[:, kept].T)), weights), taken
 
 
-def _orthogonal(listed: AtomList, n_features: int) -> FloatArray:
+def _orthogonal(active_set: ActiveSet, n_features: int) -> FloatArray:
     """Return V of the listed metric with as few columns as it has eigenvalues."""
-    above = listed.atoms.added_to(np.zeros((n_features, n_features)), listed.weights)
+    above = active_set.atoms.added_to(np.zeros((n_features, n_features)), active_set.weights)
     values, vectors = eigh(above)
     kept = values > _RANK * values[-1]
     factor: FloatArray = vectors[:, kept] * np.sqrt(values[kept])

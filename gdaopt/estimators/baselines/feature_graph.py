@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.baselines.feature_graph_steps import FeatureGraphDescent, start_metric
 from gdaopt.estimators.class_pairs import class_signal
-from gdaopt.estimators.rivals.feature_graph_steps import FeatureGraphDescent, start_metric
 from gdaopt.estimators.scale import read_trace_bound
 from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.objectives import GLR
