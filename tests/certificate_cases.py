@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from helpers import random_symmetric, scaled
 
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
+from tests.helpers import random_symmetric, scaled
 
 ROUND_OFF = 1e-12
 

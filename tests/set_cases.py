@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import cvxpy as cp
 import networkx as nx
 import numpy as np
-from helpers import random_metric, random_symmetric
 
 from gdaopt.sets import (
     DiagonalMetrics,
@@ -17,6 +16,7 @@ from gdaopt.sets import (
     SignedGraphMetrics,
 )
 from gdaopt.validation import FloatArray
+from tests.helpers import random_metric, random_symmetric
 
 RHO = 0.1
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from run_cases import Case, Invariants, cases
 
 import gdaopt as gda
+from tests.run_cases import Case, Invariants, cases
 
 N_CASES = 200
 

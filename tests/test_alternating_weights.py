@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from baseline_cases import blobs, partly_labelled
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
@@ -25,6 +24,7 @@ from gdaopt.estimators.baselines.weighted_features import (
 )
 from gdaopt.estimators.class_pairs import class_signal
 from gdaopt.validation import FloatArray
+from tests.baseline_cases import blobs, partly_labelled
 
 # --- Weights -------------------------------------------------------------------------------------
 

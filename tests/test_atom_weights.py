@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import random_metric
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives import pairs as pairs_module
 from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.validation import FloatArray
+from tests.helpers import random_metric
 
 N, K = 15, 4
 SIGNALS = ["labels", "three levels", "real", "columns"]

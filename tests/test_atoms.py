@@ -4,10 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from helpers import PROPERTY, generators, random_metric, random_symmetric
 from hypothesis import given
 from hypothesis import strategies as st
-from set_cases import FAMILIES, RHO, Family
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
@@ -16,6 +14,8 @@ from gdaopt.linalg.laplacian import path_laplacian
 from gdaopt.linalg.pairs import best_pairs, decomposition, pair_atoms
 from gdaopt.sets import GraphMetrics
 from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.set_cases import FAMILIES, RHO, Family
 
 SIZE = 5
 

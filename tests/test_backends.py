@@ -10,13 +10,13 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
-from helpers import scaled
-from program_cases import SOLVERS, need
 
 import gdaopt as gda
 from gdaopt.backends import cvxpy as backend
 from gdaopt.backends import find_solver, registry, solve_program
 from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramSolution
+from tests.helpers import scaled
+from tests.program_cases import SOLVERS, need
 
 Solve = Callable[..., Any]
 

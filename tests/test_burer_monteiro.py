@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers import PROPERTY, generators, scaled
 from hypothesis import given
 
 import gdaopt as gda
@@ -12,6 +11,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, scaled
 
 
 def wine(scale: float = 1.0) -> gda.GLR:

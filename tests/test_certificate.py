@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from certificate_cases import (
+
+import gdaopt as gda
+from gdaopt.errors import GdaoptError, InvalidInputError
+from gdaopt.sets import FeasibleSet, PricedAtoms
+from gdaopt.validation import FloatArray
+from tests.certificate_cases import (
     KINDS,
     OBJECTIVES,
     ROUND_OFF,
@@ -22,12 +27,7 @@ from certificate_cases import (
     small_glr,
     solved,
 )
-from helpers import random_metric, random_symmetric, scaled
-
-import gdaopt as gda
-from gdaopt.errors import GdaoptError, InvalidInputError
-from gdaopt.sets import FeasibleSet, PricedAtoms
-from gdaopt.validation import FloatArray
+from tests.helpers import random_metric, random_symmetric, scaled
 
 
 @pytest.fixture(

@@ -10,7 +10,12 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from certified_cases import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gdaopt as gda
+from gdaopt.objectives.pairs import SignalPairs
+from tests.certified_cases import (
     ADVICE,
     HULLS,
     KINDS,
@@ -28,13 +33,8 @@ from certified_cases import (
     samples,
     set_of,
 )
-from helpers import PROPERTY, random_metric, scaled
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from run_cases import Case, cases
-
-import gdaopt as gda
-from gdaopt.objectives.pairs import SignalPairs
+from tests.helpers import PROPERTY, random_metric, scaled
+from tests.run_cases import Case, cases
 
 # --- It converges --------------------------------------------------------------------------------
 

@@ -8,15 +8,6 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from certified_cases import (
-    HULLS,
-    assert_same_optimum,
-    certified,
-    samples,
-    set_of,
-    synthetic,
-)
-from helpers import PROPERTY, generators, random_symmetric, scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +16,15 @@ from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods import memory
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
+from tests.certified_cases import (
+    HULLS,
+    assert_same_optimum,
+    certified,
+    samples,
+    set_of,
+    synthetic,
+)
+from tests.helpers import PROPERTY, generators, random_symmetric, scaled
 
 WAYS = [("sdp", "CLARABEL"), ("sdp", "SCS"), ("socp", "CLARABEL"), ("socp", "ECOS")]
 CONES = ["semidefinite", "second-order"]

@@ -8,10 +8,10 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from certified_cases import certified, set_of, synthetic
 
 import gdaopt as gda
 from gdaopt.backends import isolated
+from tests.certified_cases import certified, set_of, synthetic
 
 METHODS = ("sdp", "socp")
 Strike = Callable[[cp.Problem], None]

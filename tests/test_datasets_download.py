@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from uci_cases import SEEDS_TEXT, SMALL_SEEDS, Reply, Server, compressed, serving, zipped
 
 from gdaopt.datasets import download as downloads
 from gdaopt.datasets import storage
@@ -19,6 +18,7 @@ from gdaopt.datasets.download import download
 from gdaopt.datasets.storage import CACHE_VARIABLE, DATA_VARIABLE, cache_directory, obtain
 from gdaopt.datasets.uci import digest
 from gdaopt.errors import DownloadError, InvalidInputError
+from tests.uci_cases import SEEDS_TEXT, SMALL_SEEDS, Reply, Server, compressed, serving, zipped
 
 PLAIN = SEEDS_TEXT.encode()
 ZIPPED = zipped(Index="", seeds_dataset__txt=SEEDS_TEXT)

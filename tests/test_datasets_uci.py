@@ -9,15 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from typer.testing import CliRunner
-from uci_cases import (
-    BLOCKS_TEXT,
-    SEEDS_TEXT,
-    SMALL_BLOCKS,
-    SMALL_SEEDS,
-    compressed,
-    made_up,
-    zipped,
-)
 
 from gdaopt.cli import app
 from gdaopt.datasets import BUILTIN, FROM_UCI, builtin, load
@@ -26,6 +17,15 @@ from gdaopt.datasets.storage import CACHE_VARIABLE, DATA_VARIABLE, obtain
 from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS, UciTable, digest, read_table
 from gdaopt.errors import DownloadError, InvalidInputError
 from gdaopt.studies.learning import load_source
+from tests.uci_cases import (
+    BLOCKS_TEXT,
+    SEEDS_TEXT,
+    SMALL_BLOCKS,
+    SMALL_SEEDS,
+    compressed,
+    made_up,
+    zipped,
+)
 
 REAL = Path(os.environ.get(DATA_VARIABLE) or "GDAOPT_DATA is not set")
 

@@ -5,11 +5,11 @@ import zipfile
 
 import numpy as np
 import pytest
-from uci_cases import compressed, zipped
 
 from gdaopt.datasets import lzw, unpacking
 from gdaopt.datasets.unpacking import unpack
 from gdaopt.errors import InvalidInputError
+from tests.uci_cases import compressed, zipped
 
 # By the program compress (ncompress 4.2.4.6): codes of 9 and of 10 bits.
 SQUARES = "".join(f"{i * i}\n" for i in range(200)).encode()

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from helpers import PROPERTY, generators, random_metric, scaled
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import eigh, eigvalsh
@@ -22,6 +21,7 @@ from gdaopt.linalg.laplacian import (
 )
 from gdaopt.programs.column import CONNECTIVITY, ColumnPolytope, tree_floor, zeta_floor
 from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_metric, scaled
 
 EXAMPLE = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])
 PRINTED = np.array([0.7511, 0.4886, 0.4440])  # the paper calls them scalars

@@ -11,7 +11,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from learner_cases import LEARNERS
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from scipy.sparse import csr_array
@@ -28,6 +27,7 @@ from gdaopt.datasets import load
 from gdaopt.estimators import SupervisedMetricLearner
 from gdaopt.estimators.base import components_of
 from gdaopt.validation import FloatArray
+from tests.learner_cases import LEARNERS
 
 
 @parametrize_with_checks([learner() for learner in LEARNERS])  # type: ignore[untyped-decorator]  # scikit-learn has no types

@@ -18,8 +18,6 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from cvxpy.lin_ops.lin_utils import ID_COUNTER
-from helpers import scaled
-from sabotage import Sabotaged
 
 import gdaopt as gda
 from gdaopt.backends import cvxpy as backend
@@ -32,6 +30,8 @@ from gdaopt.programs import (
     JointPolytope,
     JointProgram,
 )
+from tests.helpers import scaled
+from tests.sabotage import Sabotaged
 
 METHODS = ("alternating", "joint")
 STEPS = 3  # that go well

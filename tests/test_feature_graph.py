@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from learner_cases import samples
-from literal_feature_graph import literal_fit
 from scipy.optimize import approx_fprime
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import InvalidParameterError
@@ -28,6 +26,8 @@ from gdaopt.estimators.baselines.feature_graph_steps import (
 )
 from gdaopt.estimators.class_pairs import class_signal
 from gdaopt.validation import FloatArray
+from tests.learner_cases import samples
+from tests.literal_feature_graph import literal_fit
 
 
 @parametrize_with_checks([FeatureGraphLearning()])  # type: ignore[untyped-decorator]  # scikit-learn has no types

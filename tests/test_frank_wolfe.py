@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers import PROPERTY, random_symmetric, scaled
 from hypothesis import given
-from run_cases import Case, cases
 
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, random_symmetric, scaled
+from tests.run_cases import Case, cases
 
 VARIANTS = ("vanilla", "away", "pairwise")
 STEPS = ("exact", "adaptive", "short", "agnostic", "full")

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import PROPERTY, generators
 from hypothesis import given
 from hypothesis import strategies as st
-from learner_cases import samples
 from scipy.linalg import fractional_matrix_power
 from scipy.optimize import approx_fprime
 from sklearn.utils._param_validation import InvalidParameterError
@@ -28,6 +26,8 @@ from gdaopt.estimators.baselines.geometric_mean import (
 )
 from gdaopt.linalg import geometric_mean, geometric_mean_of_inverse
 from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators
+from tests.learner_cases import samples
 
 shares = st.floats(0, 1)
 

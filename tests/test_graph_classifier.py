@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from helpers import random_metric
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_iris, load_wine
@@ -29,6 +28,7 @@ from gdaopt.estimators import GraphMetricLearner
 from gdaopt.estimators.graph_classifier import GraphClassifier
 from gdaopt.estimators.harmonic import _eliminate, full_graph_shares
 from gdaopt.validation import FloatArray
+from tests.helpers import random_metric
 
 # Of SciPy, about how scikit-learn 1.6 calls it.
 SEARCHES = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from baseline_cases import blobs, partly_labelled
 from sklearn.exceptions import ConvergenceWarning
 
 import gdaopt as gda
 from gdaopt.estimators.baselines.harmonic_entropy import HarmonicEntropyWeights
 from gdaopt.estimators.baselines.label_entropy import LabelEntropy
 from gdaopt.validation import FloatArray
+from tests.baseline_cases import blobs, partly_labelled
 
 
 def entropy_of(X: FloatArray, y: np.ndarray, smoothing: float) -> LabelEntropy:

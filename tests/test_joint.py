@@ -10,10 +10,8 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from helpers import PROPERTY, generators, random_metric, random_symmetric, scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from run_cases import Case, Invariants, cases
 from scipy.optimize import linprog
 
 import gdaopt as gda
@@ -23,6 +21,8 @@ from gdaopt.methods import aligned
 from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.joint import entries_of, matrix_of, tree_floors
 from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_metric, random_symmetric, scaled
+from tests.run_cases import Case, Invariants, cases
 
 COSTS = ("any", "positive", "ties")
 SIZES = range(2, 31)

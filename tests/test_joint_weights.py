@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from baseline_cases import blobs, partly_labelled
 
 import gdaopt as gda
 from gdaopt.estimators.baselines.joint_weights import JointClassifierWeights, newton_step
@@ -14,6 +13,7 @@ from gdaopt.estimators.baselines.weighted_features import regularizer_of_weights
 from gdaopt.estimators.class_pairs import one_hot
 from gdaopt.objectives.glr_face import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray
+from tests.baseline_cases import blobs, partly_labelled
 
 
 def distances(X: FloatArray, codes: np.ndarray) -> FloatArray:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learner_cases import LEARNERS, certified_by_the_learner, samples
 from scipy.spatial.distance import cdist
 
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.estimators.class_pairs import class_signal, nearest_of_other_classes
 from gdaopt.estimators.scale import auto_trace_bound
+from tests.learner_cases import LEARNERS, certified_by_the_learner, samples
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

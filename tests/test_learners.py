@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from learner_cases import LEARNERS, certified_by_the_learner, samples
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
@@ -18,6 +17,7 @@ import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.estimators.class_pairs import class_signal, nearest_of_other_classes
 from gdaopt.validation import FloatArray
+from tests.learner_cases import LEARNERS, certified_by_the_learner, samples
 
 # --- Several classes -----------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from typing import Any, Literal
 import networkx as nx
 import numpy as np
 import pytest
-from helpers import PROPERTY, generators, random_metric, random_symmetric
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -34,6 +33,7 @@ from gdaopt.linalg.laplacian import (
 )
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
 from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 
 sizes = st.integers(1, 12)
 

@@ -5,8 +5,6 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
-from certificate_cases import SETS, named_set
-from helpers import PROPERTY, generators, random_metric, random_symmetric
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +22,8 @@ from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
+from tests.certificate_cases import SETS, named_set
+from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 
 K = 5
 DIRECTIONS = ["diagonal", "column", "two-sparse atoms", "dense atoms", "dense"]

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from helpers import random_metric, scaled
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_wine
 from sklearn.model_selection import GridSearchCV
@@ -22,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.validation import FloatArray
+from tests.helpers import random_metric, scaled
 
 
 def wine() -> tuple[FloatArray, np.ndarray]:

@@ -10,7 +10,6 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from helpers import PROPERTY, generators, random_metric, random_symmetric
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
@@ -30,6 +29,7 @@ from gdaopt.objectives import pairs as pairs_module
 from gdaopt.objectives.exponentials import ExponentialLine
 from gdaopt.objectives.glr import GLRPoint
 from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 
 N, K = 40, 4
 

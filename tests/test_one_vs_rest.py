@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from learner_cases import samples
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -23,6 +22,7 @@ import gdaopt as gda
 from gdaopt.estimators import TransductiveMetricLearner
 from gdaopt.estimators.one_vs_rest import class_scores
 from gdaopt.validation import FloatArray
+from tests.learner_cases import samples
 
 AGGREGATIONS = ("vote", "score")
 MINUS_ONE = {"check_classifiers_classes": "-1 stands for no label, as in LabelPropagation"}

@@ -5,11 +5,9 @@ from collections.abc import Callable
 import cvxpy as cp
 import numpy as np
 import pytest
-from helpers import PROPERTY, generators, random_symmetric
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import eigh
-from set_cases import FAMILIES, RHO, Family
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import spectrum
@@ -19,6 +17,8 @@ from gdaopt.programs import JointPolytope
 from gdaopt.programs.joint import entries_of
 from gdaopt.sets import GraphMetrics, PositiveDefiniteMetrics, PricedAtoms
 from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.set_cases import FAMILIES, RHO, Family
 
 
 def sparse(rng: np.random.Generator, size: int) -> FloatArray:

@@ -6,10 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import PROPERTY, generators, scaled
 from hypothesis import given
 from hypothesis import strategies as st
-from program_cases import (
+from scipy.optimize import linprog
+
+import gdaopt as gda
+from gdaopt.programs import (
+    ColumnPolytope,
+    ColumnProgram,
+    DiagonalPolytope,
+    DiagonalProgram,
+)
+from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, scaled
+from tests.program_cases import (
     KINDS,
     SOLVERS,
     AnyPolytope,
@@ -25,16 +35,6 @@ from program_cases import (
     random_diagonal,
     situation,
 )
-from scipy.optimize import linprog
-
-import gdaopt as gda
-from gdaopt.programs import (
-    ColumnPolytope,
-    ColumnProgram,
-    DiagonalPolytope,
-    DiagonalProgram,
-)
-from gdaopt.validation import FloatArray
 
 N_CASES = 200
 

@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from certified_cases import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gdaopt as gda
+from gdaopt.validation import FloatArray
+from tests.certified_cases import (
     ADVICE,
     HULLS,
     KINDS,
@@ -22,13 +27,8 @@ from certified_cases import (
     set_of,
     synthetic,
 )
-from helpers import PROPERTY, random_metric, random_symmetric, scaled
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from run_cases import Case, cases
-
-import gdaopt as gda
-from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, random_metric, random_symmetric, scaled
+from tests.run_cases import Case, cases
 
 METHOD = "projected-gradient"
 

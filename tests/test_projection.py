@@ -9,8 +9,6 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.linalg
-from certified_cases import HULLS, set_of
-from helpers import PROPERTY, generators, random_metric, random_symmetric
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +23,8 @@ from gdaopt.linalg.projection import (
 )
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
+from tests.certified_cases import HULLS, set_of
+from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 
 ACCURACY = 1e-10  # of C, the default
 

@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import cell_cases
 import pytest
-from cell_cases import Fatal, is_alive, soon
 
 import gdaopt as gda
 from gdaopt.processes import peak_memory
 from gdaopt.studies.process_per_cell import ProcessPerCell
 from gdaopt.studies.runner import Cell, run_cells
 from gdaopt.studies.study_directory import StudyDirectory, cell_key
+from tests import cell_cases
+from tests.cell_cases import Fatal, is_alive, soon
 
 OPTIONS = {"tolerance": 1e-6, "methods": ["joint", "certified"], "limit": None}
 
@@ -323,7 +323,7 @@ class TestRuns:
 RUN = """
 import sys
 from pathlib import Path
-import cell_cases
+from tests import cell_cases
 from gdaopt.studies.process_per_cell import ProcessPerCell
 from gdaopt.studies.process_per_cell import ProcessPerCell
 from gdaopt.studies.runner import Cell, run_cells

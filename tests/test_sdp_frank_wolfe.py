@@ -8,9 +8,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from certified_cases import HULLS, Nearest, Watch, certified, set_of, synthetic
 from cvxpy.reductions.dcp2cone.cone_matrix_stuffing import ConeMatrixStuffing
-from helpers import random_symmetric
 
 import gdaopt as gda
 from gdaopt.backends import isolated
@@ -18,6 +16,8 @@ from gdaopt.methods import memory
 from gdaopt.programs import SemidefiniteProgram, WholeSet
 from gdaopt.programs.joint import entries_of, matrix_of
 from gdaopt.validation import FloatArray
+from tests.certified_cases import HULLS, Nearest, Watch, certified, set_of, synthetic
+from tests.helpers import random_symmetric
 
 METHOD = "sdp-frank-wolfe"
 STEPS = 12

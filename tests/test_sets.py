@@ -8,10 +8,8 @@ from functools import partial
 import cvxpy as cp
 import numpy as np
 import pytest
-from helpers import PROPERTY, generators, random_metric, random_symmetric
 from hypothesis import given
 from hypothesis import strategies as st
-from set_cases import FAMILIES, RHO, Family
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.spectrum import smallest_eigenvalue
@@ -23,6 +21,8 @@ from gdaopt.sets import (
     SignedGraphMetrics,
 )
 from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.set_cases import FAMILIES, RHO, Family
 
 SET = GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)
 

@@ -8,8 +8,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from helpers import scaled
-from program_cases import (
+
+import gdaopt as gda
+from gdaopt.programs import Program, ProgramSolution
+from gdaopt.validation import FloatArray
+from tests.helpers import scaled
+from tests.program_cases import (
     SOLVERS,
     AnyPolytope,
     AnyProgram,
@@ -18,10 +22,6 @@ from program_cases import (
     need,
     program_for,
 )
-
-import gdaopt as gda
-from gdaopt.programs import Program, ProgramSolution
-from gdaopt.validation import FloatArray
 
 PROBLEMS = [
     *(("iris", name) for name in ("setosa", "versicolor", "virginica")),

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import PROPERTY, generators, random_metric, random_symmetric
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from run_cases import Case, cases
 from scipy.optimize import minimize_scalar
 
 import gdaopt as gda
@@ -29,6 +27,8 @@ from gdaopt.programs import JointPolytope
 from gdaopt.programs.joint import entries_of, matrix_of
 from gdaopt.steps import Adaptive, Agnostic, Exact, Full, Short, Step, find_step
 from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.run_cases import Case, cases
 
 
 @dataclass

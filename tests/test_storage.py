@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from helpers import random_metric
 
 import gdaopt as gda
 from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.objectives.storage import Blocks, Memory
+from tests.helpers import random_metric
 
 K = 4
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from table1_cases import FILES, InProcess, command, names
 
 import gdaopt as gda
 from gdaopt.errors import DownloadError
 from gdaopt.studies.table1.protocol import SCALINGS
 from gdaopt.studies.table1.rows import DEFAULT, available
+from tests.table1_cases import FILES, InProcess, command, names
 
 SMALL = ("--datasets", "iris", "--rows", "gmml,euclidean,certified-diagonal", "--seeds", 1)
 N_SMALL = 6  # tasks

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from sklearn.model_selection import StratifiedKFold
-from table1_cases import clouds, literal_errors
 
 import gdaopt as gda
 from gdaopt.datasets import Dataset, load
@@ -20,6 +19,7 @@ from gdaopt.studies.table1.fold import class_codes, fold_row, halves
 from gdaopt.studies.table1.protocol import SCALINGS, Protocol, scaled
 from gdaopt.studies.table1.rows import DEFAULT, ROWS, Row, available
 from gdaopt.studies.table1.training import Learned, Training, with_trace
+from tests.table1_cases import clouds, literal_errors
 
 HERE = Path()
 GLR_ROWS = ("alternating", "joint", "certified-graph", "certified-diagonal", "certified-definite")

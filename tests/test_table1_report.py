@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.image import imread
-from table1_cases import FILES, InProcess, block, clouds, names, outcome, task
 
 import gdaopt as gda
 from gdaopt.datasets import Dataset
@@ -20,6 +19,7 @@ from gdaopt.studies.table1.outcome import Block, Outcome
 from gdaopt.studies.table1.picture import picture
 from gdaopt.studies.table1.protocol import Protocol
 from gdaopt.studies.table1.study import Part, Table1
+from tests.table1_cases import FILES, InProcess, block, clouds, names, outcome, task
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from table1_cases import block, outcome, task
 
 from gdaopt.studies.table1.outcome import Block, Score
 from gdaopt.studies.table1.protocol import Protocol
@@ -22,6 +21,7 @@ from gdaopt.studies.table1.statistics import (
     seed_errors,
 )
 from gdaopt.studies.table1.tables import N_PUBLISHED, nearness
+from tests.table1_cases import block, outcome, task
 
 
 class TestPublished:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from certified_cases import HULLS, Nearest, assert_same_optimum, certified, set_of, synthetic
-from helpers import random_symmetric
 
 import gdaopt as gda
 from gdaopt.validation import FloatArray
+from tests.certified_cases import HULLS, Nearest, assert_same_optimum, certified, set_of, synthetic
+from tests.helpers import random_symmetric
 
 CONES = ["semidefinite", "second-order"]
 SIGNED_HULLS = [hull for hull in HULLS if hull[0] != "definite"]  # those with a second-order form

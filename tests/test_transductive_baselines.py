@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from baseline_cases import blobs, partly_labelled
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
@@ -24,6 +23,7 @@ from gdaopt.estimators.baselines.alternating_weights import AlternatingClassifie
 from gdaopt.estimators.baselines.harmonic_entropy import HarmonicEntropyWeights
 from gdaopt.estimators.baselines.joint_weights import JointClassifierWeights
 from gdaopt.validation import FloatArray
+from tests.baseline_cases import blobs, partly_labelled
 
 BASELINES = [HarmonicEntropyWeights, JointClassifierWeights, AlternatingClassifierWeights]
 

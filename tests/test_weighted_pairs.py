@@ -8,13 +8,13 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from helpers import random_metric, random_symmetric
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection, DiagonalDirection
 from gdaopt.objectives import listed_pairs, pairs
 from gdaopt.validation import FloatArray
+from tests.helpers import random_metric, random_symmetric
 
 N, K = 24, 3
 

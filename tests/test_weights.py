@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 import pytest
-from helpers import PROPERTY, generators
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -20,6 +19,7 @@ from gdaopt.master.simplex import minimize_on_simplex
 from gdaopt.master.weights import WeightsSolution, minimize_weights
 from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators
 
 SLOPES = ("any", "ties", "zero")
 STARTS = ("some", "vertex", "uniform")

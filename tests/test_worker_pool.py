@@ -13,16 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import cell_cases
 import numpy as np
 import pytest
-from cell_cases import is_alive, soon
 
 import gdaopt as gda
 from gdaopt.studies import worker_pool
 from gdaopt.studies.runner import Cell, run_cells
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.worker_pool import WorkerPool
+from tests import cell_cases
+from tests.cell_cases import is_alive, soon
 
 KILLED = "its process was killed, as happens when memory runs out"
 
@@ -231,7 +231,7 @@ class TestArguments:
 RUN = """
 import sys
 from pathlib import Path
-import cell_cases
+from tests import cell_cases
 from gdaopt.studies.runner import Cell, run_cells
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.worker_pool import WorkerPool
