@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
 from gdaopt.estimators.problem_learner import ProblemLearner
+from gdaopt.methods import METHODS
 from gdaopt.objectives import Objective
 from gdaopt.sets import DiagonalMetrics, GraphMetrics, PositiveDefiniteMetrics
 from gdaopt.validation import FloatArray
@@ -40,7 +42,9 @@ class GraphMetricLearner(ProblemLearner):
     min_eigenvalue : {"auto"} or float, optional
         ρ, below C/K. By ``"auto"`` a thousandth of that.
     edge_floor : float, optional
-        ε; when positive, edges of at least that weight connect all features.
+        ε; when positive, edges of at least that weight connect all features. Methods with such an
+        option (``"alternating"``, ``"joint"``) choose the edges; with any other method they are the
+        edges of the path through the features in their order.
     multiclass : {"joint"}, optional
         What to learn from more than two classes: one metric for the sum of their 0/1 signals, so
         that each pair of different classes counts alike. With two classes there is one signal.
@@ -130,7 +134,21 @@ class GraphMetricLearner(ProblemLearner):
         self.edge_floor = edge_floor
 
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> GraphMetrics:
-        return GraphMetrics(trace_bound, min_eigenvalue, self.edge_floor)
+        feasible_set = GraphMetrics(trace_bound, min_eigenvalue)
+        if self.edge_floor > 0 and not self._floor_is_an_option:
+            return feasible_set.containing_path(self.edge_floor)
+        return feasible_set
+
+    @property
+    def _floor_is_an_option(self) -> bool:
+        """Whether the method itself can keep a graph connected."""
+        return "edge_floor" in {field.name for field in fields(METHODS[self.method])}
+
+    def _method_options(self) -> dict[str, Any]:
+        options = super()._method_options()
+        if self.edge_floor > 0 and self._floor_is_an_option:
+            options["edge_floor"] = self.edge_floor
+        return options
 
 
 class DiagonalMetricLearner(ProblemLearner):
