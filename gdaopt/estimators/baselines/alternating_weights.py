@@ -65,7 +65,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         Labels, given or predicted, that the weights are of.
     trace_bound_ : float
         C.
-    objective_ : ndarray of shape (n_iter_, 2)
+    objective_ : ndarray of shape (n_rounds, 2)
         Log Q under the labels of each round, before and after its weight step.
     gap_ : float
         Certified: the last of them is within it of the least one.

@@ -69,10 +69,10 @@ class FeatureGraphLearning(SupervisedMetricLearner):
     else multiplied by 1.01. A step on the diagonal is ``m ← max(m - lr·g, f)`` with the floors
     ``f_i = Σ_j |m_ij|``; where that exceeds the trace bound, all is lowered by one number, but no
     entry below its floor. A step on row i is ``s ← s - lr·g``, shortened to the length
-    ``√(λ_min(M_-i) m_ii)``, with M_-i what is left of M without row and column i; where the floors
-    would then add up to more than C, the row is left as it is. g are the derivatives of the sum
-    over all ordered pairs, twice those of ``z'Lz``; a pair of entries of M counts as one variable.
-    The tolerances and limits are the code's, too.
+    ``√(λ_min(M_-i) m_ii)``, with ``M_-i`` what is left of M without row and column i; where the
+    floors would then add up to more than C, the row is left as it is. g are the derivatives of the
+    sum over all ordered pairs, twice those of ``z'Lz``; a pair of entries of M counts as one
+    variable. The tolerances and limits are the code's, too.
 
     Reconstructed: a step that raises the objective is taken back and tried with half the size; in
     the code it stays. Where the entries are outside of their own condition, because other entries

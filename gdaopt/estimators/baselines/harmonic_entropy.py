@@ -50,7 +50,7 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
         See `gdaopt.estimators.MetricLearner`.
     length_scales_ : ndarray of shape (n_features,)
         σ.
-    entropy_ : ndarray of shape (n_iter_ + 1,)
+    entropy_ : ndarray of shape (n_steps + 1,)
         H at the start and after each step; none is above the one before.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
         f at the end: of given labels 0 and 1, else the smoothed harmonic solution.
