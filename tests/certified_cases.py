@@ -29,17 +29,17 @@ _LOUD = 1e140  # a signal so loud makes the objective larger by the square of it
 
 
 def set_of(
-    kind: str, size: int, trace_bound: float, min_eigenvalue: float, edge_floor: float = 0.0
+    kind: str, size: int, trace_bound: float, min_eigenvalue: float, path_weight: float = 0.0
 ) -> FeasibleSet:
     """Return a set of one kind; colours alternate."""
     match kind:
         case "graph":
-            return gda.GraphMetrics(trace_bound, min_eigenvalue, edge_floor)
+            return gda.GraphMetrics(trace_bound, min_eigenvalue, path_weight)
         case "diagonal":
             return gda.DiagonalMetrics(trace_bound, min_eigenvalue)
         case "definite":
             return gda.PositiveDefiniteMetrics(trace_bound, min_eigenvalue)
-    return gda.SignedGraphMetrics(alternating(size), trace_bound, min_eigenvalue, edge_floor)
+    return gda.SignedGraphMetrics(alternating(size), trace_bound, min_eigenvalue, path_weight)
 
 
 def alternating(size: int) -> list[float]:
@@ -55,7 +55,7 @@ def of_kind(problem: gda.MetricProblem, kind: str) -> gda.MetricProblem:
         problem.n_features,
         feasible_set.trace_bound,
         feasible_set.min_eigenvalue,
-        feasible_set.edge_floor,
+        feasible_set.path_weight,
     )
     return replace(problem, feasible_set=changed)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from hypothesis import strategies as st
 
 import gdaopt as gda
+from gdaopt.linalg.laplacian import n_components
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,22 @@ class Case:
     bounds_follow: bool  # C, ρ and ε divided by the square of the scale
     with_floor: bool
 
+    @property
+    def edge_floor(self) -> float:
+        """ε, for the methods that have such an option."""
+        return self._drawn()[1]
+
     def problem(self) -> gda.MetricProblem:
+        """Return the problem over all graph metrics, for methods with an edge floor."""
+        return self._drawn()[0]
+
+    def hull_problem(self) -> gda.MetricProblem:
+        """Return the problem over those graph metrics that contain a path of weight ε."""
+        problem, floor = self._drawn()
+        assert isinstance(problem.feasible_set, gda.GraphMetrics)
+        return replace(problem, feasible_set=problem.feasible_set.containing_path(floor))
+
+    def _drawn(self) -> tuple[gda.MetricProblem, float]:
         rng = np.random.default_rng(self.seed)
         n_samples = int(rng.integers(2, 15))
         X = rng.standard_normal((n_samples, self.n_features)) / np.sqrt(2 * self.n_features)
@@ -35,8 +51,8 @@ class Case:
         trace_bound = self.n_features * float(rng.choice([0.2, 1.0, 10.0])) / square
         rho = float(rng.choice([0.0, 1e-6, 1e-2])) * trace_bound / self.n_features
         floor = float(rng.choice([1e-4, 0.1])) * trace_bound / self.n_features
-        feasible_set = gda.GraphMetrics(trace_bound, rho, floor if self.with_floor else 0.0)
-        return gda.MetricProblem(gda.GLR(X * scale, z), feasible_set)
+        problem = gda.MetricProblem(gda.GLR(X * scale, z), gda.GraphMetrics(trace_bound, rho))
+        return problem, floor if self.with_floor else 0.0
 
 
 @dataclass
@@ -44,6 +60,7 @@ class Invariants:
     """A callback that checks every state it is shown, and that the objective does not rise."""
 
     feasible_set: gda.GraphMetrics
+    edge_floor: float = 0.0
     may_rise: bool = False
     values: list[float] = field(default_factory=list)
 
@@ -54,8 +71,8 @@ class Invariants:
         smallest = np.linalg.eigvalsh(metric)[0]
         assert smallest >= self.feasible_set.min_eigenvalue - 1e-10 * bound
         assert np.trace(metric) <= bound * (1 + 1e-12)
-        if self.feasible_set.edge_floor > 0:
-            assert self.feasible_set.n_components(metric) == 1
+        if self.edge_floor > 0:
+            assert n_components(metric, self.edge_floor * (1 - 1e-9)) == 1
         assert np.isfinite(state.objective)
         if self.values and not self.may_rise:
             assert state.objective <= self.values[-1] * (1 + 1e-12)

@@ -26,10 +26,10 @@ class Family:
     """One kind of sets, for any size: C = 1.5 K, ρ = 0.1."""
 
     kind: str
-    edge_floor: float = 0.0
+    path_weight: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.kind}-floor" if self.edge_floor else self.kind
+        return f"{self.kind}-path" if self.path_weight else self.kind
 
     def colors(self, size: int) -> FloatArray:
         """Return random colours, of both kinds, where the set has them, else ones."""
@@ -45,9 +45,9 @@ class Family:
     def feasible_set(self, size: int) -> FeasibleSet:
         bound = self.bound(size)
         if self.kind == "graph":
-            return GraphMetrics(bound, RHO, self.edge_floor)
+            return GraphMetrics(bound, RHO, self.path_weight)
         if self.kind == "signed":
-            return SignedGraphMetrics(tuple(self.colors(size)), bound, RHO, self.edge_floor)
+            return SignedGraphMetrics(tuple(self.colors(size)), bound, RHO, self.path_weight)
         cls = {"diagonal": DiagonalMetrics, "definite": PositiveDefiniteMetrics}[self.kind]
         return cls(bound, RHO)
 
@@ -58,10 +58,10 @@ class Family:
 
     def base(self, size: int) -> FloatArray:
         path = nx.laplacian_matrix(nx.path_graph(size)).toarray()
-        return self.flipped(RHO * np.eye(size) + self.edge_floor * path)
+        return self.flipped(RHO * np.eye(size) + self.path_weight * path)
 
     def budget(self, size: int) -> float:
-        return self.bound(size) - RHO * size - 2 * self.edge_floor * (size - 1)
+        return self.bound(size) - RHO * size - 2 * self.path_weight * (size - 1)
 
     def above(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Return a random member of the cone over the atoms, of trace 1, singular or not."""
@@ -93,7 +93,7 @@ class Family:
             return inside
         for i in range(size):
             for j in range(i + 1, size):
-                floor = self.edge_floor if j == i + 1 else 0.0
+                floor = self.path_weight if j == i + 1 else 0.0
                 sign = float(self.colors(size)[i] * self.colors(size)[j])
                 inside.append(sign * metric[i, j] <= -floor)
         return inside
@@ -101,9 +101,9 @@ class Family:
 
 FAMILIES = [
     Family("graph"),
-    Family("graph", edge_floor=0.1),
+    Family("graph", path_weight=0.1),
     Family("diagonal"),
     Family("definite"),
     Family("signed"),
-    Family("signed", edge_floor=0.1),
+    Family("signed", path_weight=0.1),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,8 +19,10 @@ def check_invariants(case: Case, solver: str) -> float:
     problem = case.problem()
     feasible_set = problem.feasible_set
     assert isinstance(feasible_set, gda.GraphMetrics)
-    invariants = Invariants(feasible_set)
-    result = gda.solve(problem, solver=solver, callback=invariants, max_iterations=400)
+    floor = case.edge_floor
+    invariants = Invariants(feasible_set, floor)
+    options: dict[str, Any] = {"solver": solver, "edge_floor": floor, "max_iterations": 400}
+    result = gda.solve(problem, callback=invariants, **options)
     assert result.status in ("stalled", "iteration_limit"), result.message
     assert feasible_set.contains(result.metric)
     return result.objective / invariants.values[0]
@@ -44,12 +48,12 @@ def test_invariants_when_the_bounds_follow_the_scale() -> None:
 @given(cases(bounds_follow=False))
 def test_invariants_at_a_fixed_trace_bound(case: Case) -> None:
     problem = case.problem()
-    start = problem.feasible_set.start(case.n_features)
+    start = gda.Alternating(edge_floor=case.edge_floor).start(problem)
     if problem.objective.at(start).vanished() is None:
         check_invariants(case, "analytic")
     else:  # features a million times too large: refused before any step
         with pytest.raises(gda.InvalidInputError, match="multiply the features by"):
-            gda.solve(problem, solver="analytic")
+            gda.solve(problem, solver="analytic", edge_floor=case.edge_floor)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -71,12 +75,10 @@ def test_the_run_does_not_depend_on_the_feature_scale(scale: float) -> None:
     assert scaled.metric * scale**2 == pytest.approx(plain.metric, abs=2e-2)
 
 
-def wine_problem(positive: str = "class_1", edge_floor: float = 0.0) -> gda.MetricProblem:
+def wine_problem(positive: str = "class_1") -> gda.MetricProblem:
     wine = gda.datasets.load("wine")
     X = gda.datasets.scale_features(wine.features)
-    return gda.MetricProblem(
-        gda.GLR(X, wine.signal(positive)), gda.GraphMetrics(13.0, 1e-6, edge_floor)
-    )
+    return gda.MetricProblem(gda.GLR(X, wine.signal(positive)), gda.GraphMetrics(13.0, 1e-6))
 
 
 def test_every_vertex_is_in_the_set() -> None:
@@ -125,8 +127,7 @@ def test_stops_when_a_round_gains_too_little() -> None:
 
 
 def test_the_trees_floor_keeps_the_graph_connected() -> None:
-    problem = wine_problem(edge_floor=0.01)
-    result = gda.solve(problem, solver="HIGHS")
+    result = gda.solve(wine_problem(), solver="HIGHS", edge_floor=0.01)
     assert (result.status, result.components) == ("stalled", 1)
     without = gda.solve(wine_problem("class_0"), solver="HIGHS")
     assert without.components > 1

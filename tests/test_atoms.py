@@ -217,46 +217,46 @@ class TestMembers:
         metric = feasible_set.repaired(
             family.member(rng, size) + scale * random_symmetric(rng, size)
         )
-        assert feasible_set.hull_violations(metric) == ()
+        assert feasible_set.violations(metric) == ()
         atoms, weights = feasible_set.decomposed(metric)
         assert weights.min() >= 0
         total = atoms.added_to(family.base(size), weights)
         np.testing.assert_allclose(total, metric, rtol=0, atol=1e-11 * size)
 
-    @pytest.mark.parametrize("edge_floor", [0.0, 0.1])
-    def test_an_edge_a_little_below_the_floor(self, edge_floor: float) -> None:
-        feasible_set = GraphMetrics(3.0, RHO, edge_floor)
+    @pytest.mark.parametrize("path_weight", [0.0, 0.1])
+    def test_an_edge_a_little_below_the_path(self, path_weight: float) -> None:
+        feasible_set = GraphMetrics(3.0, RHO, path_weight)
         metric = feasible_set.base(2) + np.eye(2)
-        metric[0, 1] = metric[1, 0] = 1e-17 - edge_floor * (1 - 1e-15)
+        metric[0, 1] = metric[1, 0] = 1e-17 - path_weight * (1 - 1e-15)
         assert feasible_set.contains(metric)
-        assert feasible_set.hull_violations(metric) == ()
+        assert feasible_set.violations(metric) == ()
         atoms, weights = feasible_set.decomposed(feasible_set.repaired(metric))
         total = atoms.added_to(feasible_set.base(2), weights)
         np.testing.assert_allclose(total, metric, rtol=0, atol=1e-15)
 
     @families
     def test_a_little_below_the_smallest_eigenvalue(self, family: Family) -> None:
-        feasible_set = family.feasible_set(2).closed
+        feasible_set = family.feasible_set(2)
         for below in 10 ** np.arange(-16, -10, 0.25):
-            metric = np.diag([1.0, RHO - below])
+            metric = feasible_set.base(2) + np.diag([1.0 - RHO, -below])
             assert feasible_set.contains(metric)
             atoms, weights = feasible_set.decomposed(feasible_set.repaired(metric))
             assert weights.min() >= 0
             total = atoms.added_to(feasible_set.base(2), weights)
-            np.testing.assert_allclose(total, metric, rtol=0, atol=2 * below)
+            np.testing.assert_allclose(total, metric, rtol=0, atol=2 * below + 1e-16)
 
 
 OUTSIDE = [
     ("graph", "smallest eigenvalue -2 is below 0.1", [[1, -3], [-3, 1]]),
     ("graph", "smallest eigenvalue -3 is below 0.1", [[-1, -2], [-2, -1]]),
     ("graph", r"off-diagonal \[0,1\] is positive: 0.5", [[1, 0.5], [0.5, 1]]),
-    ("graph-floor", r"without the fixed path of edge_floor: .* is positive: 0.1", np.eye(2)),
-    ("graph-floor", "without the fixed path of edge_floor: smallest", [[0.1, -0.2], [-0.2, 0.1]]),
+    ("graph-path", r"without the fixed part of the set: .* is positive: 0.1", np.eye(2)),
+    ("graph-path", "without the fixed part of the set: smallest", [[0.1, -0.2], [-0.2, 0.1]]),
     ("diagonal", r"off-diagonal \[0,1\] is not 0: -3", [[1, -3], [-3, 1]]),
     ("diagonal", "0.05 is below 0.1", np.diag([1, 0.05])),
     ("definite", "smallest eigenvalue -2 is below 0.1", [[1, -3], [-3, 1]]),
     ("signed", "smallest eigenvalue -2 is below 0.1", [[1, -3], [-3, 1]]),
-    ("signed-floor", r"without the fixed path of edge_floor: .* is positive: 0.1", np.eye(2)),
+    ("signed-path", r"without the fixed part of the set: .* is positive: 0.1", np.eye(2)),
 ]
 
 

@@ -100,7 +100,7 @@ kinds = st.sampled_from(KINDS)
 @PROPERTY
 @given(cases(bounds_follow=True), kinds)
 def test_every_step_is_feasible_and_no_worse(case: Case, kind: str) -> None:
-    problem = of_kind(case.problem(), kind)
+    problem = of_kind(case.hull_problem(), kind)
     watch = Watch(problem.feasible_set)
     result = certified(problem, callback=watch)
     assert len(watch.states) == result.iterations + 1
@@ -113,7 +113,7 @@ def test_every_step_is_feasible_and_no_worse(case: Case, kind: str) -> None:
 @settings(PROPERTY, max_examples=40)
 @given(cases(bounds_follow=False), kinds)
 def test_any_scale_converges_or_says_what_to_rescale(case: Case, kind: str) -> None:
-    problem = of_kind(case.problem(), kind)
+    problem = of_kind(case.hull_problem(), kind)
     feasible_set, size = problem.feasible_set, problem.n_features
     start = feasible_set.base(size) + feasible_set.budget(size) / size * np.eye(size)
     if problem.objective.at(start).vanished():
@@ -134,7 +134,7 @@ def test_the_order_of_features_and_samples_does_not_matter(
     case: Case, kind: str, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    problem = of_kind(case.problem(), kind)
+    problem = of_kind(case.hull_problem(), kind)
     assert isinstance(problem.objective, gda.GLR)
     pairs = problem.objective.pairs
     assert isinstance(pairs, SignalPairs)
@@ -176,10 +176,10 @@ def test_features_and_bounds_scale_together(case: Case, kind: str, log_scale: fl
 # --- From a given metric -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "edge_floor"), HULLS)
-def test_never_worse_than_the_start(kind: str, edge_floor: float) -> None:
+@pytest.mark.parametrize(("kind", "path_weight"), HULLS)
+def test_never_worse_than_the_start(kind: str, path_weight: float) -> None:
     X, z = samples("wine", "class_0", "half", "unit")
-    feasible_set = set_of(kind, 13, 13.0, 1e-3, edge_floor)
+    feasible_set = set_of(kind, 13, 13.0, 1e-3, path_weight)
     problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
     optimum = certified(problem)
     inside = feasible_set.base(13) + feasible_set.budget(13) / 20 * np.eye(13)
@@ -202,17 +202,21 @@ def test_improves_on_the_end_of_alternating() -> None:
     assert end.lower_bound <= result.objective
 
 
-def test_refuses_a_start_outside_of_the_hull() -> None:
+def test_refuses_a_start_outside_of_the_set() -> None:
     X, z = samples("iris", "setosa", "half", "unit")
-    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(4.0, 1e-3, 0.05))
-    with pytest.raises(gda.InvalidInputError, match=r"not in the set: trace 8 exceeds the bound 4"):
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(4.0, 1e-3).containing_path(0.05))
+    with pytest.raises(gda.InvalidInputError, match=r"not in the set: .* trace 7.7 exceeds .* 3.7"):
         gda.solve(problem, "certified", initial=2 * np.eye(4))
     star = np.diag([1.0, 0.5, 0.5, 0.5])  # connects all, but not along the path
     star[0, 1:] = star[1:, 0] = -0.1
-    assert problem.feasible_set.contains(star)
-    with pytest.raises(gda.InvalidInputError, match=r"hull .*the fixed path of edge_floor: off-d"):
+    with pytest.raises(gda.InvalidInputError, match=r"without the fixed part of the set: off-d"):
         gda.solve(problem, "certified", initial=star)
-    assert gda.solve(problem, "alternating", solver="analytic", initial=star).iterations > 0
+    with pytest.raises(gda.InvalidInputError, match=r"contains a path; .* pass edge_floor=0.05"):
+        gda.solve(problem, "alternating", solver="analytic")
+    over_all = gda.MetricProblem(problem.objective, gda.GraphMetrics(4.0, 1e-3))
+    assert over_all.feasible_set.contains(star)
+    options: dict[str, Any] = {"solver": "analytic", "initial": star, "edge_floor": 0.05}
+    assert gda.solve(over_all, "alternating", **options).iterations > 0
 
 
 # --- What others find ----------------------------------------------------------------------------
@@ -230,11 +234,11 @@ def objective_of(name: str, size: int) -> gda.GLR | gda.LogDet | Nearest:
 
 @pytest.mark.parametrize("size", [3, 5])
 @pytest.mark.parametrize("name", ["glr", "log det", "nearest"])
-@pytest.mark.parametrize(("kind", "edge_floor"), HULLS)
-def test_is_cvxpys_optimum(kind: str, edge_floor: float, name: str, size: int) -> None:
+@pytest.mark.parametrize(("kind", "path_weight"), HULLS)
+def test_is_cvxpys_optimum(kind: str, path_weight: float, name: str, size: int) -> None:
     objective = objective_of(name, size)
     for trace_bound, rho in ((1.0 * size, 1e-2), (10.0 * size, 0.0)):
-        feasible_set = set_of(kind, size, trace_bound, rho, edge_floor)
+        feasible_set = set_of(kind, size, trace_bound, rho, path_weight)
         M = cp.Variable((size, size), symmetric=True)
         problem = gda.MetricProblem(objective, feasible_set)
         program = problem.to_cvxpy(M)
@@ -255,15 +259,15 @@ def test_a_target_in_the_set_is_reached() -> None:
 # --- Atoms from a program ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("edge_floor", [0.0, 0.05])
+@pytest.mark.parametrize("path_weight", [0.0, 0.05])
 @pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL", "ECOS", "SCS", "SCIPY"])
 @pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
-def test_a_program_finds_the_same_optimum(solver: str, edge_floor: float) -> None:
+def test_a_program_finds_the_same_optimum(solver: str, path_weight: float) -> None:
     if not any(info.name == solver and info.usable for info in gda.solvers()):
         pytest.skip(f"{solver} does not work here")
     for name, positive in (("iris", "versicolor"), ("wine", "class_0")):
         X, z = samples(name, positive, "half", "unit")
-        feasible_set = gda.GraphMetrics(X.shape[1], 1e-6, edge_floor)
+        feasible_set = gda.GraphMetrics(X.shape[1], 1e-6, path_weight)
         problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
         priced = certified(problem, 1e-6, pricing="program", solver=solver)
         assert_same_optimum(priced, certified(problem, 1e-6))

@@ -29,6 +29,7 @@ from gdaopt.programs import (
     DiagonalProgram,
     JointPolytope,
     JointProgram,
+    ProgramOptions,
 )
 from tests.helpers import scaled
 from tests.sabotage import Sabotaged
@@ -286,7 +287,7 @@ def test_all_attempts_share_the_time(stub: Stub) -> None:
     stub.faults["HIGHS"] = strike, 0
     polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
     cost = np.array([-1.0, -2.0])
-    DiagonalProgram(2, "HIGHS", fallback=["CLARABEL"]).solve(cost, polytope, time_limit=5.0)
+    DiagonalProgram(2, ProgramOptions(fallback=["CLARABEL"])).solve(cost, polytope, time_limit=5.0)
     assert [call["solver"] for call in stub.calls] == ["HIGHS", "HIGHS", "CLARABEL"]
     first, second, third = (call["time_limit"] for call in stub.calls)
     assert first <= 5.0
@@ -358,13 +359,16 @@ def programs(size: int, isolate: bool) -> list[tuple[Any, Any]]:
     """Return one program of each kind, with a polytope."""
     n_edges = size * (size - 1) // 2
     return [
-        (DiagonalProgram(size, isolate=isolate), DiagonalPolytope(np.ones(size), 2.0 * size)),
         (
-            ColumnProgram(size, isolate=isolate),
+            DiagonalProgram(size, ProgramOptions(isolate=isolate)),
+            DiagonalPolytope(np.ones(size), 2.0 * size),
+        ),
+        (
+            ColumnProgram(size, ProgramOptions(isolate=isolate)),
             ColumnPolytope(np.linspace(1, 2, size), np.ones(size), np.zeros(size), 2.0),
         ),
         (
-            JointProgram(size, isolate=isolate),
+            JointProgram(size, ProgramOptions(isolate=isolate)),
             JointPolytope(np.linspace(1, 2, size), 1e-3, 3.0, np.zeros(n_edges)),
         ),
     ]

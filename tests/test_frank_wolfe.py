@@ -17,7 +17,7 @@ STEPS = ("exact", "adaptive", "short", "agnostic", "full")
 K = 4
 SETS: dict[str, FeasibleSet] = {
     "graph": gda.GraphMetrics(K, 1e-3),
-    "path": gda.GraphMetrics(K, 1e-3, edge_floor=0.05),
+    "path": gda.GraphMetrics(K, 1e-3, path_weight=0.05),
     "diagonal": gda.DiagonalMetrics(K, 1e-3),
     "definite": gda.PositiveDefiniteMetrics(K, 1e-3),
     "signed": gda.SignedGraphMetrics([1, -1, -1, 1], K, 1e-3),
@@ -121,7 +121,7 @@ class TestSmallCases:
 @PROPERTY
 @given(case=cases(bounds_follow=True))
 def test_every_iterate_is_a_member_and_the_objective_falls(case: Case) -> None:
-    given_problem = case.problem()
+    given_problem = case.hull_problem()
     values: list[float] = []
 
     def check(state: gda.State) -> None:

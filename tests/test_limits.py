@@ -35,12 +35,12 @@ TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
 pytestmark = pytest.mark.parametrize("method", METHODS)
 
 
-def problem(edge_floor: float = 0.0) -> gda.MetricProblem:
+def problem() -> gda.MetricProblem:
     """A problem of six features whose run takes some rounds."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((30, 6)) / np.sqrt(12)
     z = np.where(X[:, 0] - X[:, 1] + 0.2 * rng.standard_normal(30) > 0, 1.0, -1.0)
-    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(6.0, 1e-3, edge_floor))
+    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(6.0, 1e-3))
 
 
 def solve(method: str, **options: Any) -> gda.Result:
@@ -396,8 +396,9 @@ def test_continued_from_its_own_end_a_run_stops_at_once(method: str, edge_floor:
     ends it.
     """
     most = {"alternating": 1, "joint": 4}[method]
-    first = gda.solve(problem(edge_floor), method, solver="analytic")
-    again = gda.solve(problem(edge_floor), method, solver="analytic", initial=first.metric)
+    options: dict[str, Any] = {"solver": "analytic", "edge_floor": edge_floor}
+    first = gda.solve(problem(), method, **options)
+    again = gda.solve(problem(), method, initial=first.metric, **options)
     assert first.status == again.status == "stalled"
     assert again.objective <= first.objective * (1 + 1e-12)
     assert again.objective >= first.objective * (1 - 5e-5)

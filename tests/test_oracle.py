@@ -112,7 +112,7 @@ class TestAgainstCvxpy:
         for point in points:
             metric.value = point
             satisfied.append(all(constraint.value(1e-9) for constraint in constraints))
-        assert satisfied == [not feasible_set.hull_violations(point) for point in points]
+        assert satisfied == [not feasible_set.violations(point) for point in points]
         assert 8 <= sum(satisfied) <= len(points) - 8
 
 
@@ -148,7 +148,7 @@ class TestMinimizeLinear:
     ) -> None:
         feasible_set = family.feasible_set(size)
         vertex = feasible_set.minimize_linear(draw(rng, size)).vertex
-        assert feasible_set.violations(vertex) == feasible_set.hull_violations(vertex) == ()
+        assert feasible_set.violations(vertex) == feasible_set.violations(vertex) == ()
         np.testing.assert_array_equal(vertex, vertex.T)
         assert np.trace(vertex) <= family.bound(size) * (1 + 1e-12)
         assert np.linalg.eigvalsh(vertex)[0] >= RHO - 1e-12 * family.bound(size)

@@ -16,6 +16,7 @@ from gdaopt.programs import (
     ColumnProgram,
     DiagonalPolytope,
     DiagonalProgram,
+    ProgramOptions,
 )
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, scaled
@@ -278,7 +279,7 @@ def test_costs_that_are_not_finite_are_refused(solver: str, bad: float) -> None:
 
 def test_options_without_a_solver_are_refused() -> None:
     with pytest.raises(gda.InvalidInputError, match="make no sense"):
-        DiagonalProgram(2, "analytic", {"presolve": "off"})
+        ProgramOptions(solver="analytic", solver_opts={"presolve": "off"})
 
 
 @pytest.mark.parametrize("solver", ["analytic", *SOLVERS])

@@ -89,7 +89,7 @@ def test_signs_and_trace_alone_are_a_quadratic_program(
         feasible_set, target = case(rng, (kind, floor), size)
         M = cp.Variable((size, size), symmetric=True)
         above = M - feasible_set.base(size)
-        signs = feasible_set._entry_constraints(above)
+        signs = feasible_set.family.entry_constraints(above)
         trace = cp.trace(M) <= feasible_set.trace_bound
         program = cp.Problem(cp.Minimize(cp.sum_squares(M - target)), [*signs, trace])
         program.solve(solver, **accurate[solver])
@@ -148,8 +148,8 @@ def test_no_member_is_on_the_targets_side(
     bound = feasible_set.trace_bound
     assert found.apart <= ACCURACY * bound
     assert np.abs(found.point - found.point.T).max() == 0
-    member = feasible_set.hull_repaired(found.point)
-    assert not feasible_set.hull_violations(member)
+    member = feasible_set.repaired(found.point)
+    assert not feasible_set.violations(member)
     assert distance(member, found.point) <= 10 * size * ACCURACY * bound
     away = member - target
     worst = float(np.vdot(away, member)) - feasible_set.minimize_linear(away).value
@@ -165,7 +165,7 @@ def test_members_stay_where_they_are(
     vertices = [feasible_set.minimize_linear(random_symmetric(rng, size)).vertex for _ in range(3)]
     shares = rng.dirichlet(np.ones(3))
     inside = sum(share * vertex for share, vertex in zip(shares, vertices, strict=True))
-    nearest = feasible_set.hull_repaired(feasible_set.projected(target).point)
+    nearest = feasible_set.repaired(feasible_set.projected(target).point)
     for member in (feasible_set.base(size), *vertices, inside, nearest):
         found = feasible_set.projected(member)
         assert distance(found.point, member) <= 1e-9 * feasible_set.trace_bound
@@ -331,7 +331,7 @@ def test_refuses_what_is_no_metric(kind: str, floor: float, target: FloatArray, 
     ("feasible_set", "match"),
     [
         (gda.GraphMetrics(1.0, 0.5), "trace_bound 1 must exceed"),
-        (gda.GraphMetrics(3.0, 0.0, edge_floor=1.0), "leaves no budget"),
+        (gda.GraphMetrics(3.0, 0.0, path_weight=1.0), "leaves no budget"),
         (gda.PositiveDefiniteMetrics(1.0, 0.5), "trace_bound 1 must exceed"),
         (gda.SignedGraphMetrics([1, -1], 3.0), "2 entries for 3 features"),
     ],

@@ -52,7 +52,7 @@ def test_programs_have_the_value_of_the_exact_oracle(kind: str, floor: float, si
             allowed = 1e-6 * feasible_set.budget(size) * float(np.abs(gradient).max())
             assert found.value == pytest.approx(exact.value, abs=allowed)
             assert found.value == pytest.approx(np.vdot(gradient, matrix_of(found.point, size)))
-            assert not feasible_set.hull_violations(matrix_of(found.point, size))
+            assert not feasible_set.violations(matrix_of(found.point, size))
             assert found.repair_distance <= 1e-5 * feasible_set.trace_bound
             closed = whole.minimize(costs_of(gradient))
             np.testing.assert_allclose(matrix_of(closed, size), exact.vertex, atol=1e-12 * unit)
@@ -100,7 +100,7 @@ def test_certificates_hold(kind: str, floor: float, solver: str) -> None:
     assert result.objective >= optimum * (1 - 1e-9)
     assert result.objective <= optimum * 1.05
     assert len(watch.states) == result.iterations + 1
-    assert not watch.feasible_set.hull_violations(result.metric)
+    assert not watch.feasible_set.violations(result.metric)
     assert [row.round for row in result.trace] == [-(-row.iteration // 4) for row in result.trace]
 
 

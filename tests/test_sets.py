@@ -1,8 +1,8 @@
 """Sets of metrics: membership, starts, the way back into the set, sums of atoms."""
 
+import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import cvxpy as cp
@@ -19,6 +19,7 @@ from gdaopt.sets import (
     GraphMetrics,
     PositiveDefiniteMetrics,
     SignedGraphMetrics,
+    set_of_record,
 )
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
@@ -32,7 +33,7 @@ SETS: dict[str, Callable[..., FeasibleSet]] = {
     "definite": PositiveDefiniteMetrics,
     "signed": partial(SignedGraphMetrics, (1, -1, 1, -1)),
 }
-WITH_FLOOR = ("graph", "signed")
+WITH_PATH = ("graph", "signed")
 
 USES: dict[str, Callable[[FeasibleSet], object]] = {
     "check_size": lambda feasible_set: feasible_set.check_size(4),
@@ -80,7 +81,7 @@ class TestMembership:
         with pytest.raises(InvalidInputError, match="metric is not symmetric"):
             SET.violations(np.triu(np.ones((3, 3))))
 
-    # DESIGN section 1: λ_min ≥ ρ - 1e-10·C, tr M ≤ C(1 + 1e-12), M_ij ≤ 1e-12·C/K
+    # λ_min ≥ ρ - 1e-10·C, tr M ≤ C(1 + 1e-12), M_ij ≤ 1e-12·C/K
     @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
     def test_slack_of_the_smallest_eigenvalue(self, share: float, inside: bool) -> None:
         metric = np.diag([0.1 - share * 1e-10 * 4.0, 1, 1, 1])
@@ -94,16 +95,6 @@ class TestMembership:
     @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
     def test_slack_of_off_diagonals(self, share: float, inside: bool) -> None:
         assert SET.contains(edge(-share * 1e-12 * 4.0 / 4)) is inside
-
-    @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
-    def test_edge_floor(self, share: float, inside: bool) -> None:
-        feasible_set = GraphMetrics(4.0, 0.1, edge_floor=0.25)
-        weak = 0.25 * (1 - share * 1e-9)
-        metric = np.eye(4)
-        for i, weight in enumerate((0.3, weak, 0.25)):
-            metric[i, i + 1] = metric[i + 1, i] = -weight
-        expected = () if inside else ("edges of weight ≥ 0.25 leave 2 components, not 1",)
-        assert feasible_set.violations(metric) == expected
 
     @pytest.mark.parametrize(("share", "components"), [(0.99, 4), (1.01, 3)])
     def test_an_edge_counts_above_round_off(self, share: float, components: int) -> None:
@@ -120,16 +111,16 @@ class TestSize:
         with pytest.raises(InvalidInputError, match=f"{size} · 0.1 = {size / 10:g}; raise trace"):
             SET.check_size(size)
 
-    def test_edge_floor_must_leave_budget(self) -> None:
+    def test_path_weight_must_leave_budget(self) -> None:
         # 4 · 0.125 + 2 · 0.5 · 3 = 3.5, without round-off
-        GraphMetrics(3.51, 0.125, edge_floor=0.5).check_size(4)
+        GraphMetrics(3.51, 0.125, path_weight=0.5).check_size(4)
         with pytest.raises(InvalidInputError, match=r"3 edges .* need a trace of 3.5, .* lower"):
-            GraphMetrics(3.5, 0.125, edge_floor=0.5).check_size(4)
+            GraphMetrics(3.5, 0.125, path_weight=0.5).check_size(4)
 
     @pytest.mark.parametrize(
         ("kind", "name"),
         [(kind, name) for kind in SETS for name in ("trace_bound", "min_eigenvalue")]
-        + [(kind, "edge_floor") for kind in WITH_FLOOR],
+        + [(kind, "path_weight") for kind in WITH_PATH],
     )
     @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf, "1", None, True])
     def test_bad_numbers_are_refused(self, kind: str, name: str, value: object) -> None:
@@ -151,11 +142,14 @@ class TestSize:
                 for cls in SETS.values()
             ),
             *(
-                (SETS[kind](trace_bound=1.0, edge_floor=0.5), "floor 0.5 leaves no budget: 3 edges")
-                for kind in WITH_FLOOR
+                (
+                    SETS[kind](trace_bound=1.0, path_weight=0.5),
+                    "path_weight 0.5 leaves no budget: 3 edges",
+                )
+                for kind in WITH_PATH
             ),
         ],
-        ids=[*SETS, *(f"{kind}-floor" for kind in WITH_FLOOR)],
+        ids=[*SETS, *(f"{kind}-path" for kind in WITH_PATH)],
     )
     def test_sets_without_room_are_of_no_use(
         self, use: Callable[[FeasibleSet], object], feasible_set: FeasibleSet, message: str
@@ -190,20 +184,14 @@ class TestSize:
 
 class TestStart:
     @pytest.mark.parametrize("size", [1, 2, 5, 30])
-    @pytest.mark.parametrize("edge_floor", [0.0, 0.01])
-    def test_auto_is_half_of_the_bound(self, size: int, edge_floor: float) -> None:
-        feasible_set = GraphMetrics(4.0, 0.01, edge_floor)
+    def test_auto_is_half_of_the_bound(self, size: int) -> None:
+        feasible_set = GraphMetrics(4.0, 0.01)
         metric = feasible_set.start(size)
         assert feasible_set.contains(metric)
         np.testing.assert_array_equal(np.diagonal(metric), 4.0 / size)
         edges = np.diagonal(metric, 1)
         np.testing.assert_allclose(edges, -feasible_set.largest_edge_weight(size) / 2, rtol=1e-15)
         np.testing.assert_array_equal(metric, np.triu(np.tril(metric, 1), -1))
-
-    def test_auto_is_at_least_the_floor(self) -> None:
-        floor = 0.75 * SET.largest_edge_weight(4)
-        metric = GraphMetrics(4.0, 0.1, floor).start(4)
-        np.testing.assert_array_equal(np.diagonal(metric, 1), -floor)
 
     @pytest.mark.parametrize("weight", [0.0, 0.2])
     def test_a_number_is_absolute(self, weight: float) -> None:
@@ -215,21 +203,20 @@ class TestStart:
         assert SET.contains(metric)
         assert smallest_eigenvalue(metric) == pytest.approx(0.1, abs=1e-14)
 
-    def test_a_floor_that_no_constant_diagonal_can_carry(self) -> None:
+    def test_around_a_path_that_no_constant_diagonal_can_carry(self) -> None:
         bound = SET.largest_edge_weight(4)
-        floor = (bound + (4.0 - 4 * 0.1) / 6) / 2  # between that and what a path can carry
-        assert floor > bound
-        feasible_set = GraphMetrics(4.0, 0.1, floor)
+        weight = (bound + (4.0 - 4 * 0.1) / 6) / 2  # between that and what a path can carry
+        assert weight > bound
+        feasible_set = SET.containing_path(weight)
         metric = feasible_set.start(4)
         assert feasible_set.contains(metric)
         assert np.trace(metric) == pytest.approx(4.0, rel=1e-15)
         with pytest.raises(InvalidInputError, match="would not be a metric"):
-            feasible_set.start(4, floor)
+            SET.start(4, weight)
 
     @pytest.mark.parametrize(
         ("weight", "message"),
         [
-            (0.05, "0.05 is below edge_floor 0.1"),
             (10.0, "initial_edge_weight 10 is above"),
             (-0.1, "must be at least 0"),
             (math.nan, "must be finite"),
@@ -238,7 +225,7 @@ class TestStart:
     )
     def test_bad_weights_are_refused(self, weight: float | str, message: str) -> None:
         with pytest.raises(InvalidInputError, match=message):
-            GraphMetrics(4.0, 0.1, edge_floor=0.1).start(4, weight)
+            SET.start(4, weight)
 
 
 def boundary_member(rng: np.random.Generator, size: int) -> tuple[GraphMetrics, FloatArray]:
@@ -260,7 +247,7 @@ class TestRepaired:
 
     @PROPERTY
     @given(rng=generators, size=st.integers(2, 12), scale=st.sampled_from([1e-14, 1e-10, 1e-6]))
-    def test_round_off_is_mended(self, rng: np.random.Generator, size: int, scale: float) -> None:
+    def test_round_off_is_repaired(self, rng: np.random.Generator, size: int, scale: float) -> None:
         feasible_set, member = boundary_member(rng, size)
         noise = rng.standard_normal((size, size)) * scale
         repaired = feasible_set.repaired(member + noise + noise.T)
@@ -279,8 +266,8 @@ class TestRepaired:
         once = feasible_set.repaired(member * (1 + 1e-9))
         np.testing.assert_allclose(feasible_set.repaired(once), once, rtol=0, atol=1e-13 * size)
 
-    def test_the_edge_floor_survives(self) -> None:
-        feasible_set = GraphMetrics(4.0, 0.1, edge_floor=0.2)
+    def test_the_path_survives(self) -> None:
+        feasible_set = GraphMetrics(4.0, 0.1, path_weight=0.2)
         metric = feasible_set.start(4) * (1 + 1e-6)
         assert feasible_set.contains(feasible_set.repaired(metric))
 
@@ -303,12 +290,15 @@ class TestEverySet:
         np.testing.assert_allclose(total, expected, rtol=0, atol=1e-15)
 
     @families
-    def test_closed(self, family: Family) -> None:
+    def test_record(self, family: Family) -> None:
         feasible_set = family.feasible_set(4)
-        assert (feasible_set.closed == feasible_set) is (family.edge_floor == 0)
-        np.testing.assert_array_equal(feasible_set.closed.base(4), RHO * np.eye(4))
-        without = replace(family, edge_floor=0.0)
-        assert feasible_set.closed == without.feasible_set(4)
+        record = json.loads(json.dumps(feasible_set.record()))
+        assert set_of_record(record) == feasible_set
+        assert record["kind"] == feasible_set.name == family.kind
+
+    def test_a_record_of_an_unknown_kind(self) -> None:
+        with pytest.raises(InvalidInputError, match="unknown kind of feasible set 'cone'; Known"):
+            set_of_record({"kind": "cone", "trace_bound": 1.0})
 
     @families
     @pytest.mark.parametrize("size", [1, 2, 6])
@@ -316,7 +306,9 @@ class TestEverySet:
         feasible_set = family.feasible_set(size)
         start = feasible_set.start(size)
         assert feasible_set.contains(start)
-        np.testing.assert_allclose(np.diagonal(start), 1.5, rtol=1e-15)
+        assert np.trace(start) == pytest.approx(1.5 * size, rel=1e-14)
+        if not family.path_weight:
+            np.testing.assert_allclose(np.diagonal(start), 1.5, rtol=1e-15)
         graph_like = family.kind in ("graph", "signed")
         assert feasible_set.n_components(start) == (1 if graph_like else size)
 
@@ -325,18 +317,18 @@ class TestEverySet:
     @given(rng=generators, size=st.integers(1, 12))
     def test_members(self, family: Family, rng: np.random.Generator, size: int) -> None:
         feasible_set, member = family.feasible_set(size), family.member(rng, size)
-        assert feasible_set.violations(member) == feasible_set.hull_violations(member) == ()
+        assert feasible_set.violations(member) == ()
         assert feasible_set.contains(member)
         atol = 1e-14 * family.bound(size)
         np.testing.assert_allclose(feasible_set.repaired(member), member, rtol=0, atol=atol)
 
-    # DESIGN section 1: λ_min ≥ ρ - 1e-10·C, tr M ≤ C(1 + 1e-12)
+    # λ_min ≥ ρ - 1e-10·C, tr M ≤ C(1 + 1e-12)
     @families
     @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
     def test_slacks(self, family: Family, share: float, inside: bool) -> None:
-        feasible_set, base = family.feasible_set(4).closed, RHO * np.eye(4)
+        feasible_set, base = family.feasible_set(4), family.base(4)
         smallest = base + np.diag([0, 0, 1, -share * 1e-10 * 6.0])
-        trace = base + (6.0 * (1 + share * 1e-12) - 0.4) / 4 * np.eye(4)
+        trace = base + (6.0 * (1 + share * 1e-12) - np.trace(base)) / 4 * np.eye(4)
         assert (feasible_set.contains(smallest), feasible_set.contains(trace)) == (inside, inside)
         assert (
             len(feasible_set.violations(smallest))
@@ -376,30 +368,29 @@ class TestEverySet:
             metric[i, j] = metric[j, i] = entry
         assert SETS[kind](trace_bound=4.0).n_components(metric) == components
 
-    @pytest.mark.parametrize("kind", WITH_FLOOR)
-    def test_the_hull_with_a_floor_holds_the_path(self, kind: str) -> None:
+    @pytest.mark.parametrize("kind", WITH_PATH)
+    def test_the_set_around_a_path_holds_the_path(self, kind: str) -> None:
         star = 3 * np.eye(4)
         star[0, 1:] = star[1:, 0] = -0.5
         colors = np.array([1, -1, 1, -1]) if kind == "signed" else np.ones(4)
         metric = star * np.outer(colors, colors)
-        feasible_set = SETS[kind](trace_bound=16.0, min_eigenvalue=0.1, edge_floor=0.2)
-        assert feasible_set.contains(metric)
-        sentence = feasible_set.hull_violations(metric)[0]
-        assert sentence.startswith("without the fixed path of edge_floor: off-diagonal [1,2] is p")
+        feasible_set = SETS[kind](trace_bound=16.0, min_eigenvalue=0.1, path_weight=0.2)
+        assert SETS[kind](trace_bound=16.0, min_eigenvalue=0.1).contains(metric)
+        sentence = feasible_set.violations(metric)[0]
+        assert sentence.startswith("without the fixed part of the set: off-diagonal [1,2] is p")
 
     @pytest.mark.parametrize("size", range(2, 13))
-    def test_the_hull_where_the_floor_takes_nearly_all(self, size: int) -> None:
+    def test_where_the_path_takes_nearly_all(self, size: int) -> None:
         needed = 2 * 0.05 * (size - 1) + 1e-6 * size
-        feasible_set = GraphMetrics(needed + 1e-6, min_eigenvalue=1e-6, edge_floor=0.05)
+        feasible_set = GraphMetrics(needed + 1e-6, min_eigenvalue=1e-6, path_weight=0.05)
         for weights in np.random.default_rng(0).dirichlet(np.ones(size), 20):
             member = feasible_set.base(size) + feasible_set.budget(size) * np.diag(weights)
-            assert feasible_set.contains(member)
-            assert feasible_set.hull_violations(member) == ()
+            assert feasible_set.violations(member) == ()
 
     @families
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12), scale=st.sampled_from([1e-16, 1e-13, 1e-11]))
-    def test_round_off_is_mended(
+    def test_round_off_is_repaired(
         self, family: Family, rng: np.random.Generator, size: int, scale: float
     ) -> None:
         feasible_set = family.feasible_set(size)
@@ -416,25 +407,23 @@ class TestEverySet:
 class TestSigned:
     """Signed graph metrics are graph metrics after features change their sign."""
 
-    @pytest.mark.parametrize("edge_floor", [0.0, 0.1])
+    @pytest.mark.parametrize("path_weight", [0.0, 0.1])
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12), share=st.sampled_from([0.0, 1e-13, 1.0]))
     def test_everything_flips(
-        self, edge_floor: float, rng: np.random.Generator, size: int, share: float
+        self, path_weight: float, rng: np.random.Generator, size: int, share: float
     ) -> None:
-        graph = GraphMetrics(1.5 * size, 0.1, edge_floor)
+        graph = GraphMetrics(1.5 * size, 0.1, path_weight)
         colors = rng.choice([-1.0, 1.0], size)
-        signed = SignedGraphMetrics(tuple(colors), 1.5 * size, 0.1, edge_floor)
+        signed = SignedGraphMetrics(tuple(colors), 1.5 * size, 0.1, path_weight)
         flip = np.outer(colors, colors)
         metric = random_metric(rng, size, density=0.5) + share * random_symmetric(rng, size)
         assert signed.violations(flip * metric) == graph.violations(metric)
-        assert signed.hull_violations(flip * metric) == graph.hull_violations(metric)
         assert signed.n_components(flip * metric) == graph.n_components(metric)
         pairs = [
             (signed.repaired(flip * metric), graph.repaired(metric)),
             (signed.start(size), graph.start(size)),
             (signed.base(size), graph.base(size)),
-            (signed.closed.base(size), graph.closed.base(size)),
         ]
         found, expected = signed.best_atoms(flip * metric, 5), graph.best_atoms(metric, 5)
         np.testing.assert_array_equal(found.prices, expected.prices)

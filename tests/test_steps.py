@@ -553,7 +553,14 @@ def test_exact_is_the_lowest_after_one_step(method: str, rule: str) -> None:
     @given(cases(bounds_follow=True))
     def check(case: Case) -> None:
         exact, other = (
-            gda.solve(case.problem(), method, solver="analytic", step=step, max_iterations=1)
+            gda.solve(
+                case.problem(),
+                method,
+                solver="analytic",
+                step=step,
+                edge_floor=case.edge_floor,
+                max_iterations=1,
+            )
             for step in ("exact", rule)
         )
         assert exact.trace[0].objective == other.trace[0].objective

@@ -32,7 +32,7 @@ def test_the_users_solve_finds_the_optimum(kind: str, floor: float, cone: str, l
     optimum = certified(problem).objective
     assert (np.exp(value) if log else value) == pytest.approx(optimum, rel=1e-5)
     assert M.value is not None
-    nearest = problem.feasible_set.hull_repaired((M.value + M.value.T) / 2)
+    nearest = problem.feasible_set.repaired((M.value + M.value.T) / 2)
     assert problem.objective.at(nearest).value == pytest.approx(optimum, rel=1e-5)
 
 

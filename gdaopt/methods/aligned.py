@@ -87,9 +87,9 @@ class AlignedMethod(ProgramMethod):
                 f"edge_floor={feasible_set.path_weight:g} to the method instead"
             )
         initial = self.initial_metric(problem)
-        if initial is None:
-            initial = self._start(feasible_set, problem.n_features)
-        yield from self.begin(problem, feasible_set, clock).states(initial)
+        yield from self.begin(problem, feasible_set, clock).states(
+            self.start(problem) if initial is None else initial
+        )
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
         """Return `initial`, checked and repaired into the set; refuse one below the edge floor."""
@@ -107,8 +107,16 @@ class AlignedMethod(ProgramMethod):
         """Return the number of components of the graph of edges of weight ≥ ε."""
         return laplacian.n_components(metric, self.edge_floor * (1 - _FLOOR_SLACK))
 
-    def _start(self, feasible_set: GraphMetrics, size: int) -> FloatArray:
-        """Return the path start, with edges of at least the floor."""
+    def start(self, problem: MetricProblem) -> FloatArray:
+        """Return the path start, with edges of at least the floor.
+
+        Raises
+        ------
+        InvalidInputError
+            When the edge floor leaves no budget, or `initial_edge_weight` is below it or too large.
+        """
+        feasible_set, size = problem.feasible_set, problem.n_features
+        assert isinstance(feasible_set, GraphMetrics)
         floor, weight = self.edge_floor, self.initial_edge_weight
         if floor == 0 or size == 1:
             return feasible_set.start(size, weight)

@@ -164,7 +164,7 @@ class ColumnProgram(Program[ColumnPolytope]):
 
     Examples
     --------
-    >>> program = ColumnProgram(2)
+    >>> program = ColumnProgram(2, "HIGHS")
     >>> program.is_dpp()
     True
     >>> polytope = ColumnPolytope(

@@ -229,12 +229,12 @@ class JointProgram(Program[JointPolytope]):
     ----------
     n_features : int
         K.
-    options : ProgramOptions, optional
-        Who solves it, and how; HiGHS when left out.
+    solver : str or ProgramOptions, optional
+        Who solves it: a name, or a name with options.
 
     Examples
     --------
-    >>> program = JointProgram(2)
+    >>> program = JointProgram(2, "HIGHS")
     >>> polytope = JointPolytope(np.ones(2), 0.0, 4.0, floor=np.zeros(1))
     >>> program.is_dpp(), program.solve(np.array([-1.0, -1.0, 6.0]), polytope).value
     (True, -4.0)
@@ -242,8 +242,8 @@ class JointProgram(Program[JointPolytope]):
 
     name = "joint program"
 
-    def __init__(self, n_features: int, options: ProgramOptions | None = None) -> None:
-        super().__init__(n_features * (n_features + 1) // 2, options)
+    def __init__(self, n_features: int, solver: str | ProgramOptions = "HIGHS") -> None:
+        super().__init__(n_features * (n_features + 1) // 2, solver)
         self.n_features = n_features
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
