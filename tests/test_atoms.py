@@ -15,7 +15,7 @@ from gdaopt.linalg.pairs import best_pairs, decomposition, pair_atoms
 from gdaopt.sets import GraphMetrics
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
-from tests.set_cases import FAMILIES, RHO, Family
+from tests.sets.cases import FAMILIES, RHO, Family
 
 SIZE = 5
 

@@ -16,7 +16,7 @@ from gdaopt.backends import cvxpy as backend
 from gdaopt.backends import find_solver, registry, solve_program
 from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions, ProgramSolution
 from tests.helpers import scaled
-from tests.program_cases import SOLVERS, need
+from tests.programs.cases import SOLVERS, need
 
 Solve = Callable[..., Any]
 

@@ -23,8 +23,8 @@ from gdaopt.linalg.projection import (
 )
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
-from tests.certified_cases import HULLS, set_of
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.methods.certified_cases import HULLS, set_of
 
 ACCURACY = 1e-10  # of C, the default
 

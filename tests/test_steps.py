@@ -28,7 +28,7 @@ from gdaopt.programs.joint import entries_of, matrix_of
 from gdaopt.steps import Adaptive, Agnostic, Exact, Full, Short, Step, find_step
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
-from tests.run_cases import Case, cases
+from tests.methods.run_cases import Case, cases
 
 
 @dataclass

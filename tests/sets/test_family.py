@@ -18,7 +18,7 @@ from gdaopt.programs.joint import entries_of
 from gdaopt.sets import GraphMetrics, PositiveDefiniteMetrics, PricedAtoms
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_symmetric
-from tests.set_cases import FAMILIES, RHO, Family
+from tests.sets.cases import FAMILIES, RHO, Family
 
 
 def sparse(rng: np.random.Generator, size: int) -> FloatArray:

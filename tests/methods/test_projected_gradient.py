@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.validation import FloatArray
-from tests.certified_cases import (
+from tests.helpers import PROPERTY, random_metric, random_symmetric, scaled
+from tests.methods.certified_cases import (
     ADVICE,
     HULLS,
     KINDS,
@@ -27,8 +28,7 @@ from tests.certified_cases import (
     set_of,
     synthetic,
 )
-from tests.helpers import PROPERTY, random_metric, random_symmetric, scaled
-from tests.run_cases import Case, cases
+from tests.methods.run_cases import Case, cases
 
 METHOD = "projected-gradient"
 

@@ -8,8 +8,15 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.validation import FloatArray
-from tests.certified_cases import HULLS, Nearest, assert_same_optimum, certified, set_of, synthetic
 from tests.helpers import random_symmetric
+from tests.methods.certified_cases import (
+    HULLS,
+    Nearest,
+    assert_same_optimum,
+    certified,
+    set_of,
+    synthetic,
+)
 
 CONES = ["semidefinite", "second-order"]
 SIGNED_HULLS = [hull for hull in HULLS if hull[0] != "definite"]  # those with a second-order form

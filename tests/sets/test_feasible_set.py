@@ -23,7 +23,7 @@ from gdaopt.sets import (
 )
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
-from tests.set_cases import FAMILIES, RHO, Family
+from tests.sets.cases import FAMILIES, RHO, Family
 
 SET = GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)
 

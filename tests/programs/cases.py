@@ -197,3 +197,16 @@ def need(solver: str) -> None:
     """Skip a test whose solver has no wheel for this machine (ECOS)."""
     if solver != ANALYTIC and not any(info.name == solver and info.usable for info in solvers()):
         pytest.skip(f"{solver} does not work here")
+
+
+def exact_minimum(gradient: FloatArray, rho: float, tau: float) -> float:
+    """The least ``⟨G, M⟩`` over the set ("Theorem: exact linear minimisation oracle")."""
+    size = len(gradient)
+    least = min(0.0, *(gradient[i, i] for i in range(size)))
+    for i in range(size):
+        for j in range(i + 1, size):
+            if gradient[i, j] > 0:
+                middle = (gradient[i, i] + gradient[j, j]) / 2
+                half = (gradient[i, i] - gradient[j, j]) / 2
+                least = min(least, middle - np.sqrt(half**2 + gradient[i, j] ** 2))
+    return float(rho * np.trace(gradient) + tau * least)

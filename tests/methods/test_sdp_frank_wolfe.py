@@ -16,8 +16,8 @@ from gdaopt.methods import memory
 from gdaopt.programs import SemidefiniteProgram, WholeSet
 from gdaopt.programs.joint import entries_of, matrix_of
 from gdaopt.validation import FloatArray
-from tests.certified_cases import HULLS, Nearest, Watch, certified, set_of, synthetic
 from tests.helpers import random_symmetric
+from tests.methods.certified_cases import HULLS, Nearest, Watch, certified, set_of, synthetic
 
 METHOD = "sdp-frank-wolfe"
 STEPS = 12

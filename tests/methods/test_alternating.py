@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import gdaopt as gda
-from tests.run_cases import Case, Invariants, cases
+from tests.methods.run_cases import Case, Invariants, cases
 
 N_CASES = 200
 

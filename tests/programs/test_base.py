@@ -20,7 +20,7 @@ from gdaopt.programs import (
 )
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, scaled
-from tests.program_cases import (
+from tests.programs.cases import (
     KINDS,
     SOLVERS,
     AnyPolytope,

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.objectives.pairs import SignalPairs
-from tests.certified_cases import (
+from tests.helpers import PROPERTY, random_metric, scaled
+from tests.methods.certified_cases import (
     ADVICE,
     HULLS,
     KINDS,
@@ -33,8 +34,7 @@ from tests.certified_cases import (
     samples,
     set_of,
 )
-from tests.helpers import PROPERTY, random_metric, scaled
-from tests.run_cases import Case, cases
+from tests.methods.run_cases import Case, cases
 
 # --- It converges --------------------------------------------------------------------------------
 

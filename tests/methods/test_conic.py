@@ -16,7 +16,8 @@ from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods import memory
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
-from tests.certified_cases import (
+from tests.helpers import PROPERTY, generators, random_symmetric, scaled
+from tests.methods.certified_cases import (
     HULLS,
     assert_same_optimum,
     certified,
@@ -24,7 +25,6 @@ from tests.certified_cases import (
     set_of,
     synthetic,
 )
-from tests.helpers import PROPERTY, generators, random_symmetric, scaled
 
 WAYS = [("sdp", "CLARABEL"), ("sdp", "SCS"), ("socp", "CLARABEL"), ("socp", "ECOS")]
 CONES = ["semidefinite", "second-order"]

@@ -10,7 +10,7 @@ import gdaopt as gda
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, random_symmetric, scaled
-from tests.run_cases import Case, cases
+from tests.methods.run_cases import Case, cases
 
 VARIANTS = ("vanilla", "away", "pairwise")
 STEPS = ("exact", "adaptive", "short", "agnostic", "full")

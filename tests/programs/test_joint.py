@@ -1,11 +1,9 @@
-"""The joint program against solvers and a literal LP, dual alignment, and the joint method."""
+"""The joint program: closed form, solvers, entries, and alignment by the gradient."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -16,17 +14,14 @@ from scipy.optimize import linprog
 
 import gdaopt as gda
 from gdaopt.linalg.dual import dual_alignment
-from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.methods import aligned
 from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.joint import entries_of, matrix_of, tree_floors
 from gdaopt.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_metric, random_symmetric, scaled
-from tests.run_cases import Case, Invariants, cases
+from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.programs.cases import exact_minimum
 
 COSTS = ("any", "positive", "ties")
 SIZES = range(2, 31)
-STEPS = ("exact", "adaptive", "short", "agnostic", "full")
 
 sizes = st.sampled_from([1, 2, 3, 5, 12])
 kinds = st.sampled_from([(0.0, False), (0.0, True), (3.0, False), (3.0, True)])
@@ -326,19 +321,6 @@ class TestEntries:
         assert components(alone, threshold) == components(metric, threshold)
 
 
-def oracle(gradient: FloatArray, rho: float, tau: float) -> float:
-    """The least value of ``⟨G, M⟩`` over the whole set (DESIGN section 4)."""
-    size = len(gradient)
-    least = min(0.0, *(gradient[i, i] for i in range(size)))
-    for i in range(size):
-        for j in range(i + 1, size):
-            if gradient[i, j] > 0:
-                middle = (gradient[i, i] + gradient[j, j]) / 2
-                half = (gradient[i, i] - gradient[j, j]) / 2
-                least = min(least, middle - np.sqrt(half**2 + gradient[i, j] ** 2))
-    return float(rho * np.trace(gradient) + tau * least)
-
-
 def gradients(rng: np.random.Generator, size: int, kind: str) -> FloatArray:
     """Return symmetric matrices to price."""
     matrix = random_symmetric(rng, size)
@@ -376,7 +358,7 @@ class TestDualAlignment:
         cost = np.concatenate([np.diagonal(gradient), -2 * gradient[np.triu_indices(size, 1)]])
         value = float(cost @ polytope.minimize(cost))
         assert value == pytest.approx(
-            oracle(gradient, rho, polytope.budget), abs=1e-12 * size * np.abs(gradient).max()
+            exact_minimum(gradient, rho, polytope.budget), abs=1e-12 * size * np.abs(gradient).max()
         )
 
     def test_other_scalings_have_a_larger_value(self) -> None:
@@ -384,7 +366,7 @@ class TestDualAlignment:
         rng = np.random.default_rng(1)
         gradient = random_symmetric(rng, 8)
         cost = np.concatenate([np.diagonal(gradient), -2 * gradient[np.triu_indices(8, 1)]])
-        least = oracle(gradient, 0.0, 8.0)
+        least = exact_minimum(gradient, 0.0, 8.0)
         for v in (np.ones(8), 10 ** rng.uniform(-2, 0, 8)):
             polytope = JointPolytope(v, 0.0, 8.0, np.zeros(28))
             assert cost @ polytope.minimize(cost) > least + 0.1 * abs(least)
@@ -399,211 +381,4 @@ class TestDualAlignment:
         constraints = [metric >> 0.01 * np.eye(size), cp.trace(metric) <= size, metric[upper] <= 0]
         problem = cp.Problem(cp.Minimize(cp.trace(gradient @ metric)), constraints)
         problem.solve(solver="CLARABEL")
-        assert problem.value == pytest.approx(oracle(gradient, 0.01, 0.99 * size), abs=1e-6)
-
-
-# --- The method ----------------------------------------------------------------------------------
-
-METHODS: dict[str, tuple[str, dict[str, Any]]] = {
-    "alternating": ("alternating", {}),
-    "joint": ("joint", {}),
-    "joint by gradient": ("joint", {"align": "gradient"}),
-}
-
-
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize(
-    ("method", "with_floor"),
-    [
-        ("alternating", False),
-        ("alternating", True),
-        ("joint", False),
-        ("joint", True),
-        ("joint by gradient", False),
-    ],
-)
-def test_invariants(method: str, with_floor: bool, step: str) -> None:
-    """Of every step rule on every kind of set, at every state."""
-    seen: list[float] = []
-
-    @settings(max_examples=12, deadline=None, derandomize=True)
-    @given(cases(bounds_follow=True, with_floor=with_floor))
-    def check(case: Case) -> None:
-        problem = case.problem()
-        feasible_set = problem.feasible_set
-        assert isinstance(feasible_set, gda.GraphMetrics)
-        floor = case.edge_floor
-        invariants = Invariants(feasible_set, floor, may_rise=step in ("agnostic", "full"))
-        name, options = METHODS[method]
-        result = gda.solve(
-            problem,
-            name,
-            solver="analytic",
-            step=step,
-            callback=invariants,
-            max_iterations=80,
-            trace_every=0,
-            edge_floor=floor,
-            **options,
-        )
-        assert result.status in ("stalled", "iteration_limit"), result.message
-        assert feasible_set.contains(result.metric)
-        seen.append(result.objective / invariants.values[0])
-
-    check()
-    assert min(seen) < 1
-
-
-def wine(positive: str = "class_1") -> gda.MetricProblem:
-    return gda.MetricProblem(gda.GLR(*scaled("wine", positive)), gda.GraphMetrics(13.0, 1e-6))
-
-
-def joint(problem: gda.MetricProblem, **options: Any) -> gda.Result:
-    return gda.solve(problem, "joint", **({"solver": "analytic"} | options))
-
-
-@pytest.fixture(scope="module")
-def on_wine() -> gda.Result:
-    return joint(wine())
-
-
-@pytest.mark.parametrize(
-    ("dataset", "positive", "solver"),
-    [
-        *(("wine", f"class_{index}", "analytic") for index in range(3)),
-        ("iris", "virginica", "HIGHS"),
-        pytest.param("wine", "class_2", "HIGHS", marks=pytest.mark.slow),
-        pytest.param("breast_cancer", "malignant", "analytic", marks=pytest.mark.slow),
-    ],
-)
-def test_ends_no_worse_than_the_alternation(dataset: str, positive: str, solver: str) -> None:
-    X, z = scaled(dataset, positive)
-    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=X.shape[1]))
-    alternating = gda.solve(problem, "alternating", solver=solver, trace_every=0)
-    result = joint(problem, solver=solver, trace_every=0)
-    print(
-        f"{dataset} {positive} by {solver}: alternating {alternating.objective:.8g} in "
-        f"{alternating.iterations} steps, joint {result.objective:.8g} in {result.iterations}"
-    )
-    assert alternating.status == result.status == "stalled"
-    assert result.objective <= alternating.objective
-
-
-def test_rounds_are_k_steps(on_wine: gda.Result) -> None:
-    rows = on_wine.trace.rows
-    assert [row.round for row in rows] == [-(-row.iteration // 13) for row in rows]
-    assert {(row.phase, row.block) for row in rows[1:]} == {("joint", None)}
-    assert on_wine.iterations == on_wine.oracle_calls
-    assert on_wine.iterations % 13 == 0
-
-
-def test_stalls_after_two_rounds_that_gain_little(on_wine: gda.Result) -> None:
-    ends = on_wine.trace.column("objective")[::13]
-    gains = (ends[:-2] - ends[2:]) / ends[:-2]
-    assert on_wine.status == "stalled"
-    assert gains[-1] <= 1e-5 < gains[:-1].min()
-    assert "the last 2 rounds lowered" in on_wine.message
-
-
-@pytest.mark.parametrize("align", ["eigenvector", "gradient"])
-@pytest.mark.parametrize("edge_floor", [0.0, 0.01])
-def test_continued_from_its_end_it_makes_one_more_window(align: str, edge_floor: float) -> None:
-    if align == "gradient" and edge_floor:
-        pytest.skip("refused")
-    options: dict[str, Any] = {"align": align, "tolerance": 1e-4, "edge_floor": edge_floor}
-    first = joint(wine(), **options)
-    again = joint(wine(), initial=first.metric, **options)
-    assert first.status == again.status == "stalled"
-    assert again.trace[-1].round <= 2 < first.trace[-1].round
-    assert again.objective <= first.objective * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("align", ["eigenvector", "gradient"])
-@pytest.mark.parametrize(("realign_every", "period"), [(None, 13), (1, 1), (5, 5), (40, 40)])
-def test_realign_every(align: str, realign_every: int | None, period: int) -> None:
-    """The scaling changes there and only there, and open-loop steps begin anew."""
-    states = list(
-        gda.iterate(
-            wine(),
-            "joint",
-            solver="analytic",
-            step="agnostic",
-            align=align,
-            realign_every=realign_every,
-            max_iterations=90,
-        )
-    )
-    for before, state in pairwise(states[1:]):
-        begins = (state.iteration - 1) % period == 0
-        assert (state.v is before.v) == (not begins)
-    expected = [2 / ((state.iteration - 1) % period + 2) for state in states[1:]]
-    assert [state.step for state in states[1:]] == expected
-
-
-def test_realigning_never_cuts_off_the_iterate(on_wine: gda.Result) -> None:
-    for state in gda.iterate(wine(), "joint", solver="analytic", max_iterations=60):
-        assert state.v is not None
-        assert left_ends(state.metric, state.v).min() >= 1e-6 - 1e-11
-    assert {row.scaling for row in on_wine.trace} != {"gradient"}
-
-
-def test_by_gradient_no_eigenvector_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for the start's row; and each program after an alignment is over the whole set."""
-    problem = wine()
-    states = gda.iterate(
-        problem, "joint", solver="analytic", align="gradient", realign_every=1, max_iterations=40
-    )
-    before = next(states)
-    monkeypatch.setattr(aligned, "align", lambda *_, **__: pytest.fail("aligned"))
-    for state in states:
-        gradient = before.point.gradient()
-        gap = float(np.vdot(gradient, before.metric)) - oracle(gradient, 1e-6, 13 * (1 - 1e-6))
-        assert state.block_gap == pytest.approx(gap, rel=1e-9)
-        assert state.scaling == "gradient"
-        before = state
-    assert before.iteration == 40
-
-
-def test_by_gradient_it_refuses_a_floor() -> None:
-    with pytest.raises(gda.InvalidInputError, match=r"align='gradient' .* edge_floor is 0\.01"):
-        gda.Joint(edge_floor=0.01, align="gradient")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"align": "eigen"}, "unknown align 'eigen'.*eigenvector"),
-        ({"realign_every": 0}, "realign_every"),
-        ({"realign_every": 1.5}, "realign_every"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=message):
-        gda.Joint(**options)
-
-
-def test_the_floor_keeps_the_graph_connected(on_wine: gda.Result) -> None:
-    method = gda.Joint(solver="analytic", edge_floor=0.01, tolerance=1e-4, trace_every=0)
-    result = gda.solve(wine(), method)
-    assert (result.status, result.components) == ("stalled", 1)
-    assert method.n_components(result.metric) == 1 < method.n_components(on_wine.metric)
-    assert result.objective > on_wine.objective
-
-
-@pytest.mark.parametrize("solver", ["analytic", "HIGHS"])
-def test_one_feature(solver: str) -> None:
-    problem = gda.MetricProblem(gda.GLR([[0.0], [1.0], [3.0]], [1, -1, 1]), gda.GraphMetrics(2.0))
-    result = joint(problem, solver=solver, initial=np.array([[0.5]]))
-    assert result.metric == pytest.approx(np.array([[2.0]]))
-    assert result.status == "stalled"
-
-
-def test_the_closed_form_is_never_called_when_a_solver_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(
-        JointPolytope, "minimize", lambda self, cost: pytest.fail("closed form was called")
-    )
-    result = joint(wine(), solver="HIGHS", max_iterations=30)
-    assert set(result.trace.column("solver")[1:]) == {"HIGHS"}
-    assert result.objective < result.trace[0].objective
+        assert problem.value == pytest.approx(exact_minimum(gradient, 0.01, 0.99 * size), abs=1e-6)

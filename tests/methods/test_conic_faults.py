@@ -11,7 +11,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import isolated
-from tests.certified_cases import certified, set_of, synthetic
+from tests.methods.certified_cases import certified, set_of, synthetic
 
 METHODS = ("sdp", "socp")
 Strike = Callable[[cp.Problem], None]

@@ -32,7 +32,7 @@ from gdaopt.programs import (
     ProgramOptions,
 )
 from tests.helpers import scaled
-from tests.sabotage import Sabotaged
+from tests.methods.sabotage import Sabotaged
 
 METHODS = ("alternating", "joint")
 STEPS = 3  # that go well
