@@ -25,9 +25,9 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
-from gdaopt.objectives import pairs as pairs_module
 from gdaopt.objectives.exponentials import ExponentialLine
 from gdaopt.objectives.glr import GLRPoint
+from gdaopt.objectives.pairs import signal_pairs
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 
@@ -117,7 +117,7 @@ def naive(signal: str, rng: np.random.Generator) -> Naive:
 @pytest.fixture(params=STORAGE)
 def glr(naive: Naive, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> gda.GLR:
     if "many blocks" in request.param:
-        monkeypatch.setattr(pairs_module, "_BLOCK_ENTRIES", 60)
+        monkeypatch.setattr(signal_pairs, "_BLOCK_ENTRIES", 60)
     recomputed = "recomputed" in request.param
     objective = gda.GLR(naive.X, naive.z, memory_limit=1 if recomputed else 2**28)
     assert objective.keeps_pairs is not recomputed

@@ -12,7 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.directions import DiagonalDirection
-from gdaopt.objectives.storage import Blocks, Memory
+from gdaopt.objectives.pairs import Blocks, Memory
 from tests.helpers import random_metric
 
 K = 4

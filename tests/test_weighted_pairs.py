@@ -12,7 +12,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection, DiagonalDirection
-from gdaopt.objectives import listed_pairs, pairs
+from gdaopt.objectives.pairs import listed_pairs, signal_pairs
 from gdaopt.validation import FloatArray
 from tests.helpers import random_metric, random_symmetric
 
@@ -38,7 +38,7 @@ def data(request: pytest.FixtureRequest, rng: np.random.Generator) -> tuple[Floa
 @pytest.fixture(params=["one block", "many blocks"])
 def _blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "many blocks":
-        monkeypatch.setattr(pairs, "_BLOCK_ENTRIES", 40)
+        monkeypatch.setattr(signal_pairs, "_BLOCK_ENTRIES", 40)
         monkeypatch.setattr(listed_pairs, "_BLOCK_ENTRIES", 40)
 
 
@@ -60,12 +60,12 @@ def assert_same(found: gda.GLR, expected: gda.GLR, rng: np.random.Generator) -> 
         assert one.moved(direction, 0.1).value == pytest.approx(other.moved(direction, 0.1).value)
     assert found.lipschitz(0.1) == pytest.approx(expected.lipschitz(0.1))
     atoms, weights = Atoms.of_vectors(rng.standard_normal((4, K))), rng.random(4)
-    face, other_face = (
+    one_point, other_point = (
         q.atom_weights(0.1 * np.eye(K)).at(atoms, weights) for q in (found, expected)
     )
-    assert face.value == pytest.approx(other_face.value)
-    np.testing.assert_allclose(face.gradient(), other_face.gradient(), rtol=1e-10)
-    np.testing.assert_allclose(face.hessian(), other_face.hessian(), rtol=1e-9, atol=1e-12)
+    assert one_point.value == pytest.approx(other_point.value)
+    np.testing.assert_allclose(one_point.gradient(), other_point.gradient(), rtol=1e-10)
+    np.testing.assert_allclose(one_point.hessian(), other_point.hessian(), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.usefixtures("_blocks")

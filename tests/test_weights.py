@@ -247,8 +247,8 @@ class Master:
             objective = gda.LogDet(X.T @ X / len(X))
         budget = size * float(rng.choice([0.2, 1.0, 10.0, 40.0]))
         atoms = random_atoms(rng, 2 * size, size)
-        face = objective.atom_weights(1e-3 * np.eye(size))
-        start = face.at(atoms, np.full(2 * size, share * budget / (2 * size)))
+        atom_weights = objective.atom_weights(1e-3 * np.eye(size))
+        start = atom_weights.at(atoms, np.full(2 * size, share * budget / (2 * size)))
         return cls(objective, atoms, start, budget)
 
     def gap(self, point: AtomWeightsPoint) -> float:

@@ -1,4 +1,4 @@
-"""Weighted pairs of samples in rectangular blocks: what objectives of distances stand on.
+"""All pairs of samples that differ in a signal, in rectangular blocks.
 
 A sum over all pairs (i, j) of samples is never written out as N² differences. The pairs are split
 into rectangles ``rows × columns`` of the (sorted, centred) samples, small enough to stay in the
@@ -6,8 +6,8 @@ processor's cache, and quadratic forms of the differences become products of mat
 
     Σ_f (a_r - a_c)(b_r - b_c) = a_r·b_r + a_c·b_c - 2 a_r·b_c      (A B' symmetric)
 
-Which pairs there are is decided once, here: between the levels of a signal that takes few values
-(two labels need the N₊×N₋ block only), or everywhere for a real-valued one.
+The signal decides which rectangles there are. If it takes few values, they lie between each two of
+its levels (two labels need the N₊×N₋ block only); a real-valued signal needs all pairs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from gdaopt.validation import FloatArray, read_only
 
@@ -34,14 +35,14 @@ class _Rectangle:
 
     rows: slice
     columns: slice
-    log_weight: float | None  # of the signal alone; None: it varies, see `SignalPairs.log_weights`
+    log_weight: float | None  # without the sample weights; None where it varies within the block
 
 
 class SignalPairs:
     """The pairs of samples that differ in a signal, with weight ``2 s_i s_j Σ_m (z_im - z_jm)²``.
 
-    The factor 2 stands for the two orders of a pair: each pair is met once (or, inside the squares
-    on the diagonal of a real-valued signal's pairs, twice with half of the weight).
+    A `WeightedPairs`. The factor 2 stands for the two orders of a pair: each pair is met once, or
+    twice with half of the weight in the squares on the diagonal of a real-valued signal's pairs.
 
     Parameters
     ----------
@@ -81,13 +82,7 @@ class SignalPairs:
         )
 
     def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
-        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for the pairs of each block.
-
-        Parameters
-        ----------
-        left, right : ndarray of shape (N, F)
-            Factors of a direction on `features`: F is 1, or ``left @ right.T`` is symmetric.
-        """
+        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each rectangle (see `WeightedPairs`)."""
         if left.shape[1] == 1:
             a, b = left[:, 0], right[:, 0]
             for block in self._rectangles:
@@ -106,7 +101,7 @@ class SignalPairs:
     def log_weights(self) -> Iterator[FloatArray]:
         """Yield the logarithms of the weights of each block; -inf for a pair of equal signals.
 
-        Where all weights of a block are the same, it is an array without dimensions.
+        A block whose weights are all the same is an array without dimensions.
         """
         log_sample_weight = np.log(self.sample_weight)
         for block in self._rectangles:
@@ -135,7 +130,7 @@ class SignalPairs:
             return np.log(weights, out=weights)
 
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, K×K."""
+        """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, shape (K, K)."""
         # X' diag(d) X - X'PX - X'P'X; only the last product is of K×K size.
         degrees = np.zeros(len(self.features))
         products = np.zeros_like(self.features)
@@ -158,15 +153,7 @@ class SignalPairs:
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
     ) -> FloatArray:
-        """Return ``Σ p_rc (a_r - a_c)²``, shape (n,), the diagonal of `scatter` for the features.
-
-        Parameters
-        ----------
-        coefficients : iterable of ndarray
-            p, block by block.
-        coordinates : ndarray of shape (N, n), optional
-            a; the features when left out.
-        """
+        """Return ``Σ p_rc (a_r - a_c)²``, shape (n,): the diagonal of `scatter` if a is X."""
         values = self.features if coordinates is None else coordinates
         diagonal = np.zeros(values.shape[1])
         for block, p in zip(self._rectangles, coefficients, strict=True):
@@ -178,17 +165,7 @@ class SignalPairs:
     def covariance(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray, means: FloatArray
     ) -> FloatArray:
-        """Return ``Σ p_rc (φ_k - m_k)(φ_l - m_l)`` with ``φ_k = (a_r - a_c)_k²``, shape (n, n).
-
-        Parameters
-        ----------
-        coefficients : iterable of ndarray
-            p, block by block.
-        coordinates : ndarray of shape (N, n)
-            a.
-        means : ndarray of shape (n,)
-            m.
-        """
+        """Return ``Σ p_rc (φ_k - m_k)(φ_l - m_l)`` with ``φ_k = (a_r - a_c)_k²``, shape (n, n)."""
         values = np.ascontiguousarray(coordinates.T)
         size = len(values)
         total = np.zeros((size, size))
@@ -201,7 +178,7 @@ class SignalPairs:
                 counts = part > _NEGLIGIBLE
                 if counts.all():
                     centred = (rows[:, :, None] - columns[:, None, :]).reshape(size, -1)
-                else:  # where C is large, most pairs are far apart and have no weight to speak of
+                else:  # under a metric of large trace most pairs are far apart, with p about 0
                     r, c = np.nonzero(counts)
                     centred = rows[:, r] - columns[:, c]
                 centred *= centred
@@ -229,8 +206,8 @@ class SignalPairs:
         n_signals = self.signal.shape[1]
         return SignalPairs(distinct[:, n_signals:], distinct[:, :n_signals], weights)
 
-    def listed(self) -> tuple[np.ndarray, np.ndarray, FloatArray]:
-        """Return all pairs with a weight: the indices of both samples, and the weights."""
+    def listed(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
+        """Return the indices of both samples of each pair of positive weight, and the weights."""
         left, right, weights = [], [], []
         for block, log_weight in zip(self._rectangles, self.log_weights(), strict=True):
             rows = np.arange(block.rows.start, block.rows.stop)

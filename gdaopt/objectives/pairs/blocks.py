@@ -1,8 +1,9 @@
-"""Where the numbers of all pairs of samples are kept: computed once, in memory that is used again.
+"""The numbers of all pairs of samples: computed once, and kept in memory that is used again.
 
 Each point of an objective holds a few arrays with one number a pair, and each step of a method
 makes a new point. Fresh memory of this size comes from the system and costs a page fault every few
-KB, which takes as long as the exponentials; so what an old point held is lent to the next.
+KB, which takes as long as the exponentials. So the memory of a point that is gone is lent to the
+next.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ class Memory:
     Parameters
     ----------
     size : int
-        How many numbers each holds.
+        How many numbers each array holds.
     most : int
-        How many to hold ready at most.
+        How many arrays are held ready at most.
 
     Examples
     --------
@@ -46,7 +47,7 @@ class Memory:
         self._free: list[FloatArray] = []
 
     def lend(self) -> FloatArray:
-        """Return an array that nobody else uses, with any content."""
+        """Return an array that nobody else uses; its content is arbitrary."""
         free = self._free
         return np.asarray(_Loan(free.pop() if free else np.empty(self._size), self._take_back))
 
@@ -59,7 +60,7 @@ class Memory:
 
 
 class _Loan:
-    """What views of a lent array refer to: it ends with the last of them."""
+    """The base of all views of a lent array: when the last view is gone, the loan ends."""
 
     def __init__(self, array: FloatArray, take_back: Callable[[FloatArray], None]) -> None:
         self._array = array
@@ -74,14 +75,14 @@ class _Loan:
 
 
 class Blocks:
-    """One array for each block of pairs: kept when they fit in memory, else computed in each pass.
+    """One array for each block of pairs, either kept or computed anew in each pass.
 
     Parameters
     ----------
     compute : callable
         Returns an iterator over the arrays.
     memory : Memory, optional
-        Where to keep them after the first pass; without it they are not kept.
+        Where the arrays are kept after the first pass; without it they are not kept.
 
     Examples
     --------
@@ -101,8 +102,8 @@ class Blocks:
             return iter(self._blocks)
         if self._memory is None:
             return self._blocks()
-        # What computed them is let go: it often refers back to its owner, and such a cycle would
-        # hold the arrays until the garbage collector comes by.
+        # The callable that computed them is let go: it often refers back to its owner, and such a
+        # cycle would hold the arrays until the garbage collector comes by.
         self._blocks = list(_stored(self._blocks(), self._memory.lend()))
         return iter(self._blocks)
 

@@ -1,7 +1,8 @@
-"""Weighted pairs of samples from a list: the interface of `SignalPairs` for a few of all pairs.
+"""Weighted pairs of samples from a list.
 
 Where each sample is paired with a few others only, such as its neighbours, the pairs form no
-rectangles. Their differences are taken one by one, a run of pairs at a time.
+rectangles (see `gdaopt.objectives.pairs.signal_pairs`). Their differences are written out, for one
+run of pairs at a time.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ _BLOCK_ENTRIES = 2**17  # 1 MB: the differences of a run of pairs stay in cache
 
 
 class ListedPairs:
-    """Pairs of samples with a weight each; those of weight 0 drop out.
+    """Pairs of samples with a weight each: a `WeightedPairs`. Those of weight 0 drop out.
 
-    The coefficients of a run of pairs are an array of one dimension.
+    The blocks are runs of the list; the numbers of a block are an array of one dimension.
 
     Parameters
     ----------
@@ -30,14 +31,14 @@ class ListedPairs:
     left, right : ndarray of int, shape (n,)
         The two samples of each pair; a pair that is listed twice counts twice.
     weights : ndarray of shape (n,)
-        Not negative.
+        Non-negative.
 
     Attributes
     ----------
     features : ndarray of shape (N, K)
-        The samples, in their order and centred.
+        The samples, centred, in the order in which they were given.
     n_pairs : int
-        Number of pairs evaluated.
+        Number of pairs of positive weight.
 
     Examples
     --------
@@ -68,7 +69,7 @@ class ListedPairs:
         sample_weight: FloatArray,
         pairs: npt.NDArray[np.intp],
     ) -> ListedPairs:
-        """Return pairs with the weights ``2 s_i s_j Σ_m (z_im - z_jm)²`` of `SignalPairs`.
+        """Return pairs with the weights ``2 s_i s_j Σ_m (z_im - z_jm)²``, as in `SignalPairs`.
 
         Parameters
         ----------
@@ -87,13 +88,7 @@ class ListedPairs:
         return cls(features, left, right, 2 * sample_weight[left] * sample_weight[right] * squares)
 
     def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
-        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each run of pairs.
-
-        Parameters
-        ----------
-        left, right : ndarray of shape (N, F)
-            Factors of a direction on `features`.
-        """
+        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each run of pairs (see `WeightedPairs`)."""
         for pairs in self._runs():
             yield np.einsum(
                 "pf,pf->p", self._differences(left, pairs), self._differences(right, pairs)
@@ -105,7 +100,7 @@ class ListedPairs:
             yield np.log(self._weights[pairs])
 
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, K×K."""
+        """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, shape (K, K)."""
         size = self.features.shape[1]
         total = np.zeros((size, size))
         for pairs, p in zip(self._runs(), coefficients, strict=True):
@@ -121,15 +116,7 @@ class ListedPairs:
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
     ) -> FloatArray:
-        """Return ``Σ p_rc (a_r - a_c)²``, shape (n,), the diagonal of `scatter` for the features.
-
-        Parameters
-        ----------
-        coefficients : iterable of ndarray
-            p, run by run.
-        coordinates : ndarray of shape (N, n), optional
-            a; the features when left out.
-        """
+        """Return ``Σ p_rc (a_r - a_c)²``, shape (n,): the diagonal of `scatter` if a is X."""
         values = self.features if coordinates is None else coordinates
         diagonal = np.zeros(values.shape[1])
         for pairs, p in zip(self._runs(), coefficients, strict=True):
@@ -139,17 +126,7 @@ class ListedPairs:
     def covariance(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray, means: FloatArray
     ) -> FloatArray:
-        """Return ``Σ p_rc (φ_k - m_k)(φ_l - m_l)`` with ``φ_k = (a_r - a_c)_k²``, shape (n, n).
-
-        Parameters
-        ----------
-        coefficients : iterable of ndarray
-            p, run by run.
-        coordinates : ndarray of shape (N, n)
-            a.
-        means : ndarray of shape (n,)
-            m.
-        """
+        """Return ``Σ p_rc (φ_k - m_k)(φ_l - m_l)`` with ``φ_k = (a_r - a_c)_k²``, shape (n, n)."""
         total = np.zeros((len(means), len(means)))
         for pairs, p in zip(self._runs(), coefficients, strict=True):
             centred = self._differences(coordinates, pairs) ** 2 - means
@@ -170,8 +147,8 @@ class ListedPairs:
         group = group.ravel()
         return ListedPairs(distinct, group[self._left], group[self._right], self._weights)
 
-    def listed(self) -> tuple[np.ndarray, np.ndarray, FloatArray]:
-        """Return all pairs with a weight: the indices of both samples, and the weights."""
+    def listed(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
+        """Return the indices of both samples of each pair, and the weights."""
         return self._left, self._right, self._weights
 
     def _runs(self) -> Iterator[slice]:

@@ -1,4 +1,8 @@
-"""The weights of atoms for objectives that are evaluated at the K×K metric itself."""
+"""Objectives as functions of the weights of atoms, evaluated at the K×K metric itself.
+
+This is for objectives without a short cut of their own, such as that of the graph Laplacian
+regulariser, which works in the samples' coordinates along the atoms.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import Point
 from gdaopt.validation import FloatArray
 
-__all__ = ["CurvedPoint", "MetricAtomWeights", "MetricAtomWeightsPoint"]
+__all__ = ["CurvedPoint", "MatrixAtomWeights", "MatrixAtomWeightsPoint"]
 
 
 class CurvedPoint(Point, Protocol):
@@ -25,13 +29,13 @@ class _CurvedObjective(Protocol):
         """Return the point at a symmetric K×K matrix."""
 
 
-class MetricAtomWeights:
-    """Q as a function of the weights of atoms: a `gdaopt.objectives.AtomWeights` of K×K matrices.
+class MatrixAtomWeights:
+    """Q around a base B as a function of the weights of atoms: an `AtomWeights`.
 
     Parameters
     ----------
     objective : Objective
-        Whose points have a `CurvedPoint.curvature`.
+        Q; its points are `CurvedPoint`.
     base : ndarray of shape (K, K)
         B.
     """
@@ -40,19 +44,19 @@ class MetricAtomWeights:
         self.objective = objective
         self.base = base
 
-    def at(self, atoms: Atoms, weights: FloatArray) -> MetricAtomWeightsPoint:
+    def at(self, atoms: Atoms, weights: FloatArray) -> MatrixAtomWeightsPoint:
         """Return the point at ``B + Σ_k w_k u_k u_k'``."""
-        return MetricAtomWeightsPoint(self, atoms, weights)
+        return MatrixAtomWeightsPoint(self, atoms, weights)
 
 
-class MetricAtomWeightsPoint:
-    """One point of a `MetricAtomWeights`: all it knows comes from the objective at the metric."""
+class MatrixAtomWeightsPoint:
+    """Q at given weights of given atoms, from Q at their metric: an `AtomWeightsPoint`."""
 
-    def __init__(self, face: MetricAtomWeights, atoms: Atoms, weights: FloatArray) -> None:
-        self._face = face
+    def __init__(self, atom_weights: MatrixAtomWeights, atoms: Atoms, weights: FloatArray) -> None:
+        self._atom_weights = atom_weights
         self._atoms = atoms
         self.weights = weights
-        self._point = face.objective.at(atoms.added_to(face.base, weights))
+        self._point = atom_weights.objective.at(atoms.added_to(atom_weights.base, weights))
 
     @property
     def value(self) -> float:
@@ -67,9 +71,9 @@ class MetricAtomWeightsPoint:
         """Return ``∇²Q[u_k u_k', u_l u_l']``."""
         return self._point.curvature(self._atoms)
 
-    def at(self, weights: FloatArray) -> MetricAtomWeightsPoint:
+    def at(self, weights: FloatArray) -> MatrixAtomWeightsPoint:
         """Return the point at other weights of the same atoms."""
-        return MetricAtomWeightsPoint(self._face, self._atoms, weights)
+        return MatrixAtomWeightsPoint(self._atom_weights, self._atoms, weights)
 
     def point(self) -> Point:
         """Return the objective at the metric."""

@@ -1,8 +1,4 @@
-"""From samples, signals, sample weights and a list of pairs, as users pass them, to weighted pairs.
-
-Two classes hold weighted pairs behind one interface: `SignalPairs` all that differ in the signal,
-`ListedPairs` those of a list.
-"""
+"""Weighted pairs from samples, signals, sample weights and a list of pairs, as users pass them."""
 
 from __future__ import annotations
 
@@ -12,14 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.objectives.pairs.listed_pairs import ListedPairs
+from gdaopt.objectives.pairs.protocol import WeightedPairs
+from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.validation import FloatArray, finite_array
 
-__all__ = ["WeightedPairs", "weighted_pairs"]
-
-WeightedPairs = SignalPairs | ListedPairs
-"""The samples of a sum over pairs, and the weights of its terms."""
+__all__ = ["weighted_pairs"]
 
 _LARGEST_SPREAD = 1e150  # its square, summed up, is finite; that of its inverse is not 0
 
@@ -38,10 +32,19 @@ def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None)
     pairs : array-like of int, shape (n, 2), optional
         The pairs to take; all when left out.
 
+    Returns
+    -------
+    WeightedPairs
+        `SignalPairs` of all pairs that differ in the signal, or `ListedPairs` of those that are
+        given.
+
     Raises
     ------
     InvalidInputError
-        As `gdaopt.GLR`, whose arguments these are.
+        For NaN or infinite values, lengths that differ, fewer than two samples, a signal that is
+        the same for all samples or in all pairs, sample weights that are not positive, pairs that
+        refer to samples that X does not have, or values so large or small that their squares leave
+        float64.
 
     Examples
     --------
@@ -89,7 +92,7 @@ def _checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
 
 
 def _checked_pairs(pairs: Any, n_samples: int) -> npt.NDArray[np.intp]:
-    """Return pairs as an array of indices; refuse other shapes, and indices of no samples."""
+    """Return pairs as an array of indices; refuse other shapes, and indices without a sample."""
     indices = np.asarray(pairs)
     if indices.ndim != 2 or indices.shape[1] != 2 or not np.issubdtype(indices.dtype, np.integer):
         raise InvalidInputError(
@@ -104,7 +107,7 @@ def _checked_pairs(pairs: Any, n_samples: int) -> npt.NDArray[np.intp]:
 
 
 def _check_spread(name: str, values: FloatArray, least: float) -> None:
-    """Refuse values whose differences, squared, under- or overflow."""
+    """Refuse values whose squared differences under- or overflow."""
     spread = float(np.abs(values / 2 - values[0] / 2).max())
     if not least <= spread <= _LARGEST_SPREAD:
         raise InvalidInputError(
