@@ -1,4 +1,4 @@
-"""Turning atoms: Newton's method on the sphere of factors."""
+"""Burer–Monteiro refinement: Newton's method on the sphere of factors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_converges_to_the_optimum_of_its_rank(scale: float) -> None:
 
 
 def test_a_stationary_point_is_left_alone() -> None:
-    """A single atom in a plane without samples has no slope, though turning might help."""
+    """Along the only difference of two samples the slope is 0."""
     objective = gda.GLR([[0.0, 0.0], [1.0, 0.0]], [1, -1])
     active_set = ActiveSet(Atoms.of_vectors(np.array([[1.0, 0.0]])), np.array([2.0]))
     same, taken = refined(objective, np.zeros((2, 2)), active_set, 2.0)
@@ -67,7 +67,7 @@ def test_a_stationary_point_is_left_alone() -> None:
     assert same is active_set
 
 
-def test_objectives_near_underflow_turn_as_well() -> None:
+def test_objectives_near_underflow_are_refined_as_well() -> None:
     """Squares of a gradient of 1e-200 would be 0."""
     objective = gda.GLR(np.eye(3) * 15.0, [1, -1, -1])
     base, budget = np.zeros((3, 3)), 3.0
@@ -81,21 +81,21 @@ def test_objectives_near_underflow_turn_as_well() -> None:
 
 def test_the_curvature_is_that_of_the_sphere() -> None:
     """Against differences of the slope along the sphere."""
-    from gdaopt.master.burer_monteiro import _Factor
+    from gdaopt.master.burer_monteiro import _Factorization
 
     rng = np.random.default_rng(5)
     factor = rng.standard_normal((13, 3))
-    place = _Factor.of(wine(), 1e-3 * np.eye(13), 13.0, factor)
+    current = _Factorization.of(wine(), 1e-3 * np.eye(13), 13.0, factor)
     step: FloatArray = rng.standard_normal((13, 3))
-    step -= place.factor * (np.vdot(place.factor, step) / 13.0)
+    step -= current.factor * (np.vdot(current.factor, step) / 13.0)
     length = 1e-5 / float(np.linalg.norm(step))
-    unit = float(np.abs(place.point.gradient()).max())
+    unit = float(np.abs(current.point.gradient()).max())
 
     def slope_at(sign: float) -> FloatArray:
-        moved = place.moved(sign * length * step)
+        moved = current.moved(sign * length * step)
         return moved.slope * (float(np.abs(moved.point.gradient()).max()) / unit)
 
     difference = (slope_at(1) - slope_at(-1)) / (2 * length)
-    difference -= place.factor * (np.vdot(place.factor, difference) / 13.0)
-    error = np.abs(place.curvature(step) - difference).max()
+    difference -= current.factor * (np.vdot(current.factor, difference) / 13.0)
+    error = np.abs(current.curvature(step) - difference).max()
     assert error <= 1e-3 * np.abs(difference).max()

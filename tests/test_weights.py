@@ -16,7 +16,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import project_on_simplex
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.simplex import minimize_on_simplex
-from gdaopt.master.weights import WeightsSolution, minimize_weights
+from gdaopt.master.weights import MasterSolution, solve_master_problem
 from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators
@@ -257,11 +257,11 @@ class Master:
         least = min(0.0, float(gradient.min()))
         return float(point.weights @ gradient) - self.budget * least
 
-    def solved(self, reduction: float, memory_limit: int = ROOMY) -> WeightsSolution:
-        return minimize_weights(self.start, self.budget, reduction, memory_limit)
+    def solved(self, reduction: float, memory_limit: int = ROOMY) -> MasterSolution:
+        return solve_master_problem(self.start, self.budget, reduction, memory_limit)
 
 
-class TestMinimizeWeights:
+class TestSolveMasterProblem:
     @settings(PROPERTY, max_examples=25)
     @given(generators, st.sampled_from([1, 3, 8]), st.sampled_from([0.0, 0.4, 1.0]))
     @pytest.mark.parametrize("memory_limit", [ROOMY, NONE], ids=["newton", "first order"])
@@ -319,7 +319,7 @@ class TestMinimizeWeights:
         start = objective.atom_weights(np.zeros((2, 2))).at(
             Atoms.of_features(np.arange(2)), np.array([30.0, 70.0])
         )
-        solution = minimize_weights(start, 100.0, 1e-12, ROOMY)
+        solution = solve_master_problem(start, 100.0, 1e-12, ROOMY)
         np.testing.assert_allclose(solution.point.weights, [0.5, 2.0], rtol=1e-9)
 
     def test_the_memory_limit_counts_the_hessian_and_its_copies(self) -> None:
@@ -331,7 +331,7 @@ class TestMinimizeWeights:
     def test_a_start_that_is_good_enough_stays(self) -> None:
         master = Master.random(np.random.default_rng(1), 3, "glr")
         best = master.solved(1e-10).point
-        again = minimize_weights(best, master.budget, 1.0, ROOMY)
+        again = solve_master_problem(best, master.budget, 1.0, ROOMY)
         np.testing.assert_array_equal(again.point.weights, best.weights)
 
 

@@ -15,7 +15,7 @@ from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
-from gdaopt.master.weights import minimize_weights
+from gdaopt.master.weights import solve_master_problem
 from gdaopt.methods.hull import HullMethod, HullRun
 from gdaopt.methods.pricing import OraclePricing, ProgramPricing
 from gdaopt.methods.state import Clock, RunEnded, State
@@ -167,7 +167,7 @@ class _Run(HullRun):
     def _optimise(self, active_set: ActiveSet) -> None:
         """Move to the optimal weights of a list."""
         allowed = self._method.allowed_gap(self.point.value)
-        solution = minimize_weights(
+        solution = solve_master_problem(
             self.atom_weights.at(active_set.atoms, active_set.weights),
             self.budget,
             min(max(_WEIGHTS_ACCURACY, _FINAL_ACCURACY * allowed / self.gap), 0.5),

@@ -55,7 +55,7 @@ class WeightedPairs(Protocol):
     2.651293
     >>> pairs.scatter(-w * expit(-d) for w, d in zip(weights, distances)).round(6) + 0.0
     array([[-2.151531,  0.      ],
-           [ 0.      , -0.575518]])
+           [ 0.      , -0.575559]])
     """
 
     @property
