@@ -284,6 +284,16 @@ class TestSolveMasterProblem:
                 (False, False),  # the start was good enough
             )
 
+    @pytest.mark.parametrize("memory_limit", [ROOMY, NONE], ids=["newton", "first order"])
+    @pytest.mark.parametrize("seed", [49, 77, 80, 84, 183])
+    def test_the_value_does_not_rise_where_the_slope_at_the_start_dwarfs_all_others(
+        self, seed: int, memory_limit: int
+    ) -> None:
+        """Next to a singular metric: secants then hardly shrink the bracket of the line search."""
+        master = Master.random(np.random.default_rng(seed), 3, "log det", 0.0)
+        for reduction in (0.5, 0.1):
+            assert master.solved(reduction, memory_limit).point.value <= master.start.value
+
     @pytest.mark.parametrize("seed", range(6))
     @pytest.mark.parametrize("kind", ["glr", "log det"])
     def test_both_ways_agree(self, kind: str, seed: int) -> None:

@@ -29,6 +29,7 @@ _MATRICES = 4  # n×n: the Hessian, its bordered and reduced copies, the factor
 _NEWTON_PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
 _GRADIENT_PATIENCE = 100
 _LINE_STEPS = 30
+_HALVINGS = 60  # of a step whose line search has not ended: enough to reach round-off
 _FLAT = 0.2  # of the slope at its start: where a line is this flat, the line search ends
 _ROUND_OFF = 1e-14  # of the value
 _SAFE = 0.05  # of the bracket: trial steps keep this far from its ends
@@ -173,4 +174,13 @@ def _descended(iterate: _Iterate, target: FloatArray) -> _Iterate:
         share = low_slope / (low_slope - high_slope) if np.isfinite(high_slope) else 0.5
         length = low + (high - low) * min(max(share, _SAFE), 1 - _SAFE)
         reached = iterate.moved(iterate.x + length * step)
+    else:
+        # Where one slope dwarfs the other, secants hardly shrink the bracket, and F may have risen.
+        for _ in range(_HALVINGS):
+            if reached.point.value <= most:
+                break
+            length /= 2
+            reached = iterate.moved(iterate.x + length * step)
+        else:
+            return iterate
     return reached
