@@ -11,7 +11,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.eigen import align
 from gdaopt.linalg.laplacian import path_laplacian
-from gdaopt.linalg.pairs import best_pairs, decomposition, pair_atoms
+from gdaopt.linalg.two_sparse import best_pairs, decomposition, pair_atoms
 from gdaopt.sets import GraphMetrics
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import gdaopt as gda
-from gdaopt.linalg.dual import dual_alignment
+from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods import aligned
 from gdaopt.programs import JointPolytope, JointProgram

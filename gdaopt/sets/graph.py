@@ -12,7 +12,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.eigen import align
-from gdaopt.linalg.pairs import best_pairs, decomposition, pair_atoms
+from gdaopt.linalg.two_sparse import best_pairs, decomposition, pair_atoms
 from gdaopt.sets.pair_cones import pair_cones
 from gdaopt.sets.protocol import FeasibleSet, PricedAtoms, checked_gradient
 from gdaopt.validation import FloatArray, number, symmetric_matrix
@@ -108,7 +108,7 @@ class GraphMetrics(FeasibleSet):
         return PricedAtoms(atoms[best], prices[best])
 
     def _decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
-        """Return an atom for each feature and each edge: `gdaopt.linalg.pairs.decomposition`."""
+        """Return an atom for each feature and each edge: `linalg.two_sparse.decomposition`."""
         above = self.entries_repaired(metric - self.base(len(metric)))
         has_edges = np.count_nonzero(above) > np.count_nonzero(np.diagonal(above))
         v = align(above, 0.0).v if has_edges else np.ones(len(metric))

@@ -1,11 +1,12 @@
-"""The best two-sparse vectors for a symmetric matrix: the exact oracle's pairs (DESIGN section 4).
+"""Two-sparse vectors: the best ones for a symmetric matrix, and matrices as sums of them.
 
-For ``u = a e_i - b e_j`` with ``a, b ≥ 0`` and ``a² + b² = 1`` the least value of ``u'Gu`` is the
-smaller eigenvalue of G's 2×2 block (i, j) where ``G_ij > 0``,
+The extreme points of the sets of metrics stand on vectors ``u = a e_i - b e_j`` with ``a, b ≥ 0``
+and ``a² + b² = 1`` ("Lemma: two-sparse extreme points"). For a symmetric matrix G the least value
+of ``u'Gu`` over those of a pair (i, j) is the smaller eigenvalue of G's 2×2 block if ``G_ij > 0``,
 
     λ_ij = (G_ii + G_jj)/2 - √( ((G_ii - G_jj)/2)² + G_ij² ),
 
-and the smaller diagonal entry otherwise.
+and the smaller diagonal entry otherwise ("Theorem: exact linear minimisation oracle").
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["best_pairs", "decomposition", "pair_atoms"]
 
-_BLOCK_ENTRIES = 2**16  # rows are priced so many entries at a time: they stay in cache
+_BLOCK_ENTRIES = 2**16  # entries that are priced at a time: they stay in cache
 
 
 def best_pairs(
     gradient: FloatArray, count: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
-    """Return the pairs i < j with ``G_ij > 0`` of the least prices λ_ij, best first.
+    """Return the pairs i < j with ``G_ij > 0`` that have the least prices λ_ij, best first.
 
     Parameters
     ----------
     gradient : ndarray of shape (K, K)
-        G, symmetric and finite; only its diagonal and upper triangle are looked at.
+        G, symmetric and finite; only its diagonal and upper triangle are read.
     count : int
         How many to return at most.
 
@@ -104,14 +105,14 @@ def pair_atoms(
 
 
 def decomposition(matrix: FloatArray, v: FloatArray) -> tuple[Atoms, FloatArray]:
-    """Return atoms and weights that a matrix with non-positive off-diagonals is the sum of.
+    """Return a matrix with non-positive off-diagonals as a sum of weighted two-sparse atoms.
 
     Parameters
     ----------
     matrix : ndarray of shape (K, K)
         N, symmetric, ``N_ij ≤ 0`` for i ≠ j.
     v : ndarray of shape (K,)
-        Positive, ``N v ≥ 0``, such as N's first eigenvector.
+        Positive, with ``N v ≥ 0``, such as N's first eigenvector.
 
     Returns
     -------
@@ -122,8 +123,8 @@ def decomposition(matrix: FloatArray, v: FloatArray) -> tuple[Atoms, FloatArray]
 
     Notes
     -----
-    The identity of DESIGN section 4; that a symmetric H-matrix is such a sum is due to Boman, Chen,
-    Parekh, Toledo, *On factor width and symmetric H-matrices*, 2005.
+    See "Theorem: factor width two" in ``docs/theory.md``. That a symmetric H-matrix is such a sum
+    is due to Boman, Chen, Parekh, Toledo, *On factor width and symmetric H-matrices*, 2005.
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""Dual alignment: the scaling that the gradient asks for (DESIGN section 4)."""
+"""Dual alignment: the scaling v that belongs to a gradient ("Proposition: dual alignment")."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from gdaopt.linalg.pairs import best_pairs
+from gdaopt.linalg.two_sparse import best_pairs
 from gdaopt.validation import FloatArray
 
 __all__ = ["dual_alignment"]
 
-_SMALLEST = 1e-8  # of the largest entry: stands for 0, where any positive number does
+_SMALLEST = 1e-8  # of the largest entry: replaces 0, for which any small positive number will do
 
 
 def dual_alignment(gradient: FloatArray) -> FloatArray:
@@ -23,14 +23,14 @@ def dual_alignment(gradient: FloatArray) -> FloatArray:
     Returns
     -------
     ndarray of shape (K,)
-        ``v_i = √(y + G_ii)``, with maximum 1, where -y is the least value per unit of trace of
-        ``⟨G, uu'⟩/‖u‖²`` over ``u = a e_i - b e_j``, ``a, b ≥ 0``, and 0.
+        ``v_i = √(y + G_ii)``, scaled to the maximum 1. Here -y is the smaller of 0 and the least
+        value of ``u'Gu`` over the unit vectors ``u = a e_i - b e_j`` with ``a, b ≥ 0``.
 
     Notes
     -----
-    Dual feasibility of y says ``(y + G_ii)(y + G_jj) ≥ G_ij²`` wherever ``G_ij > 0``: no edge
-    has a negative price under this v once the best vertex has been paid for. Zeros of v, where a
-    diagonal vertex is best, are replaced by a small positive number.
+    Dual feasibility of y says ``(y + G_ii)(y + G_jj) ≥ G_ij²`` wherever ``G_ij > 0``: with the
+    multiplier y of the trace bound, no edge has a negative reduced cost under this v. v is 0 where
+    a diagonal vertex is best; such entries are replaced by a small positive number.
 
     Examples
     --------
