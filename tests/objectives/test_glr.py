@@ -1,10 +1,11 @@
-"""The graph Laplacian regulariser against its formula, and the evaluation seam for all others."""
+"""The graph Laplacian regulariser against its formula."""
+
+from __future__ import annotations
 
 import itertools
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
@@ -12,89 +13,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import logsumexp
 
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import (
-    AtomsDirection,
-    ColumnDirection,
     DenseDirection,
     DiagonalDirection,
     Direction,
 )
-from gdaopt.objectives.exponentials import ExponentialLine
 from gdaopt.objectives.glr import GLRPoint
 from gdaopt.objectives.pairs import signal_pairs
 from gdaopt.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.helpers import PROPERTY, generators, random_metric
+from tests.objectives.cases import SIGNALS, K, N, Naive, assert_near, directions, samples, signals
+from tests.steps.cases import segment
 
-N, K = 40, 4
-
-
-@dataclass
-class Naive:
-    """The literal N²×K² formulas of DESIGN section 1."""
-
-    X: FloatArray
-    z: FloatArray
-
-    def __post_init__(self) -> None:
-        self.differences = self.X[:, None, :] - self.X[None, :, :]
-        signal = self.z.reshape(len(self.z), -1)
-        self.weights = ((signal[:, None, :] - signal[None, :, :]) ** 2).sum(axis=2)
-
-    def distances(self, metric: FloatArray) -> FloatArray:
-        """Return ``δ_ij``."""
-        forms: FloatArray = np.einsum("ijk,kl,ijl->ij", self.differences, metric, self.differences)
-        return forms
-
-    def moment(self, metric: FloatArray, factor: FloatArray) -> FloatArray:
-        """Return ``Σ_ij exp(-δ_ij) ‖z_i - z_j‖² factor_ij d_ij d_ij'``."""
-        terms = np.exp(-self.distances(metric)) * self.weights * factor
-        total: FloatArray = np.einsum("ij,ijk,ijl->kl", terms, self.differences, self.differences)
-        return total
-
-    def value(self, metric: FloatArray) -> float:
-        """Return Q."""
-        return float((np.exp(-self.distances(metric)) * self.weights).sum())
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ∇Q."""
-        return -self.moment(metric, np.ones_like(self.weights))
-
-    def hessian_product(self, metric: FloatArray, direction: FloatArray) -> FloatArray:
-        """Return ∇²Q[D]."""
-        return self.moment(metric, self.distances(direction))
-
-    def log_value(self, metric: FloatArray) -> float:
-        """Return log Q, safe from underflow."""
-        return float(logsumexp(-self.distances(metric), b=self.weights))
-
-
-def signals(rng: np.random.Generator) -> dict[str, FloatArray]:
-    """Return signals of N samples of each kind that the pairs tell apart."""
-    return {
-        "labels": np.where(rng.random(N) < 0.3, 1.0, -1.0),
-        "three levels": rng.choice([0.0, 1.0, 5.0], N),
-        "many levels": np.resize(np.arange(20.0), N),
-        "real": rng.standard_normal(N),
-        "columns": rng.standard_normal((N, 3)),
-        "one-hot": np.eye(3)[rng.integers(3, size=N)],
-    }
-
-
-def samples(rng: np.random.Generator) -> FloatArray:
-    """Return samples with duplicates and a column that hardly varies."""
-    X: FloatArray = rng.standard_normal((N, K)) * np.array([1.0, 0.5, 2.0, 1e-6]) + 10.0
-    X[1] = X[0]
-    X[-5:] = X[3]
-    return X
-
-
-SIGNALS = list(signals(np.random.default_rng(0)))
 STORAGE = ["kept", "recomputed", "kept, many blocks", "recomputed, many blocks"]
 
 
@@ -129,28 +63,6 @@ def glr(naive: Naive, request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 @pytest.fixture
 def metric(rng: np.random.Generator) -> FloatArray:
     return random_metric(rng, K)
-
-
-TWO_SPARSE = np.array([[0.6, -0.8], [1.0, 0.0]])
-
-
-def directions(rng: np.random.Generator) -> list[Direction]:
-    """Return one direction of each kind."""
-    change = rng.standard_normal(K)
-    column = np.where(np.arange(K) == 1, 0.0, change)
-    return [
-        DiagonalDirection(np.where(np.arange(K) == 2, 0.0, change)),
-        ColumnDirection(1, column),
-        AtomsDirection(np.array([0.7, -0.2]), Atoms(np.array([[3, 0], [0, 0]]), TWO_SPARSE)),
-        AtomsDirection(np.array([-0.3]), Atoms.of_vectors(change[None])),
-        DenseDirection(random_symmetric(rng, K)),
-    ]
-
-
-def assert_near(found: Any, expected: Any, tolerance: float = 1e-12) -> None:
-    """Assert a difference within `tolerance` of the largest entry of what is expected."""
-    largest = float(np.abs(expected).max())
-    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * largest)
 
 
 class TestGLR:
@@ -440,126 +352,30 @@ class TestOverflow:
             gda.GLR(1e170 * samples(rng), signals(rng)["labels"])
 
 
-class LogDet(gda.DenseObjective):
-    """``tr(SM) - log det M``: no function of distances."""
+@PROPERTY
+@given(generators)
+def test_the_lipschitz_constant_of_glr_is_one(rng: np.random.Generator) -> None:
+    """``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖`` over ``M ⪰ ρI``, and L is its formula."""
+    there = segment(rng)
+    constant = there.glr.lipschitz(there.rho)
+    difference = there.glr.gradient(there.other) - there.glr.gradient(there.metric)
+    distance = np.linalg.norm(there.other - there.metric)
+    assert np.linalg.norm(difference) <= constant * distance * (1 + 1e-12)
 
-    def __init__(self, covariance: FloatArray) -> None:
-        super().__init__(n_features=len(covariance))
-        self.covariance = covariance
-
-    def value(self, metric: FloatArray) -> float:
-        sign, logdet = np.linalg.slogdet(metric)
-        return float(np.vdot(self.covariance, metric) - logdet) if sign > 0 else math.inf
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        gradient: FloatArray = self.covariance - np.linalg.inv(metric)
-        return (gradient + gradient.T) / 2
-
-
-class TestSeam:
-    def test_a_users_objective(self, rng: np.random.Generator) -> None:
-        factor = rng.standard_normal((K, 9))
-        gda.check_objective(LogDet(np.asarray(factor @ factor.T / 9)))
-
-    def test_an_optimum_through_the_seam(self, rng: np.random.Generator) -> None:
-        target = random_metric(rng, K)
-        problem = gda.MetricProblem(
-            LogDet(np.linalg.inv(target).astype(np.float64)), gda.GraphMetrics(2 * K, 1e-6)
-        )
-        result = gda.solve(problem, "alternating", solver="analytic", tolerance=1e-10)
-        assert result.objective == pytest.approx(K - np.linalg.slogdet(target)[1], abs=1e-4)
-
-    @pytest.mark.parametrize("size", [1, 2, 5])
-    def test_glr_passes(self, size: int, rng: np.random.Generator) -> None:
-        gda.check_objective(gda.GLR(rng.standard_normal((9, size)), rng.standard_normal(9)))
-
-    def test_a_users_objective_has_no_expression_by_default(self) -> None:
-        with pytest.raises(gda.InvalidInputError, match="LogDet has no CVXPY expression; define"):
-            LogDet(np.eye(K)).to_cvxpy(cp.Constant(np.eye(K)))
-        with pytest.raises(gda.InvalidInputError, match="define log_expression"):
-            LogDet(np.eye(K)).to_cvxpy(cp.Constant(np.eye(K)), log=True)
+    X = there.glr.pairs.features
+    z = rng.standard_normal((12, 2))
+    literal = 0.0
+    for xi, zi in zip(X, z, strict=True):
+        for xj, zj in zip(X, z, strict=True):
+            square = float((xi - xj) @ (xi - xj))
+            literal += float((zi - zj) @ (zi - zj)) * np.exp(-there.rho * square) * square**2
+    assert gda.GLR(X, z).lipschitz(there.rho) == pytest.approx(literal, rel=1e-12)
 
 
-class WrongGradient(LogDet):
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        return 1.001 * super().gradient(metric)
-
-
-class AsymmetricGradient(LogDet):
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        return super().gradient(metric) + np.diag(np.full(len(metric) - 1, 0.01), 1)
-
-
-class Concave(gda.DenseObjective):
-    def value(self, metric: FloatArray) -> float:
-        return -float(np.sum(metric**2))
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        return -2 * metric
-
-
-class PatchedGLR(gda.GLR):
-    """A GLR whose points are of another class."""
-
-    def __init__(self, point: type[GLRPoint]) -> None:
-        rng = np.random.default_rng(0)
-        super().__init__(samples(rng)[:, :3], rng.standard_normal(N))
-        self.point = point
-
-    def at(self, metric: FloatArray) -> GLRPoint:
-        return self.point(self, metric.copy())
-
-
-class WrongColumn(GLRPoint):
-    def gradient_column(self, column: int) -> FloatArray:
-        return super().gradient_column(0)
-
-
-class WrongDiagonal(GLRPoint):
-    def gradient_diagonal(self) -> FloatArray:
-        return 2 * super().gradient_diagonal()
-
-
-class WrongCurvatureLine(ExponentialLine):
-    def derivatives(self, gamma: float) -> tuple[float, float]:
-        slope, curvature = super().derivatives(gamma)
-        return slope, 0.9 * curvature
-
-
-class WrongCurvature(GLRPoint):
-    def line(self, direction: Direction) -> ExponentialLine:
-        right = super().line(direction)
-        return WrongCurvatureLine(direction, self.sum.exponents, right.rates)
-
-
-class WrongMove(GLRPoint):
-    def moved(self, direction: Direction, gamma: float) -> GLRPoint:
-        return super().moved(direction, 2 * gamma)
-
-
-class StaleMove(GLRPoint):
-    def moved(self, direction: Direction, gamma: float) -> GLRPoint:
-        return GLRPoint(self.objective, direction.added_to(self.metric, gamma), self.sum)
-
-
-class TestCheckObjective:
-    @pytest.mark.parametrize(
-        ("objective", "message"),
-        [
-            (WrongGradient(np.eye(3)), "^the line's slope along a"),
-            (AsymmetricGradient(np.eye(3)), "^the gradient is symmetric: error 0.01"),
-            (Concave(3), "^the objective is not convex: its second derivative along a"),
-            (PatchedGLR(WrongColumn), "^gradient_column: error"),
-            (PatchedGLR(WrongDiagonal), "^gradient_diagonal: error"),
-            (PatchedGLR(WrongCurvature), "^the line's curvature along a DiagonalDirection"),
-            (PatchedGLR(WrongMove), "^the metric moved along a DiagonalDirection"),
-            (PatchedGLR(StaleMove), "^the value moved along a DiagonalDirection"),
-        ],
-        ids=lambda value: type(value).__name__,
-    )
-    def test_names_what_is_wrong(self, objective: gda.GLR, message: str) -> None:
-        with pytest.raises(InvalidInputError, match=message):
-            gda.check_objective(objective)
-
-    def test_the_patched_objective_is_right_without_the_fault(self) -> None:
-        gda.check_objective(PatchedGLR(GLRPoint))
+def test_the_lipschitz_constant_is_sharp() -> None:
+    """One pair, at M = ρI, along dd': no smaller constant would do."""
+    glr, rho, d = gda.GLR([[0.0, 0.0], [1.0, 2.0]], [1, -1]), 0.1, np.array([1.0, 2.0])
+    move = 1e-6 * np.outer(d, d)
+    change = glr.gradient(rho * np.eye(2) + move) - glr.gradient(rho * np.eye(2))
+    ratio = np.linalg.norm(change) / np.linalg.norm(move)
+    assert ratio == pytest.approx(glr.lipschitz(rho), rel=1e-4)

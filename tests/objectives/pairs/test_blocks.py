@@ -1,4 +1,4 @@
-"""Memory of pairs: lent to one user at a time, and free again as soon as a point is gone."""
+"""Numbers of pairs: their memory is lent to one user at a time, and free once a point is gone."""
 
 from __future__ import annotations
 
