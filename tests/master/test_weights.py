@@ -27,11 +27,11 @@ class Master:
     objective: gda.GLR | gda.LogDet
     atoms: Atoms
     start: AtomWeightsPoint
-    budget: float
+    total_weight: float
 
     @classmethod
     def random(cls, rng: np.random.Generator, size: int, kind: str, share: float = 1.0) -> Master:
-        """With 2K atoms, whose weights take a share of the budget."""
+        """With 2K atoms, whose weights have a share of the total weight."""
         objective: gda.GLR | gda.LogDet
         if kind == "glr":
             X = rng.standard_normal((30, size)) / np.sqrt(2 * size)
@@ -41,20 +41,20 @@ class Master:
         else:
             X = rng.standard_normal((3 * size, size))
             objective = gda.LogDet(X.T @ X / len(X))
-        budget = size * float(rng.choice([0.2, 1.0, 10.0, 40.0]))
+        total_weight = size * float(rng.choice([0.2, 1.0, 10.0, 40.0]))
         atoms = random_atoms(rng, 2 * size, size)
         atom_weights = objective.atom_weights(1e-3 * np.eye(size))
-        start = atom_weights.at(atoms, np.full(2 * size, share * budget / (2 * size)))
-        return cls(objective, atoms, start, budget)
+        start = atom_weights.at(atoms, np.full(2 * size, share * total_weight / (2 * size)))
+        return cls(objective, atoms, start, total_weight)
 
     def gap(self, point: AtomWeightsPoint) -> float:
         """An upper bound of how far the value is above its minimum."""
         gradient = point.gradient()
         least = min(0.0, float(gradient.min()))
-        return float(point.weights @ gradient) - self.budget * least
+        return float(point.weights @ gradient) - self.total_weight * least
 
     def solved(self, reduction: float, memory_limit: int = ROOMY) -> MasterSolution:
-        return solve_master_problem(self.start, self.budget, reduction, memory_limit)
+        return solve_master_problem(self.start, self.total_weight, reduction, memory_limit)
 
 
 class TestSolveMasterProblem:
@@ -70,7 +70,7 @@ class TestSolveMasterProblem:
             solution = master.solved(reduction, memory_limit)
             point = solution.point
             assert point.weights.min() >= 0
-            assert point.weights.sum() <= master.budget * (1 + 1e-12)
+            assert point.weights.sum() <= master.total_weight * (1 + 1e-12)
             assert point.value <= master.start.value
             allowed = reduction * master.gap(master.start)
             assert master.gap(point) <= allowed + 1e-12 * abs(point.value)
@@ -114,13 +114,15 @@ class TestSolveMasterProblem:
             vectors = master.atoms.dense(3)
             metric = 1e-3 * np.eye(3) + vectors.T @ cp.diag(w) @ vectors
             value, constraints = master.objective.to_cvxpy(metric)
-            problem = cp.Problem(cp.Minimize(value), [*constraints, cp.sum(w) <= master.budget])
+            problem = cp.Problem(
+                cp.Minimize(value), [*constraints, cp.sum(w) <= master.total_weight]
+            )
             problem.solve(solver="CLARABEL")
             found = master.solved(1e-7, memory_limit).point.point().value
             assert found == pytest.approx(problem.value, rel=1e-6)
 
-    def test_what_the_budget_is_not_needed_for_stays_unused(self) -> None:
-        """The maximum likelihood of a diagonal precision is 1/S_ii, whatever the budget."""
+    def test_weight_that_is_not_needed_stays_unused(self) -> None:
+        """The maximum likelihood of a diagonal precision is 1/S_ii, whatever the total weight."""
         objective = gda.LogDet(np.diag([2.0, 0.5]))
         start = objective.atom_weights(np.zeros((2, 2))).at(
             Atoms.of_features(np.arange(2)), np.array([30.0, 70.0])
@@ -137,5 +139,5 @@ class TestSolveMasterProblem:
     def test_a_start_that_is_good_enough_stays(self) -> None:
         master = Master.random(np.random.default_rng(1), 3, "glr")
         best = master.solved(1e-10).point
-        again = solve_master_problem(best, master.budget, 1.0, ROOMY)
+        again = solve_master_problem(best, master.total_weight, 1.0, ROOMY)
         np.testing.assert_array_equal(again.point.weights, best.weights)

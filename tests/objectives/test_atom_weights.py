@@ -113,9 +113,11 @@ def weights(atoms: Atoms, rng: np.random.Generator) -> FloatArray:
 
 
 @pytest.fixture
-def place(objective: Any, base: FloatArray, atoms: Atoms, weights: FloatArray) -> AtomWeightsPoint:
-    place: AtomWeightsPoint = objective.atom_weights(base).at(atoms, weights)
-    return place
+def weighted(
+    objective: Any, base: FloatArray, atoms: Atoms, weights: FloatArray
+) -> AtomWeightsPoint:
+    weighted: AtomWeightsPoint = objective.atom_weights(base).at(atoms, weights)
+    return weighted
 
 
 def sum_of(base: FloatArray, atoms: Atoms, weights: FloatArray) -> FloatArray:
@@ -135,19 +137,19 @@ class TestAgainstTheMetric:
     def test_value(
         self,
         objective: Any,
-        place: AtomWeightsPoint,
+        weighted: AtomWeightsPoint,
         base: FloatArray,
         atoms: Atoms,
         weights: FloatArray,
     ) -> None:
         expected = value_at(objective, sum_of(base, atoms, weights))
-        assert place.value == pytest.approx(expected, rel=1e-12)
-        np.testing.assert_array_equal(place.weights, weights)
+        assert weighted.value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_array_equal(weighted.weights, weights)
 
     def test_gradient(
         self,
         objective: Any,
-        place: AtomWeightsPoint,
+        weighted: AtomWeightsPoint,
         base: FloatArray,
         atoms: Atoms,
         weights: FloatArray,
@@ -157,12 +159,12 @@ class TestAgainstTheMetric:
         gradient = point.gradient() / (point.value if objective.log_convex else 1.0)
         vectors = atoms.dense(K)
         expected = np.einsum("ki,ij,kj->k", vectors, gradient, vectors)
-        assert_near(place.gradient(), expected, 1e-12)
+        assert_near(weighted.gradient(), expected, 1e-12)
 
     def test_differences(
         self,
         objective: Any,
-        place: AtomWeightsPoint,
+        weighted: AtomWeightsPoint,
         base: FloatArray,
         atoms: Atoms,
         weights: FloatArray,
@@ -173,20 +175,20 @@ class TestAgainstTheMetric:
         step = 1e-5
         units = step * np.eye(len(atoms))
         slopes = [(value(unit) - value(-unit)) / (2 * step) for unit in units]
-        assert_near(place.gradient(), slopes, 1e-6)
+        assert_near(weighted.gradient(), slopes, 1e-6)
         changes = [
-            place.at(weights + unit).gradient() - place.at(weights - unit).gradient()
+            weighted.at(weights + unit).gradient() - weighted.at(weights - unit).gradient()
             for unit in units
         ]
         # A DenseObjective's Hessian is a forward difference itself.
         tolerance = 2e-5 if isinstance(objective, Barrier) else 1e-7
-        assert_near(place.hessian(), np.array(changes) / (2 * step), tolerance)
+        assert_near(weighted.hessian(), np.array(changes) / (2 * step), tolerance)
 
     def test_hessian_is_positive_semidefinite(
-        self, objective: Any, place: AtomWeightsPoint
+        self, objective: Any, weighted: AtomWeightsPoint
     ) -> None:
-        hessian = place.hessian()
-        assert hessian.shape == (len(place.weights), len(place.weights))
+        hessian = weighted.hessian()
+        assert hessian.shape == (len(weighted.weights), len(weighted.weights))
         assert_near(hessian, hessian.T, 1e-15)
         values = np.linalg.eigvalsh(hessian)
         slack = 1e-8 if isinstance(objective, Barrier) else 1e-14
@@ -195,45 +197,45 @@ class TestAgainstTheMetric:
     def test_point(
         self,
         objective: Any,
-        place: AtomWeightsPoint,
+        weighted: AtomWeightsPoint,
         base: FloatArray,
         atoms: Atoms,
         weights: FloatArray,
     ) -> None:
-        point = place.point()
+        point = weighted.point()
         np.testing.assert_array_equal(point.metric, point.metric.T)
         assert_near(point.metric, sum_of(base, atoms, weights), 1e-14)
         fresh = objective.at(point.metric.copy())
         assert point.value == pytest.approx(fresh.value, rel=1e-12)
         assert_near(point.gradient(), fresh.gradient(), 1e-12)
         if objective.log_convex:
-            assert point.log_value == pytest.approx(place.value, rel=1e-13)
+            assert point.log_value == pytest.approx(weighted.value, rel=1e-13)
         with pytest.raises(ValueError, match="read-only"):
             point.metric[0, 0] = 0.0
 
     def test_other_weights(
         self,
         objective: Any,
-        place: AtomWeightsPoint,
+        weighted: AtomWeightsPoint,
         base: FloatArray,
         atoms: Atoms,
         weights: FloatArray,
     ) -> None:
         others = weights[::-1] * 3.0
-        moved, fresh = place.at(others), objective.atom_weights(base).at(atoms, others)
+        moved, fresh = weighted.at(others), objective.atom_weights(base).at(atoms, others)
         np.testing.assert_array_equal(moved.weights, others)
-        assert moved.value == fresh.value != place.value
+        assert moved.value == fresh.value != weighted.value
         np.testing.assert_array_equal(moved.gradient(), fresh.gradient())
         np.testing.assert_array_equal(moved.hessian(), fresh.hessian())
         np.testing.assert_array_equal(moved.point().metric, fresh.point().metric)
         back = moved.at(weights)
-        assert back.value == place.value
-        np.testing.assert_array_equal(back.gradient(), place.gradient())
+        assert back.value == weighted.value
+        np.testing.assert_array_equal(back.gradient(), weighted.gradient())
 
     def test_no_weights(self, objective: Any, base: FloatArray, atoms: Atoms) -> None:
-        place = objective.atom_weights(base).at(atoms, np.zeros(len(atoms)))
-        np.testing.assert_array_equal(place.point().metric, base)
-        assert place.value == pytest.approx(value_at(objective, base), rel=1e-14)
+        weighted = objective.atom_weights(base).at(atoms, np.zeros(len(atoms)))
+        np.testing.assert_array_equal(weighted.point().metric, base)
+        assert weighted.value == pytest.approx(value_at(objective, base), rel=1e-14)
 
     def test_is_the_same_for_both_forms_of_atoms(
         self, objective: Any, base: FloatArray, rng: np.random.Generator
@@ -264,10 +266,10 @@ def test_sums_over_small_blocks(
     expected = glr(shifted(), name, is_kept=is_kept).atom_weights(base).at(atoms, weights)
     monkeypatch.setattr(signal_pairs, "_BLOCK_ENTRIES", 60)
     monkeypatch.setattr(signal_pairs, "_MOMENT_ENTRIES", entries)
-    place = glr(shifted(), name, is_kept=is_kept).atom_weights(base).at(atoms, weights)
-    assert place.value == pytest.approx(expected.value, rel=1e-13)
-    assert_near(place.gradient(), expected.gradient(), 1e-13)
-    assert_near(place.hessian(), expected.hessian(), 1e-13)
+    weighted = glr(shifted(), name, is_kept=is_kept).atom_weights(base).at(atoms, weights)
+    assert weighted.value == pytest.approx(expected.value, rel=1e-13)
+    assert_near(weighted.gradient(), expected.gradient(), 1e-13)
+    assert_near(weighted.hessian(), expected.hessian(), 1e-13)
 
 
 def assert_near(found: Any, expected: Any, tolerance: float) -> None:
@@ -313,13 +315,13 @@ class TestConcentratedSoftmax:
         exact = Exact(name, metric, atoms)
         assert bound < 3e3 or exact.largest_share > 0.99
 
-        place = objective.atom_weights(base).at(atoms, weights)
+        weighted = objective.atom_weights(base).at(atoms, weights)
         # Exponents of the size of the distances lose digits in proportion.
         lost = 1e-13 + 1e-15 * float(abs(exact.value))
-        assert abs(place.value - exact.value) <= 1e-14 * max(1, abs(exact.value))
+        assert abs(weighted.value - exact.value) <= 1e-14 * max(1, abs(exact.value))
         scale = float(exact.means.max())
-        np.testing.assert_allclose(-place.gradient(), exact.means.astype(float), 0, lost * scale)
-        hessian, expected = place.hessian(), exact.hessian.astype(float)
+        np.testing.assert_allclose(-weighted.gradient(), exact.means.astype(float), 0, lost * scale)
+        hessian, expected = weighted.hessian(), exact.hessian.astype(float)
         # Pairs of less than 1e-20 of the largest share are left out; means have 16 digits.
         floor = 1e-18 * float(exact.squares.max()) ** 2
         np.testing.assert_allclose(hessian, expected, 0, lost * np.abs(expected).max() + floor)
@@ -329,10 +331,10 @@ class TestConcentratedSoftmax:
     def test_one_pair_alone_has_no_curvature(
         self, name: str, is_kept: bool, base: FloatArray, atoms: Atoms
     ) -> None:
-        place = (
+        weighted = (
             glr(samples(), name, is_kept=is_kept)
             .atom_weights(base)
             .at(atoms, np.full(len(atoms), 1e6))
         )
-        assert np.abs(place.hessian()).max() <= 1e-28 * np.abs(place.gradient()).max() ** 2
-        assert place.value < -745  # Q itself is 0 in float64
+        assert np.abs(weighted.hessian()).max() <= 1e-28 * np.abs(weighted.gradient()).max() ** 2
+        assert weighted.value < -745  # Q itself is 0 in float64
