@@ -1,4 +1,4 @@
-"""The example of the paper and its four errata ("Erratum 1: scalars are reciprocals", …)."""
+"""The paper's example and its four errata, as ``docs/theory.md`` states them."""
 
 import math
 from typing import Any
@@ -41,7 +41,7 @@ class TestExample:
 
 
 class TestErratum1:
-    """The printed scalars are v, the first eigenvector; the scalars of the theorem are 1/v."""
+    """Scalars are reciprocals: the printed ones are v, those of the theorem are 1/v."""
 
     def test_printed_numbers_are_the_eigenvector(self) -> None:
         v = align(EXAMPLE, min_eigenvalue=0.0).v
@@ -61,7 +61,7 @@ class TestErratum1:
 
 
 class TestErratum2:
-    """Keeping the column's largest entry, ζ, at ε does not keep the graph connected."""
+    """One kept edge, ζ at ε in each column, does not keep the graph connected."""
 
     feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=1e-3)
     method = gda.Alternating(edge_floor=0.01)
@@ -161,7 +161,7 @@ class TestErratum2:
 
 
 class TestErratum3:
-    """The path start is a metric only for ε₀ ≤ (C/K - ρ) / (2 cos(π/(K+1)))."""
+    """Bound of the path start: it is a metric only for ε₀ ≤ (C/K - ρ) / (2 cos(π/(K+1)))."""
 
     @pytest.mark.parametrize("size", [2, 3, 4, 13, 60])
     @pytest.mark.parametrize("rho", [0.0, 1e-3, 0.5])
@@ -187,7 +187,10 @@ def connected(rng: np.random.Generator, size: int, smallest: float) -> FloatArra
 
 
 class TestErratum4:
-    """Lemma 2 needs λ_min ≥ ρ, not λ_min > 0; Lemma 1 holds with negative self-loops too."""
+    """The smallest eigenvalue in Lemma 2: λ_min ≥ ρ is needed, and λ_min > 0 is not enough.
+
+    Lemma 1 holds with negative self-loops, too.
+    """
 
     @PROPERTY
     @given(rng=generators, size=st.integers(2, 10))

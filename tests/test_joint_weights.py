@@ -11,7 +11,7 @@ import gdaopt as gda
 from gdaopt.estimators.baselines.joint_weights import JointClassifierWeights, newton_step
 from gdaopt.estimators.baselines.weighted_features import regularizer_of_weights
 from gdaopt.estimators.class_pairs import one_hot
-from gdaopt.objectives.glr_face import GLRAtomWeightsPoint
+from gdaopt.objectives.glr import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray
 from tests.baseline_cases import blobs, partly_labelled
 

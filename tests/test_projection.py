@@ -14,13 +14,6 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.linalg import projection
-from gdaopt.linalg.projection import (
-    Projection,
-    project_on_bounded_sum,
-    project_on_intersection,
-    project_on_simplex,
-    project_spectrum,
-)
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
@@ -96,42 +89,6 @@ def test_signs_and_trace_alone_are_a_quadratic_program(
         nearest = feasible_set.on_polyhedron(target)
         np.testing.assert_allclose(nearest, value_of(M), atol=1e-6)
         np.testing.assert_allclose(feasible_set.on_polyhedron(nearest), nearest, atol=1e-12)
-
-
-@settings(PROPERTY, max_examples=25)
-@given(generators, st.integers(1, 6))
-def test_bounded_sum_and_spectrum_are_cvxpys(rng: np.random.Generator, size: int) -> None:
-    point, most = 2 * rng.standard_normal(size), float(rng.uniform(0.1, 3))
-    x = cp.Variable(size)
-    vector = cp.Problem(cp.Minimize(cp.sum_squares(x - point)), [x >= 0, cp.sum(x) <= most])
-    vector.solve("CLARABEL")
-    np.testing.assert_allclose(project_on_bounded_sum(point, most), value_of(x), atol=1e-5)
-    matrix = 2 * random_symmetric(rng, size)
-    M = cp.Variable((size, size), symmetric=True)
-    cone = cp.Problem(cp.Minimize(cp.sum_squares(M - matrix)), [M >> 0, cp.trace(M) <= most])
-    cone.solve("CLARABEL")
-    nearest = project_spectrum(matrix, lambda values: project_on_bounded_sum(values, most))
-    np.testing.assert_allclose(nearest, value_of(M), atol=1e-5)
-
-
-@PROPERTY
-@given(generators, st.integers(1, 40), st.floats(-12, 12), st.floats(-12, 12))
-def test_the_simplex_at_any_scale(
-    rng: np.random.Generator, size: int, spread: float, total: float
-) -> None:
-    """The optimum: entries are the point's less one number, where they are positive."""
-    most = 10.0**total
-    point = rng.standard_normal(size) * 10.0**spread
-    nearest = project_on_simplex(point, most)
-    unit = max(most, float(np.abs(point).max()))
-    assert nearest.min() >= 0
-    assert nearest.sum() == pytest.approx(most, rel=1e-12)
-    shift = (point - nearest)[nearest > 0]
-    assert np.ptp(shift) <= 1e-13 * size * unit
-    assert (point[nearest == 0] <= shift.max() + 1e-13 * size * unit).all()
-    bounded = project_on_bounded_sum(point, most)
-    expected = np.maximum(point, 0) if np.maximum(point, 0).sum() <= most else nearest
-    np.testing.assert_array_equal(bounded, expected)
 
 
 # --- Properties ----------------------------------------------------------------------------------
@@ -293,18 +250,6 @@ def test_many_features(size: int) -> None:
     found = feasible_set.projected(target, accuracy=1e-7)
     assert found.apart <= 1e-7 * size
     assert found.eigen_decompositions <= 500
-
-
-def test_gives_up_on_an_empty_intersection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And says how far apart cone and polyhedron are."""
-    monkeypatch.setattr(projection, "_MOST_ITERATIONS", 50)
-
-    def below(matrix: FloatArray) -> FloatArray:
-        return np.minimum(matrix, -np.eye(2))
-
-    found: Projection = project_on_intersection(np.eye(2), below, 1e-9)
-    assert found.eigen_decompositions == 50
-    assert found.apart >= np.sqrt(2)
 
 
 # --- Bad input -----------------------------------------------------------------------------------

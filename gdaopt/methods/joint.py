@@ -9,7 +9,7 @@ from itertools import count
 from typing import ClassVar
 
 from gdaopt.errors import InvalidInputError, unknown_name
-from gdaopt.linalg.dual import dual_alignment
+from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun
 from gdaopt.methods.blocks import MetricBlock

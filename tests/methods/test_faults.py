@@ -332,10 +332,10 @@ def soon(happened: Callable[[], bool], seconds: float = 10.0) -> bool:
 
 
 def script(code: str, *options: str) -> subprocess.Popen[str]:
-    """Start a plain script, without a guard of ``__main__``, from the folder of the tests."""
+    """Start a plain script, without a guard of ``__main__``, from the folder above the tests."""
     return subprocess.Popen(
         [sys.executable, *options, "-c", code],
-        cwd=Path(__file__).parent,
+        cwd=Path(__file__).parents[2],
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(gda.__file__).parents[1]), "."])},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

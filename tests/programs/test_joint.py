@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import gdaopt as gda
-from gdaopt.linalg.dual import dual_alignment
+from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.joint import entries_of, matrix_of, tree_floors
 from gdaopt.validation import FloatArray

@@ -12,7 +12,7 @@ from scipy.linalg import eigh
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import spectrum
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.dual import dual_alignment
+from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.programs import JointPolytope
 from gdaopt.programs.joint import entries_of
 from gdaopt.sets import GraphMetrics, PositiveDefiniteMetrics, PricedAtoms

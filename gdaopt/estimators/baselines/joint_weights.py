@@ -14,7 +14,7 @@ from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_
 from gdaopt.estimators.baselines.weighted_features import regularizer_of_weights
 from gdaopt.estimators.class_pairs import one_hot
 from gdaopt.estimators.transductive import TransductiveMetricLearner
-from gdaopt.objectives.glr_face import GLRAtomWeightsPoint
+from gdaopt.objectives.glr import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["JointClassifierWeights"]
