@@ -14,15 +14,15 @@ from sklearn.preprocessing import StandardScaler
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.errors import CutOffSamplesWarning, SolverNotFoundError
-from gdaopt.estimators.baselines import alternating_weights, weighted_features
-from gdaopt.estimators.baselines.alternating_weights import AlternatingClassifierWeights
+from gdaopt.estimators.baselines import alternating_classifier, feature_weights
+from gdaopt.estimators.baselines.alternating_classifier import AlternatingClassifierWeights
+from gdaopt.estimators.baselines.feature_weights import (
+    minimize_over_weights,
+    regulariser_of_weights,
+)
 from gdaopt.estimators.baselines.label_relaxation import relax_labels, relaxed_codes
 from gdaopt.estimators.baselines.predicted_labels import harmonic_codes
-from gdaopt.estimators.baselines.weighted_features import (
-    minimize_over_weights,
-    regularizer_of_weights,
-)
-from gdaopt.estimators.class_pairs import class_signal
+from gdaopt.estimators.labels import class_signal
 from gdaopt.validation import FloatArray
 from tests.baseline_cases import blobs, partly_labelled
 
@@ -34,7 +34,7 @@ from tests.baseline_cases import blobs, partly_labelled
 def test_the_weight_step_is_the_certified_optimum(classes: int, trace_bound: float) -> None:
     X, codes = blobs(classes)
     signal = class_signal(codes)
-    start = regularizer_of_weights(X, signal, np.full(4, trace_bound / 4))
+    start = regulariser_of_weights(X, signal, np.full(4, trace_bound / 4))
     found = minimize_over_weights(start, trace_bound, tolerance=1e-6)
     assert (found.status, found.gap <= 1e-6) == ("converged", True)
     assert found.point.weights.min() >= 0
@@ -49,10 +49,10 @@ def test_the_weight_step_is_the_certified_optimum(classes: int, trace_bound: flo
 def test_no_step_is_for_the_worse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values may rise on the way, and the least so far is returned."""
     X, codes = blobs(3)
-    start = regularizer_of_weights(3.0 * X, class_signal(codes), np.ones(4))
+    start = regulariser_of_weights(3.0 * X, class_signal(codes), np.ones(4))
     values = [start.value]
     for most in range(30):
-        monkeypatch.setattr(weighted_features, "_MOST_STEPS", most)
+        monkeypatch.setattr(feature_weights, "_MOST_STEPS", most)
         found = minimize_over_weights(start, 60.0, tolerance=1e-12)
         assert found.point.value <= values[-1]
         values.append(found.point.value)
@@ -73,7 +73,7 @@ def test_all_labels_given_it_is_the_diagonal_learner() -> None:
 
 
 def test_a_limit_of_steps_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weighted_features, "_MOST_STEPS", 2)
+    monkeypatch.setattr(feature_weights, "_MOST_STEPS", 2)
     X, y = blobs(3)
     with pytest.warns(ConvergenceWarning, match="certified to .* only: rescale") as seen:
         learner = AlternatingClassifierWeights(trace_bound=50.0).fit(X, y)
@@ -224,7 +224,7 @@ def test_labels_that_do_not_repeat_and_labels_that_go_round(
         calls += 1
         return everyone
 
-    monkeypatch.setattr(alternating_weights, "harmonic_codes", strange)
+    monkeypatch.setattr(alternating_classifier, "harmonic_codes", strange)
     with pytest.warns(ConvergenceWarning, match="did not repeat in 3 rounds") as seen:
         learner = AlternatingClassifierWeights(max_rounds=3).fit(X, y)
     assert seen[0].filename == __file__

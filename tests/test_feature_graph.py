@@ -24,7 +24,7 @@ from gdaopt.estimators.baselines.feature_graph_steps import (
     floors,
     start_metric,
 )
-from gdaopt.estimators.class_pairs import class_signal
+from gdaopt.estimators.labels import class_signal
 from gdaopt.validation import FloatArray
 from tests.learner_cases import samples
 from tests.literal_feature_graph import literal_fit

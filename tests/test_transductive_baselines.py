@@ -19,9 +19,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.baselines.alternating_weights import AlternatingClassifierWeights
+from gdaopt.estimators.baselines.alternating_classifier import AlternatingClassifierWeights
 from gdaopt.estimators.baselines.harmonic_entropy import HarmonicEntropyWeights
-from gdaopt.estimators.baselines.joint_weights import JointClassifierWeights
+from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights
 from gdaopt.validation import FloatArray
 from tests.baseline_cases import blobs, partly_labelled
 

@@ -1,6 +1,11 @@
 """Estimators for scikit-learn's pipelines and searches."""
 
-from gdaopt.estimators.base import MahalanobisDistance, MetricLearner
+from gdaopt.estimators.base import (
+    MahalanobisDistance,
+    MetricLearner,
+    SupervisedMetricLearner,
+    TransductiveMetricLearner,
+)
 from gdaopt.estimators.baselines import (
     AlternatingClassifierWeights,
     EuclideanMetric,
@@ -18,8 +23,6 @@ from gdaopt.estimators.learners import (
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.estimators.one_vs_rest import OneVsRestMetricClassifier
-from gdaopt.estimators.supervised import SupervisedMetricLearner
-from gdaopt.estimators.transductive import TransductiveMetricLearner
 
 __all__ = [
     "AlternatingClassifierWeights",

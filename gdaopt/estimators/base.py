@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +13,28 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    _fit_context,
 )
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.labels import Codes, Mask, read_labels
 from gdaopt.validation import FloatArray, finite_array, read_only
 
-__all__ = ["MahalanobisDistance", "MetricLearner", "components_of"]
+__all__ = [
+    "MahalanobisDistance",
+    "MetricLearner",
+    "SupervisedMetricLearner",
+    "TransductiveMetricLearner",
+    "components_of",
+]
 
 
 class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -147,6 +161,94 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+class SupervisedMetricLearner(MetricLearner):
+    """Base of learners of which each sample needs a label; a subclass writes `_learn`."""
+
+    @abstractmethod
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
+        """Return the metric for samples (N×K) and the indices of their labels in `classes_`."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples; dense.
+        y : array-like of shape (n_samples,)
+            Labels, of at least two classes.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, for labels of a single class, and for samples that are not finite,
+            or too few, or that no metric tells apart. `gdaopt.InvalidInputError` is one.
+        TypeError
+            For sparse samples.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        self._set_classes(classes)
+        self._set_metric(self._learn(X, codes))
+        return self
+
+
+class TransductiveMetricLearner(MetricLearner):
+    """Base of learners that also learn from samples without labels.
+
+    A subclass writes `_learn`, and has the parameter `missing_label`: what stands for "no label"
+    in `y`, as in `gdaopt.GraphClassifier`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"missing_label": "no_validation"}
+
+    missing_label: Any
+
+    @abstractmethod
+    def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
+        """Return the metric for samples (N×K), of which some are labelled.
+
+        `codes` holds the indices in `classes_` of those labels, in the order of the samples.
+        """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            All samples; dense.
+        y : array-like of shape (n_samples,)
+            Their labels, of at least two classes, and `missing_label` where there is none.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, for labels of a single class, for labels -1 and 1 while -1 is
+            `missing_label`, and for samples that are not finite, or too few, or that no metric
+            tells apart. `gdaopt.InvalidInputError` is one.
+        TypeError
+            For sparse samples.
+        """
+        X = validate_data(self, X, dtype=np.float64)
+        classes, codes, labelled = read_labels(y, self.missing_label)
+        check_consistent_length(X, labelled)
+        self._set_classes(classes)
+        self._set_metric(self._learn(X, codes, labelled))
+        return self
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from gdaopt.errors import CutOffSamplesWarning
-from gdaopt.estimators.class_pairs import one_hot
 from gdaopt.estimators.harmonic import FARTHEST, full_graph_shares, neighbor_graph_shares
-from gdaopt.estimators.labels import read_labels
+from gdaopt.estimators.labels import one_hot, read_labels
 from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
 from gdaopt.validation import FloatArray
 

@@ -23,6 +23,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, bicgstab, spilu
 
+from gdaopt.estimators.labels import Mask
 from gdaopt.validation import FloatArray
 
 __all__ = ["FARTHEST", "full_graph_shares", "neighbor_graph_shares"]
@@ -37,8 +38,6 @@ _MOST_REFINEMENTS = 5  # of sparse solutions; two are enough as a rule
 _MOST_STEPS = 500  # in each of them; 50 are enough as a rule
 _SHIFT = 1e-14  # of a diagonal, so that no pivot of incomplete factors is 0
 _BLOCK = 64  # samples eliminated before the others are updated by one product of matrices
-
-Mask = npt.NDArray[np.bool_]
 
 
 def full_graph_shares(

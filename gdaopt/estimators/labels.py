@@ -7,16 +7,30 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.validation import FloatArray
 
-__all__ = ["read_labels"]
+__all__ = [
+    "Codes",
+    "Mask",
+    "class_signal",
+    "fitted_clone",
+    "one_hot",
+    "read_labels",
+    "takes_unlabelled",
+]
+
+Codes = npt.NDArray[np.intp]
+"""Classes of samples, as indices from 0 on."""
+
+Mask = npt.NDArray[np.bool_]
+"""Which samples are meant."""
 
 
-def read_labels(
-    y: Any, missing_label: Any
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Mask]:
     """Return the classes in `y`, and each sample's class where it has a label.
 
     Parameters
@@ -67,11 +81,11 @@ def read_labels(
     return classes, codes, labelled
 
 
-def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> npt.NDArray[np.bool_]:
+def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
     """Return where `labels` is `missing_label`; refuse missing values of another kind."""
     import pandas as pd  # late: not needed to import the package, and slow
 
-    null: npt.NDArray[np.bool_] = np.asarray(pd.isna(labels))
+    null: Mask = np.asarray(pd.isna(labels))
     # Only a scalar can be null; for anything else pandas answers with an array.
     if pd.api.types.is_scalar(missing_label) and pd.isna(missing_label):
         return null
@@ -107,3 +121,79 @@ def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
             f"Unknown label type: y holds {labels[0]!r}; classes are numbers, booleans or strings"
         )
     return array
+
+
+def one_hot(codes: Codes) -> FloatArray:
+    """Return the 0/1 indicators of the classes, shape (N, n_classes).
+
+    Examples
+    --------
+    >>> one_hot(np.array([1, 0]))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    shares: FloatArray = np.eye(codes.max() + 1)[codes]
+    return shares
+
+
+def class_signal(codes: Codes) -> FloatArray:
+    """Return the 0/1 signals of the classes: one for two classes, else one for each.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (N,)
+        Class of each sample, from 0 on.
+
+    Returns
+    -------
+    ndarray of shape (N, m)
+
+    Examples
+    --------
+    >>> class_signal(np.array([0, 1, 1])).T
+    array([[0., 1., 1.]])
+    """
+    indicators = one_hot(codes)
+    return indicators[:, 1:] if indicators.shape[1] == 2 else indicators
+
+
+def takes_unlabelled(estimator: Any) -> bool:
+    """Say whether an estimator's `fit` takes samples without labels: has `missing_label`."""
+    return "missing_label" in estimator.get_params(deep=False)
+
+
+def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labelled: Mask) -> Any:
+    """Fit a clone of an estimator: on all samples if it takes those without labels.
+
+    The clone gets None as its `missing_label`, which is no label whatever the labels are. Any other
+    estimator is fitted on the labelled samples.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Learner or classifier.
+    X : ndarray of shape (n_samples, n_features)
+        All samples.
+    labels : ndarray of shape (n_labelled,)
+        Labels of those that have one.
+    labelled : ndarray of bool, shape (n_samples,)
+        Which those are.
+
+    Returns
+    -------
+    estimator
+        The clone.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> X, labelled = np.array([[0.0], [1.0], [5.0]]), np.array([True, False, True])
+    >>> fitted_clone(KNeighborsClassifier(1), X, np.array(["a", "b"]), labelled).n_samples_fit_
+    2
+    """
+    copy = clone(estimator)
+    if not takes_unlabelled(copy):
+        return copy.fit(X[labelled], labels)
+    y = np.full(len(X), None, dtype=object)
+    y[labelled] = labels
+    return copy.set_params(missing_label=None).fit(X, y)

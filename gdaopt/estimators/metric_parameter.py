@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import HasMethods
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import components_of
-from gdaopt.estimators.transductive import fitted_clone
+from gdaopt.estimators.labels import Mask, fitted_clone
 from gdaopt.validation import FloatArray, read_only, symmetric_matrix
 
 __all__ = ["METRIC_CONSTRAINT", "MetricSpace", "metric_space"]
@@ -51,7 +51,7 @@ class MetricSpace:
 
 
 def metric_space(
-    metric: Any, X: FloatArray, labelled: npt.NDArray[np.bool_], labels: npt.NDArray[Any]
+    metric: Any, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any]
 ) -> MetricSpace:
     """Read the parameter `metric`, and fit a clone if it is a learner.
 

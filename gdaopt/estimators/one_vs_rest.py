@@ -11,18 +11,13 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.class_pairs import class_signal
-from gdaopt.estimators.labels import read_labels
+from gdaopt.estimators.labels import Mask, class_signal, fitted_clone, read_labels, takes_unlabelled
 from gdaopt.estimators.learners import GraphMetricLearner
 from gdaopt.estimators.metric_parameter import metric_space
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
-from gdaopt.estimators.transductive import fitted_clone, takes_unlabelled
 from gdaopt.validation import FloatArray
 
 __all__ = ["OneVsRestMetricClassifier", "binary_scores", "class_scores"]
-
-Codes = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 
 
 class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):

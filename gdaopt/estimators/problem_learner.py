@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.class_pairs import class_signal, nearest_of_other_classes
+from gdaopt.estimators.base import SupervisedMetricLearner
+from gdaopt.estimators.labels import Codes, class_signal
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.scale import auto_min_eigenvalue, read_trace_bound
-from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.methods import solve
 from gdaopt.methods.solve import METHODS
 from gdaopt.objectives import GLR, Objective
@@ -30,7 +31,7 @@ from gdaopt.validation import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ProblemLearner"]
+__all__ = ["ProblemLearner", "nearest_of_other_classes"]
 
 _UNFINISHED = ("iteration_limit", "time_limit", "solver_failed")
 
@@ -86,7 +87,7 @@ class ProblemLearner(SupervisedMetricLearner):
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
         """Return the set of metrics to learn from."""
 
-    def _learn(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         objective = self._objective(X, codes)
         feasible_set = self._feasible_set(*self._bounds(objective))
         solver = {} if self.solver is None else {"solver": self.solver}
@@ -108,7 +109,7 @@ class ProblemLearner(SupervisedMetricLearner):
             )
         return self.result_.metric
 
-    def _class_weights(self, codes: npt.NDArray[np.intp]) -> FloatArray:
+    def _class_weights(self, codes: Codes) -> FloatArray:
         """Return the weight of each class."""
         weights: FloatArray = compute_class_weight(
             self.class_weight, classes=self.classes_, y=self.classes_[codes]
@@ -121,7 +122,7 @@ class ProblemLearner(SupervisedMetricLearner):
                 )
         return weights
 
-    def _objective(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> Objective:
+    def _objective(self, X: FloatArray, codes: Codes) -> Objective:
         """Return the objective of the samples."""
         signal = class_signal(codes)
         if callable(self.objective):
@@ -176,3 +177,36 @@ class ProblemLearner(SupervisedMetricLearner):
         """Return the column names seen in fit, or scikit-learn's x0, x1, … in their place."""
         default = [f"x{number}" for number in range(self.n_features_in_)]
         return [str(name) for name in getattr(self, "feature_names_in_", default)]
+
+
+def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> npt.NDArray[np.intp]:
+    """Return the pairs of each sample with its nearest samples of other classes, each pair once.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, K)
+        Samples.
+    codes : ndarray of int, shape (N,)
+        Class of each sample, from 0 on.
+    n_neighbors : int
+        How many of them, all classes but its own together; fewer where there are fewer.
+
+    Returns
+    -------
+    ndarray of int, shape (n, 2)
+        The smaller index first, in ascending order.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
+    >>> nearest_of_other_classes(X, np.array([0, 0, 1, 1]), 1).tolist()
+    [[0, 2], [1, 2], [1, 3]]
+    """
+    found = []
+    for code in range(codes.max() + 1):
+        own, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
+        search = NearestNeighbors(n_neighbors=min(n_neighbors, len(others))).fit(X[others])
+        nearest = others[search.kneighbors(X[own], return_distance=False)]
+        found.append(np.column_stack([np.repeat(own, nearest.shape[1]), nearest.ravel()]))
+    pairs: npt.NDArray[np.intp] = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
+    return pairs

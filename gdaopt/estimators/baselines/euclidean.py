@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from gdaopt.estimators.supervised import SupervisedMetricLearner
+from gdaopt.estimators.base import SupervisedMetricLearner
+from gdaopt.estimators.labels import Codes
 from gdaopt.validation import FloatArray
 
 __all__ = ["EuclideanMetric"]
@@ -28,5 +28,5 @@ class EuclideanMetric(SupervisedMetricLearner):
     array([5.])
     """
 
-    def _learn(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:  # noqa: ARG002 (labels play no role)
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:  # noqa: ARG002 (labels play no role)
         return np.eye(X.shape[1])

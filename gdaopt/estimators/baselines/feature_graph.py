@@ -7,15 +7,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.baselines.feature_graph_steps import FeatureGraphDescent, start_metric
-from gdaopt.estimators.class_pairs import class_signal
+from gdaopt.estimators.labels import Codes, class_signal
 from gdaopt.estimators.scale import read_trace_bound
-from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.objectives import GLR
 from gdaopt.sets import PositiveDefiniteMetrics
 from gdaopt.validation import FloatArray
@@ -115,7 +114,7 @@ class FeatureGraphLearning(SupervisedMetricLearner):
         self.inner_tolerance = inner_tolerance
         self.max_iterations = max_iterations
 
-    def _learn(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         signal = 2 * class_signal(codes) - 1
         self.trace_bound_ = read_trace_bound(
             self.trace_bound, GLR(X, signal), PositiveDefiniteMetrics(1.0, 0.0)

@@ -15,9 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import components_of
-from gdaopt.estimators.class_pairs import one_hot
-from gdaopt.estimators.supervised import SupervisedMetricLearner
+from gdaopt.estimators.base import SupervisedMetricLearner, components_of
+from gdaopt.estimators.labels import Codes, one_hot
 from gdaopt.linalg.geodesic import geometric_mean_of_inverse, reciprocal_condition
 from gdaopt.validation import FloatArray
 
@@ -31,8 +30,6 @@ _FINE = 0.02 * np.arange(-7, 8)
 _NEIGHBORS = 5
 _NUMBERS_AT_ONCE = 2**22  # 32 MB of differences
 _LARGEST_SPREAD = 1e140  # of the features: M holds squares of it
-
-Codes = npt.NDArray[np.intp]
 
 
 class GeometricMeanMetric(SupervisedMetricLearner):

@@ -7,14 +7,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from gdaopt.estimators.base import TransductiveMetricLearner
 from gdaopt.estimators.baselines.label_entropy import LabelEntropy
 from gdaopt.estimators.baselines.predicted_labels import check_spread
-from gdaopt.estimators.transductive import TransductiveMetricLearner
+from gdaopt.estimators.labels import Codes, Mask
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["HarmonicEntropyWeights"]
@@ -111,9 +111,7 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
         self.max_iterations = max_iterations
         self.missing_label = missing_label
 
-    def _learn(
-        self, X: FloatArray, codes: npt.NDArray[np.intp], labelled: npt.NDArray[np.bool_]
-    ) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
         check_spread(X)
         entropy = LabelEntropy(X, codes, labelled, self.eta)
         start = np.zeros(X.shape[1])

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lu_factor, lu_solve
 from scipy.spatial.distance import cdist
 
-from gdaopt.estimators.class_pairs import one_hot
+from gdaopt.estimators.labels import Codes, Mask, one_hot
 from gdaopt.validation import FloatArray
 
 __all__ = ["LabelEntropy"]
@@ -51,8 +50,8 @@ class LabelEntropy:
     def __init__(
         self,
         X: FloatArray,
-        codes: npt.NDArray[np.intp],
-        labelled: npt.NDArray[np.bool_],
+        codes: Codes,
+        labelled: Mask,
         smoothing: float,
     ) -> None:
         offsets = X - X[0]  # so that constant features are 0 exactly

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from gdaopt.backends import solve_program
 from gdaopt.errors import SolverFailedError
+from gdaopt.estimators.labels import Codes, Mask
 from gdaopt.validation import FloatArray
 
 __all__ = ["LabelRelaxation", "relax_labels", "relaxed_codes"]
@@ -38,7 +38,7 @@ class LabelRelaxation:
 
 
 def relax_labels(
-    weights: FloatArray, given: FloatArray, labelled: npt.NDArray[np.bool_], solver: str
+    weights: FloatArray, given: FloatArray, labelled: Mask, solver: str
 ) -> LabelRelaxation:
     """Minimise ``tr(LX)`` over X with ``[[X, x], [x', 1]] ⪰ 0``, ``X_ii = 1``, given labels fixed.
 
@@ -99,10 +99,10 @@ def relax_labels(
 def relaxed_codes(
     X: FloatArray,
     feature_weights: FloatArray,
-    start: npt.NDArray[np.intp],
-    labelled: npt.NDArray[np.bool_],
+    start: Codes,
+    labelled: Mask,
     solver: str,
-) -> npt.NDArray[np.intp]:
+) -> Codes:
     """Return the class of all samples by one relaxation for each, against the rest; one for two.
 
     Parameters
@@ -143,5 +143,5 @@ def relaxed_codes(
         scores = np.column_stack([-scores[:, 0], scores[:, 0]])
     best = np.sort(scores, axis=1)
     decided = best[:, -1] - best[:, -2] > 2 * _UNDECIDED
-    codes: npt.NDArray[np.intp] = np.where(decided, scores.argmax(axis=1), start)
+    codes: Codes = np.where(decided, scores.argmax(axis=1), start)
     return codes

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.class_pairs import one_hot
 from gdaopt.estimators.harmonic import full_graph_shares
+from gdaopt.estimators.labels import Codes, Mask, one_hot
 from gdaopt.validation import FloatArray
 
 __all__ = ["check_spread", "harmonic_codes"]
 
 _LARGEST_SPREAD = 1e70  # second derivatives hold its fourth power, or that of its inverse
-
-Codes = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 
 
 def check_spread(X: FloatArray) -> None:

@@ -6,14 +6,13 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 from sklearn.utils._param_validation import Interval
 
+from gdaopt.estimators.base import TransductiveMetricLearner
+from gdaopt.estimators.baselines.feature_weights import regulariser_of_weights
 from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
-from gdaopt.estimators.baselines.weighted_features import regularizer_of_weights
-from gdaopt.estimators.class_pairs import one_hot
-from gdaopt.estimators.transductive import TransductiveMetricLearner
+from gdaopt.estimators.labels import Codes, Mask, one_hot
 from gdaopt.objectives.glr_face import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray, read_only
 
@@ -89,15 +88,13 @@ class JointClassifierWeights(TransductiveMetricLearner):
         self.n_steps = n_steps
         self.missing_label = missing_label
 
-    def _learn(
-        self, X: FloatArray, codes: npt.NDArray[np.intp], labelled: npt.NDArray[np.bool_]
-    ) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
         check_spread(X)
         weights = np.ones(X.shape[1])
         everyone = harmonic_codes(X, weights, codes, labelled)
         self.transduction_ = self.classes_[everyone]
         # Signals of all classes differ by √2 in each pair of different labels, in both orders.
-        point = regularizer_of_weights(X, one_hot(everyone), weights)
+        point = regulariser_of_weights(X, one_hot(everyone), weights)
         history = [point.value]
         for _ in range(self.n_steps):
             point = newton_step(point)
@@ -117,7 +114,7 @@ def newton_step(point: GLRAtomWeightsPoint) -> GLRAtomWeightsPoint:
     Examples
     --------
     >>> X, z = np.array([[0.0], [2.0]]), np.array([[0.0], [1.0]])
-    >>> newton_step(regularizer_of_weights(X, z, np.ones(1))).weights.round(4)
+    >>> newton_step(regulariser_of_weights(X, z, np.ones(1))).weights.round(4)
     array([1.25])
     """
     slope = point.gradient()  # of log Q: g/Q

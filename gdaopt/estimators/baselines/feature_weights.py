@@ -13,7 +13,7 @@ from gdaopt.objectives import GLR
 from gdaopt.objectives.glr_face import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray
 
-__all__ = ["WeightStep", "minimize_over_weights", "regularizer_of_weights"]
+__all__ = ["WeightStep", "minimize_over_weights", "regulariser_of_weights"]
 
 _FIRST_STEP = 0.1  # of the budget, were it not projected
 _MOST_STEPS = 2000  # in z-scores of samples 10 to 200 are enough
@@ -45,7 +45,7 @@ class WeightStep:
     status: str
 
 
-def regularizer_of_weights(
+def regulariser_of_weights(
     X: FloatArray, signal: FloatArray, weights: FloatArray
 ) -> GLRAtomWeightsPoint:
     """Return ``log Σ_ij exp(-Σ_k c_k (x_ik - x_jk)²) ‖z_i - z_j‖²`` at given c.
@@ -62,7 +62,7 @@ def regularizer_of_weights(
     Examples
     --------
     >>> X, z = np.array([[0.0], [2.0]]), np.array([[0.0], [1.0]])
-    >>> point = regularizer_of_weights(X, z, np.ones(1))
+    >>> point = regulariser_of_weights(X, z, np.ones(1))
     >>> round(float(point.value - np.log(2)), 9), point.gradient().round(9)
     (-4.0, array([-4.]))
     """
@@ -94,7 +94,7 @@ def minimize_over_weights(
     Examples
     --------
     >>> X, z = np.array([[0.0, 0.0], [1.0, 3.0], [2.0, 0.1]]), np.array([[0.0], [1.0], [1.0]])
-    >>> start = regularizer_of_weights(X, z, np.ones(2))
+    >>> start = regulariser_of_weights(X, z, np.ones(2))
     >>> found = minimize_over_weights(start, 2.0, tolerance=1e-6)
     >>> found.point.weights.round(4), found.gap <= 1e-6
     (array([1.4416, 0.5584]), True)

@@ -7,21 +7,20 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from gdaopt.backends import find_solver
-from gdaopt.estimators.baselines.label_relaxation import relaxed_codes
-from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
-from gdaopt.estimators.baselines.weighted_features import (
+from gdaopt.estimators.base import TransductiveMetricLearner
+from gdaopt.estimators.baselines.feature_weights import (
     WeightStep,
     minimize_over_weights,
-    regularizer_of_weights,
+    regulariser_of_weights,
 )
-from gdaopt.estimators.class_pairs import class_signal
+from gdaopt.estimators.baselines.label_relaxation import relaxed_codes
+from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
+from gdaopt.estimators.labels import Codes, Mask, class_signal
 from gdaopt.estimators.scale import read_trace_bound
-from gdaopt.estimators.transductive import TransductiveMetricLearner
 from gdaopt.objectives import GLR
 from gdaopt.sets import DiagonalMetrics
 from gdaopt.validation import FloatArray, read_only
@@ -131,9 +130,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         self.max_rounds = max_rounds
         self.missing_label = missing_label
 
-    def _learn(
-        self, X: FloatArray, codes: npt.NDArray[np.intp], labelled: npt.NDArray[np.bool_]
-    ) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
         check_spread(X)
         self.label_step_ = "given" if labelled.all() else self.labels
         solver = find_solver(self.solver, "semidefinite") if self.label_step_ == "sdp" else None
@@ -152,7 +149,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
                 break
             everyone = following
             seen.add(everyone.tobytes())
-            start = regularizer_of_weights(X, class_signal(everyone), weights)
+            start = regulariser_of_weights(X, class_signal(everyone), weights)
             steps.append(minimize_over_weights(start, self.trace_bound_, self.tolerance))
             weights = steps[-1].point.weights
             history.append([start.value, steps[-1].point.value])
