@@ -41,8 +41,9 @@ def seconds(learner: FeatureGraphLearning, X: FloatArray, z: FloatArray) -> floa
 
 def main() -> None:
     """Measure, print, write."""
-    sys.path.insert(0, str(ROOT / "tests"))  # where the loops are kept: tests compare with them
-    literal_fit = importlib.import_module("literal_feature_graph").literal_fit
+    sys.path.insert(0, str(ROOT))  # the loops are in its tests, which compare with them
+    loops_module = "tests.estimators.baselines.literal_feature_graph"
+    literal_fit = importlib.import_module(loops_module).literal_fit
     wine = load("wine")
     chosen = np.random.default_rng(SEED).permutation(len(wine.features))[: len(wine.features) // 2]
     X, z = wine.features[chosen], wine.signal("class_0")[chosen]

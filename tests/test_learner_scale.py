@@ -13,7 +13,7 @@ from gdaopt.datasets import load
 from gdaopt.estimators.labels import class_signal
 from gdaopt.estimators.problem_learner import nearest_of_other_classes
 from gdaopt.estimators.scale import auto_trace_bound
-from tests.learner_cases import LEARNERS, certified_by_the_learner, samples
+from tests.estimators.cases import LEARNERS, certified_by_the_learner, samples
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

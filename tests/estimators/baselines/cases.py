@@ -3,8 +3,16 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 from gdaopt.validation import FloatArray
+
+CLASSES_AND_LABELS = [
+    pytest.param(classes, some, id=f"{classes} classes, {'some' if some else 'all'} labelled")
+    for classes in (2, 3)
+    for some in (True, False)
+]
+"""Parameters of tests: how many classes, and whether some or all samples have labels."""
 
 
 def blobs(classes: int, n: int = 40, size: int = 4) -> tuple[FloatArray, Any]:

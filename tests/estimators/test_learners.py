@@ -18,7 +18,7 @@ from gdaopt.datasets import load
 from gdaopt.estimators.labels import class_signal
 from gdaopt.estimators.problem_learner import nearest_of_other_classes
 from gdaopt.validation import FloatArray
-from tests.learner_cases import LEARNERS, certified_by_the_learner, samples
+from tests.estimators.cases import LEARNERS, certified_by_the_learner, samples
 
 # --- Several classes -----------------------------------------------------------------------------
 

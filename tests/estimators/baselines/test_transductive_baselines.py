@@ -23,7 +23,7 @@ from gdaopt.estimators.baselines.alternating_classifier import AlternatingClassi
 from gdaopt.estimators.baselines.harmonic_entropy import HarmonicEntropyWeights
 from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights
 from gdaopt.validation import FloatArray
-from tests.baseline_cases import blobs, partly_labelled
+from tests.estimators.baselines.cases import blobs, partly_labelled
 
 BASELINES = [HarmonicEntropyWeights, JointClassifierWeights, AlternatingClassifierWeights]
 

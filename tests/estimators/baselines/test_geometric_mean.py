@@ -1,122 +1,30 @@
-"""Geometric mean metric learning, the geodesic it stands on, and the Euclidean baseline."""
+"""Geometric mean metric learning: its pairs, its minimiser, its choice of t, hard input."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.linalg import fractional_matrix_power
 from scipy.optimize import approx_fprime
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.baselines.euclidean import EuclideanMetric
 from gdaopt.estimators.baselines.geometric_mean import (
     GeometricMeanMetric,
     _accuracy,
     pair_matrices,
     regularised,
 )
-from gdaopt.linalg import geometric_mean, geometric_mean_of_inverse
 from gdaopt.validation import FloatArray
-from tests.helpers import PROPERTY, generators
-from tests.learner_cases import samples
-
-shares = st.floats(0, 1)
+from tests.estimators.cases import samples
 
 
-@parametrize_with_checks([EuclideanMetric(), GeometricMeanMetric()])  # type: ignore[untyped-decorator]  # scikit-learn has no types
+@parametrize_with_checks([GeometricMeanMetric()])  # type: ignore[untyped-decorator]  # scikit-learn has no types
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)
-
-
-def definite(rng: np.random.Generator, size: int, decades: float = 1.0) -> FloatArray:
-    """Return a matrix of random eigenvectors, with eigenvalues over so many decades."""
-    vectors = np.linalg.qr(rng.standard_normal((size, size)))[0]
-    values = 10 ** rng.uniform(-decades / 2, decades / 2, size)
-    matrix = (vectors * values) @ vectors.T
-    symmetric: FloatArray = (matrix + matrix.T) / 2
-    return symmetric
-
-
-def relative(found: FloatArray, expected: Any) -> float:
-    return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
-
-
-# --- The geodesic --------------------------------------------------------------------------------
-
-
-@PROPERTY
-@given(generators, st.integers(1, 8), shares)
-def test_it_is_the_formula_with_square_roots(rng: Any, size: int, t: float) -> None:
-    A, B = definite(rng, size), definite(rng, size)
-    root, inverse = fractional_matrix_power(A, 0.5), fractional_matrix_power(A, -0.5)
-    expected = root @ fractional_matrix_power(inverse @ B @ inverse, t) @ root
-    found = geometric_mean(A, B, t)
-    np.testing.assert_array_equal(found, found.T)
-    assert relative(found, expected) < 1e-10
-    S = np.linalg.inv(A)
-    assert relative(geometric_mean_of_inverse((S + S.T) / 2, B, t), expected) < 1e-10
-
-
-@PROPERTY
-@given(generators, st.integers(1, 8), shares)
-def test_symmetry_and_congruence(rng: Any, size: int, t: float) -> None:
-    A, B = definite(rng, size), definite(rng, size)
-    C = rng.standard_normal((size, size)) + 2 * np.eye(size)
-    found = geometric_mean(A, B, t)
-    assert relative(geometric_mean(B, A, 1 - t), found) < 1e-10
-    if np.linalg.cond(C) < 1e2:
-        assert relative(geometric_mean(C.T @ A @ C, C.T @ B @ C, t), C.T @ found @ C) < 1e-8
-    assert np.linalg.slogdet(found)[1] == pytest.approx(
-        (1 - t) * np.linalg.slogdet(A)[1] + t * np.linalg.slogdet(B)[1], abs=1e-9
-    )
-
-
-@PROPERTY
-@given(generators, st.integers(2, 8), st.booleans())
-def test_one_ill_conditioned_matrix(rng: Any, size: int, first: bool) -> None:
-    """The Riccati equation to round-off, whichever of the two is nearly singular."""
-    first_decades, second_decades = (8.0, 1.0) if first else (1.0, 8.0)
-    S, D = definite(rng, size, first_decades), definite(rng, size, second_decades)
-    M = geometric_mean_of_inverse(S, D)
-    assert np.linalg.eigvalsh(M)[0] > 0
-    assert relative(M @ S @ M, D) < 1e-8
-    A = geometric_mean(S, D)
-    assert relative(A @ np.linalg.solve(S, A), D) < 1e-6
-
-
-def test_ends_of_the_geodesic() -> None:
-    rng = np.random.default_rng(0)
-    S, D = definite(rng, 5), definite(rng, 5)
-    assert relative(geometric_mean(S, D, 0), S) < 1e-13
-    assert relative(geometric_mean(S, D, 1), D) < 1e-13
-    assert relative(geometric_mean_of_inverse(S, D, 0) @ S, np.eye(5)) < 1e-13
-    assert relative(geometric_mean_of_inverse(S, D, 1), D) < 1e-13
-
-
-def test_bad_matrices() -> None:
-    good = np.eye(2)
-    message = "B is not positive definite: its smallest eigenvalue is -1; add a small multiple"
-    with pytest.raises(gda.InvalidInputError, match=message):
-        geometric_mean(good, np.diag([1.0, -1.0]))
-    with pytest.raises(gda.InvalidInputError, match="S is not positive definite"):
-        geometric_mean_of_inverse(np.zeros((2, 2)), good)
-    with pytest.raises(gda.InvalidInputError, match=re.escape("B must be 2×2, got 3×3")):
-        geometric_mean(good, np.eye(3))
-    for t in (-0.1, 1.1):
-        with pytest.raises(gda.InvalidInputError, match="t must be at "):
-            geometric_mean(good, good, t)
-
-
-# --- The learner ---------------------------------------------------------------------------------
 
 
 def learned_from(
@@ -241,7 +149,8 @@ def test_scores_are_those_of_scikit_learns_neighbours() -> None:
     X, codes = samples(n=70)
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        metric, (train, test) = definite(rng, 4), np.split(rng.permutation(70), [40])
+        factor, (train, test) = rng.standard_normal((4, 4)), np.split(rng.permutation(70), [40])
+        metric = factor.T @ factor
         expected = gda.MetricKNeighborsClassifier(5, metric=metric).fit(X[train], codes[train])
         found = _accuracy(metric, X, codes, train, test)
         assert found == pytest.approx(expected.score(X[test], codes[test]))
@@ -311,24 +220,6 @@ def test_constant_features_copies_and_few_samples(t: Any) -> None:
 def test_few_samples_of_many_features() -> None:
     X, codes = samples(n=60, k=1000)
     assert is_fine(GeometricMeanMetric(random_state=0).fit(X, codes), X)
-
-
-@pytest.mark.parametrize("learner", [GeometricMeanMetric(random_state=0), EuclideanMetric()])
-def test_labels_are_names_only(learner: Any) -> None:
-    X, codes = samples()
-    expected = learner.fit(X, codes).metric_
-    names = np.array(["ash", "birch", "cedar"])[codes]
-    for y in (names, names.astype(object), pd.Series(names), 10 * codes - 5):
-        np.testing.assert_array_equal(learner.fit(X, y).metric_, expected)
-        assert list(learner.classes_) == list(np.unique(y))
-    with pytest.raises(gda.InvalidInputError, match="y has 1 class, 'a'"):
-        learner.fit(X, ["a"] * 60)
-
-
-def test_no_learning() -> None:
-    X, codes = samples()
-    np.testing.assert_array_equal(EuclideanMetric().fit(X, codes).metric_, np.eye(4))
-    np.testing.assert_array_equal(EuclideanMetric().fit(0 * X, codes).transform(X), X)
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from gdaopt.estimators.baselines.feature_graph_steps import (
 )
 from gdaopt.estimators.labels import class_signal
 from gdaopt.validation import FloatArray
-from tests.learner_cases import samples
-from tests.literal_feature_graph import literal_fit
+from tests.estimators.baselines.literal_feature_graph import literal_fit
+from tests.estimators.cases import samples
 
 
 @parametrize_with_checks([FeatureGraphLearning()])  # type: ignore[untyped-decorator]  # scikit-learn has no types

@@ -22,7 +22,7 @@ import gdaopt as gda
 from gdaopt.estimators import TransductiveMetricLearner
 from gdaopt.estimators.one_vs_rest import class_scores
 from gdaopt.validation import FloatArray
-from tests.learner_cases import samples
+from tests.estimators.cases import samples
 
 AGGREGATIONS = ("vote", "score")
 MINUS_ONE = {"check_classifiers_classes": "-1 stands for no label, as in LabelPropagation"}

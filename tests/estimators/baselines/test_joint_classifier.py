@@ -13,7 +13,7 @@ from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights,
 from gdaopt.estimators.labels import one_hot
 from gdaopt.objectives.glr_face import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray
-from tests.baseline_cases import blobs, partly_labelled
+from tests.estimators.baselines.cases import blobs, partly_labelled
 
 
 def distances(X: FloatArray, codes: np.ndarray) -> FloatArray:
