@@ -1,4 +1,7 @@
-"""Estimators for scikit-learn's pipelines and searches."""
+"""Metric learners and classifiers that keep scikit-learn's rules.
+
+They go into its pipelines and searches. `MetricLearner` says how to write a learner of your own.
+"""
 
 from gdaopt.estimators.base import (
     MahalanobisDistance,

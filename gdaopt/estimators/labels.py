@@ -1,4 +1,4 @@
-"""Labels of which some are missing: which samples have one, and of which class."""
+"""Class labels: which samples have one, the classes as indices and as 0/1 signals."""
 
 from __future__ import annotations
 
@@ -24,39 +24,40 @@ __all__ = [
 ]
 
 Codes = npt.NDArray[np.intp]
-"""Classes of samples, as indices from 0 on."""
+"""Class of each sample, as an index from 0 on."""
 
 Mask = npt.NDArray[np.bool_]
-"""Which samples are meant."""
+"""Which samples have some property, True or False for each."""
 
 
 def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Mask]:
-    """Return the classes in `y`, and each sample's class where it has a label.
+    """Return the classes in `y`, which samples have a label, and the classes of these.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Numbers, booleans or strings, and among them `missing_label`. A list such as
-        ``["a", -1, "b"]`` is read label by label: NumPy would make a string of the -1.
+        Numbers, booleans or strings, and `missing_label` for samples without a label. A list such
+        as ``["a", -1, "b"]`` is read label by label, since NumPy would turn the -1 into a string.
     missing_label : object
-        What stands for no label. None, NaN and pandas' NA mean the same: a missing value.
+        The value that stands for "no label". None, NaN and pandas' NA all mean the same, namely
+        any missing value.
 
     Returns
     -------
     classes : ndarray of shape (n_classes,)
         The different labels, sorted.
     codes : ndarray of int, shape (n_labelled,)
-        Index into `classes` for each labelled sample.
+        Index in `classes` for each labelled sample.
     labelled : ndarray of bool, shape (n_samples,)
         Which samples have a label.
 
     Raises
     ------
     InvalidInputError
-        For no labelled sample, for missing values that `missing_label` does not stand for, for
-        labels of mixed types, and for labels -1 and 1 where -1 is also `missing_label`.
+        If no sample has a label, if `y` holds missing values although `missing_label` is not one,
+        if the labels are of mixed types, or if the labels are -1 and 1 while `missing_label` is -1.
     ValueError
-        For labels that are no classes: fractions, infinity, other objects.
+        If the labels are not classes: fractions, infinity, or objects of other types.
 
     Examples
     --------
@@ -68,21 +69,21 @@ def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Ma
     if not labelled.any():
         raise InvalidInputError(
             f"y holds no label: all of its {len(labels)} samples are unlabelled under "
-            f"missing_label={missing_label!r}; label some, or pass another missing_label"
+            f"missing_label={missing_label!r}; label some samples, or pass another missing_label"
         )
     classes, codes = np.unique(_of_one_type(labels[labelled]), return_inverse=True)
     minus_one = isinstance(missing_label, Real) and missing_label == -1
     if minus_one and not labelled.all() and classes.tolist() == [1]:
         raise InvalidInputError(
-            f"y holds -1 and 1 only, and missing_label={missing_label!r} makes unlabelled samples "
-            f"of all {np.count_nonzero(~labelled)} that are -1; if -1 is a class, pass "
-            "missing_label=None, or another value that stands for no label"
+            f"y holds only -1 and 1, and missing_label={missing_label!r} says that the "
+            f"{np.count_nonzero(~labelled)} sample(s) with -1 have no label; if -1 is a class, "
+            "pass missing_label=None, or another value that stands for no label"
         )
     return classes, codes, labelled
 
 
 def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
-    """Return where `labels` is `missing_label`; refuse missing values of another kind."""
+    """Return which labels are `missing_label`, and refuse other missing values."""
     import pandas as pd  # late: not needed to import the package, and slow
 
     null: Mask = np.asarray(pd.isna(labels))
@@ -93,7 +94,7 @@ def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
         index = int(null.argmax())
         raise InvalidInputError(
             f"y holds {labels[index]!r} at index {index}; pass missing_label=None if missing "
-            f"values stand for no label (now missing_label={missing_label!r} does)"
+            f"values stand for no label (now missing_label={missing_label!r} stands for it)"
         )
     return np.array([bool(label == missing_label) for label in labels], dtype=bool)
 
@@ -101,7 +102,7 @@ def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
 def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
     """Return labels as an array of numbers, booleans or strings."""
     array = np.array(labels.tolist())
-    if array.dtype.kind == "U":  # NumPy makes strings of all labels where one is a string
+    if array.dtype.kind == "U":  # if one label is a string, NumPy turns all of them into strings
         other = [label for label in labels if not isinstance(label, str)]
         if other:
             raise InvalidInputError(
@@ -137,7 +138,7 @@ def one_hot(codes: Codes) -> FloatArray:
 
 
 def class_signal(codes: Codes) -> FloatArray:
-    """Return the 0/1 signals of the classes: one for two classes, else one for each.
+    """Return the 0/1 signals of the classes: one signal for two classes, else one for each class.
 
     Parameters
     ----------
@@ -147,6 +148,7 @@ def class_signal(codes: Codes) -> FloatArray:
     Returns
     -------
     ndarray of shape (N, m)
+        One column for each signal: m is 1 for two classes, else the number of classes.
 
     Examples
     --------
@@ -158,26 +160,29 @@ def class_signal(codes: Codes) -> FloatArray:
 
 
 def takes_unlabelled(estimator: Any) -> bool:
-    """Say whether an estimator's `fit` takes samples without labels: has `missing_label`."""
+    """Say whether an estimator's `fit` takes samples without labels.
+
+    Such an estimator has the parameter `missing_label`.
+    """
     return "missing_label" in estimator.get_params(deep=False)
 
 
 def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labelled: Mask) -> Any:
-    """Fit a clone of an estimator: on all samples if it takes those without labels.
+    """Fit a clone of an estimator, on all samples if it takes samples without labels.
 
-    The clone gets None as its `missing_label`, which is no label whatever the labels are. Any other
-    estimator is fitted on the labelled samples.
+    The clone then has ``missing_label=None``, which cannot be the label of a class. Any other
+    estimator is fitted on the labelled samples only.
 
     Parameters
     ----------
     estimator : estimator
-        Learner or classifier.
+        A learner or a classifier.
     X : ndarray of shape (n_samples, n_features)
         All samples.
     labels : ndarray of shape (n_labelled,)
-        Labels of those that have one.
+        Labels of the samples that have one.
     labelled : ndarray of bool, shape (n_samples,)
-        Which those are.
+        Which samples have a label.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The learners' common part: a `gdaopt.MetricProblem` of labelled samples, solved in `fit`."""
+"""Learners that solve a `gdaopt.MetricProblem` of labelled samples, over any feasible set."""
 
 from __future__ import annotations
 
@@ -37,7 +37,26 @@ _UNFINISHED = ("iteration_limit", "time_limit", "solver_failed")
 
 
 class ProblemLearner(SupervisedMetricLearner):
-    """What the learners share: all but the feasible set."""
+    """Base of learners that minimise an objective of labelled samples over a feasible set.
+
+    It holds everything but the set. A subclass must write ``_feasible_set(self, trace_bound,
+    min_eigenvalue)``, which returns a `gdaopt.sets.FeasibleSet` with these two bounds. A subclass
+    with more parameters also writes an ``__init__`` that names all of them, and extends
+    ``_parameter_constraints``.
+
+    Examples
+    --------
+    A learner of metrics between features of two colours:
+
+    >>> import gdaopt as gda
+    >>> class TwoColourMetricLearner(ProblemLearner):
+    ...     def _feasible_set(self, trace_bound, min_eigenvalue):
+    ...         return gda.SignedGraphMetrics([0, 1], trace_bound, min_eigenvalue)
+    >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 0.5], [1.0, 1.5]], ["a", "a", "b", "b"]
+    >>> learner = TwoColourMetricLearner().fit(X, y)
+    >>> learner.result_.status, bool(learner.metric_[0, 1] >= 0)
+    ('converged', True)
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "objective": [StrOptions({"glr"}), callable],
@@ -85,7 +104,7 @@ class ProblemLearner(SupervisedMetricLearner):
 
     @abstractmethod
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
-        """Return the set of metrics to learn from."""
+        """Return the feasible set with these bounds."""
 
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         objective = self._objective(X, codes)
@@ -117,8 +136,8 @@ class ProblemLearner(SupervisedMetricLearner):
         for label, weight in zip(self.classes_.tolist(), weights.tolist(), strict=True):
             if not 0 < weight < np.inf:
                 raise InvalidInputError(
-                    f"class_weight of {label!r} is {weight}; weights must be positive and finite: "
-                    "leave samples of a class that should not count out"
+                    f"class_weight of {label!r} is {weight}; weights must be positive and finite; "
+                    "to ignore a class, leave its samples out"
                 )
         return weights
 
@@ -128,8 +147,8 @@ class ProblemLearner(SupervisedMetricLearner):
         if callable(self.objective):
             if self.class_weight is not None or self.n_neighbors is not None:
                 raise InvalidInputError(
-                    "class_weight and n_neighbors are for objective='glr'; a callable weighs and "
-                    "chooses pairs itself"
+                    "class_weight and n_neighbors are for objective='glr'; an objective that is a "
+                    "function weights and chooses the pairs itself"
                 )
             return self.objective(X, signal)
         pairs = None
@@ -156,31 +175,32 @@ class ProblemLearner(SupervisedMetricLearner):
         return MetricGraph.of_metric(self.metric_, self._feature_names())
 
     def plot_graph(self, ax: Axes | None = None) -> Axes:
-        """Draw the learned metric as a graph between the features: `gdaopt.plotting.graph`.
+        """Draw the learned metric as a graph between the features by `gdaopt.plotting.graph`.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; new axes when left out.
+            Where to draw. By default new axes are made.
 
         Returns
         -------
         matplotlib.axes.Axes
-            Without the edges of negative weight that positive definite metrics may have.
+            The axes. Edges of negative weight, which only positive definite metrics have, are not
+            drawn.
         """
-        from gdaopt import plotting  # on demand: fitting needs no pictures
+        from gdaopt import plotting  # imported on demand: fitting draws nothing
 
         check_is_fitted(self)
         return plotting.graph(self.metric_, self._feature_names(), ax=ax)
 
     def _feature_names(self) -> list[str]:
-        """Return the column names seen in fit, or scikit-learn's x0, x1, … in their place."""
+        """Return the column names that `fit` was given, or else scikit-learn's x0, x1 and so on."""
         default = [f"x{number}" for number in range(self.n_features_in_)]
         return [str(name) for name in getattr(self, "feature_names_in_", default)]
 
 
 def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> npt.NDArray[np.intp]:
-    """Return the pairs of each sample with its nearest samples of other classes, each pair once.
+    """Return the pairs of each sample with its nearest samples of other classes.
 
     Parameters
     ----------
@@ -189,12 +209,14 @@ def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> n
     codes : ndarray of int, shape (N,)
         Class of each sample, from 0 on.
     n_neighbors : int
-        How many of them, all classes but its own together; fewer where there are fewer.
+        How many samples to pair each sample with, from all other classes together. If they have
+        fewer samples, it is paired with all of them.
 
     Returns
     -------
     ndarray of int, shape (n, 2)
-        The smaller index first, in ascending order.
+        Indices of the two samples, the smaller one first. Each pair occurs once, and the pairs are
+        in ascending order.
 
     Examples
     --------

@@ -190,7 +190,7 @@ class TestCutOffSamples:
         X = np.array([[0.0], [0.1], [0.2], [3.0], [3.1], [3.2]])
         y = [0, 1, -1, -1, -1, -1]
         assert GraphClassifier().fit(X, y).cut_off_.size == 0
-        with pytest.warns(CutOffSamplesWarning, match="keep more neighbours"):
+        with pytest.warns(CutOffSamplesWarning, match="raise n_neighbors"):
             classifier = GraphClassifier(n_neighbors=2).fit(X, y)
         np.testing.assert_array_equal(classifier.cut_off_, [3, 4, 5])
         np.testing.assert_array_equal(classifier.transduction_, [0, 1, 1, 1, 1, 1])

@@ -44,7 +44,7 @@ class TestLabels:
     @pytest.mark.parametrize(
         ("y", "missing", "message"),
         [
-            ([-1, 1, 1], -1, "missing_label=-1 makes unlabelled samples of all 1 that are -1"),
+            ([-1, 1, 1], -1, "missing_label=-1 says that the 1 sample(s) with -1 have no label"),
             ([-1.0, 1.0, 1.0], -1, "pass missing_label=None"),
             ([-1, -1, -1], -1, "all of its 3 samples are unlabelled under missing_label=-1"),
             (["a", None, "b"], -1, "holds None at index 1; pass missing_label=None"),

@@ -230,8 +230,8 @@ def test_search_over_what_is_inside() -> None:
 @pytest.mark.parametrize(
     ("parameters", "y", "message"),
     [
-        ({}, [1] * 60, r"y has 1 class, .*1.*; one against the rest takes two or more"),
-        ({}, [-1, 1] * 30, "y holds -1 and 1 only, and missing_label=-1"),
+        ({}, [1] * 60, r"y has 1 class, .*1.*; one against the rest needs two classes"),
+        ({}, [-1, 1] * 30, "y holds only -1 and 1, and missing_label=-1"),
         ({}, [-1] * 60, "y holds no label"),
         ({}, [0, 1, 2], "inconsistent numbers of samples"),
         ({"learner": StandardScaler()}, [0, 1, 2] * 20, r"StandardScaler\(\) learns no metric"),
