@@ -51,7 +51,7 @@ class ProblemLearner(SupervisedMetricLearner):
     >>> import gdaopt as gda
     >>> class TwoColourMetricLearner(ProblemLearner):
     ...     def _feasible_set(self, trace_bound, min_eigenvalue):
-    ...         return gda.SignedGraphMetrics([0, 1], trace_bound, min_eigenvalue)
+    ...         return gda.SignedGraphMetrics([1, -1], trace_bound, min_eigenvalue)
     >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 0.5], [1.0, 1.5]], ["a", "a", "b", "b"]
     >>> learner = TwoColourMetricLearner().fit(X, y)
     >>> learner.result_.status, bool(learner.metric_[0, 1] >= 0)
