@@ -176,7 +176,7 @@ def test_many_classes(baseline: Any) -> None:
         (np.array([[0.0], [1e-80], [0.0]]), [0, 1, -1], "X spans about 1e-80"),
         (np.array([[0.0], [1e200], [-1e200]]), [0, 1, -1], r"X spans about 2e\+200|spans"),
         (np.arange(4.0)[:, None], [1, 1, 1, 1], "y has 1 class, 1"),
-        (np.arange(4.0)[:, None], [1, 1, -1, -1], "y holds -1 and 1 only"),
+        (np.arange(4.0)[:, None], [1, 1, -1, -1], "y holds only -1 and 1"),
         (np.arange(4.0)[:, None], [-1] * 4, "y holds no label"),
     ],
 )
