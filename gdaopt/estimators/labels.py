@@ -84,7 +84,7 @@ def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Ma
 
 def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
     """Return which labels are `missing_label`, and refuse other missing values."""
-    import pandas as pd  # late: not needed to import the package, and slow
+    import pandas as pd  # imported on demand: slow, and not needed to import gdaopt
 
     null: Mask = np.asarray(pd.isna(labels))
     # Only a scalar can be null; for anything else pandas answers with an array.

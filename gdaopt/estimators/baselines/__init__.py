@@ -1,4 +1,4 @@
-"""Metric learners of the literature, to compare with."""
+"""Metric learners from the literature, for comparisons."""
 
 from gdaopt.estimators.baselines.alternating_classifier import AlternatingClassifierWeights
 from gdaopt.estimators.baselines.euclidean import EuclideanMetric

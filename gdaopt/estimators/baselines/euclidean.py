@@ -1,4 +1,4 @@
-"""No learning: the Euclidean distance as a metric learner."""
+"""The Euclidean distance as a metric learner that learns nothing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["EuclideanMetric"]
 
 
 class EuclideanMetric(SupervisedMetricLearner):
-    """The identity matrix: what a learned metric is compared with.
+    """The identity matrix, to compare learned metrics with.
 
-    It takes the place of a learner in a study; labels are checked and not used.
+    It takes the place of a learner in a study. The labels are checked but not used.
 
     Attributes
     ----------
@@ -28,5 +28,5 @@ class EuclideanMetric(SupervisedMetricLearner):
     array([5.])
     """
 
-    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:  # noqa: ARG002 (labels play no role)
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:  # noqa: ARG002 (labels are not used)
         return np.eye(X.shape[1])

@@ -1,4 +1,4 @@
-"""Mao, Cheung, Lin, Ji 2016: feature weights and labels together, by Newton's steps."""
+"""Feature weights by Newton steps after one prediction of labels (Mao, Cheung, Lin, Ji 2016)."""
 
 from __future__ import annotations
 
@@ -18,58 +18,59 @@ from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["JointClassifierWeights"]
 
-_RIDGE = 1e-6  # of the Hessian's diagonal: copies of a feature share its step
+_RIDGE = 1e-6  # added share of the Hessian's diagonal, so that copies of a feature share a step
 _MOST_HALVINGS = 60
 
 
 class JointClassifierWeights(TransductiveMetricLearner):
     """Learn feature weights together with a graph classifier (Mao et al. 2016).
 
-    The weights of the graph of all samples are ``w_ij = exp(-Σ_k c_k (x_ik - x_jk)²)``, so that the
-    metric is ``diag(c)``. Labels are predicted once, under c = 1; a few of Newton's steps then make
-    the weights between samples of different labels small.
+    The graph of all samples has the edge weights ``w_ij = exp(-Σ_k c_k (x_ik - x_jk)²)``, so that
+    the metric is ``diag(c)`` with the feature weights c. The missing labels are predicted once,
+    under c = 1. A few Newton steps on c then make the edge weights between samples of different
+    labels small.
 
     Parameters
     ----------
     n_steps : int, default=4
-        Newton's steps. The sum of the weights has no smallest value, it goes to 0 as c grows; so
-        the number of steps sets the scale of c.
+        Number of Newton steps. The sum of these edge weights has no minimum, since it goes to 0 as
+        c grows. So the number of steps determines the scale of c.
     missing_label : object, default=-1
-        What stands for "no label" in `y`.
+        The value that stands for "no label" in `y`.
 
     Attributes
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
     objective_ : ndarray of shape (n_iter_ + 1,)
-        Logarithm of the sum of ``exp(-Σ_k c_k d_k)`` over the pairs of different labels at the
-        start and after each step, descending.
+        Logarithm of the sum of ``exp(-Σ_k c_k d_k)`` over the pairs of different labels, at the
+        start and after each step. It never rises.
     transduction_ : ndarray of shape (n_samples,)
-        Labels, given or predicted.
+        The labels, given or predicted.
     n_iter_ : int
-        Steps taken: `n_steps`.
+        Number of steps, always `n_steps`.
 
     Notes
     -----
     Source: Y. Mao, G. Cheung, C.-W. Lin, Y. Ji, *Joint Learning of Similarity Graph and Image
-    Classifier from Partial Labels* (APSIPA 2016). Its abstract only was to be had, so that all
+    Classifier from Partial Labels* (APSIPA 2016). Only the abstract was available, so that all
     formulas are reconstructed from it.
 
-    * *Published,* in words: weights of the graph are exponentials of weighted differences of
-      features; the smoothness of the labels on the graph refines the weights by Newton's steps
-      to a local optimum.
-    * *Reconstructed:* from c = 1 the labels of unlabelled samples are the sign of the harmonic
-      solution. Over the pairs of different labels with ``d_k = (x_ik - x_jk)²``,
-      ``g = -Σ d exp(-c·d)`` and ``H = Σ dd' exp(-c·d)``, a step is ``c ← max(c - H⁻¹g, 0)``, with
-      10⁻⁶ of its diagonal added to H. Four steps after one prediction came nearest to published
-      error rates. Where a step would raise the sum, which Newton's can, it is halved until it does
-      not; the clipping at 0 cannot raise it, since the sum falls in each weight. For more than two
-      classes labels are those of the largest share, and all pairs of different labels count
-      alike. Without unlabelled samples the labels are the given ones.
+    * *Published,* in words: the edge weights of the graph are exponentials of weighted differences
+      of features; the smoothness of the labels on the graph refines the feature weights by Newton
+      steps to a local optimum.
+    * *Reconstructed:* The predicted labels are the sign of the harmonic solution under c = 1. Let
+      ``d_k = (x_ik - x_jk)²`` for each pair of different labels, and ``g = -Σ d exp(-c·d)`` and
+      ``H = Σ dd' exp(-c·d)`` over these pairs. A step is ``c ← max(c - H⁻¹g, 0)``, where 10⁻⁶ of
+      the diagonal of H is added to H. Four steps after one prediction came closest to the published
+      error rates. A full Newton step can raise the sum; it is then halved until the sum does not
+      rise. Setting negative weights to 0 does not raise the sum, since the sum decreases in each
+      weight. With more than two classes, the class with the largest share wins, and all pairs of
+      different labels count alike. If all samples have labels, nothing is predicted.
 
-    A step does not depend on the features' units, but the start does: the method is meant for
-    standardised features. Exponentials are taken in units of the largest, so that none of the
-    steps underflows. The metric comes as it is, its trace unbounded.
+    A step does not depend on the units of the features, but the start c = 1 does: the method is
+    meant for standardised features. The exponentials are divided by the largest of them, so that
+    no step underflows. The trace of the metric is not bounded.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class JointClassifierWeights(TransductiveMetricLearner):
         weights = np.ones(X.shape[1])
         everyone = harmonic_codes(X, weights, codes, labelled)
         self.transduction_ = self.classes_[everyone]
-        # Signals of all classes differ by √2 in each pair of different labels, in both orders.
+        # For different labels ‖z_i - z_j‖² is 2, and each pair occurs in both orders: a factor 4.
         point = regulariser_of_weights(X, one_hot(everyone), weights)
         history = [point.value]
         for _ in range(self.n_steps):
@@ -106,10 +107,11 @@ class JointClassifierWeights(TransductiveMetricLearner):
 
 
 def newton_step(point: GLRAtomWeightsPoint) -> GLRAtomWeightsPoint:
-    """Return the point after ``c ← max(c - t H⁻¹g, 0)``: t is 1, or halved until Q does not rise.
+    """Return the point after ``c ← max(c - t H⁻¹g, 0)``.
 
-    Where c has to stay at 0, ``-H⁻¹g`` is negative and g, as everywhere, is not positive: leaving
-    such an entry out makes the slope along the step only more negative, so that a t is found.
+    t is 1, or halved until Q does not rise. Such a t exists: an entry of c that has to stay at 0
+    has a negative entry of ``-H⁻¹g``, and g is nowhere positive. Leaving that entry out makes the
+    slope along the step only more negative.
 
     Examples
     --------
@@ -118,9 +120,10 @@ def newton_step(point: GLRAtomWeightsPoint) -> GLRAtomWeightsPoint:
     array([1.25])
     """
     slope = point.gradient()  # of log Q: g/Q
-    curvature = point.hessian() + np.outer(slope, slope)  # H/Q: that of log Q is without gg'/Q²
+    # H/Q, with the term gg'/Q² that the Hessian of log Q lacks.
+    curvature = point.hessian() + np.outer(slope, slope)
     diagonal = np.diagonal(curvature)
-    # In units in which the diagonal is 1, features of any scale keep their digits.
+    # In these units the diagonal of H is 1, so that features of any scale keep their digits.
     units = np.where(diagonal > 0, np.sqrt(diagonal), 1.0)
     scaled = curvature / units[:, None] / units
     np.fill_diagonal(scaled, 1 + _RIDGE)
@@ -130,4 +133,4 @@ def newton_step(point: GLRAtomWeightsPoint) -> GLRAtomWeightsPoint:
         if moved.value <= point.value:
             return moved
         step /= 2
-    return point  # the slope is round-off
+    return point  # only round-off is left of the slope

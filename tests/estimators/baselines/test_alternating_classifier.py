@@ -33,7 +33,7 @@ def test_all_labels_given_it_is_the_diagonal_learner() -> None:
 def test_a_limit_of_steps_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feature_weights, "_MOST_STEPS", 2)
     X, y = blobs(3)
-    with pytest.warns(ConvergenceWarning, match="certified to .* only: rescale") as seen:
+    with pytest.warns(ConvergenceWarning, match="certified only to .*; rescale") as seen:
         learner = AlternatingClassifierWeights(trace_bound=50.0).fit(X, y)
     assert seen[0].filename == __file__
     assert learner.gap_ > 1e-6

@@ -31,7 +31,9 @@ def test_the_entropy_falls_to_a_stationary_point(classes: int, some: bool) -> No
 
 def test_a_limit_is_told() -> None:
     X, y = partly_labelled(3)
-    with pytest.warns(ConvergenceWarning, match="did not converge in 2 steps: allow more") as seen:
+    with pytest.warns(
+        ConvergenceWarning, match="did not converge in 2 steps; raise max_iterations"
+    ) as seen:
         learner = HarmonicEntropyWeights(max_iterations=2).fit(X, y)
     assert seen[0].filename == __file__
     assert learner.n_iter_ == 2
