@@ -20,9 +20,10 @@ class GraphMetricLearner(ProblemLearner):
     """Learn a graph metric: a generalised Laplacian of a graph between the features.
 
     The learner minimises the graph Laplacian regulariser of the class labels, `gdaopt.GLR`, over
-    the set `gdaopt.GraphMetrics`. Samples of different classes move far apart, as far as the trace
-    bound allows. The problem is convex, and ``result_`` holds a certificate of how far the learned
-    metric can be from the optimum.
+    the set `gdaopt.GraphMetrics` (see "Definition: graph Laplacian regulariser" and "Definition:
+    graph metric" in ``docs/theory.md``). Samples of different classes move far apart, as far as the
+    trace bound allows. The problem is convex, and ``result_`` holds a certificate of how far the
+    learned metric can be from the optimum.
 
     If the features have very different units, put a `sklearn.preprocessing.StandardScaler` before
     the learner. The diagonal entries of M add up to at most the trace bound. A feature whose values

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ProblemLearner", "nearest_of_other_classes"]
 
-_UNFINISHED = ("iteration_limit", "time_limit", "solver_failed")
+_UNFINISHED = ("iteration_limit", "time_limit", "solver_failed")  # the fit warns of these
 
 
 class ProblemLearner(SupervisedMetricLearner):
@@ -136,8 +136,8 @@ class ProblemLearner(SupervisedMetricLearner):
         for label, weight in zip(self.classes_.tolist(), weights.tolist(), strict=True):
             if not 0 < weight < np.inf:
                 raise InvalidInputError(
-                    f"class_weight of {label!r} is {weight}; weights must be positive and finite; "
-                    "to ignore a class, leave its samples out"
+                    f"class_weight of {label!r} is {weight}; weights must be positive and finite "
+                    "(to ignore a class, leave its samples out)"
                 )
         return weights
 
@@ -185,8 +185,7 @@ class ProblemLearner(SupervisedMetricLearner):
         Returns
         -------
         matplotlib.axes.Axes
-            The axes. Edges of negative weight, which only positive definite metrics have, are not
-            drawn.
+            The axes. Edges of negative weight are not drawn; graph metrics have none.
         """
         from gdaopt import plotting  # imported on demand: fitting draws nothing
 

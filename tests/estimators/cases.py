@@ -32,7 +32,7 @@ def wine_z_scores() -> tuple[FloatArray, Any]:
 
 
 def samples(n: int = 60, k: int = 4, classes: int = 3) -> tuple[FloatArray, Any]:
-    """Return samples, and labels that the first features tell about."""
+    """Return samples, and labels that the first two features depend on."""
     rng = np.random.default_rng(n + k)
     codes = np.arange(n) % classes
     X = rng.standard_normal((n, k))
@@ -41,7 +41,7 @@ def samples(n: int = 60, k: int = 4, classes: int = 3) -> tuple[FloatArray, Any]
 
 
 def halves(n: int = 40, size: int = 3, classes: int = 3) -> tuple[FloatArray, np.ndarray]:
-    """Return overlapping blobs, every other sample without a label."""
+    """Return overlapping blobs in which half of the samples have no label, which is -1."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % classes
     X = 0.6 * rng.standard_normal((n, size)) + 0.8 * y[:, None]
@@ -49,7 +49,7 @@ def halves(n: int = 40, size: int = 3, classes: int = 3) -> tuple[FloatArray, np
 
 
 def weights_of(X: FloatArray, metric: FloatArray) -> FloatArray:
-    """Return the full graph's weights, from the definition."""
+    """Return the edge weights of the full graph, by their definition."""
     weights = np.array([[np.exp(-(a - b) @ metric @ (a - b)) for b in X] for a in X])
     np.fill_diagonal(weights, 0.0)
     return weights

@@ -1,4 +1,4 @@
-"""The learners by scikit-learn's rules and under metric-learn's names."""
+"""The learners keep scikit-learn's rules and have metric-learn's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harmonic classifier: against other ways to the same scores, and where weights vanish."""
+"""The graph-based classifier: new samples, samples that are cut off, scikit-learn's rules."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class TestScores:
     def test_of_clusters_far_from_labels_keep_their_digits(
         self, distance: float, n_neighbors: int | None
     ) -> None:
-        """At 20 a step leads from the cluster to a label with probability e^-380."""
+        """At distance 20, a step leads from the cluster to a label with probability e^-380."""
         rng = np.random.default_rng(5)
         near, next_to_it = 0.3 * rng.standard_normal((2, 3, 1))
         X = np.vstack([near, next_to_it + distance, [[-distance], [2.01 * distance]]])
@@ -124,7 +124,7 @@ class TestScores:
     def test_are_found_by_elimination_where_a_factorization_cannot(
         self, n_neighbors: int | None
     ) -> None:
-        """More samples than are eliminated at a time, in clusters, some pairs with labels between.
+        """Clusters with more samples than are eliminated at a time, and labels between two of them.
 
         With few neighbours there is no edge from one pair of clusters to the other.
         """
@@ -146,7 +146,7 @@ class TestScores:
     def test_of_the_sparse_graph_of_any_spread_are_those_of_a_dense_one(
         self, spread: float
     ) -> None:
-        """From weights that are much alike to pairs that see each other only."""
+        """The weights range from nearly equal ones to pairs of samples without other edges."""
         X = spread * np.random.default_rng(7).standard_normal((400, 10))
         y = np.where(np.arange(400) % 10 == 0, np.arange(400) // 10 % 2, -1)
         distances = cdist(X, X, "sqeuclidean")
@@ -164,7 +164,7 @@ class TestScores:
     def test_of_a_sparse_graph_seldom_take_dense_elimination(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Without incomplete factors it takes 1348 of these 1350 samples."""
+        """Without incomplete factors, 1348 of these 1350 samples would be eliminated."""
         sizes = []
 
         def counted(moves: FloatArray, leaving: FloatArray) -> FloatArray:
@@ -178,7 +178,7 @@ class TestScores:
         assert sum(sizes) < 100
 
     def test_a_far_sample_follows_its_nearest_neighbors(self) -> None:
-        """Its weights are 1e-200, and their ratios count."""
+        """Its weights are 1e-200, but their ratios count."""
         X = np.array([[0.0], [1.0], [-21.5], [22.5]])
         scores = GraphClassifier().fit(X, [0, 1, -1, -1]).label_distributions_
         np.testing.assert_allclose(scores[2], [1, np.exp(21.5**2 - 22.5**2)], rtol=1e-10)

@@ -1,4 +1,4 @@
-"""What the learners learn: from several classes, weights, few pairs; limits and errors."""
+"""The learners on several classes, with weights, with few pairs; limits and errors."""
 
 from __future__ import annotations
 

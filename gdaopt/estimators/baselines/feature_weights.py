@@ -80,8 +80,8 @@ def minimize_over_weights(
     The proximal step of the constraints is the projection. Each step is first tried with the length
     of Barzilai and Borwein (1988), and shortened until log Q is below the largest of its last ten
     values. The point with the least value is returned (spectral projected gradients: Birgin,
-    Martínez, Raydan 2000). Since log Q is convex, ``∇'c - C min(∇, 0)`` bounds how far log Q is
-    above its minimum.
+    Martínez, Raydan 2000). Since log Q is convex (see "Lemma: log-convexity of the regulariser" in
+    ``docs/theory.md``), ``∇'c - C min(∇, 0)`` bounds how far log Q is above its minimum.
 
     Parameters
     ----------

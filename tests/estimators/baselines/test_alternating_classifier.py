@@ -19,7 +19,7 @@ from gdaopt.validation import FloatArray
 from tests.estimators.baselines.cases import blobs, partly_labelled
 
 
-def test_all_labels_given_it_is_the_diagonal_learner() -> None:
+def test_with_all_labels_it_is_the_diagonal_learner() -> None:
     data = load("wine")
     X = StandardScaler().fit_transform(data.features)
     learner = AlternatingClassifierWeights(tolerance=1e-9).fit(X, data.labels)
@@ -30,7 +30,7 @@ def test_all_labels_given_it_is_the_diagonal_learner() -> None:
     assert learner.gap_ <= 1e-9
 
 
-def test_a_limit_of_steps_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_of_steps_warns_the_caller_of_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feature_weights, "_MOST_STEPS", 2)
     X, y = blobs(3)
     with pytest.warns(ConvergenceWarning, match="certified only to .*; rescale") as seen:

@@ -23,7 +23,7 @@ WHO_SAYS = ("published", "from code", "reconstructed")
 
 @pytest.fixture(scope="module")
 def metrics() -> dict[str, FloatArray]:
-    """Metrics of trace K of all six, and the paper's, for a class of wine against the rest."""
+    """Metrics of trace K of all six baselines and of the paper, for one class of wine."""
     wine = load("wine")
     labels = (wine.labels == "class_1").astype(int)
     train, test = train_test_split(np.arange(178), test_size=0.5, stratify=labels, random_state=0)

@@ -33,7 +33,7 @@ def test_the_weight_step_is_the_certified_optimum(classes: int, trace_bound: flo
 
 
 def test_no_step_is_for_the_worse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values may rise on the way, and the least so far is returned."""
+    """Values may rise on the way, but the least value so far is returned."""
     X, codes = blobs(3)
     start = regulariser_of_weights(3.0 * X, class_signal(codes), np.ones(4))
     values = [start.value]

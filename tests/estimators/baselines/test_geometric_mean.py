@@ -118,7 +118,7 @@ def test_random_states() -> None:
 
 
 def a_case_for_one_end() -> tuple[FloatArray, Any]:
-    """Return two classes that only their own scatter tells apart: M ∝ S⁻¹ is what is needed."""
+    """Return two classes that differ only in their scatter, for which M ∝ S⁻¹ is the best."""
     rng = np.random.default_rng(1)
     codes = np.arange(80) % 2
     X = rng.standard_normal((80, 3)) * [0.1, 10.0, 10.0]
@@ -180,7 +180,7 @@ def is_fine(learner: Any, X: FloatArray) -> bool:
 @pytest.mark.parametrize("scale", [2.0**-400, 1e-6, 3.7, 1e6, 2.0**400])
 @pytest.mark.parametrize(("t", "copies"), [(0.25, 1), (0.25, 2), (0.5, 2), ("cv", 1)])
 def test_scales_of_all_features(scale: float, t: Any, copies: int) -> None:
-    """S scales by s² and D too; a ridge has to scale with them."""
+    """S and D scale by s², and a ridge has to scale with them."""
     X, codes = samples(n=30)
     X = np.tile(X, copies)
     expected, found = (

@@ -29,7 +29,7 @@ def test_the_entropy_falls_to_a_stationary_point(classes: int, some: bool) -> No
     np.testing.assert_allclose(learner.label_distributions_, entropy.shares(theta), rtol=1e-9)
 
 
-def test_a_limit_is_told() -> None:
+def test_a_limit_that_ends_the_fit_warns_its_caller() -> None:
     X, y = partly_labelled(3)
     with pytest.warns(
         ConvergenceWarning, match="did not converge in 2 steps; raise max_iterations"

@@ -1,4 +1,4 @@
-"""Newton's steps of the joint weights against loops over pairs."""
+"""The Newton steps on feature weights against loops over pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def distances(X: FloatArray, codes: np.ndarray) -> FloatArray:
 
 
 def literal_newton(d: FloatArray, c: FloatArray) -> FloatArray:
-    """Return ``max(c - H⁻¹g, 0)``, the ridge in H, from sums over pairs."""
+    """Return ``max(c - H⁻¹g, 0)`` from sums over pairs, with the ridge in H."""
     g, H = np.zeros(len(c)), np.zeros((len(c), len(c)))
     for pair in d:
         weight = np.exp(-c @ pair)

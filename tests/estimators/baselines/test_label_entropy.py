@@ -16,7 +16,7 @@ def entropy_of(X: FloatArray, y: np.ndarray, smoothing: float) -> LabelEntropy:
 
 
 def literal_shares(X: FloatArray, y: np.ndarray, sigma: FloatArray, eta: float) -> FloatArray:
-    """Return f of the predicted samples, word by word."""
+    """Return f of the predicted samples by the published formula, written out."""
     n, classes = len(X), y.max() + 1
     weights = np.zeros((n, n))
     for i in range(n):
@@ -85,7 +85,7 @@ def test_without_smoothing_shares_are_harmonic(classes: int) -> None:
 
 
 def test_a_class_of_one_labelled_sample_has_no_share_in_itself() -> None:
-    """Left out, it leaves its class without any sample: 0 ln 0 is 0, and its slope, too."""
+    """Without it, its class has no sample and a share of 0: 0 ln 0 and its slope count as 0."""
     X, y = blobs(2, n=9)
     y = np.where(np.arange(9) == 3, 1, 0)
     value, gradient = entropy_of(X, y, 0.01).value_and_gradient(np.zeros(4))

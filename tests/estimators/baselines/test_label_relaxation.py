@@ -30,7 +30,7 @@ def form(weights: FloatArray, labels: Any) -> float:
 @pytest.mark.parametrize(("solver", "accuracy"), [("CLARABEL", 1e-6), ("SCS", 1e-3)])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_relaxation_is_one(seed: int, solver: str, accuracy: float) -> None:
-    """It bounds x'Lx of all labels ±1 from below, and is itself feasible."""
+    """Its value bounds x'Lx of all labels ±1 from below, and its solution is feasible."""
     rng = np.random.default_rng(seed)
     X, scale = rng.standard_normal((9, 2)), 2.0 ** rng.integers(-2, 3)
     labelled = np.arange(9) < 3
@@ -53,14 +53,14 @@ def test_the_relaxation_is_one(seed: int, solver: str, accuracy: float) -> None:
     codes = harmonic_codes(X, np.full(2, scale), (given > 0).astype(np.intp), labelled)
     assert relaxed.value <= least + accuracy * unit
     assert relaxed.value <= form(weights, 2.0 * codes - 1) + accuracy * unit
-    # z in place of X and x, the relaxation's own relaxation: what the harmonic solution minimises
+    # The harmonic solution z minimises a relaxation of the relaxation, so that it bounds it.
     U = ~labelled
     z = np.linalg.solve(laplacian[np.ix_(U, U)], weights[np.ix_(U, ~U)] @ given)
     assert relaxed.value >= form(weights, np.append(given, z)) - accuracy * unit
 
 
 def test_the_label_steps_are_not_the_same() -> None:
-    """One label against two of its neighbours: the sum of cut weights decides, not a mean."""
+    """The relaxation goes by the sum of the cut weights, the harmonic solution by a mean."""
     X, y = partly_labelled(2)
     codes, labelled = y[y != -1], y != -1
     found = 0
@@ -77,7 +77,7 @@ def test_the_label_steps_are_not_the_same() -> None:
 
 
 def test_labels_that_a_solver_cannot_see_are_harmonic() -> None:
-    """Their weights are 1e-175, of which the harmonic solution sees the ratios."""
+    """The weights of these samples are 1e-175; the harmonic solution resolves their ratios."""
     X = np.zeros((13, 11))
     X[1, 0], X[2, 0] = 0.1, 3.0
     X[3:, 0] = np.arange(10) % 2 + 1.0

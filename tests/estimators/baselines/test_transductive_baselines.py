@@ -1,4 +1,4 @@
-"""The transductive learners of the literature: what holds for all three."""
+"""Properties that all three transductive learners of the literature have."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_graph_classifier_gives_it_all_samples(baseline: Any) -> None:
 
 
 def fitted(learner: Any, X: FloatArray, y: Any) -> Any:
-    """Fit where a limit may be hit, and check what holds everywhere."""
+    """Fit a learner, which may reach a limit, and check what holds for every fit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         learner.fit(X, y)
@@ -180,7 +180,7 @@ def test_many_classes(baseline: Any) -> None:
         (np.arange(4.0)[:, None], [-1] * 4, "y holds no label"),
     ],
 )
-def test_what_nothing_is_learned_from(
+def test_samples_and_labels_that_nothing_can_be_learned_from(
     baseline: Any, samples: FloatArray, labels: list[int], message: str
 ) -> None:
     with pytest.raises(gda.InvalidInputError, match=message):
