@@ -210,7 +210,7 @@ def test_constant_features_and_copies() -> None:
 
 def test_few_samples() -> None:
     X, codes = samples(n=6)
-    for rows in (slice(6), slice(2), [0, 1, 3, 4], [0, 3, 4]):  # in the last, class 1 has one sample
+    for rows in (slice(6), slice(2), [0, 1, 3, 4], [0, 3, 4]):  # at last, one of class 1
         assert fits_the_set(FeatureGraphLearning().fit(X[rows], codes[rows]), X)
 
 
