@@ -62,7 +62,8 @@ def main() -> None:
         "",
         f"Half of wine, class_0 against the rest, z-scores, C = K: N = {n}, K = {size}. *ours*:",
         f"`FeatureGraphLearning`, median of {REPEATS} fits. *loops*: the same written with loops",
-        "over samples, pairs and rows, `tests/literal_feature_graph.py`. Both take a step on the",
+        "over samples, pairs and rows,",
+        "`tests/estimators/baselines/literal_feature_graph.py`. Both take a step on the",
         "diagonal and one on each row, to the same metric. Target: at least 10 times as fast.",
         "",
         f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "

@@ -5,7 +5,8 @@ For convex Q and any symmetric M, ``Q(V) ≥ Q(M) + ⟨∇Q(M), V - M⟩`` for e
     Q* ≥ Q(M) - gap,    gap = ⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩.
 
 The same holds for log Q where that is convex, hence ``Q* ≥ Q(M) exp(-gap / Q(M))``, which is never
-below the first bound (DESIGN section 4). M itself need not be in the set.
+below the first bound ("Proposition: certificate", "Proposition: exponential certificate"). M itself
+need not be in the set.
 """
 
 from __future__ import annotations
@@ -39,9 +40,7 @@ class Certificate:
         Q at the metric.
     lower_bound : float
         Of Q over the problem's set: the better of the linear and the exponential bound; -inf when
-        there is none. With an edge floor the set is the convex one around the fixed path.
-    closed_lower_bound : float
-        Of Q over the closed set without the floor; the same number where there is no floor.
+        there is none.
     bound : {"linear", "exponential", "none"}
         Where `lower_bound` comes from.
     reason : str
@@ -59,7 +58,6 @@ class Certificate:
 
     objective: float
     lower_bound: float
-    closed_lower_bound: float
     bound: Literal["linear", "exponential", "none"]
     reason: str = ""
 
@@ -87,7 +85,7 @@ def certify(problem: MetricProblem, metric: FloatArray) -> Certificate:
     Returns
     -------
     Certificate
-        Where Q or its gradient is not finite or 0 in floating point, its bounds are -inf and
+        Where Q or its gradient is not finite or 0 in floating point, the bound is -inf and
         `reason` says why and what to rescale.
 
     Raises
@@ -128,16 +126,13 @@ def certify_point(
     if reason is None and not math.isfinite(float(point.gradient().sum())):
         reason = "the gradient of the objective is not finite"
     if reason is not None:
-        return Certificate(value, -math.inf, -math.inf, "none", reason)
+        return Certificate(value, -math.inf, "none", reason)
     if best is None:
         best = feasible_set.best_atoms(point.gradient())
     price = min(0.0, float(best.prices[0]))
-    log_convex = problem.objective.log_convex
-    lower_bound, bound = _bound(value, _gap(feasible_set, point, price), log_convex)
-    closed = lower_bound
-    if feasible_set.closed != feasible_set:  # the same atoms around another base
-        closed, _ = _bound(value, _gap(feasible_set.closed, point, price), log_convex)
-    return Certificate(value, lower_bound, closed, bound)
+    gap = _gap(feasible_set, point, price)
+    lower_bound, bound = _bound(value, gap, problem.objective.log_convex)
+    return Certificate(value, lower_bound, bound)
 
 
 def _bound(
@@ -158,9 +153,9 @@ def _gap(feasible_set: FeasibleSet, point: Point, price: float) -> float:
     gap = float(np.vdot(gradient, above)) - least
     if gap < 0:
         scale = abs(least) + float(np.abs(gradient * point.metric).sum())
-        if gap < -_ROUND_OFF * scale and not feasible_set.hull_violations(point.metric):
+        if gap < -_ROUND_OFF * scale and not feasible_set.violations(point.metric):
             # Membership allows for some round-off; strictly inside there is none to allow for.
-            inside = feasible_set.hull_repaired(point.metric) - feasible_set.base(size)
+            inside = feasible_set.repaired(point.metric) - feasible_set.base(size)
             if float(np.vdot(gradient, inside)) - least < -_ROUND_OFF * scale:
                 raise _contradiction(f"a member of the set has a gap of {gap:.6g}")
     return gap

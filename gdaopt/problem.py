@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.protocol import Objective
-from gdaopt.sets.protocol import FeasibleSet
+from gdaopt.sets.feasible_set import FeasibleSet
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -64,7 +64,7 @@ class MetricProblem:
         Returns
         -------
         cvxpy.Problem
-            Over the set's convex hull: with an edge floor, that of the fixed path.
+            Of this problem.
 
         Raises
         ------

@@ -15,6 +15,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.io import write_atomically
+from gdaopt.sets import FeasibleSet, set_of_record
 from gdaopt.trace import Trace, relative_gap, same_array
 from gdaopt.validation import FloatArray, read_only
 
@@ -31,7 +32,7 @@ Status = Literal[
     "infeasible",
 ]
 
-_FORMAT = 1
+_FORMAT = 2
 _ARRAYS = ("metric", "atoms", "weights")
 # What reading a damaged file, or one that is none of ours, may raise.
 _UNREADABLE = (
@@ -53,6 +54,8 @@ class Result:
     ----------
     metric : ndarray of shape (K, K)
         A member of the feasible set, read-only.
+    feasible_set : FeasibleSet
+        The set of the problem.
     objective : float
         Q at the metric.
     status : str
@@ -65,10 +68,8 @@ class Result:
         One sentence on the status.
     lower_bound, gap, relative_gap : float or None
         The certificate ``lower_bound ≤ Q*``, ``gap = objective - lower_bound`` and
-        ``gap / |objective|``; None when there is none. For methods over the convex set around
-        a fixed path, Q* is the optimum of that set.
-    closed_lower_bound : float or None
-        The same bound over the closed set without an edge floor.
+        ``gap / |objective|``; None when there is none. Q* is the least objective over the
+        feasible set.
     components : int
         Number of components of the metric's graph.
     iterations, oracle_calls, eigen_decompositions : int
@@ -88,11 +89,11 @@ class Result:
     """
 
     metric: FloatArray
+    feasible_set: FeasibleSet
     objective: float
     status: Status
     message: str
     lower_bound: float | None
-    closed_lower_bound: float | None = None
     components: int
     iterations: int
     oracle_calls: int
@@ -122,6 +123,7 @@ class Result:
         return (
             isinstance(other, Result)
             and np.array_equal(self.metric, other.metric)
+            and self.feasible_set == other.feasible_set
             and self._record() == other._record()
             and self.trace == other.trace
             and same_array(self.atoms, other.atoms)
@@ -138,7 +140,6 @@ class Result:
             "status": f"{self.status} ({self.message})",
             "objective": f"{self.objective:.8g} (start {start:.8g})",
             "relative gap": gap,
-            **self._closed_gap(),
             "smallest eigenvalue": f"{self.trace[-1].lambda_min:.6g}",
             "components": str(self.components),
             "steps": f"{self.iterations} ({self.oracle_calls} subproblems by {self.solver})",
@@ -155,19 +156,12 @@ class Result:
             return {}
         return {"projections": f"{self.eigen_decompositions} eigen-decompositions"}
 
-    def _closed_gap(self) -> dict[str, str]:
-        """Return the gap over the closed set for printing, where it is another one."""
-        if self.closed_lower_bound is None or self.closed_lower_bound == self.lower_bound:
-            return {}
-        gap = relative_gap(self.objective, self.closed_lower_bound)
-        return {"  without the floor": f"{gap:.3g}"}
-
     def _record(self) -> dict[str, Any]:
         """Return the fields that are neither arrays nor the trace."""
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in (*_ARRAYS, "trace")
+            if field.name not in (*_ARRAYS, "feasible_set", "trace")
         }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -190,10 +184,11 @@ class Result:
             path = path.with_name(path.name + ".npz")
         columns = self.trace.to_arrays()
         known = {name: getattr(self, name) for name in _ARRAYS}
+        record = {"format": _FORMAT, **self._record(), "feasible_set": self.feasible_set.record()}
         arrays: dict[str, Any] = {
             **{name: array for name, array in known.items() if array is not None},
             "left_ends": columns.pop("left_ends"),
-            "result": np.array(json.dumps({"format": _FORMAT, **self._record()})),
+            "result": np.array(json.dumps(record)),
             **{f"trace/{name}": column for name, column in columns.items()},
         }
         return write_atomically(path, lambda file: np.savez_compressed(file, **arrays))
@@ -214,11 +209,18 @@ class Result:
                     raise TypeError("it holds a single array")
                 arrays = {name: archive[name] for name in archive.files}
             record = json.loads(str(arrays["result"]))
-            if record.pop("format") <= _FORMAT:
+            written = record.pop("format")
+            if written == _FORMAT:
+                feasible_set = set_of_record(record.pop("feasible_set"))
                 columns = {name.removeprefix("trace/"): arrays[name] for name in arrays}
                 trace = Trace.from_arrays(columns)
                 record |= {name: read_only(arrays[name]) for name in _ARRAYS if name in arrays}
-                return cls(trace=trace, **record)
+                return cls(feasible_set=feasible_set, trace=trace, **record)
         except _UNREADABLE as error:
             raise InvalidInputError(f"{path} is not a saved gdaopt result: {error}") from error
+        if written < _FORMAT:
+            raise InvalidInputError(
+                f"{path} was written before gdaopt 0.1.0, in a format that is no longer read; "
+                "make it anew"
+            )
         raise InvalidInputError(f"{path} was written by a newer gdaopt; upgrade to read it")

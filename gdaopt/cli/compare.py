@@ -14,7 +14,6 @@ from rich.table import Table
 
 from gdaopt.cli.options import (
     DataDir,
-    EdgeFloor,
     Label,
     MinEigenvalue,
     Positive,
@@ -64,7 +63,6 @@ def compare(
     scale: Scale = "zscore",
     trace_bound: TraceBound = None,
     min_eigenvalue: MinEigenvalue = 1e-6,
-    edge_floor: EdgeFloor = 0.0,
     tolerance: Annotated[
         float | None,
         typer.Option(help="relative gap or decrease that ends a run (default: the method's)"),
@@ -90,7 +88,6 @@ def compare(
         scale=scale,
         trace_bound=trace_bound,
         min_eigenvalue=min_eigenvalue,
-        edge_floor=edge_floor,
         set=metric_set,
     )
     options = ComparisonOptions(

@@ -68,10 +68,11 @@ def learn(
         scale=scale,
         trace_bound=trace_bound,
         min_eigenvalue=min_eigenvalue,
-        edge_floor=edge_floor,
     )
     asked: dict[str, Any] = {"solver": solver, "tolerance": tolerance, "time_limit": time_limit}
     given = {name: value for name, value in asked.items() if value is not None}
+    if edge_floor:
+        given["edge_floor"] = edge_floor
     runner = make_method(method, on_interrupt="return", **given)
     dataset = load_source(source, label, data_dir)
     problems = options.problems(dataset)
@@ -94,7 +95,7 @@ def learn(
         },
         force=force,
     )
-    _print_problem(console, dataset, options, bound)
+    _print_problem(console, dataset, options, bound, edge_floor)
     console.print(f"method {method}, subproblems solved by {runner.solver_name}")
     results: dict[str, Result] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
@@ -129,7 +130,11 @@ def learn(
 
 
 def _print_problem(
-    console: Console, dataset: Dataset, options: LearningOptions, trace_bound: float
+    console: Console,
+    dataset: Dataset,
+    options: LearningOptions,
+    trace_bound: float,
+    edge_floor: float,
 ) -> None:
     """Say what is learned from, and how features and metrics are scaled."""
     samples, size = dataset.features.shape
@@ -144,7 +149,7 @@ def _print_problem(
     console.print(
         f"features {scaled if options.scale == 'zscore' else 'not scaled'}; trace bound "
         f"C = {trace_bound:g}{' = K' if trace_bound == size else ''}, smallest eigenvalue "
-        f"ρ = {options.min_eigenvalue:g}, edge floor ε = {options.edge_floor:g}"
+        f"ρ = {options.min_eigenvalue:g}, edge floor ε = {edge_floor:g}"
     )
 
 

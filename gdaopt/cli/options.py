@@ -45,5 +45,8 @@ TraceBound = Annotated[
 ]
 MinEigenvalue = Annotated[float, typer.Option(help="ρ, the smallest eigenvalue allowed")]
 EdgeFloor = Annotated[
-    float, typer.Option(help="ε; when positive, edges of weight ≥ ε connect all features")
+    float,
+    typer.Option(
+        help="ε, for alternating and joint; when positive, edges of weight ≥ ε connect all features"
+    ),
 ]

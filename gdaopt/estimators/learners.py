@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
 from gdaopt.estimators.problem_learner import ProblemLearner
+from gdaopt.methods import METHODS
 from gdaopt.objectives import Objective
 from gdaopt.sets import DiagonalMetrics, GraphMetrics, PositiveDefiniteMetrics
 from gdaopt.validation import FloatArray
@@ -45,7 +47,9 @@ class GraphMetricLearner(ProblemLearner):
     min_eigenvalue : {"auto"} or float, optional
         ρ, less than C/K. With ``"auto"`` it is a thousandth of C/K.
     edge_floor : float, optional
-        ε; when positive, edges of at least that weight connect all features.
+        ε. If it is positive, edges of at least this weight connect all features. The methods with
+        this option, ``"alternating"`` and ``"joint"``, choose the edges themselves. With any other
+        method they are the edges of the path through the features in their order.
     multiclass : {"joint"}, optional
         How to learn from more than two classes. With ``"joint"`` there is one metric, which
         minimises the sum of the regularisers of all classes' 0/1 signals. All pairs of different
@@ -137,7 +141,21 @@ class GraphMetricLearner(ProblemLearner):
         self.edge_floor = edge_floor
 
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> GraphMetrics:
-        return GraphMetrics(trace_bound, min_eigenvalue, self.edge_floor)
+        feasible_set = GraphMetrics(trace_bound, min_eigenvalue)
+        if self.edge_floor > 0 and not self._floor_is_an_option:
+            return feasible_set.containing_path(self.edge_floor)
+        return feasible_set
+
+    @property
+    def _floor_is_an_option(self) -> bool:
+        """Whether the method itself can keep a graph connected."""
+        return "edge_floor" in {field.name for field in fields(METHODS[self.method])}
+
+    def _method_options(self) -> dict[str, Any]:
+        options = super()._method_options()
+        if self.edge_floor > 0 and self._floor_is_an_option:
+            options["edge_floor"] = self.edge_floor
+        return options
 
 
 class DiagonalMetricLearner(ProblemLearner):

@@ -109,15 +109,10 @@ class ProblemLearner(SupervisedMetricLearner):
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         objective = self._objective(X, codes)
         feasible_set = self._feasible_set(*self._bounds(objective))
-        solver = {} if self.solver is None else {"solver": self.solver}
         self.result_ = solve(
             MetricProblem(objective, feasible_set),
             self.method,
-            tolerance=self.tolerance,
-            max_iterations=self.max_iterations,
-            time_limit=self.time_limit,
-            verbose=self.verbose,
-            **solver,
+            **self._method_options(),
         )
         self.n_iter_ = self.result_.iterations
         if self.result_.status in _UNFINISHED:
@@ -127,6 +122,16 @@ class ProblemLearner(SupervisedMetricLearner):
                 stacklevel=4,  # the caller of fit, through scikit-learn's decorator
             )
         return self.result_.metric
+
+    def _method_options(self) -> dict[str, Any]:
+        """Return the options of the method."""
+        options = {
+            "tolerance": self.tolerance,
+            "max_iterations": self.max_iterations,
+            "time_limit": self.time_limit,
+            "verbose": self.verbose,
+        }
+        return options if self.solver is None else {**options, "solver": self.solver}
 
     def _class_weights(self, codes: Codes) -> FloatArray:
         """Return the weight of each class."""

@@ -16,6 +16,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.validation import FloatArray, finite_array, symmetric_matrix
 
 __all__ = [
+    "EDGE_THRESHOLD",
     "edge_weights",
     "generalized_laplacian",
     "maximum_spanning_tree",
@@ -23,6 +24,10 @@ __all__ = [
     "path_laplacian",
     "self_loops",
 ]
+
+
+EDGE_THRESHOLD = 1e-9
+"""An edge counts when its weight exceeds this share of C/K, or of tr M / K where C is not known."""
 
 
 def edge_weights(metric: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from gdaopt.methods.aligned import AlignedMethod
 from gdaopt.methods.alternating import Alternating
-from gdaopt.methods.base import Method
+from gdaopt.methods.base import CLOSED_FORM, Method, ProgramMethod
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
 from gdaopt.methods.frank_wolfe import FrankWolfe
@@ -13,6 +13,7 @@ from gdaopt.methods.solve import METHODS, iterate, make_method, solve
 from gdaopt.methods.state import State
 
 __all__ = [
+    "CLOSED_FORM",
     "METHODS",
     "AlignedMethod",
     "Alternating",
@@ -20,6 +21,7 @@ __all__ = [
     "FrankWolfe",
     "Joint",
     "Method",
+    "ProgramMethod",
     "ProjectedGradient",
     "SecondOrder",
     "Semidefinite",

@@ -4,49 +4,46 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError, SolverFailedError
+from gdaopt.linalg import laplacian
 from gdaopt.linalg.eigen import Alignment, align
-from gdaopt.methods.base import Method, TakesSolver, check_start
+from gdaopt.methods.base import ProgramMethod, check_start
 from gdaopt.methods.blocks import Block, block_step
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.objectives import Objective, Point
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import DiagonalProgram
 from gdaopt.sets import GraphMetrics
 from gdaopt.steps import Step, find_step
 from gdaopt.validation import FloatArray, number
 
 __all__ = ["AlignedMethod", "AlignedRun"]
 
+_FLOOR_SLACK = 1e-9  # of the edge floor: an edge that is lighter by less still counts
 _ROUND_OFF = 1e-11  # of C: the current metric may break its left-ends by this much, not by more
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AlignedMethod(TakesSolver, Method):
+class AlignedMethod(ProgramMethod):
     """A method over graph metrics whose linear programs follow the metric's first eigenvector.
 
     Parameters
     ----------
-    solver : str, optional
-        Who solves the linear programs: any solver that CVXPY knows, in any case, or ``"analytic"``
-        for their closed forms.
-    solver_opts : mapping, optional
-        Options of that solver.
-    fallback : str or sequence of str, optional
-        Who takes over a program that the solver fails on, in order; the trace says who solved it.
-    isolate : bool, optional
-        Solve in a worker process that is killed when the time limit is over. Its start takes a
-        second or two of that limit.
+    solver, solver_opts, fallback, isolate
+        Who solves the linear programs, and how: see `gdaopt.methods.ProgramMethod`.
     step : str or Step, optional
         A name from `gdaopt.steps`, or an object.
     initial_edge_weight : float or "auto", optional
-        Edge weight of the path start (see `gdaopt.GraphMetrics.start`).
+        Edge weight of the path start (see `gdaopt.GraphMetrics.start`), at least the edge floor.
+    edge_floor : float, optional
+        ε ≥ 0. When positive, the edges of weight ≥ ε connect all features at every step
+        ("Definition: edge floor"). Such metrics form no convex set, so that lower bounds are those
+        of the feasible set, without the floor.
     **limits
         See `gdaopt.Method`; the tolerance is 1e-5 here.
 
@@ -57,12 +54,9 @@ class AlignedMethod(TakesSolver, Method):
     """
 
     tolerance: float = 1e-5
-    solver: str = "HIGHS"
-    solver_opts: Mapping[str, Any] | None = None
-    fallback: str | Sequence[str] = ()
-    isolate: bool = False
     step: str | Step = "exact"
     initial_edge_weight: float | str = "auto"
+    edge_floor: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,18 +66,8 @@ class AlignedMethod(TakesSolver, Method):
             raise InvalidInputError(
                 "initial and initial_edge_weight both say where to start; pass one of them"
             )
+        number("edge_floor", self.edge_floor, at_least=0)
         find_step(self.step)
-        # The solvers are looked up by making a program, which compiles nothing yet.
-        object.__setattr__(self, "solver", DiagonalProgram(1, **self.program_options()).solver)
-
-    def program_options(self) -> dict[str, Any]:
-        """Return who solves the programs and how, as options of a `gdaopt.programs.Program`."""
-        return {
-            "solver": self.solver,
-            "solver_opts": self.solver_opts,
-            "fallback": (self.fallback,) if isinstance(self.fallback, str) else self.fallback,
-            "isolate": self.isolate,
-        }
 
     @abstractmethod
     def begin(self, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock) -> AlignedRun:
@@ -96,10 +80,55 @@ class AlignedMethod(TakesSolver, Method):
             raise InvalidInputError(
                 f"method {self.name!r} needs a set of GraphMetrics, got {feasible_set!r}"
             )
+        if feasible_set.path_weight > 0:
+            raise InvalidInputError(
+                f"method {self.name!r} moves all edges, and every member of {feasible_set!r} "
+                "contains a path; leave path_weight out, and pass "
+                f"edge_floor={feasible_set.path_weight:g} to the method instead"
+            )
         initial = self.initial_metric(problem)
         if initial is None:
-            initial = feasible_set.start(problem.n_features, self.initial_edge_weight)
+            initial = self._start(feasible_set, problem.n_features)
         yield from self.begin(problem, feasible_set, clock).states(initial)
+
+    def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
+        """Return `initial`, checked and repaired into the set; refuse one below the edge floor."""
+        metric = super().initial_metric(problem)
+        if metric is not None and self.edge_floor > 0:
+            n_components = self.n_components(metric)
+            if n_components > 1:
+                raise InvalidInputError(
+                    f"initial is not connected: its edges of weight ≥ edge_floor = "
+                    f"{self.edge_floor:g} leave {n_components} components, not 1"
+                )
+        return metric
+
+    def n_components(self, metric: FloatArray) -> int:
+        """Return the number of components of the graph of edges of weight ≥ ε."""
+        return laplacian.n_components(metric, self.edge_floor * (1 - _FLOOR_SLACK))
+
+    def _start(self, feasible_set: GraphMetrics, size: int) -> FloatArray:
+        """Return the path start, with edges of at least the floor."""
+        floor, weight = self.edge_floor, self.initial_edge_weight
+        if floor == 0 or size == 1:
+            return feasible_set.start(size, weight)
+        connected = feasible_set.containing_path(floor)
+        try:
+            connected.check_size(size)
+        except InvalidInputError as error:
+            raise InvalidInputError(str(error).replace("path_weight", "edge_floor")) from None
+        if not isinstance(weight, str):
+            if weight < floor:
+                raise InvalidInputError(
+                    f"initial_edge_weight {weight:g} is below edge_floor {floor:g}; "
+                    "raise it or pass 'auto'"
+                )
+            return feasible_set.start(size, weight)
+        bound = feasible_set.largest_edge_weight(size)
+        if floor >= bound:
+            # A constant diagonal cannot carry every floor that the set allows; this start can.
+            return connected.start(size)
+        return feasible_set.start(size, max(bound / 2, floor) if weight == "auto" else weight)
 
 
 class AlignedRun(ABC):
@@ -129,7 +158,8 @@ class AlignedRun(ABC):
     ) -> None:
         self.objective: Objective = problem.objective
         self.feasible_set = feasible_set
-        self._tolerance = method.tolerance
+        self.edge_floor = method.edge_floor
+        self._method = method
         self._clock = clock
         self._step = find_step(method.step).prepared(problem)
         self._aligned: Point | None = None
@@ -147,18 +177,6 @@ class AlignedRun(ABC):
     def rounds(self) -> Iterator[State]:
         """Yield the states after the start; end by raising `RunEnded`."""
 
-    def gained_little(self, before: float) -> bool:
-        """Say whether the objective fell by no more than the tolerance since it was `before`."""
-        return before - self.state.objective <= self._tolerance * abs(before)
-
-    def stalled(self, rounds: str, before: float) -> RunEnded:
-        """Return the end of a run whose last rounds gained little."""
-        message = (
-            f"{rounds} lowered the objective by {max(before - self.state.objective, 0.0):.3g}, "
-            f"at most {self._tolerance:g} of its value"
-        )
-        return RunEnded("stalled", self.state.point.vanished() or message)
-
     def align(self) -> float:
         """Align the left-ends of the current metric, from the last scaling; return the seconds."""
         if self._aligned is self.state.point:
@@ -169,7 +187,7 @@ class AlignedRun(ABC):
         self.alignment = align(
             metric,
             self.feasible_set.min_eigenvalue,
-            edge_threshold=self.feasible_set.edge_threshold(len(metric)),
+            edge_threshold=self._edge_threshold(len(metric)),
             guess=self.state.v,
         )
         self.state = replace(
@@ -180,6 +198,12 @@ class AlignedRun(ABC):
             eig_iterations=self.state.eig_iterations + self.alignment.iterations,
         )
         return time.perf_counter() - start
+
+    def _edge_threshold(self, n_features: int) -> float:
+        """Return the weight above which an edge counts as connecting its nodes."""
+        if self.edge_floor > 0:
+            return self.edge_floor * (1 - _FLOOR_SLACK)
+        return self.feasible_set.edge_threshold(n_features)
 
     def slack(self) -> FloatArray:
         """Return the left-ends minus ρ, with negative round-off as 0.
@@ -216,10 +240,12 @@ class AlignedRun(ABC):
 
     def _keep_connected(self, metric: FloatArray, block: Block[Any]) -> None:
         """End the run, at the metric before, when a step would disconnect the graph."""
-        if self.feasible_set.edge_floor > 0 and self.feasible_set.n_components(metric) > 1:
+        if self.edge_floor == 0:
+            return
+        n_components = self._method.n_components(metric)
+        if n_components > 1:
             raise RunEnded(
                 "disconnected",
-                f"the step in column {block.index} would leave "
-                f"{self.feasible_set.n_components(metric)} components by edges of weight ≥ "
-                f"{self.feasible_set.edge_floor:g}; connectivity='tree' prevents it",
+                f"the step in column {block.index} would leave {n_components} components by edges "
+                f"of weight ≥ {self.edge_floor:g}; connectivity='tree' prevents it",
             )

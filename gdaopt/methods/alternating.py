@@ -1,4 +1,4 @@
-"""The paper's method: Frank–Wolfe on the diagonal and on each column in turn (DESIGN section 5)."""
+"""The paper's method: Frank–Wolfe on the diagonal and on each column in turn."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from gdaopt.errors import InfeasibleProblemError, unknown_name
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun
 from gdaopt.methods.blocks import ColumnBlock, DiagonalBlock
+from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ColumnPolytope, ColumnProgram, DiagonalPolytope, DiagonalProgram
@@ -31,7 +32,8 @@ class Alternating(AlignedMethod):
     objective decreases by less than ``tolerance·|Q|`` ends the run as *stalled*.
 
     The end depends on the start and on the block's iterations (by up to 27 % on wine); it need not
-    be the optimum: when λ_min = ρ and tr M = C, the diagonal cannot move and columns only shrink.
+    be the optimum: when λ_min = ρ and tr M = C, the diagonal cannot move and columns only shrink
+    ("Proposition: where the alternation stops").
 
     Parameters
     ----------
@@ -39,11 +41,11 @@ class Alternating(AlignedMethod):
         Most steps in a block with v fixed; fewer when the block's gap falls below
         ``tolerance·|Q|``.
     connectivity : {"tree", "zeta"}, optional
-        Which edges a column keeps when the set has an edge floor: those of a maximum spanning tree,
-        or the paper's rule, the column's largest entry. The latter may disconnect the graph or
+        Which edges a column keeps when there is an edge floor: those of a maximum spanning tree or,
+        by the paper's rule, the column's largest entry. The latter may disconnect the graph or
         become infeasible; the run then ends with that status and the metric before the step.
     **options
-        ``solver``, ``step``, ``initial_edge_weight`` and more: see `gdaopt.methods.AlignedMethod`;
+        ``solver``, ``step``, ``edge_floor`` and more: see `gdaopt.methods.AlignedMethod`;
         limits: see `gdaopt.Method`.
 
     Notes
@@ -79,25 +81,25 @@ class Alternating(AlignedMethod):
 class _Run(AlignedRun):
     """One run, with its two compiled programs."""
 
+    _method: Alternating
+
     def __init__(
         self, method: Alternating, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock
     ) -> None:
         super().__init__(method, problem, feasible_set, clock)
-        self._method = method
-        size, options = problem.n_features, method.program_options()
-        self._diagonal = DiagonalProgram(size, **options)
-        self._column = ColumnProgram(size - 1, **options)
+        size, options = problem.n_features, method.program_options
+        self._diagonal = DiagonalProgram(size, options)
+        self._column = ColumnProgram(size - 1, options)
 
     def rounds(self) -> Iterator[State]:
         """Yield the states of each round: the diagonal, then the columns in order."""
         size = self.objective.n_features
         columns = range(size if size > 1 else 0)
+        stall = StallRule(self.state.objective, self._method.tolerance)
         for round_ in count(1):
-            before = self.state.objective
             for column in (None, *columns):
                 yield from self._steps(round_, column)
-            if self.gained_little(before):
-                raise self.stalled(f"round {round_}", before)
+            stall.check(self.state.point)
 
     def _steps(self, round_: int, column: int | None) -> Iterator[State]:
         """Align, then take the steps of one block, the diagonal (None) or a column."""
@@ -118,8 +120,8 @@ class _Run(AlignedRun):
             polytope = DiagonalPolytope.at(metric, slack, feasible_set.trace_bound)
             return DiagonalBlock(self._diagonal, polytope)
         floor = np.zeros(len(metric) - 1)
-        if feasible_set.edge_floor > 0:
-            floor = CONNECTIVITY[self._method.connectivity](metric, column, feasible_set.edge_floor)
+        if self.edge_floor > 0:
+            floor = CONNECTIVITY[self._method.connectivity](metric, column, self.edge_floor)
         try:
             edges = ColumnPolytope.at(metric, self.alignment.v, slack, column, floor)
         except InfeasibleProblemError as error:

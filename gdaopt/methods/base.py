@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import FeasibleSet
+from gdaopt.programs import ProgramOptions
 from gdaopt.validation import FloatArray, integer, number, symmetric_matrix
 
-__all__ = ["Method", "TakesSolver", "check_start"]
+__all__ = ["CLOSED_FORM", "Method", "ProgramMethod", "check_start"]
+
+CLOSED_FORM = "closed form"
+"""What stands for a solver where a method has no programs to solve."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,19 +79,14 @@ class Method(ABC):
 
     @property
     def solver_name(self) -> str:
-        """Who solves the linear subproblems: nobody, where they have a closed form."""
-        return "closed form"
-
-    @property
-    def solves_programs(self) -> bool:
-        """Whether it takes a ``solver`` for programs of its own."""
-        return False
+        """Who solves the programs of the method; `CLOSED_FORM` where it has none to solve."""
+        return CLOSED_FORM
 
     @abstractmethod
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start, then the state after each step; end by raising `RunEnded`.
 
-        Every state's metric is a member of the feasible set.
+        The metric of every state is a member of the feasible set.
         """
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
@@ -105,6 +105,23 @@ class Method(ABC):
             raise InvalidInputError(f"initial is not in the set: {'; '.join(violations)}")
         return problem.feasible_set.repaired(metric)
 
+    def start_point(self, problem: MetricProblem) -> Point:
+        """Return the objective at `initial`, or in the middle of the set: ``B + (τ/K) I``.
+
+        Raises
+        ------
+        InvalidInputError
+            See `initial_metric`; also when the objective carries no information there.
+        """
+        metric = self.initial_metric(problem)
+        if metric is None:
+            feasible_set, size = problem.feasible_set, problem.n_features
+            rest = feasible_set.budget(size) / size
+            metric = feasible_set.base(size) + rest * np.eye(size)
+        point = problem.objective.at(metric)
+        check_start(point)
+        return point
+
     def is_converged(self, state: State) -> bool:
         """Say whether the certificate, where there is one, is within the tolerances."""
         if state.lower_bound is None:
@@ -115,28 +132,58 @@ class Method(ABC):
         """Return the gap at which a run has converged."""
         return self.absolute_tolerance + self.tolerance * abs(objective)
 
-    def lower_bounded_set(self, problem: MetricProblem) -> FeasibleSet:
-        """Return the set over which lower bounds of the method's objective are taken.
 
-        The closed one, unless the method stays in a smaller set.
-        """
-        return problem.feasible_set.closed
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ProgramMethod(Method):
+    """A method that solves a program in each step.
 
+    Parameters
+    ----------
+    solver : str, optional
+        Who solves the programs: any solver that CVXPY knows, in any case, or ``"analytic"`` for
+        their closed forms.
+    solver_opts : mapping, optional
+        Options of that solver.
+    fallback : str or sequence of str, optional
+        Who takes over a program that the solver fails on, in order; the trace says who solved it.
+    isolate : bool, optional
+        Solve in a worker process that is killed when the time limit is over. Its start takes a
+        second or two of that limit.
+    **limits
+        See `gdaopt.Method`.
 
-class TakesSolver:
-    """What methods add that always solve programs: they are of a solver."""
+    Raises
+    ------
+    InvalidInputError, SolverNotFoundError
+        For a bad option.
+    """
 
-    solver: str
+    cone: ClassVar[str | None] = None  # what the solver has to have
+
+    solver: str = "HIGHS"
+    solver_opts: Mapping[str, Any] | None = None
+    fallback: str | Sequence[str] = ()
+    isolate: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "solver", self.program_options.solver)
+
+    @property
+    def program_options(self) -> ProgramOptions:
+        """Who solves the programs, and how."""
+        return ProgramOptions(
+            solver=self.solver,
+            solver_opts=self.solver_opts,
+            fallback=(self.fallback,) if isinstance(self.fallback, str) else self.fallback,
+            isolate=self.isolate,
+            cone=self.cone,
+        )
 
     @property
     def solver_name(self) -> str:
         """Canonical name of the solver."""
         return self.solver
-
-    @property
-    def solves_programs(self) -> bool:
-        """Whether it takes a solver: always."""
-        return True
 
 
 def check_start(point: Point) -> None:

@@ -1,4 +1,4 @@
-"""The certified solver: fully corrective Frank–Wolfe with the exact oracle (DESIGN section 4)."""
+"""The certified solver: fully corrective Frank–Wolfe with the exact oracle."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.weights import minimize_weights
-from gdaopt.methods.hull import HullMethod, HullRun
+from gdaopt.methods.base import CLOSED_FORM, Method
+from gdaopt.methods.driver import Patience
+from gdaopt.methods.hull import HullRun
 from gdaopt.methods.pricing import OraclePricing, ProgramPricing
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import JointProgram
+from gdaopt.programs import ProgramOptions
 from gdaopt.sets import GraphMetrics
 from gdaopt.validation import integer
 
 __all__ = ["Certified"]
 
 _PRICINGS = ("oracle", "program")
-_FEW_ATOMS = 60  # with more, the first round does without the atoms of the start
-_WEIGHTS_ACCURACY = 0.05  # of the gap: how far the weights are from their optimum after a round
+_FEW_ATOMS = 60  # with more of them in the start, the first round tries to do without them
+_WEIGHTS_ACCURACY = 0.05  # of the gap: how accurate a round solves the master problem
 _FINAL_ACCURACY = 0.2  # of the tolerance, in the last round
 _SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
 _ROUND_OFF = 1e-13  # of the objective
@@ -36,14 +38,16 @@ _PATIENCE = 8  # rounds without a smaller gap, after which what is left is round
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Certified(HullMethod):
+class Certified(Method):
     """The optimum, with a proof: fully corrective Frank–Wolfe.
 
-    In each round the best atoms join for which the set's exact oracle sees a gain; the weights of
-    all atoms are optimised by Newton's method; those of weight 0 leave. Over positive definite
-    metrics the atoms are turned as well. The run has *converged*
-    when the certificate says that the objective is within the tolerance of the optimum, and has
-    *stalled* when the certified gap no longer shrinks.
+    In each round the best atoms of the set's exact oracle join the active set, Newton's method
+    solves the master problem, which is to find the best weights of all these atoms, and atoms of
+    weight 0 leave ("Algorithm: fully corrective Frank–Wolfe"). Over positive definite metrics the
+    atoms themselves are then refined ("Algorithm: Burer–Monteiro refinement"). The run has
+    *converged* when the certificate says that the objective is within the tolerance of the optimum,
+    and has *stalled* when 8 rounds did not lower the certified gap, so that what is left is
+    round-off.
 
     Parameters
     ----------
@@ -91,48 +95,45 @@ class Certified(HullMethod):
                 "add pricing='program', or leave the solver out"
             )
         if self.pricing == "program":
-            program = JointProgram(1, self.solver or "HIGHS", self.solver_opts)
-            object.__setattr__(self, "solver", program.solver)
+            object.__setattr__(self, "solver", self.program_options.solver)
+
+    @property
+    def program_options(self) -> ProgramOptions:
+        """Who solves the programs that find atoms, and how."""
+        return ProgramOptions(solver=self.solver or "HIGHS", solver_opts=self.solver_opts)
 
     @property
     def solver_name(self) -> str:
         """Who finds the atoms."""
-        return self.solver or super().solver_name
+        return self.solver or CLOSED_FORM
 
-    @property
-    def solves_programs(self) -> bool:
-        """Whether it takes a solver: where programs find the atoms."""
-        return self.pricing == "program"
-
-    def begin(self, problem: MetricProblem, clock: Clock) -> HullRun:
-        """Return a run of this method."""
+    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+        """Yield the start and the state after each round."""
         if self.pricing == "program" and not isinstance(problem.feasible_set, GraphMetrics):
             raise InvalidInputError(
                 f"pricing='program' needs a set of GraphMetrics, got {problem.feasible_set!r}"
             )
-        return _Run(self, problem, clock)
+        yield from _Run(self, problem, clock).states()
 
 
 class _Run(HullRun):
     """One run."""
 
     def __init__(self, method: Certified, problem: MetricProblem, clock: Clock) -> None:
-        super().__init__(problem, clock)
+        super().__init__(method, problem, clock)
         self._method = method
         size = problem.n_features
         self._pricing = (
             OraclePricing(size)
             if method.pricing == "oracle"
-            else ProgramPricing(
-                size, self.budget, solver=method.solver, solver_opts=method.solver_opts
-            )
+            else ProgramPricing(size, self.budget, method.program_options)
         )
         self.n_priced = self._pricing.n_priced
         self._newton_steps = 0
 
     def rounds(self) -> Iterator[State]:
-        """Yield the state after each round; end when the gap no longer shrinks."""
-        least, waited = self.gap, 0
+        """Yield the state after each round; end when the certified gap no longer shrinks."""
+        patience = Patience(self.gap, _PATIENCE, "rounds")
         for round_ in count(1):
             start = time.perf_counter()
             new, columns = self._pricing.joining(self.point, self.best, self.level, self.clock.left)
@@ -146,15 +147,10 @@ class _Run(HullRun):
                 objective_seconds=time.perf_counter() - priced,
                 **{"solve_seconds": priced - start, **columns},
             )
-            waited = 0 if self.gap < least else waited + 1
-            least = min(least, self.gap)
-            if waited >= _PATIENCE:
-                raise RunEnded(
-                    "stalled", f"{_PATIENCE} rounds did not lower the certified gap, {least:.3g}"
-                )
+            patience.check(self.gap)
 
     def _improve(self, new: Atoms, is_first: bool) -> None:
-        """Let atoms join, optimise all weights, and drop the atoms that are left without."""
+        """Let atoms join the active set, solve the master problem, and drop atoms of weight 0."""
         active_set, point = self.active_set, self.point
         if is_first and len(active_set) > _FEW_ATOMS and len(new):
             # Hundreds of atoms would each cost a row of the Hessian, and most leave at once.
@@ -165,7 +161,7 @@ class _Run(HullRun):
         self._optimise(active_set.with_new(new))
 
     def _optimise(self, active_set: ActiveSet) -> None:
-        """Move to the optimal weights of a list."""
+        """Move to the optimal weights of an active set."""
         allowed = self._method.allowed_gap(self.point.value)
         solution = minimize_weights(
             self.atom_weights.at(active_set.atoms, active_set.weights),
@@ -176,13 +172,13 @@ class _Run(HullRun):
         self._newton_steps += solution.newton_steps
         self.move_to(ActiveSet(active_set.atoms, solution.point.weights).without_zeros())
         if (
-            self.feasible_set.all_unit_vectors
+            self.feasible_set.family.all_unit_vectors
             and self.active_set.total >= (1 - _SLACK) * self.budget
         ):
-            self._turn()
+            self._refine()
 
-    def _turn(self) -> None:
-        """Turn the atoms, where that lowers the objective."""
+    def _refine(self) -> None:
+        """Refine the atoms by Burer–Monteiro, where that lowers the objective."""
         before = self.active_set, self.point
         base = self.feasible_set.base(self.problem.n_features)
         active_set, taken = refined(self.problem.objective, base, self.active_set, self.budget)

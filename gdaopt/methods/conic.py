@@ -1,4 +1,4 @@
-"""The exact baselines: the whole problem handed to a conic solver (DESIGN section 4)."""
+"""The exact baselines: the whole problem handed to a conic solver."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ import numpy as np
 from gdaopt.backends import find_solver, solve_program
 from gdaopt.certificate import certify_point
 from gdaopt.errors import InaccurateSolutionWarning, SolverFailedError
-from gdaopt.methods.base import TakesSolver
-from gdaopt.methods.bounds import RunningBounds
+from gdaopt.methods.base import Method
+from gdaopt.methods.driver import LowerBound
 from gdaopt.methods.memory import check_memory, cone_bytes
 from gdaopt.methods.state import Clock, RunEnded, State
-from gdaopt.methods.whole_set import WholeSetMethod
 from gdaopt.problem import MetricProblem
 from gdaopt.validation import FloatArray
 
@@ -30,7 +29,7 @@ _FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wron
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ConicMethod(TakesSolver, WholeSetMethod):
+class ConicMethod(Method):
     """The problem as one conic program.
 
     What the solver returns is moved into the set, then certified; the result says by how much
@@ -70,6 +69,11 @@ class ConicMethod(TakesSolver, WholeSetMethod):
         super().__post_init__()
         object.__setattr__(self, "solver", find_solver(self.solver, cone=self.cone))
 
+    @property
+    def solver_name(self) -> str:
+        """Canonical name of the solver."""
+        return self.solver
+
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start, and the state after the solve."""
         feasible_set, size = problem.feasible_set, problem.n_features
@@ -80,8 +84,9 @@ class ConicMethod(TakesSolver, WholeSetMethod):
         began = time.perf_counter()
         program, variable = self._program(problem, abs(start.value))
         built = time.perf_counter()
-        bounds = RunningBounds()
-        yield State(point=start, objective=start.value, **bounds.add(certify_point(problem, start)))
+        bound = LowerBound()
+        lower_bound = bound.add(certify_point(problem, start))
+        yield State(point=start, objective=start.value, lower_bound=lower_bound)
         with warnings.catch_warnings():
             # The certificate says how accurate the answer is.
             warnings.simplefilter("ignore", InaccurateSolutionWarning)
@@ -96,7 +101,7 @@ class ConicMethod(TakesSolver, WholeSetMethod):
             )
         found = self._answer(variable, report.status)
         began_objective = time.perf_counter()
-        repaired = feasible_set.hull_repaired(found)
+        repaired = feasible_set.repaired(found)
         moved = float(np.abs(repaired - found).max())
         if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
@@ -104,7 +109,7 @@ class ConicMethod(TakesSolver, WholeSetMethod):
                 f"point {moved:.3g} outside of the set, more than inexact solvers are off by"
             )
         point = problem.objective.at(repaired)
-        columns = bounds.add(certify_point(problem, point))
+        lower_bound = bound.add(certify_point(problem, point))
         state = State(
             point=point,
             objective=point.value,
@@ -118,13 +123,13 @@ class ConicMethod(TakesSolver, WholeSetMethod):
             objective_seconds=time.perf_counter() - began_objective,
             solver=report.solver,
             solver_status=report.status,
-            **columns,
+            lower_bound=lower_bound,
         )
         yield state
         raise RunEnded(
             "stalled",
             f"{self.solver} ended {report.status}, and its answer has a certified gap of "
-            f"{state.objective - bounds.lower_bound:.3g}; ask for more by solver_opts, or "
+            f"{state.objective - bound.value:.3g}; ask for more by solver_opts, or "
             "by another solver",
         )
 

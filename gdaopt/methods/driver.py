@@ -1,23 +1,138 @@
-"""The driver: runs a method within its limits, traces it, and turns its end into a result."""
+"""The driver: runs a method, ends the run when a rule says so, and makes a result of it.
+
+A run ends in one of these ways:
+
+* **converged**: the certified gap is within the tolerances (`Method.is_converged`);
+* **iteration_limit**, **time_limit**: a limit of the method is reached;
+* **interrupted**: by the callback, or by the user where the method says ``on_interrupt="return"``;
+* **stalled**: going on would not help. Either the objective no longer changes (`StallRule`), or the
+  certified gap no longer shrinks (`Patience`), or the objective carries no information any more
+  (`LowerBound`, and a value that is not finite);
+* **solver_failed**, or what else a method says when it raises `RunEnded` itself.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator
 
+from gdaopt.certificate import Certificate, check_bound
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.methods.base import Method
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.tracer import Tracer
+from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
 from gdaopt.validation import read_only
 
-__all__ = ["iterate", "run"]
+__all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
+
+
+class StallRule:
+    """Ends a run when the last rounds together changed the objective by no more than a tolerance.
+
+    Parameters
+    ----------
+    start : float
+        Q at the start.
+    tolerance : float
+        As a share of the value before those rounds.
+    rounds : int
+        How many rounds are looked at together. Single rounds of some methods gain more and less in
+        turns.
+    rises_count : bool
+        Whether a rise of the objective is a change, too: open-loop steps may raise it and go on.
+    """
+
+    def __init__(
+        self, start: float, tolerance: float, *, rounds: int = 1, rises_count: bool = False
+    ) -> None:
+        self._values = deque([start], maxlen=rounds + 1)
+        self._tolerance = tolerance
+        self._rises_count = rises_count
+
+    def check(self, point: Point) -> None:
+        """Take the objective after a round; raise `RunEnded` when the run has stalled."""
+        self._values.append(point.value)
+        before, rounds = self._values[0], len(self._values) - 1
+        decrease = before - self._values[-1]
+        change = abs(decrease) if self._rises_count else decrease
+        if self._values.maxlen == len(self._values) and change <= self._tolerance * abs(before):
+            last = "the last round" if rounds == 1 else f"the last {rounds} rounds"
+            message = (
+                f"stopped: {last} lowered the objective by {max(decrease, 0.0):.3g}, at most the "
+                f"tolerance of {self._tolerance:g} of its value"
+            )
+            raise RunEnded("stalled", point.vanished() or message)
+
+
+class Patience:
+    """Ends a run when the certified gap has not become smaller for a number of steps.
+
+    Parameters
+    ----------
+    gap : float
+        The certified gap at the start.
+    most : int
+        The number of steps.
+    steps : str
+        What the method calls them.
+    """
+
+    def __init__(self, gap: float, most: int, steps: str) -> None:
+        self._least = gap
+        self._most = most
+        self._steps = steps
+        self._waited = 0
+
+    def check(self, gap: float) -> None:
+        """Take the certified gap after a step; raise `RunEnded` when the patience is over."""
+        self._waited = 0 if gap < self._least else self._waited + 1
+        self._least = min(self._least, gap)
+        if self._waited >= self._most:
+            raise RunEnded(
+                "stalled",
+                f"stopped: the last {self._most} {self._steps} did not lower the certified gap of "
+                f"{self._least:.3g}",
+            )
+
+
+class LowerBound:
+    """The largest certified lower bound of a run so far.
+
+    Attributes
+    ----------
+    value : float
+        -inf before the first certificate.
+    """
+
+    def __init__(self) -> None:
+        self.value = -math.inf
+        self._start: float | None = None
+
+    def add(self, certificate: Certificate) -> float:
+        """Take the certificate of a member of the set; return the largest bound so far.
+
+        Raises
+        ------
+        RunEnded
+            When there is nothing to certify any more, since the objective underflows.
+        GdaoptError
+            When the objective at the member is below a bound.
+        """
+        if certificate.reason:
+            raise RunEnded("stalled", certificate.reason)
+        if self._start is None:
+            self._start = certificate.objective
+        self.value = max(self.value, certificate.lower_bound)
+        check_bound(certificate.objective, self.value, self._start)
+        return self.value
 
 
 def run(method: Method, problem: MetricProblem) -> Result:
-    """Run a method to its end, or to the first limit.
+    """Run a method until it ends.
 
     Raises
     ------
@@ -27,8 +142,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
         Unless the method says ``on_interrupt="return"``.
     """
     clock = Clock(method.time_limit)
-    bounded = MetricProblem(problem.objective, method.lower_bounded_set(problem))
-    tracer = Tracer(bounded, method.trace_every, method.keep_iterates)
+    tracer = Tracer(problem, method.trace_every, method.keep_iterates)
     states = method.states(problem, clock)
     state = next(states)
     with clock.paused():
@@ -59,17 +173,16 @@ def run(method: Method, problem: MetricProblem) -> Result:
     seconds = clock.seconds
     with clock.paused():
         trace = tracer.trace(state, seconds)
-    # None rather than -inf, which JSON does not know.
-    lower_bound, closed_lower_bound = (b if b > -math.inf else None for b in tracer.lower_bounds)
     atoms = None if state.atoms is None else read_only(state.atoms.dense(problem.n_features).copy())
     weights = None if state.weights is None else read_only(state.weights.copy())
     return Result(
         metric=state.metric,
+        feasible_set=problem.feasible_set,
         objective=state.objective,
         status=status,
         message=message,
-        lower_bound=lower_bound,
-        closed_lower_bound=closed_lower_bound,
+        # None rather than -inf, which JSON does not know.
+        lower_bound=tracer.lower_bound if tracer.lower_bound > -math.inf else None,
         components=problem.feasible_set.n_components(state.metric),
         iterations=state.iteration,
         oracle_calls=state.oracle_calls,

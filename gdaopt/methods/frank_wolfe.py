@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -14,8 +13,10 @@ import numpy as np
 from gdaopt.errors import unknown_name
 from gdaopt.linalg.directions import AtomsDirection, DenseDirection, Direction
 from gdaopt.master.active_set import ActiveSet
-from gdaopt.methods.hull import HullMethod, HullRun
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.base import Method
+from gdaopt.methods.driver import StallRule
+from gdaopt.methods.hull import HullRun
+from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.steps import Step, find_step
 from gdaopt.validation import FloatArray
@@ -23,12 +24,12 @@ from gdaopt.validation import FloatArray
 __all__ = ["FrankWolfe"]
 
 _VARIANTS = ("vanilla", "away", "pairwise")
-_WINDOW = 2  # rounds of K steps that have to gain something
+_ROUNDS = 2  # of K steps that have to change the objective together
 _REFRESH_EVERY = 50  # steps: the metric is then summed up anew from its atoms
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FrankWolfe(HullMethod):
+class FrankWolfe(Method):
     """Frank–Wolfe over any set, with its exact linear minimisation oracle.
 
     A round is K steps. The run has *converged* when the certificate says so, and has *stalled* when
@@ -37,8 +38,8 @@ class FrankWolfe(HullMethod):
     Parameters
     ----------
     variant : {"vanilla", "away", "pairwise"}, optional
-        Towards the best vertex; or away from the worst atom of the list where that promises more;
-        or weight from the worst atom to the best vertex.
+        The step goes towards the best vertex; or away from the worst atom of the active set where
+        that promises more; or it moves weight from the worst atom to the best vertex.
     step : str or Step, optional
         A name from `gdaopt.steps`, or an object. At γ = 1 an atom has lost its weight.
     **limits
@@ -69,34 +70,29 @@ class FrankWolfe(HullMethod):
             raise unknown_name("variant", self.variant, _VARIANTS)
         find_step(self.step)
 
-    def begin(self, problem: MetricProblem, clock: Clock) -> HullRun:
-        """Return a run of this method."""
-        return _Run(self, problem, clock)
+    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+        """Yield the start and the state after each step."""
+        yield from _Run(self, problem, clock).states()
 
 
 class _Run(HullRun):
     """One run."""
 
     def __init__(self, method: FrankWolfe, problem: MetricProblem, clock: Clock) -> None:
-        super().__init__(problem, clock)
+        super().__init__(method, problem, clock)
         self._method = method
         self._step = find_step(method.step).prepared(problem)
 
     def rounds(self) -> Iterator[State]:
         """Yield the state after each step."""
-        size, tolerance = self.problem.n_features, self._method.tolerance
-        values = deque([self.point.value], maxlen=_WINDOW + 1)
+        size = self.problem.n_features
+        stall = StallRule(
+            self.point.value, self._method.tolerance, rounds=_ROUNDS, rises_count=True
+        )
         for round_ in count(1):
             for iteration in range((round_ - 1) * size, round_ * size):
                 yield self._advance(iteration, round_)
-            values.append(self.point.value)
-            changed = abs(values[0] - values[-1])  # open-loop steps may raise it, and go on
-            if round_ >= _WINDOW and changed <= tolerance * abs(values[0]):
-                raise RunEnded(
-                    "stalled",
-                    f"rounds {round_ - 1} and {round_} changed the objective by {changed:.3g}, at "
-                    f"most {tolerance:g} of its value",
-                )
+            stall.check(self.point)
 
     def _advance(self, iteration: int, round_: int) -> State:
         """Take a step and return the state there."""
@@ -131,7 +127,7 @@ class _Run(HullRun):
         return 1e-14 * self.budget
 
     def _change(self) -> tuple[ActiveSet, FloatArray, str]:
-        """Return the list with the best atom, the change of its weights at γ = 1, and its name."""
+        """Return the active set with the best atom, its change of weights at γ = 1, and a name."""
         price = float(self.best.prices[0])
         target = self.active_set
         towards = np.zeros(len(target))  # the base's weights, all zero

@@ -1,7 +1,7 @@
 """Methods over the convex hull of atoms: what `certified` and `frank-wolfe` share.
 
-They see a metric as ``B + Σ_k w_k u_k u_k'`` (DESIGN section 4), price atoms with the set's exact
-oracle, and stop on its certificate.
+They see a metric as ``B + Σ_k w_k u_k u_k'``, a sum of the atoms of an active set, price atoms with
+the set's exact oracle ("Theorem: exact linear minimisation oracle"), and stop on its certificate.
 """
 
 from __future__ import annotations
@@ -9,49 +9,28 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from gdaopt.certificate import certify_point
 from gdaopt.master.active_set import ActiveSet
-from gdaopt.methods.base import check_start
-from gdaopt.methods.bounds import RunningBounds
+from gdaopt.methods.base import Method, check_start
+from gdaopt.methods.driver import LowerBound
 from gdaopt.methods.state import Clock, State
-from gdaopt.methods.whole_set import WholeSetMethod
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.validation import FloatArray
 
-__all__ = ["HullMethod", "HullRun"]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class HullMethod(WholeSetMethod):
-    """A method over any set that sees a metric as a sum of atoms."""
-
-    @abstractmethod
-    def begin(self, problem: MetricProblem, clock: Clock) -> HullRun:
-        """Return a run of this method."""
-
-    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        """Yield the start and the state after each step."""
-        yield from self.begin(problem, clock).states(self.start(problem))
-
-    def start(self, problem: MetricProblem) -> ActiveSet:
-        """Return the initial metric as a list of atoms: ``B + (τ/K) I`` unless one is given."""
-        feasible_set = problem.feasible_set
-        initial = self.initial_metric(problem)
-        if initial is not None:
-            return ActiveSet(*feasible_set.decomposed(initial)).without_zeros()
-        return ActiveSet(*feasible_set.centre(problem.n_features))
+__all__ = ["HullRun"]
 
 
 class HullRun(ABC):
-    """One run: its problem, its point, its atoms.
+    """One run: its problem, its current point and the active set that the point is a sum of.
 
     Parameters
     ----------
+    method : Method
+        With its options.
     problem : MetricProblem
         The problem.
     clock : Clock
@@ -61,10 +40,11 @@ class HullRun(ABC):
     point: Point
     active_set: ActiveSet
     best: PricedAtoms  # for the gradient at the point
-    prices: FloatArray  # of the list's atoms, for the same gradient
+    prices: FloatArray  # of the atoms of the active set, for the same gradient
     n_priced: int = 1  # how many of the best the method wants to see
 
-    def __init__(self, problem: MetricProblem, clock: Clock) -> None:
+    def __init__(self, method: Method, problem: MetricProblem, clock: Clock) -> None:
+        self._initial = method.initial_metric(problem)
         self.problem = problem
         self.feasible_set = problem.feasible_set
         self.budget = self.feasible_set.budget(problem.n_features)
@@ -72,22 +52,25 @@ class HullRun(ABC):
             self.feasible_set.base(problem.n_features)
         )
         self.clock = clock
-        self.bounds = RunningBounds()
+        self.lower_bound = LowerBound()
         self._oracle_calls = 0
 
     @property
     def gap(self) -> float:
-        """Objective minus the largest lower bound so far."""
-        return self.point.value - self.bounds.lower_bound
+        """The objective minus the largest lower bound so far."""
+        return self.point.value - self.lower_bound.value
 
     @property
     def level(self) -> float:
-        """What an atom of the list costs, averaged by weights: better ones lower the objective."""
+        """The mean price of the active set, by weights: atoms below it lower the objective."""
         return float(self.active_set.weights @ self.prices) / self.budget
 
-    def states(self, active_set: ActiveSet) -> Iterator[State]:
-        """Yield the start, then the states of the rounds."""
-        self.move_to(active_set)
+    def states(self) -> Iterator[State]:
+        """Yield the start, the middle of the set unless one is given, then the states of rounds."""
+        if self._initial is None:
+            self.move_to(ActiveSet(*self.feasible_set.centre(self.problem.n_features)))
+        else:
+            self.move_to(ActiveSet(*self.feasible_set.decomposed(self._initial)).without_zeros())
         check_start(self.point)
         yield self.certified_state()
         yield from self.rounds()
@@ -109,7 +92,7 @@ class HullRun(ABC):
         self.best = self.feasible_set.best_atoms(gradient, self.n_priced, self.active_set.atoms)
         self.prices = self.active_set.atoms.quadratic_forms(gradient)
         self._oracle_calls += 1
-        bounds = self.bounds.add(certify_point(self.problem, self.point, self.best))
+        lower_bound = self.lower_bound.add(certify_point(self.problem, self.point, self.best))
         seconds = {
             "objective_seconds": columns.pop("objective_seconds", 0.0) + priced - start,
             "solve_seconds": columns.pop("solve_seconds", 0.0) + time.perf_counter() - priced,
@@ -120,7 +103,7 @@ class HullRun(ABC):
             atoms=self.active_set.atoms,
             weights=self.active_set.weights,
             oracle_calls=self._oracle_calls,
-            **bounds,
+            lower_bound=lower_bound,
             **columns,
             **seconds,
         )

@@ -1,9 +1,8 @@
-"""Frank–Wolfe over all entries at once, under the alignment of the moment (DESIGN section 5)."""
+"""Frank–Wolfe over all entries at once, under the current alignment of the left-ends."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
@@ -14,6 +13,7 @@ from gdaopt.linalg.dual import dual_alignment
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun
 from gdaopt.methods.blocks import MetricBlock
+from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, JointProgram
@@ -24,7 +24,7 @@ from gdaopt.validation import integer
 __all__ = ["Joint"]
 
 _ALIGNMENTS = ("eigenvector", "gradient")
-_WINDOW = 2  # rounds: single ones gain more and less in turns, as edges take turns
+_ROUNDS = 2  # that have to lower the objective together: edges gain and lose weight in turns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,11 +39,11 @@ class Joint(AlignedMethod):
     align : {"eigenvector", "gradient"}, optional
         Where the scaling v comes from: the metric's first eigenvector, under which the metric stays
         in the program's polytope, or the gradient (dual alignment), under which the program finds
-        the best vertex of the whole set (DESIGN section 4).
+        the best vertex of the whole set ("Proposition: dual alignment").
     realign_every : int, optional
         Steps between alignments; K by default, which is once a round.
     **options
-        ``solver``, ``step``, ``initial_edge_weight`` and more: see `gdaopt.methods.AlignedMethod`;
+        ``solver``, ``step``, ``edge_floor`` and more: see `gdaopt.methods.AlignedMethod`;
         limits: see `gdaopt.Method`.
 
     Examples
@@ -67,14 +67,14 @@ class Joint(AlignedMethod):
             raise unknown_name("align", self.align, _ALIGNMENTS)
         if self.realign_every is not None:
             integer("realign_every", self.realign_every, at_least=1)
+        if self.align == "gradient" and self.edge_floor > 0:
+            raise InvalidInputError(
+                f"align='gradient' is the alignment of the set without a floor, and edge_floor is "
+                f"{self.edge_floor:g}; use align='eigenvector' or edge_floor=0"
+            )
 
     def begin(self, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock) -> AlignedRun:
         """Return a run of this method."""
-        if self.align == "gradient" and feasible_set.edge_floor > 0:
-            raise InvalidInputError(
-                f"align='gradient' is the alignment of the set without a floor, and edge_floor is "
-                f"{feasible_set.edge_floor:g}; use align='eigenvector' or edge_floor=0"
-            )
         return _Run(self, problem, feasible_set, clock)
 
 
@@ -87,12 +87,12 @@ class _Run(AlignedRun):
         super().__init__(method, problem, feasible_set, clock)
         self._by_gradient = method.align == "gradient"
         self._realign_every = method.realign_every or problem.n_features
-        self._program = JointProgram(problem.n_features, **method.program_options())
+        self._program = JointProgram(problem.n_features, method.program_options)
 
     def rounds(self) -> Iterator[State]:
         """Yield the states of rounds of K steps."""
         size = self.objective.n_features
-        values = deque([self.state.objective], maxlen=_WINDOW + 1)
+        stall = StallRule(self.state.objective, self._method.tolerance, rounds=_ROUNDS)
         for round_ in count(1):
             for step in range((round_ - 1) * size, round_ * size):
                 iteration = step % self._realign_every
@@ -101,9 +101,7 @@ class _Run(AlignedRun):
                     eig_seconds = self._align_by_gradient() if self._by_gradient else self.align()
                     block = self._block()
                 yield self.advance(block, iteration, round_, eig_seconds)
-            values.append(self.state.objective)
-            if round_ >= _WINDOW and self.gained_little(values[0]):
-                raise self.stalled(f"rounds {round_ - 1} and {round_}", values[0])
+            stall.check(self.state.point)
 
     def _block(self) -> MetricBlock[JointPolytope]:
         """Return all entries, with the polytope that the alignment gives them."""
@@ -113,7 +111,7 @@ class _Run(AlignedRun):
             self.state.v,
             feasible_set.min_eigenvalue,
             feasible_set.trace_bound,
-            tree_floors(metric, feasible_set.edge_floor),
+            tree_floors(metric, self.edge_floor),
             entries_of(metric),
         )
         return MetricBlock(self._program, polytope, len(metric))

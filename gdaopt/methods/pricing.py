@@ -12,7 +12,7 @@ from gdaopt.linalg.dual import dual_alignment
 from gdaopt.linalg.pairs import decomposition
 from gdaopt.methods.blocks import MetricBlock
 from gdaopt.objectives.protocol import Point
-from gdaopt.programs import JointPolytope, JointProgram
+from gdaopt.programs import JointPolytope, JointProgram, ProgramOptions
 from gdaopt.programs.joint import matrix_of
 from gdaopt.sets import PricedAtoms
 from gdaopt.validation import FloatArray
@@ -48,7 +48,7 @@ class Pricing(ABC):
         best : PricedAtoms
             The exact oracle's best for the gradient there.
         level : float
-            What the current atoms cost on average: those below lower the objective.
+            The mean price of the active set, by weights: atoms below it lower the objective.
         time_limit : float or None
             Seconds left.
         """
@@ -80,14 +80,14 @@ class ProgramPricing(Pricing):
         K.
     budget : float
         τ.
-    **options
-        Of the `JointProgram`.
+    options : ProgramOptions
+        Who solves the program, and how.
     """
 
     n_priced = 1
 
-    def __init__(self, n_features: int, budget: float, **options: Any) -> None:
-        self._program = JointProgram(n_features, **options)
+    def __init__(self, n_features: int, budget: float, options: ProgramOptions) -> None:
+        self._program = JointProgram(n_features, options)
         self._budget = budget
         self._floor = np.zeros(self._program.size - n_features)
 

@@ -14,9 +14,9 @@ import numpy as np
 from gdaopt.certificate import certify_point
 from gdaopt.errors import unknown_name
 from gdaopt.linalg.projection import Projection, positive_part, project_spectrum
-from gdaopt.methods.bounds import RunningBounds
+from gdaopt.methods.base import Method
+from gdaopt.methods.driver import LowerBound, Patience
 from gdaopt.methods.state import Clock, RunEnded, State
-from gdaopt.methods.whole_set import WholeSetMethod
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.validation import FloatArray
@@ -33,7 +33,7 @@ _PATIENCE = 200  # steps without a smaller gap
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ProjectedGradient(WholeSetMethod):
+class ProjectedGradient(Method):
     """Accelerated projected gradients over any set, with backtracking and restarts.
 
     Each step costs one projection or more, and each projection eigen-decompositions, which the
@@ -88,7 +88,7 @@ class _Run:
         self._problem = problem
         self._feasible_set = problem.feasible_set
         self._project = self._nearest if method.projection == "dykstra" else self._clipped
-        self._bounds = RunningBounds()
+        self._lower_bound = LowerBound()
         self._decompositions = 0
         self._repair_distance = 0.0
         self._correction: FloatArray | None = None
@@ -105,7 +105,8 @@ class _Run:
         if slope == 0:
             raise RunEnded("stalled", "the gradient is 0")
         curvature = slope / (_FIRST_STEP * self._feasible_set.budget(self._problem.n_features))
-        inertia, least, waited = 1.0, self._gap(x), 0
+        inertia = 1.0
+        patience = Patience(self._gap(x), _PATIENCE, "steps")
         for iteration in count(1):
             began = time.perf_counter()
             following, curvature = self._step(y, curvature)
@@ -135,12 +136,7 @@ class _Run:
                 solve_seconds=time.perf_counter() - began,
                 oracle_calls=iteration,
             )
-            waited = 0 if self._gap(x) < least else waited + 1
-            least = min(least, self._gap(x))
-            if waited >= _PATIENCE:
-                raise RunEnded(
-                    "stalled", f"{_PATIENCE} steps did not lower the certified gap, {least:.3g}"
-                )
+            patience.check(self._gap(x))
 
     def _step(self, y: Point, curvature: float) -> tuple[Point, float]:
         """Return the projected step from y that decreases enough, and the curvature it needed."""
@@ -169,7 +165,7 @@ class _Run:
     # --- projections -------------------------------------------------------------------------
 
     def _nearest(self, target: FloatArray) -> FloatArray:
-        """Return the nearest member of the set's hull."""
+        """Return the nearest member of the set."""
         bound = self._feasible_set.trace_bound
         accuracy = min(max(self._accuracy / bound, _LEAST_ACCURACY), _PROJECTION_ACCURACY)
         found = self._feasible_set.projected(target, accuracy=accuracy, correction=self._correction)
@@ -177,35 +173,35 @@ class _Run:
         return self._repaired(found)
 
     def _clipped(self, target: FloatArray) -> FloatArray:
-        """Return a member of the set's hull that is not the nearest."""
+        """Return a member of the set that is not the nearest."""
         base = self._feasible_set.base(len(target))
         budget = self._feasible_set.budget(len(target))
-        mended = self._feasible_set.entries_repaired(target - base)
-        clipped = project_spectrum(mended, positive_part)
+        repaired = self._feasible_set.family.with_entries_repaired(target - base)
+        clipped = project_spectrum(repaired, positive_part)
         trace = float(np.trace(clipped))
         clipped *= min(1.0, budget / trace) if trace > 0 else 1.0
         return self._repaired(Projection(clipped + base, eigen_decompositions=1))
 
     def _repaired(self, found: Projection) -> FloatArray:
-        """Return a member of the set's hull, and note what it took."""
+        """Return a member of the set, and note what it took."""
         self._decompositions += found.eigen_decompositions
-        repaired = self._feasible_set.hull_repaired(found.point)
+        repaired = self._feasible_set.repaired(found.point)
         self._repair_distance = float(np.abs(repaired - found.point).max())
         return repaired
 
     def _gap(self, point: Point) -> float:
-        return point.value - self._bounds.lower_bound
+        return point.value - self._lower_bound.value
 
     def _certified(self, point: Point, **columns: Any) -> State:
         """Return the state at a point."""
         start = time.perf_counter()
-        bounds = self._bounds.add(certify_point(self._problem, point))
+        lower_bound = self._lower_bound.add(certify_point(self._problem, point))
         return State(
             point=point,
             objective=point.value,
             eigen_decompositions=self._decompositions,
             objective_seconds=time.perf_counter() - start,
-            **bounds,
+            lower_bound=lower_bound,
             **columns,
         )
 

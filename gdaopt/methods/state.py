@@ -15,8 +15,8 @@ from gdaopt.validation import FloatArray
 __all__ = ["Clock", "RunEnded", "State"]
 
 
-class RunEnded(Exception):  # noqa: N818 (not an error: the way a method stops itself)
-    """A method's word that it has ended, with its status."""
+class RunEnded(Exception):  # noqa: N818 (not an error: the way in which a run ends)
+    """The end of a run, with its status and a sentence that says why."""
 
     def __init__(self, status: Status, message: str) -> None:
         super().__init__(message)
@@ -40,8 +40,6 @@ class State:
         What the metric is a sum of, for methods that know.
     lower_bound : float or None
         The largest lower bound so far, for methods that certify what they do.
-    closed_lower_bound : float or None
-        The same for the closed set, without an edge floor.
     newton_steps : int
         Newton steps so far, in the weights and in the directions of atoms.
     """
@@ -57,7 +55,6 @@ class State:
     block: int | None = None
     block_gap: float | None = None
     lower_bound: float | None = None
-    closed_lower_bound: float | None = None
     step: float | None = None
     aligned_spread: float | None = None
     repair_distance: float | None = None

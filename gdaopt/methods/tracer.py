@@ -28,16 +28,21 @@ class Tracer:
     Parameters
     ----------
     problem : MetricProblem
-        What is solved, over the set for which lower bounds are wanted.
+        What is solved.
     every : int
         n; 0 keeps the start and the end only.
     keep_iterates : bool
         Whether to keep the metric of each row.
+
+    Attributes
+    ----------
+    lower_bound : float
+        The largest lower bound up to the last row; -inf where there is none.
     """
 
     def __init__(self, problem: MetricProblem, every: int = 1, keep_iterates: bool = False) -> None:
         self._problem = problem
-        self._lower_bound = self._closed_lower_bound = -math.inf
+        self.lower_bound = -math.inf
         self._every = every
         self._keep_iterates = keep_iterates
         self._rows: list[tuple[TraceRow, FloatArray, FloatArray]] = []
@@ -66,36 +71,30 @@ class Tracer:
             read_only(np.array(iterates)) if self._keep_iterates else None,
         )
 
-    @property
-    def lower_bounds(self) -> tuple[float, float]:
-        """The lower bounds of the last row, over the problem's set and over the closed one."""
-        return self._lower_bound, self._closed_lower_bound
-
     def _certify(self, state: State) -> None:
-        """Take the state's lower bounds, or find some for methods that do not care for them."""
-        lower_bound, closed = state.lower_bound, state.closed_lower_bound
-        if lower_bound is None or closed is None:
+        """Take the state's lower bound, or find one for methods that do not certify their steps."""
+        lower_bound = state.lower_bound
+        if lower_bound is None:
             # At a point of its own: what the method has yet to compute must not be done for it.
             certificate = certify(self._problem, state.metric)
-            lower_bound, closed = certificate.lower_bound, certificate.closed_lower_bound
+            lower_bound = certificate.lower_bound
             if certificate.reason:
                 # Next to an objective that underflows, an earlier bound would look like a proof.
-                self._lower_bound = self._closed_lower_bound = -math.inf
-        self._lower_bound = max(self._lower_bound, lower_bound)
-        self._closed_lower_bound = max(self._closed_lower_bound, closed)
+                self.lower_bound = -math.inf
+        self.lower_bound = max(self.lower_bound, lower_bound)
         start = self._rows[0][0].objective if self._rows else state.objective
-        check_bound(state.objective, self._lower_bound, start)
+        check_bound(state.objective, self.lower_bound, start)
 
     def _add(self, state: State, seconds: float) -> None:
         """Measure a state and add its row."""
         ends = left_ends(state.metric, state.v)
         self._certify(state)
-        known = self._lower_bound > -math.inf
+        known = self.lower_bound > -math.inf
         shared = {name: getattr(state, name) for name in _SHARED}
         row = TraceRow(
             **shared | self._times,
-            lower_bound=self._lower_bound if known else None,
-            relative_gap=relative_gap(state.objective, self._lower_bound) if known else None,
+            lower_bound=self.lower_bound if known else None,
+            relative_gap=relative_gap(state.objective, self.lower_bound) if known else None,
             lambda_min=smallest_eigenvalue(state.metric),
             left_end_min=float(ends.min()),
             left_end_max=float(ends.max()),

@@ -43,8 +43,7 @@ def convergence(
     largest lower bound that any of these runs ends with, so that the gap certifies each run as
     tightly as the best of them can; without lower bounds, the best value among the runs. The bound
     is a dashed line in the objective's panels, unless it is so far down that it would squash the
-    rest. With an edge floor, methods over the set of the fixed path are among themselves measured
-    by its bounds, and else all by those of the closed set.
+    rest.
 
     Axes are logarithmic, but for an objective that is not positive, and for iterations unless some
     run takes over ten times as many as another. Gaps that are not above round-off are left out.
@@ -154,10 +153,7 @@ def _curves(
 
 def largest_bound(runs: Sequence[Result]) -> float:
     """Return the largest lower bound that holds for all of some runs of one problem, or -inf."""
-    pairs = [(run.lower_bound, run.closed_lower_bound) for run in runs]
-    # With an edge floor some methods stay in a smaller set, whose bounds hold for them alone.
-    alike = all(own != closed for own, closed in pairs)
-    known = (own if alike else closed for own, closed in pairs)
+    known = (run.lower_bound for run in runs)
     return max((bound for bound in known if bound is not None), default=-math.inf)
 
 

@@ -1,6 +1,6 @@
 """The programs of Frank–Wolfe, linear in the metric: closed form and CVXPY problem side by side."""
 
-from gdaopt.programs.base import ANALYTIC, Polytope, Program, ProgramSolution
+from gdaopt.programs.base import ANALYTIC, Polytope, Program, ProgramOptions, ProgramSolution
 from gdaopt.programs.column import ColumnPolytope, ColumnProgram
 from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.joint import JointPolytope, JointProgram
@@ -16,6 +16,7 @@ __all__ = [
     "JointProgram",
     "Polytope",
     "Program",
+    "ProgramOptions",
     "ProgramSolution",
     "SemidefiniteProgram",
     "WholeSet",

@@ -2,8 +2,8 @@
 
 A *program* is a linear subproblem of Frank–Wolfe. Its data are a *polytope*, which knows its closed
 form and the way back for points outside, and a *program* object, which holds the compiled CVXPY
-problem and hands it to any solver (DESIGN section 3). With a solver named, the closed form is never
-called in its place.
+problem and hands it to any solver ("Remark: inexact solvers and scaled costs"). When a solver is
+named, the closed form is never called in its place.
 """
 
 from __future__ import annotations
@@ -24,12 +24,65 @@ from gdaopt.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["ANALYTIC", "Polytope", "Program", "ProgramSolution"]
+__all__ = ["ANALYTIC", "Polytope", "Program", "ProgramOptions", "ProgramSolution"]
 
 ANALYTIC = "analytic"
 
 _FARTHEST = 0.1  # of the unit: a point farther outside is no inexact answer but a wrong one
 _LARGEST_GAIN = 1e3  # what solvers see: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramOptions:
+    """Who solves a program, and how.
+
+    Parameters
+    ----------
+    solver : str, optional
+        Any solver that CVXPY knows, in any case, or ``"analytic"`` for the closed form.
+    solver_opts : mapping, optional
+        Options of the solver.
+    fallback : sequence of str, optional
+        Solvers, or ``"analytic"``, that take over in order when the one before fails.
+    isolate : bool, optional
+        Solve in a worker process, which is killed when the time limit is over.
+    cone : {"second-order", "semidefinite"}, optional
+        What the solvers have to have, where the program is not linear.
+
+    Raises
+    ------
+    InvalidInputError
+        For options beside ``solver="analytic"``.
+    SolverNotFoundError
+        When a solver does not work here, or lacks the cone.
+
+    Examples
+    --------
+    >>> ProgramOptions(solver="highs", fallback=["analytic"]).solver
+    'HIGHS'
+    """
+
+    solver: str = "HIGHS"
+    solver_opts: Mapping[str, Any] | None = None
+    fallback: Sequence[str] = ()
+    isolate: bool = False
+    cone: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "solver", self._canonical(self.solver))
+        object.__setattr__(self, "solver_opts", dict(self.solver_opts or {}))
+        fallback = tuple(self._canonical(name) for name in self.fallback)
+        object.__setattr__(self, "fallback", fallback)
+        if self.solver == ANALYTIC and self.solver_opts:
+            raise InvalidInputError(
+                f"solver_opts {self.solver_opts} make no sense with solver='analytic'"
+            )
+
+    def _canonical(self, solver: str) -> str:
+        """Return the canonical name of a solver that works here, or ``"analytic"``."""
+        if str(solver).lower() == ANALYTIC:
+            return ANALYTIC
+        return find_solver(solver, cone=self.cone)
 
 
 class Polytope(Protocol):
@@ -87,25 +140,13 @@ class Program(ABC, Generic[PolytopeT]):
     ----------
     size : int
         Number of variables.
-    solver : str, optional
-        Any linear programming solver that CVXPY knows, in any case, or ``"analytic"`` for the
-        closed form.
-    solver_opts : mapping, optional
-        Options of the solver.
-    fallback : sequence of str, optional
-        Solvers, or ``"analytic"``, that take over in order when the one before fails.
-    isolate : bool, optional
-        Solve in a worker process, which is killed when the time limit is over.
-
-    Raises
-    ------
-    SolverNotFoundError
-        When a solver does not work here.
+    options : ProgramOptions, optional
+        Who solves it, and how; HiGHS when left out.
 
     Attributes
     ----------
-    solver : str
-        Canonical name.
+    name : str
+        What messages call the program.
     only_gains_matter : bool
         Whether each entry has a lower bound of its own that it leaves for a negative cost only. How
         large a positive cost is does then not matter, and it is cut off: left large, it would make
@@ -115,23 +156,9 @@ class Program(ABC, Generic[PolytopeT]):
     name: ClassVar[str]
     only_gains_matter: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        size: int,
-        solver: str = "HIGHS",
-        solver_opts: Mapping[str, Any] | None = None,
-        fallback: Sequence[str] = (),
-        isolate: bool = False,
-    ) -> None:
+    def __init__(self, size: int, options: ProgramOptions | None = None) -> None:
         self.size = size
-        self.solver = _canonical(solver)
-        self.solver_opts = dict(solver_opts or {})
-        self.fallback = tuple(_canonical(name) for name in fallback)
-        self.isolate = isolate
-        if self.solver == ANALYTIC and self.solver_opts:
-            raise InvalidInputError(
-                f"solver_opts {self.solver_opts} make no sense with solver='analytic'"
-            )
+        self.options = options or ProgramOptions()
 
     @abstractmethod
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
@@ -201,7 +228,7 @@ class Program(ABC, Generic[PolytopeT]):
             raise InvalidInputError(f"the cost of the {self.name} holds {bad}")
         failures: list[InfeasibleProblemError | SolverFailedError] = []
         start = time.perf_counter()
-        for solver in (self.solver, *self.fallback):
+        for solver in (self.options.solver, *self.options.fallback):
             left = None if time_limit is None else time_limit - (time.perf_counter() - start)
             try:
                 solution = self._solve_by(solver, cost, polytope, left)
@@ -233,9 +260,9 @@ class Program(ABC, Generic[PolytopeT]):
         report = solve_program(
             problem,
             solver,
-            solver_opts=self.solver_opts if solver == self.solver else None,
+            solver_opts=self.options.solver_opts if solver == self.options.solver else None,
             time_limit=time_limit,
-            isolate=self.isolate,
+            isolate=self.options.isolate,
             name=self.name,
         )
         answer = f"{solver} called the {self.name} {report.status} and returned"
@@ -258,8 +285,3 @@ class Program(ABC, Generic[PolytopeT]):
             report.build_seconds,
             report.solve_seconds,
         )
-
-
-def _canonical(solver: str) -> str:
-    """Return the canonical name of a solver that works here, or ``"analytic"``."""
-    return ANALYTIC if str(solver).lower() == ANALYTIC else find_solver(solver)

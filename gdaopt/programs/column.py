@@ -164,7 +164,7 @@ class ColumnProgram(Program[ColumnPolytope]):
 
     Examples
     --------
-    >>> program = ColumnProgram(2, solver="HIGHS")
+    >>> program = ColumnProgram(2)
     >>> program.is_dpp()
     True
     >>> polytope = ColumnPolytope(

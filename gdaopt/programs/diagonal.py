@@ -112,7 +112,7 @@ class DiagonalProgram(Program[DiagonalPolytope]):
 
     Examples
     --------
-    >>> program = DiagonalProgram(2, solver="HIGHS")
+    >>> program = DiagonalProgram(2)
     >>> program.is_dpp(), sorted(program.parameters)
     (True, ['cost', 'lower', 'trace_bound'])
     >>> polytope = DiagonalPolytope(np.array([1.0, 1.0]), trace_bound=5.0)

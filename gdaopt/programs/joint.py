@@ -14,20 +14,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InfeasibleProblemError
-from gdaopt.programs.base import Program
+from gdaopt.programs.base import Program, ProgramOptions
 from gdaopt.programs.floors import tree_floors as floor_matrix
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import cvxpy as cp
 
 __all__ = ["JointPolytope", "JointProgram", "edges_of", "entries_of", "matrix_of", "tree_floors"]
@@ -231,12 +229,12 @@ class JointProgram(Program[JointPolytope]):
     ----------
     n_features : int
         K.
-    solver, solver_opts, fallback, isolate
-        See `gdaopt.programs.Program`.
+    options : ProgramOptions, optional
+        Who solves it, and how; HiGHS when left out.
 
     Examples
     --------
-    >>> program = JointProgram(2, solver="HIGHS")
+    >>> program = JointProgram(2)
     >>> polytope = JointPolytope(np.ones(2), 0.0, 4.0, floor=np.zeros(1))
     >>> program.is_dpp(), program.solve(np.array([-1.0, -1.0, 6.0]), polytope).value
     (True, -4.0)
@@ -244,16 +242,8 @@ class JointProgram(Program[JointPolytope]):
 
     name = "joint program"
 
-    def __init__(
-        self,
-        n_features: int,
-        solver: str = "HIGHS",
-        solver_opts: Mapping[str, Any] | None = None,
-        fallback: Sequence[str] = (),
-        isolate: bool = False,
-    ) -> None:
-        n_entries = n_features * (n_features + 1) // 2
-        super().__init__(n_entries, solver, solver_opts, fallback, isolate)
+    def __init__(self, n_features: int, options: ProgramOptions | None = None) -> None:
+        super().__init__(n_features * (n_features + 1) // 2, options)
         self.n_features = n_features
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:

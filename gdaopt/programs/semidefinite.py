@@ -2,27 +2,25 @@
 
     min ⟨G, M⟩   s.t.   M in the set
 
-Its closed form is the set's exact oracle (DESIGN section 4). The entries of a metric are handled as
-in the joint program: K diagonal entries, then ``y_ij = -M_ij`` for i < j, row by row.
+Its closed form is the exact oracle of the set ("Theorem: exact linear minimisation oracle"). The
+entries of a metric are handled as in the joint program: K diagonal entries, then ``y_ij = -M_ij``
+for i < j, row by row.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from gdaopt.backends import find_solver
-from gdaopt.programs.base import ANALYTIC, Program
+from gdaopt.programs.base import Program, ProgramOptions
 from gdaopt.programs.joint import entries_of, matrix_of
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import cvxpy as cp
 
 __all__ = ["SemidefiniteProgram", "WholeSet"]
@@ -30,7 +28,7 @@ __all__ = ["SemidefiniteProgram", "WholeSet"]
 
 @dataclass(frozen=True, eq=False)
 class WholeSet:
-    """The convex hull of a set, as vectors of entries.
+    """A set of metrics, as vectors of entries.
 
     Parameters
     ----------
@@ -61,8 +59,8 @@ class WholeSet:
         return entries_of(self.feasible_set.minimize_linear(gradient).vertex)
 
     def repaired(self, point: FloatArray) -> FloatArray:
-        """Return the entries of a member of the hull near a point."""
-        return entries_of(self.feasible_set.hull_repaired(matrix_of(point, self.n_features)))
+        """Return the entries of a member near a point."""
+        return entries_of(self.feasible_set.repaired(matrix_of(point, self.n_features)))
 
 
 class SemidefiniteProgram(Program[WholeSet]):
@@ -76,8 +74,8 @@ class SemidefiniteProgram(Program[WholeSet]):
         The set.
     n_features : int
         K.
-    solver, solver_opts, fallback, isolate
-        See `gdaopt.programs.Program`; the solver needs a semidefinite cone.
+    options : ProgramOptions, optional
+        Who solves it, and how, with a semidefinite cone; CLARABEL when left out.
 
     Examples
     --------
@@ -96,16 +94,10 @@ class SemidefiniteProgram(Program[WholeSet]):
         self,
         feasible_set: FeasibleSet,
         n_features: int,
-        solver: str = "CLARABEL",
-        solver_opts: Mapping[str, Any] | None = None,
-        fallback: Sequence[str] = (),
-        isolate: bool = False,
+        options: ProgramOptions | None = None,
     ) -> None:
-        n_entries = n_features * (n_features + 1) // 2
-        super().__init__(n_entries, solver, solver_opts, fallback, isolate)
-        for name in (self.solver, *self.fallback):
-            if name != ANALYTIC:
-                find_solver(name, cone="semidefinite")
+        options = options or ProgramOptions(solver="CLARABEL", cone="semidefinite")
+        super().__init__(n_features * (n_features + 1) // 2, options)
         self.feasible_set = feasible_set
         self.n_features = n_features
 

@@ -1,12 +1,19 @@
-"""Feasible sets of metric matrices."""
+"""Feasible sets of metric matrices: bounds, and the family of atoms that they are made of."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from gdaopt.errors import unknown_name
 from gdaopt.sets.definite import PositiveDefiniteMetrics
 from gdaopt.sets.diagonal import DiagonalMetrics
+from gdaopt.sets.family import AtomFamily, PricedAtoms
+from gdaopt.sets.feasible_set import FeasibleSet, LinearMinimum
 from gdaopt.sets.graph import GraphMetrics
-from gdaopt.sets.protocol import FeasibleSet, LinearMinimum, PricedAtoms
 from gdaopt.sets.signed import SignedGraphMetrics
 
 __all__ = [
+    "SETS",
+    "AtomFamily",
     "DiagonalMetrics",
     "FeasibleSet",
     "GraphMetrics",
@@ -14,4 +21,32 @@ __all__ = [
     "PositiveDefiniteMetrics",
     "PricedAtoms",
     "SignedGraphMetrics",
+    "set_of_record",
 ]
+
+SETS: dict[str, type[FeasibleSet]] = {
+    kind.name: kind
+    for kind in (GraphMetrics, DiagonalMetrics, PositiveDefiniteMetrics, SignedGraphMetrics)
+}
+"""The kinds of sets by their names, as files and the command line know them."""
+
+
+def set_of_record(record: Mapping[str, Any]) -> FeasibleSet:
+    """Return the feasible set that `FeasibleSet.record` describes.
+
+    Raises
+    ------
+    InvalidInputError
+        For a kind of sets that is not known here: it was one of the user's own, and a name in
+        `SETS` makes it known.
+
+    Examples
+    --------
+    >>> set_of_record(GraphMetrics(3.0, 0.1).record())
+    GraphMetrics(trace_bound=3.0, min_eigenvalue=0.1, path_weight=0.0)
+    """
+    values = dict(record)
+    kind = values.pop("kind")
+    if kind not in SETS:
+        raise unknown_name("kind of feasible set", kind, SETS)
+    return SETS[kind](**values)

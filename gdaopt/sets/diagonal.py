@@ -3,19 +3,87 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum
-from gdaopt.sets.protocol import FeasibleSet, PricedAtoms, checked_gradient
+from gdaopt.sets.family import AtomFamily, PricedAtoms
+from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["DiagonalMetrics"]
+__all__ = ["DiagonalMetrics", "FeatureAtoms"]
+
+
+class FeatureAtoms(AtomFamily):
+    """The unit vectors ``e_i``: their cone is that of the diagonal matrices with entries ≥ 0."""
+
+    def best_atoms(
+        self,
+        gradient: FloatArray,
+        count: int = 1,
+        guess: Atoms | None = None,  # noqa: ARG002 (closed form)
+    ) -> PricedAtoms:
+        """Return the unit vectors of the smallest diagonal entries."""
+        prices = np.diagonal(gradient)
+        best = np.argsort(prices, kind="stable")[:count]
+        return PricedAtoms(Atoms.of_features(best), prices[best])
+
+    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
+        """Return all unit vectors, with the diagonal as weights."""
+        return self.basis(len(above)), np.maximum(np.diagonal(above), 0.0)
+
+    def entry_violations(self, above: FloatArray, slack: float) -> list[str]:
+        """Return a sentence on the largest off-diagonal, if it exceeds the slack."""
+        magnitudes = np.abs(above - np.diag(np.diagonal(above)))
+        if magnitudes.max() <= slack:
+            return []
+        i, j = (int(n) for n in np.unravel_index(magnitudes.argmax(), above.shape))
+        return [f"off-diagonal [{i},{j}] is not 0: {above[i, j]:.6g}"]
+
+    def with_entries_repaired(self, above: FloatArray) -> FloatArray:
+        """Return the matrix without its off-diagonals."""
+        repaired: FloatArray = np.diag(np.diagonal(above))
+        return repaired
+
+    def projected(
+        self,
+        above: FloatArray,
+        budget: float,
+        accuracy: float,  # noqa: ARG002 (closed form)
+        correction: FloatArray | None,  # noqa: ARG002 (closed form)
+    ) -> Projection:
+        """Project the diagonal on the entries ≥ 0 whose sum is at most τ."""
+        return Projection(np.diag(project_on_bounded_sum(np.diagonal(above), budget)))
+
+    def n_components(self, metric: FloatArray, threshold: float) -> int:  # noqa: ARG002 (no edges)
+        """Return K: there are no edges."""
+        return len(metric)
+
+    def variable(self, n_features: int) -> cp.Expression:
+        """Return a diagonal matrix of K variables."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        return cp.diag(cp.Variable(n_features))
+
+    def semidefinite(self, above: cp.Expression) -> list[cp.Constraint]:
+        """Return ``N_ii ≥ 0``: no cone is needed."""
+        import cvxpy as cp
+
+        return [cp.diag(above) >= 0]
+
+    def second_order(self, above: cp.Expression) -> list[cp.Constraint]:
+        """Return the same inequalities."""
+        return self.semidefinite(above)
+
+    def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
+        """Return ``N_ij = 0`` for i ≠ j."""
+        rows, columns = np.triu_indices(above.shape[0], 1)
+        return [above[rows, columns] == 0] if len(rows) else []
 
 
 @dataclass(frozen=True)
@@ -42,65 +110,12 @@ class DiagonalMetrics(FeasibleSet):
            [0. , 2.5]])
     """
 
+    name: ClassVar[str] = "diagonal"
+
     trace_bound: float
     min_eigenvalue: float = 1e-6
 
-    def best_atoms(
-        self,
-        gradient: FloatArray,
-        count: int = 1,
-        guess: Atoms | None = None,  # noqa: ARG002 (closed form)
-    ) -> PricedAtoms:
-        """Return the unit vectors of the smallest diagonal entries."""
-        prices = np.diagonal(checked_gradient(gradient))
-        best = np.argsort(prices, kind="stable")[:count]
-        return PricedAtoms(Atoms.of_features(best), prices[best])
-
-    def _decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
-        """Return all unit vectors, and the diagonal above ρ as weights."""
-        weights = np.maximum(np.diagonal(metric) - self.min_eigenvalue, 0.0)
-        return Atoms.of_features(np.arange(len(metric))), weights
-
-    def n_components(self, metric: FloatArray) -> int:
-        """Return K: there are no edges."""
-        return len(metric)
-
-    def _entry_violations(self, metric: FloatArray, slack: float) -> list[str]:
-        magnitudes = np.abs(metric - np.diag(np.diagonal(metric)))
-        if magnitudes.max() <= slack:
-            return []
-        i, j = (int(n) for n in np.unravel_index(magnitudes.argmax(), metric.shape))
-        return [f"off-diagonal [{i},{j}] is not 0: {metric[i, j]:.6g}"]
-
-    def entries_repaired(self, metric: FloatArray) -> FloatArray:
-        """Return `metric` without its off-diagonals."""
-        mended: FloatArray = np.diag(np.diagonal(metric))
-        return mended
-
-    def _projected(
-        self,
-        above: FloatArray,
-        budget: float,
-        accuracy: float,  # noqa: ARG002 (closed form)
-        correction: FloatArray | None,  # noqa: ARG002 (closed form)
-    ) -> Projection:
-        return Projection(np.diag(project_on_bounded_sum(np.diagonal(above), budget)))
-
-    def variable(self, n_features: int) -> cp.Expression:
-        """Return a diagonal matrix of K variables."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        return cp.diag(cp.Variable(n_features))
-
-    def _semidefinite(self, above: cp.Expression) -> list[cp.Constraint]:
-        """Return ``M_ii ≥ ρ``: no cone is needed."""
-        import cvxpy as cp
-
-        return [cp.diag(above) >= 0]
-
-    def _second_order(self, above: cp.Expression) -> list[cp.Constraint]:
-        return self._semidefinite(above)
-
-    def _entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
-        rows, columns = np.triu_indices(above.shape[0], 1)
-        return [above[rows, columns] == 0] if len(rows) else []
+    @property
+    def family(self) -> FeatureAtoms:
+        """The unit vectors ``e_i``."""
+        return FeatureAtoms()

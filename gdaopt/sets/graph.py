@@ -1,10 +1,10 @@
-"""Graph metrics: generalised Laplacians of graphs with positive edges (DESIGN section 1)."""
+"""Graph metrics: generalised Laplacians of graphs with positive edges."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -13,22 +13,78 @@ from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.eigen import align
 from gdaopt.linalg.pairs import best_pairs, decomposition, pair_atoms
+from gdaopt.sets.family import AtomFamily, PricedAtoms
+from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.pair_cones import pair_cones
-from gdaopt.sets.protocol import FeasibleSet, PricedAtoms, checked_gradient
-from gdaopt.validation import FloatArray, number, symmetric_matrix
+from gdaopt.validation import FloatArray, number
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["GraphMetrics"]
+__all__ = ["GraphAtoms", "GraphMetrics"]
 
-_FLOOR_SLACK = 1e-9  # relative to the edge floor
-_EDGE_COUNTS = 1e-9  # without a floor: an edge counts above this multiple of C/K
+
+class GraphAtoms(AtomFamily):
+    """The vectors ``e_i`` and ``a e_i - b e_j`` with a, b ≥ 0 and a² + b² = 1.
+
+    Their cone is that of the positive semidefinite matrices with non-positive off-diagonals
+    ("Theorem: factor width two", "Lemma: two-sparse extreme points").
+    """
+
+    def best_atoms(
+        self,
+        gradient: FloatArray,
+        count: int = 1,
+        guess: Atoms | None = None,  # noqa: ARG002 (closed form)
+    ) -> PricedAtoms:
+        """Return the best atoms in O(K²) ("Theorem: exact linear minimisation oracle")."""
+        diagonal = np.diagonal(gradient)
+        single = np.argsort(diagonal, kind="stable")[:count]
+        rows, columns, pair_prices = best_pairs(gradient, count)
+        atoms = Atoms.of_features(single).joined(pair_atoms(gradient, rows, columns))
+        prices = np.concatenate([diagonal[single], pair_prices])
+        best = np.argsort(prices, kind="stable")[:count]
+        return PricedAtoms(atoms[best], prices[best])
+
+    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
+        """Return an atom for each feature and each edge ("Theorem: factor width two")."""
+        above = self.with_entries_repaired(above)
+        has_edges = np.count_nonzero(above) > np.count_nonzero(np.diagonal(above))
+        v = align(above, 0.0).v if has_edges else np.ones(len(above))
+        atoms, weights = decomposition(above, v)
+        return atoms, np.maximum(weights, 0.0)
+
+    def entry_violations(self, above: FloatArray, slack: float) -> list[str]:
+        """Return a sentence on the largest off-diagonal, if it exceeds the slack."""
+        off_diagonal = above - np.diag(np.diagonal(above))
+        if off_diagonal.max() <= slack:
+            return []
+        i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), above.shape))
+        return [f"off-diagonal [{i},{j}] is positive: {above[i, j]:.6g}"]
+
+    def with_entries_repaired(self, above: FloatArray) -> FloatArray:
+        """Return the matrix with positive off-diagonals set to 0."""
+        repaired = np.minimum(above, 0.0)
+        np.fill_diagonal(repaired, np.diagonal(above))
+        return repaired
+
+    def n_components(self, metric: FloatArray, threshold: float) -> int:
+        """Return the number of components of the graph of edges above the threshold."""
+        return laplacian.n_components(metric, threshold)
+
+    def second_order(self, above: cp.Expression) -> list[cp.Constraint]:
+        """Return ``N ⪰ 0`` as a second-order cone for each pair of features."""
+        return pair_cones(above)
+
+    def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
+        """Return ``N_ij ≤ 0`` for i ≠ j."""
+        rows, columns = np.triu_indices(above.shape[0], 1)
+        return [above[rows, columns] <= 0] if len(rows) else []
 
 
 @dataclass(frozen=True)
 class GraphMetrics(FeasibleSet):
-    """The set ``{M symmetric, M_ij ≤ 0 (i ≠ j), M ⪰ ρI, tr M ≤ C}``.
+    """The set ``{M symmetric, M_ij ≤ 0 (i ≠ j), M ⪰ ρI, tr M ≤ C}`` of "Definition: graph metric".
 
     Parameters
     ----------
@@ -36,9 +92,10 @@ class GraphMetrics(FeasibleSet):
         C, above ``K ρ``.
     min_eigenvalue : float, optional
         ρ ≥ 0.
-    edge_floor : float, optional
-        ε ≥ 0. When positive, the edges of weight ≥ ε must connect all nodes; that set is not
-        convex. With 0 the graph may fall apart.
+    path_weight : float, optional
+        ε ≥ 0. When positive, every member is a graph metric plus the Laplacian of the path
+        1 – 2 – … – K with edges of this weight, so that its graph is connected
+        ("Proposition: graph metrics that contain a path").
 
     Raises
     ------
@@ -54,13 +111,33 @@ class GraphMetrics(FeasibleSet):
     ('trace 4 exceeds the bound 3', 'smallest eigenvalue 0 is below 0.1')
     """
 
+    name: ClassVar[str] = "graph"
+
     trace_bound: float
     min_eigenvalue: float = 1e-6
-    edge_floor: float = 0.0
+    path_weight: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("edge_floor", self.edge_floor, at_least=0)
+        path_weight = number("path_weight", self.path_weight, at_least=0)
+        object.__setattr__(self, "path_weight", path_weight)
+
+    @property
+    def family(self) -> GraphAtoms:
+        """The vectors ``e_i`` and ``a e_i - b e_j``."""
+        return GraphAtoms()
+
+    def containing_path(self, weight: float) -> GraphMetrics:
+        """Return the convex set of those members that contain a path of edges of some weight.
+
+        Examples
+        --------
+        >>> connected = GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0).containing_path(0.5)
+        >>> connected.base(2), connected.budget(2)
+        (array([[ 0.5, -0.5],
+               [-0.5,  0.5]]), 3.0)
+        """
+        return replace(self, path_weight=weight)
 
     def check_size(self, n_features: int) -> None:
         """Raise InvalidInputError when no K×K metric fits, or only a single one."""
@@ -68,122 +145,23 @@ class GraphMetrics(FeasibleSet):
         needed = float(np.trace(self.base(n_features)))
         if self.trace_bound <= needed:
             raise InvalidInputError(
-                f"edge_floor {self.edge_floor:g} leaves no budget: {n_features - 1} edges of that "
-                f"weight need a trace of {needed:g}, trace_bound is {self.trace_bound:g}; "
-                "lower edge_floor or raise trace_bound"
+                f"path_weight {self.path_weight:g} leaves no budget: {n_features - 1} edges of "
+                f"that weight need a trace of {needed:g}, trace_bound is {self.trace_bound:g}; "
+                "lower path_weight or raise trace_bound"
             )
 
-    # --- the family of atoms, around the fixed path (DESIGN section 4) ----------------------
-
-    @property
-    def closed(self) -> GraphMetrics:
-        """The set without the edge floor, which is convex and closed."""
-        return replace(self, edge_floor=0.0)
-
-    def base(self, n_features: int) -> FloatArray:
-        """Return ``ρI`` and the Laplacian of a path whose edges weigh ε."""
-        base = super().base(n_features)
-        if self.edge_floor > 0:
-            base += self.edge_floor * laplacian.path_laplacian(n_features)
-        return base
-
-    def budget(self, n_features: int) -> float:
-        """Return ``τ = C - Kρ - 2ε(K - 1)``."""
-        return super().budget(n_features) - 2 * self.edge_floor * (n_features - 1)
-
-    def best_atoms(
-        self,
-        gradient: FloatArray,
-        count: int = 1,
-        guess: Atoms | None = None,  # noqa: ARG002 (closed form)
-    ) -> PricedAtoms:
-        """Return the best of the vectors ``e_i`` and ``a e_i - b e_j``, ``a, b ≥ 0``, in O(K²)."""
-        gradient = checked_gradient(gradient)
-        diagonal = np.diagonal(gradient)
-        single = np.argsort(diagonal, kind="stable")[:count]
-        rows, columns, pair_prices = best_pairs(gradient, count)
-        atoms = Atoms.of_features(single).joined(pair_atoms(gradient, rows, columns))
-        prices = np.concatenate([diagonal[single], pair_prices])
-        best = np.argsort(prices, kind="stable")[:count]
-        return PricedAtoms(atoms[best], prices[best])
-
-    def _decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
-        """Return an atom for each feature and each edge: `gdaopt.linalg.pairs.decomposition`."""
-        above = self.entries_repaired(metric - self.base(len(metric)))
-        has_edges = np.count_nonzero(above) > np.count_nonzero(np.diagonal(above))
-        v = align(above, 0.0).v if has_edges else np.ones(len(metric))
-        atoms, weights = decomposition(above, v)
-        return atoms, np.maximum(weights, 0.0)
-
-    def hull_violations(self, metric: FloatArray) -> tuple[str, ...]:
-        """Return what keeps `metric` out of the atoms' hull: with a floor, of the fixed path's."""
-        if self.edge_floor == 0:
-            return self.violations(metric)
-        path, rest = self._path_and_rest(len(metric))
-        found = rest._violations(symmetric_matrix("metric", metric) - path, self.trace_bound)
-        return tuple(f"without the fixed path of edge_floor: {sentence}" for sentence in found)
-
-    def hull_repaired(self, metric: FloatArray) -> FloatArray:
-        """Return a member of that hull near `metric` (see `repaired`)."""
-        path, rest = self._path_and_rest(len(metric))
-        repaired: FloatArray = path + rest.repaired(metric - path)
-        return repaired
-
-    def _path_and_rest(self, n_features: int) -> tuple[FloatArray, GraphMetrics]:
-        """Return the fixed path's Laplacian, and the set of what a metric may add to it."""
-        path = self.edge_floor * laplacian.path_laplacian(n_features)
-        return path, replace(self.closed, trace_bound=self.trace_bound - float(np.trace(path)))
-
-    # --- membership --------------------------------------------------------------------------
-
-    def edge_threshold(self, n_features: int) -> float:
-        """Return the weight above which an edge counts as connecting its nodes."""
-        if self.edge_floor > 0:
-            return self.edge_floor * (1 - _FLOOR_SLACK)
-        return _EDGE_COUNTS * self.trace_bound / n_features
-
-    def n_components(self, metric: FloatArray) -> int:
-        """Return the number of components of the graph of the edges that count."""
-        return laplacian.n_components(metric, self.edge_threshold(len(metric)))
-
-    def violations(self, metric: FloatArray) -> tuple[str, ...]:
-        """Return a sentence for each condition that `metric` breaks; none for a member.
-
-        With an edge floor the edges of weight ≥ ε have to connect all features.
-        """
-        found = super().violations(metric)
-        if self.edge_floor == 0 or self.n_components(metric) == 1:
-            return found
-        return (
-            *found,
-            f"edges of weight ≥ {self.edge_floor:g} leave "
-            f"{self.n_components(metric)} components, not 1",
-        )
-
-    def _entry_violations(self, metric: FloatArray, slack: float) -> list[str]:
-        off_diagonal = metric - np.diag(np.diagonal(metric))
-        if off_diagonal.max() <= slack:
-            return []
-        i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), metric.shape))
-        return [f"off-diagonal [{i},{j}] is positive: {metric[i, j]:.6g}"]
-
-    def entries_repaired(self, metric: FloatArray) -> FloatArray:
-        """Return `metric` with positive off-diagonals set to 0."""
-        mended = np.minimum(metric, 0.0)
-        np.fill_diagonal(mended, np.diagonal(metric))
-        return mended
-
-    def _entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
-        rows, columns = np.triu_indices(above.shape[0], 1)
-        return [above[rows, columns] <= 0] if len(rows) else []
-
-    def _second_order(self, above: cp.Expression) -> list[cp.Constraint]:
-        return pair_cones(above)
+    def fixed_part(self, n_features: int) -> FloatArray | None:
+        """Return the Laplacian of the path; None without one."""
+        if self.path_weight == 0:
+            return None
+        path: FloatArray = self.path_weight * laplacian.path_laplacian(n_features)
+        return path
 
     def largest_edge_weight(self, n_features: int) -> float:
         """Return the bound of the path start's edges: ``(C/K - ρ) / (2 cos(π/(K+1)))``.
 
-        Beyond it the start's smallest eigenvalue is below ρ (erratum 3 of DESIGN section 2).
+        Beyond it the start's smallest eigenvalue is below ρ
+        ("Erratum 3: bound of the path start").
 
         Examples
         --------
@@ -196,13 +174,14 @@ class GraphMetrics(FeasibleSet):
     def start(self, n_features: int, edge_weight: float | str = "auto") -> FloatArray:
         """Return the paper's start: C/K on the diagonal, a path of edges of one weight.
 
+        Where the set contains a fixed path, the start is the middle of the set instead.
+
         Parameters
         ----------
         n_features : int
             K.
         edge_weight : float or "auto", optional
-            Weight of the path's edges. ``"auto"`` is half of `largest_edge_weight`, but at least
-            the edge floor.
+            Weight of the path's edges. ``"auto"`` is half of `largest_edge_weight`.
 
         Returns
         -------
@@ -211,7 +190,7 @@ class GraphMetrics(FeasibleSet):
         Raises
         ------
         InvalidInputError
-            When the weight is above `largest_edge_weight` or below the edge floor.
+            When the weight is above `largest_edge_weight`.
 
         Examples
         --------
@@ -219,6 +198,8 @@ class GraphMetrics(FeasibleSet):
         array([[ 2.  , -0.75],
                [-0.75,  2.  ]])
         """
+        if self.path_weight > 0:
+            return super().start(n_features)
         self.check_size(n_features)
         bound = self.largest_edge_weight(n_features)
         if isinstance(edge_weight, str):
@@ -226,22 +207,13 @@ class GraphMetrics(FeasibleSet):
                 raise InvalidInputError(
                     f"initial_edge_weight must be a number or 'auto', got {edge_weight!r}"
                 )
-            if self.edge_floor >= bound:
-                # A constant diagonal cannot carry every floor that the set allows; this can.
-                rest = self.budget(n_features) / n_features
-                return self.base(n_features) + rest * np.eye(n_features)
-            weight = max(bound / 2, self.edge_floor) if n_features > 1 else 0.0
+            weight = bound / 2 if n_features > 1 else 0.0
         else:
             weight = number("initial_edge_weight", edge_weight, at_least=0)
             if weight > bound:
                 raise InvalidInputError(
                     f"initial_edge_weight {weight:g} is above (C/K - ρ)/(2 cos(π/(K+1))) = "
                     f"{bound:.6g}, so that the start would not be a metric; lower it or pass 'auto'"
-                )
-            if n_features > 1 and weight < self.edge_floor:
-                raise InvalidInputError(
-                    f"initial_edge_weight {weight:g} is below edge_floor {self.edge_floor:g}; "
-                    "raise it or pass 'auto'"
                 )
         path = laplacian.path_laplacian(n_features)
         np.fill_diagonal(path, 0.0)

@@ -5,21 +5,91 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.sets.family import AtomFamily, PricedAtoms
+from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.graph import GraphMetrics
-from gdaopt.sets.pair_cones import pair_cones
-from gdaopt.sets.protocol import FeasibleSet, PricedAtoms, checked_gradient
 from gdaopt.validation import FloatArray, finite_array, number
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["SignedGraphMetrics"]
+__all__ = ["FlippedAtoms", "SignedGraphMetrics"]
+
+
+class FlippedAtoms(AtomFamily):
+    """Another family after features of colour -1 have changed their sign.
+
+    Each question is flipped, put to the other family, and the answer is flipped back.
+
+    Parameters
+    ----------
+    family : AtomFamily
+        The family to flip.
+    colors : sequence of K numbers
+        +1 or -1 for each feature.
+    """
+
+    def __init__(self, family: AtomFamily, colors: Sequence[float]) -> None:
+        self._family = family
+        self._colors = np.array(colors, dtype=np.float64)
+
+    def check_size(self, n_features: int) -> None:
+        """Raise InvalidInputError when there are not as many features as colours."""
+        if n_features != len(self._colors):
+            raise InvalidInputError(
+                f"colors has {len(self._colors)} entries for {n_features} features; give one each"
+            )
+
+    def flip(self, matrix: FloatArray) -> FloatArray:
+        """Return the matrix with features of colour -1 taken with the other sign."""
+        self.check_size(len(matrix))
+        flipped: FloatArray = matrix * self._colors * self._colors[:, None]
+        return flipped
+
+    def _flip_atoms(self, atoms: Atoms) -> Atoms:
+        return replace(atoms, values=atoms.values * self._colors[atoms.support])
+
+    def best_atoms(
+        self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None
+    ) -> PricedAtoms:
+        """Return the best of the flipped atoms."""
+        guess = None if guess is None else self._flip_atoms(guess)
+        best = self._family.best_atoms(self.flip(gradient), count, guess)
+        return replace(best, atoms=self._flip_atoms(best.atoms))
+
+    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
+        """Return the flipped atoms that a matrix is a sum of."""
+        atoms, weights = self._family.decomposed(self.flip(above))
+        return self._flip_atoms(atoms), weights
+
+    def entry_violations(self, above: FloatArray, slack: float) -> list[str]:
+        """Return the sentences on the flipped matrix."""
+        return self._family.entry_violations(self.flip(above), slack)
+
+    def with_entries_repaired(self, above: FloatArray) -> FloatArray:
+        """Return the matrix with off-diagonals of the wrong sign set to 0."""
+        return self.flip(self._family.with_entries_repaired(self.flip(above)))
+
+    def n_components(self, metric: FloatArray, threshold: float) -> int:
+        """Return the number of components of the graph of edges above the threshold."""
+        return self._family.n_components(self.flip(metric), threshold)
+
+    def second_order(self, above: cp.Expression) -> list[cp.Constraint]:
+        """Return ``N ⪰ 0`` in second-order cones, which do not see signs."""
+        return self._family.second_order(above)
+
+    def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
+        """Return the conditions on single entries of the flipped matrix."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        signs = np.outer(self._colors, self._colors)
+        return self._family.entry_constraints(cp.multiply(signs, above))
 
 
 @dataclass(frozen=True)
@@ -37,8 +107,8 @@ class SignedGraphMetrics(FeasibleSet):
         C, above ``K ρ``.
     min_eigenvalue : float, optional
         ρ ≥ 0.
-    edge_floor : float, optional
-        ε ≥ 0, see `GraphMetrics`.
+    path_weight : float, optional
+        ε ≥ 0, see `GraphMetrics`; the edges of the path have the signs of their features.
 
     Raises
     ------
@@ -55,10 +125,12 @@ class SignedGraphMetrics(FeasibleSet):
     False
     """
 
+    name: ClassVar[str] = "signed"
+
     colors: Sequence[float]
     trace_bound: float
     min_eigenvalue: float = 1e-6
-    edge_floor: float = 0.0
+    path_weight: float = 0.0
 
     def __post_init__(self) -> None:
         colors = finite_array("colors", self.colors, ndim=1)
@@ -69,102 +141,38 @@ class SignedGraphMetrics(FeasibleSet):
             )
         object.__setattr__(self, "colors", tuple(int(color) for color in colors))
         super().__post_init__()
-        number("edge_floor", self.edge_floor, at_least=0)
+        path_weight = number("path_weight", self.path_weight, at_least=0)
+        object.__setattr__(self, "path_weight", path_weight)
+
+    @classmethod
+    def for_signal(
+        cls, features: FloatArray, signal: FloatArray, **bounds: Any
+    ) -> SignedGraphMetrics:
+        """Return the set in which features that correlate negatively with z have colour -1."""
+        negative = (features - features.mean(axis=0)).T @ signal < 0
+        return cls(np.where(negative, -1.0, 1.0).tolist(), **bounds)
 
     @cached_property
     def unsigned(self) -> GraphMetrics:
         """The graph metrics that this set becomes when features change their sign."""
-        return GraphMetrics(self.trace_bound, self.min_eigenvalue, self.edge_floor)
+        return GraphMetrics(self.trace_bound, self.min_eigenvalue, self.path_weight)
 
-    def _flipped(self, matrix: FloatArray) -> FloatArray:
-        """Return the matrix with features of colour -1 taken with the other sign."""
-        self._check_colors(len(matrix))
-        colors = np.array(self.colors, dtype=np.float64)
-        flipped: FloatArray = matrix * colors * colors[:, None]
-        return flipped
+    @cached_property
+    def family(self) -> FlippedAtoms:
+        """The atoms of graph metrics, flipped."""
+        return FlippedAtoms(self.unsigned.family, self.colors)
 
-    def _flipped_atoms(self, atoms: Atoms) -> Atoms:
-        colors = np.array(self.colors, dtype=np.float64)
-        return replace(atoms, values=atoms.values * colors[atoms.support])
-
-    # --- the family of atoms -----------------------------------------------------------------
-
-    @property
-    def closed(self) -> SignedGraphMetrics:
-        """The set without the edge floor, which is convex and closed."""
-        return replace(self, edge_floor=0.0)
-
-    def base(self, n_features: int) -> FloatArray:
-        """Return ``ρI`` and the signed Laplacian of a path whose edges weigh ε."""
-        return self._flipped(self.unsigned.base(n_features))
-
-    def budget(self, n_features: int) -> float:
-        """Return ``τ = C - tr B``."""
-        return self.unsigned.budget(n_features)
-
-    def best_atoms(
-        self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None
-    ) -> PricedAtoms:
-        """Return the best of ``e_i`` and ``a e_i - c_i c_j b e_j``, ``a, b ≥ 0``, in O(K²)."""
-        best = self.unsigned.best_atoms(self._flipped(checked_gradient(gradient)), count, guess)
-        return replace(best, atoms=self._flipped_atoms(best.atoms))
-
-    def _decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
-        """Return an atom for each feature and each edge."""
-        atoms, weights = self.unsigned.decomposed(self._flipped(metric))
-        return self._flipped_atoms(atoms), weights
-
-    # --- membership --------------------------------------------------------------------------
+    def fixed_part(self, n_features: int) -> FloatArray | None:
+        """Return the signed Laplacian of the path; None without one."""
+        path = self.unsigned.fixed_part(n_features)
+        return None if path is None else self.family.flip(path)
 
     def check_size(self, n_features: int) -> None:
         """Raise InvalidInputError when no K×K metric fits, or K is not the number of colours."""
-        self._check_colors(n_features)
+        self.family.check_size(n_features)
         self.unsigned.check_size(n_features)
 
-    def _check_colors(self, n_features: int) -> None:
-        if n_features != len(self.colors):
-            raise InvalidInputError(
-                f"colors has {len(self.colors)} entries for {n_features} features; give one each"
-            )
-
-    def violations(self, metric: FloatArray) -> tuple[str, ...]:
-        """Return a sentence for each condition that `metric` breaks, its colours turned to +1."""
-        return self.unsigned.violations(self._flipped(metric))
-
-    def hull_violations(self, metric: FloatArray) -> tuple[str, ...]:
-        """Return what keeps `metric`, its colours turned to +1, out of the hull of the atoms."""
-        return self.unsigned.hull_violations(self._flipped(metric))
-
-    def hull_repaired(self, metric: FloatArray) -> FloatArray:
-        """Return a member of that hull near `metric` (see `repaired`)."""
-        return self._flipped(self.unsigned.hull_repaired(self._flipped(metric)))
-
-    def n_components(self, metric: FloatArray) -> int:
-        """Return the number of components of the graph of the edges that count."""
-        return self.unsigned.n_components(self._flipped(metric))
-
-    def repaired(self, metric: FloatArray) -> FloatArray:
-        """Return a member near `metric` (see `GraphMetrics.repaired`)."""
-        return self._flipped(self.unsigned.repaired(self._flipped(metric)))
-
     def start(self, n_features: int) -> FloatArray:
-        """Return the path start of `GraphMetrics`, with its signs."""
+        """Return the start of `GraphMetrics`, with the signs of the features."""
         self.check_size(n_features)
-        return self._flipped(self.unsigned.start(n_features))
-
-    def entries_repaired(self, metric: FloatArray) -> FloatArray:
-        """Return `metric` with off-diagonals of the wrong sign set to 0."""
-        return self._flipped(self.unsigned.entries_repaired(self._flipped(metric)))
-
-    # --- for CVXPY ---------------------------------------------------------------------------
-
-    def _second_order(self, above: cp.Expression) -> list[cp.Constraint]:
-        return pair_cones(above)
-
-    def _entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
-        import cvxpy as cp
-
-        rows, columns = np.triu_indices(above.shape[0], 1)
-        colors = np.array(self.colors)
-        signs = colors[rows] * colors[columns]
-        return [cp.multiply(signs, above[rows, columns]) <= 0] if len(rows) else []
+        return self.family.flip(self.unsigned.start(n_features))

@@ -211,7 +211,6 @@ def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:
         "set": problem.set,
         "trace_bound": problem.bound(dataset),
         "min_eigenvalue": problem.min_eigenvalue,
-        "edge_floor": problem.edge_floor,
         "methods": list(options.methods),
         "solvers": list(options.solvers),
         "tolerance": options.tolerance,
@@ -232,13 +231,12 @@ def _statement(dataset: Dataset, options: ComparisonOptions) -> str:
         if problem.set == "signed"
         else ""
     )
-    floor = f", edge floor ε = {problem.edge_floor:g}" if problem.edge_floor else ""
     limits = ", ".join(f"{name} {value:g}" for name, value in options.common.items())
     used = ", ".join(f"{name} {version}" for name, version in versions().items())
     return (
         f"{samples} samples, K = {size} features, {scaled}; each class against the rest. "
         f"Minimise Q over the set `{problem.set}` (`--set`){colors}: trace bound C = {bound:g}, "
-        f"smallest eigenvalue ρ = {problem.min_eigenvalue:g}{floor}. For all methods: {limits}. "
+        f"smallest eigenvalue ρ = {problem.min_eigenvalue:g}. For all methods: {limits}. "
         f"Versions: {used}."
     )
 

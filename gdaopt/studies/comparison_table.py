@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 
 _KINDS = {
     **dict.fromkeys(("class", "method", "options", "solver"), "string"),
-    **dict.fromkeys(("objective", "lower_bound", "closed_lower_bound", "excess"), "Float64"),
+    **dict.fromkeys(("objective", "lower_bound", "excess"), "Float64"),
     **dict.fromkeys(("relative_gap", "eigenvalue_slack"), "Float64"),
     **dict.fromkeys(("components", "edges"), "Int64"),
     **dict.fromkeys(("seconds", "tracing_seconds"), "Float64"),

@@ -14,21 +14,9 @@ from gdaopt.methods import Method, State, solve
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
-from gdaopt.sets import (
-    DiagonalMetrics,
-    FeasibleSet,
-    GraphMetrics,
-    PositiveDefiniteMetrics,
-    SignedGraphMetrics,
-)
-from gdaopt.validation import FloatArray
+from gdaopt.sets import SETS
 
-__all__ = ["SETS", "LearningOptions", "learn_classes", "load_source", "summary"]
-
-SETS = ("graph", "diagonal", "definite", "signed")
-"""The sets of metrics to learn from."""
-
-_WITH_FLOOR = ("graph", "signed")
+__all__ = ["LearningOptions", "learn_classes", "load_source", "summary"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,28 +31,22 @@ class LearningOptions:
         See `gdaopt.datasets.scale_features`.
     trace_bound : float or None
         C; None for K, the number of features.
-    min_eigenvalue, edge_floor : float
-        ρ and ε; ε goes with the sets ``graph`` and ``signed``.
-    set : {"graph", "diagonal", "definite", "signed"}
-        The feasible set. For ``signed`` the colour of a feature is -1 where its correlation with
-        the signal is negative, else +1.
+    min_eigenvalue : float
+        ρ.
+    set : str
+        The kind of the feasible set, a name of `gdaopt.sets.SETS`. For ``signed`` the colour of a
+        feature is -1 where its correlation with the signal is negative, else +1.
     """
 
     positive: str | None = None
     scale: str = "zscore"
     trace_bound: float | None = None
     min_eigenvalue: float = 1e-6
-    edge_floor: float = 0.0
     set: str = "graph"
 
     def __post_init__(self) -> None:
         if self.set not in SETS:
             raise unknown_name("set", self.set, SETS)
-        if self.edge_floor and self.set not in _WITH_FLOOR:
-            raise InvalidInputError(
-                f"edge_floor {self.edge_floor:g} goes with the sets {' and '.join(_WITH_FLOOR)}, "
-                f"not with {self.set}; leave it out"
-            )
 
     def classes(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the classes to learn, in order."""
@@ -82,26 +64,17 @@ class LearningOptions:
         """Return the problem of one class."""
         features = scale_features(dataset.features, self.scale)
         signal = dataset.signal(positive)
-        feasible_set = self._metrics(features, signal, self.bound(dataset))
+        feasible_set = SETS[self.set].for_signal(
+            features,
+            signal,
+            trace_bound=self.bound(dataset),
+            min_eigenvalue=self.min_eigenvalue,
+        )
         return MetricProblem(GLR(features, signal), feasible_set)
 
     def problems(self, dataset: Dataset) -> dict[str, MetricProblem]:
         """Return the problem of each class to learn."""
         return {name: self.problem(dataset, name) for name in self.classes(dataset)}
-
-    def _metrics(self, features: FloatArray, signal: FloatArray, bound: float) -> FeasibleSet:
-        """Return the feasible set for some features and signal."""
-        match self.set:
-            case "diagonal":
-                return DiagonalMetrics(bound, self.min_eigenvalue)
-            case "definite":
-                return PositiveDefiniteMetrics(bound, self.min_eigenvalue)
-            case "signed":
-                negative = (features - features.mean(axis=0)).T @ signal < 0
-                colors = np.where(negative, -1.0, 1.0).tolist()
-                return SignedGraphMetrics(colors, bound, self.min_eigenvalue, self.edge_floor)
-            case _:
-                return GraphMetrics(bound, self.min_eigenvalue, self.edge_floor)
 
 
 def load_source(

@@ -8,7 +8,7 @@ from typing import Any
 
 from gdaopt.backends import find_solver
 from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
-from gdaopt.methods import Method, make_method
+from gdaopt.methods import CLOSED_FORM, Method, make_method
 from gdaopt.programs import ANALYTIC
 
 __all__ = ["Combination", "MethodSpec", "combinations"]
@@ -93,7 +93,7 @@ class MethodSpec:
         if "solver" in dict(self.options):
             return False
         try:
-            return self.method(common).solves_programs
+            return self.method(common).solver_name != CLOSED_FORM
         except SolverNotFoundError:  # the default, where others may do
             return True
 

@@ -66,7 +66,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         The labels, given or predicted, for which the weights were learned.
     trace_bound_ : float
         C.
-    objective_ : ndarray of shape (n_iter_, 2)
+    objective_ : ndarray of shape (n_rounds, 2)
         log Q under the labels of each round, before and after the weight step.
     gap_ : float
         Certified bound of how far the last log Q is above its minimum under the same labels.

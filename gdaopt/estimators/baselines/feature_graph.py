@@ -69,11 +69,11 @@ class FeatureGraphLearning(SupervisedMetricLearner):
       rises, and otherwise multiplied by 1.01. A step on the diagonal is ``m ← max(m - lr·g, f)``
       with the floors ``f_i = Σ_j |m_ij|``. If the new diagonal exceeds the trace bound, one number
       is subtracted from all its entries, but no entry goes below its floor. A step on row i is
-      ``s ← s - lr·g``, shortened to the length ``√(λ_min(M_-i) m_ii)``, where M_-i is M without row
-      and column i. If the floors would then add up to more than C, the row stays as it is. g are
-      the derivatives of the sum over all ordered pairs, which are twice those of ``z'Lz``; the two
-      equal entries of M off the diagonal count as one variable. The tolerances and limits are from
-      the code, too.
+      ``s ← s - lr·g``, shortened to the length ``√(λ_min(M_-i) m_ii)``, where ``M_-i`` is M without
+      row and column i. If the floors would then add up to more than C, the row stays as it is. The
+      g are the derivatives of the sum over all ordered pairs, twice those of ``z'Lz``, and the
+      two equal entries of M off the diagonal count as one variable. The tolerances and limits are
+      from the code, too.
     * *Reconstructed:* a step that raises the objective is undone and tried again with half the
       size; the code keeps it. Entries can violate their own condition after other entries have
       changed. If then steps of all sizes raise the objective, no step is taken. All floors are

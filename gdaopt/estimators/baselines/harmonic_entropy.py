@@ -51,7 +51,7 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
         See `gdaopt.estimators.MetricLearner`.
     length_scales_ : ndarray of shape (n_features,)
         σ.
-    entropy_ : ndarray of shape (n_iter_ + 1,)
+    entropy_ : ndarray of shape (n_steps + 1,)
         The entropy H at the start and after each step. It never rises.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
         The class shares f at the end: 0 and 1 for given labels, else the smoothed harmonic

@@ -42,7 +42,7 @@ class JointClassifierWeights(TransductiveMetricLearner):
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
-    objective_ : ndarray of shape (n_iter_ + 1,)
+    objective_ : ndarray of shape (n_steps + 1,)
         Logarithm of the sum of ``exp(-Σ_k c_k d_k)`` over the pairs of different labels, at the
         start and after each step. It never rises.
     transduction_ : ndarray of shape (n_samples,)

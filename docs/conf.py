@@ -1,0 +1,35 @@
+"""Configuration of Sphinx: `sphinx-build -W -b html docs <directory>`."""
+
+import gdaopt
+
+project = "gdaopt"
+author = "The gdaopt developers"
+copyright = author
+version = release = gdaopt.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+]
+exclude_patterns = ["_templates"]
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["amsmath", "dollarmath"]
+myst_heading_anchors = 3
+
+# The pages of the reference are made from each package's __all__. What gdaopt itself offers is
+# documented there alone.
+default_role = "py:obj"
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autosummary_imported_members = True
+autosummary_context = {"top": gdaopt.__all__}
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"gdaopt {version}"
+html_theme_options = {"show_prev_next": False}

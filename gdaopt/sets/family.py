@@ -1,0 +1,166 @@
+"""Families of atoms: the unit vectors u that a set of metrics is made of.
+
+A set of metrics is the convex hull of a base B and the points ``B + τ uu'``, where u runs through a
+family of unit vectors and τ is what the base leaves of the trace bound
+("Lemma: two-sparse extreme points"). The family decides what kind of metrics there are: which atom
+is the best for a gradient, how a metric is written as a sum of atoms, and which matrices N = M - B
+are such sums at all. The bounds of the set are no business of the family.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.projection import Projection, project_on_intersection
+from gdaopt.validation import FloatArray, finite_array
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["AtomFamily", "PricedAtoms", "finite_gradient"]
+
+
+@dataclass(frozen=True, eq=False)
+class PricedAtoms:
+    """Atoms u and their prices ``u'Gu``, the best first.
+
+    Attributes
+    ----------
+    atoms : Atoms
+        n atoms.
+    prices : ndarray of shape (n,)
+        Ascending. The first is never above the least price of all atoms of the family.
+    """
+
+    atoms: Atoms
+    prices: FloatArray
+
+
+class AtomFamily(ABC):
+    """A family of unit vectors, and the cone of all sums ``N = Σ_k w_k u_k u_k'`` with w ≥ 0.
+
+    A subclass must write `best_atoms` and `decomposed`. Unless all positive semidefinite matrices
+    are in the cone, it also writes the conditions on the entries of N, as sentences
+    (`entry_violations`), as the nearest matrix that keeps them (`with_entries_repaired`) and for
+    CVXPY (`entry_constraints`), and the number of components of the graph (`n_components`).
+
+    Attributes
+    ----------
+    all_unit_vectors : bool
+        Whether every unit vector is an atom, so that the atoms of an active set can be refined
+        ("Algorithm: Burer–Monteiro refinement").
+    """
+
+    all_unit_vectors: ClassVar[bool] = False
+
+    def check_size(self, n_features: int) -> None:  # noqa: B027 (most families fit any size)
+        """Raise InvalidInputError when the family has no atoms of K entries."""
+
+    # --- atoms -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def best_atoms(
+        self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None
+    ) -> PricedAtoms:
+        """Return the atoms of the least prices ``u'Gu``, best first.
+
+        Parameters
+        ----------
+        gradient : ndarray of shape (K, K)
+            G, symmetric and finite.
+        count : int, optional
+            How many to return at most.
+        guess : Atoms, optional
+            Good atoms for a gradient nearby, where an iterative search starts.
+        """
+
+    @abstractmethod
+    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
+        """Return atoms and weights w ≥ 0 with ``N = Σ_k w_k u_k u_k'``.
+
+        Parameters
+        ----------
+        above : ndarray of shape (K, K)
+            N, in the cone up to round-off, which is repaired.
+        """
+
+    def basis(self, n_features: int) -> Atoms:
+        """Return K atoms that are orthogonal: the unit vectors ``e_i``."""
+        return Atoms.of_features(np.arange(n_features))
+
+    # --- the matrices of the cone -------------------------------------------------------------
+
+    def entry_violations(self, above: FloatArray, slack: float) -> list[str]:  # noqa: ARG002 (for subclasses)
+        """Return a sentence for each condition on single entries that N breaks by over `slack`."""
+        return []
+
+    def with_entries_repaired(self, above: FloatArray) -> FloatArray:
+        """Return the nearest matrix that keeps the conditions on single entries."""
+        return above
+
+    def on_polyhedron(self, above: FloatArray, budget: float) -> FloatArray:
+        """Return the nearest of all matrices of trace ≤ τ that keep the conditions on entries."""
+        excess = (float(np.trace(above)) - budget) / len(above)
+        nearest: FloatArray = self.with_entries_repaired(above)
+        nearest = nearest - max(excess, 0.0) * np.eye(len(above))
+        return nearest
+
+    def projected(
+        self, above: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
+    ) -> Projection:
+        """Return the nearest matrix of the cone of trace ≤ τ.
+
+        Parameters
+        ----------
+        above : ndarray of shape (K, K)
+            Symmetric.
+        budget : float
+            τ.
+        accuracy : float
+            How far the answer may be from the semidefinite cone.
+        correction : ndarray of shape (K, K) or None
+            Of the projection of a matrix nearby, to start from.
+        """
+        return project_on_intersection(
+            above, lambda matrix: self.on_polyhedron(matrix, budget), accuracy, correction
+        )
+
+    @abstractmethod
+    def n_components(self, metric: FloatArray, threshold: float) -> int:
+        """Return the number of components of the graph whose edges weigh more than a threshold."""
+
+    # --- for CVXPY ---------------------------------------------------------------------------
+
+    def variable(self, n_features: int) -> cp.Expression:
+        """Return a K×K variable for the matrices of the cone, with no entry that must be 0."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        return cp.Variable((n_features, n_features), symmetric=True)
+
+    def semidefinite(self, above: cp.Expression) -> list[cp.Constraint]:
+        """Return ``N ⪰ 0``."""
+        return [above >> 0]
+
+    def second_order(self, above: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
+        """Return ``N ⪰ 0`` in second-order cones."""
+        raise InvalidInputError(
+            "these metrics have no form in second-order cones; take cone='semidefinite' "
+            "(method 'sdp')"
+        )
+
+    def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
+        """Return the conditions on single entries."""
+        return []
+
+
+def finite_gradient(gradient: FloatArray) -> FloatArray:
+    """Return a K×K gradient after a cheap check; refuse NaN and infinite values."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_finite = np.isfinite(gradient.sum())  # of large values the sum may be infinite, too
+    return gradient if is_finite else finite_array("gradient", gradient, ndim=2)

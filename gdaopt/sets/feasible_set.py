@@ -1,0 +1,466 @@
+"""Feasible sets of metrics: bounds on the trace and on the smallest eigenvalue, and a family.
+
+Each set is the convex hull of a base B and the points ``B + τ uu'``, where the unit vectors u are a
+family of atoms (`gdaopt.sets.family`) and τ is what the base leaves of the trace bound. The base is
+``ρI``, plus a fixed part where the set has one. All that follows from this is here: membership,
+repair, projection, the exact linear minimisation oracle
+("Theorem: exact linear minimisation oracle") and the constraints for CVXPY.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.laplacian import EDGE_THRESHOLD
+from gdaopt.linalg.projection import Projection
+from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.sets.family import AtomFamily, PricedAtoms, finite_gradient
+from gdaopt.validation import FloatArray, integer, number, symmetric_matrix
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["CONES", "FeasibleSet", "LinearMinimum"]
+
+CONES = ("semidefinite", "second-order")
+"""The cones that can say ``M ⪰ ρI`` to a conic solver."""
+
+# Round-off allowed to members, as multiples of C, C and C/K.
+_EIGENVALUE_SLACK = 1e-10
+_TRACE_SLACK = 1e-12
+_ENTRY_SLACK = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMinimum:
+    """The answer of the exact linear minimisation oracle.
+
+    Attributes
+    ----------
+    value : float
+        ``min ⟨G, M⟩`` over the set.
+    vertex : ndarray of shape (K, K)
+        Where it is attained: an extreme point of the set.
+    atom : ndarray of shape (K,) or None
+        u of the vertex ``B + τ uu'``; None for the base itself.
+    """
+
+    value: float
+    vertex: FloatArray
+    atom: FloatArray | None
+
+
+class FeasibleSet(ABC):
+    """A convex set of metric matrices: ``M ⪰ ρI``, ``tr M ≤ C``, and what its atoms are.
+
+    Subclasses are frozen dataclasses with the fields `trace_bound` and `min_eigenvalue`. A subclass
+    must write the property `family`. It may write `fixed_part`, where every member contains more
+    than ``ρI``, and `for_signal`, where more than the two bounds follows from data.
+
+    Attributes
+    ----------
+    name : str
+        What tables, files and the command line call this kind of sets.
+    trace_bound : float
+        C, above ``K ρ``.
+    min_eigenvalue : float
+        ρ ≥ 0.
+    """
+
+    name: ClassVar[str]
+
+    trace_bound: float
+    min_eigenvalue: float
+
+    def __post_init__(self) -> None:
+        trace_bound = number("trace_bound", self.trace_bound, above=0)
+        object.__setattr__(self, "trace_bound", trace_bound)
+        min_eigenvalue = number("min_eigenvalue", self.min_eigenvalue, at_least=0)
+        object.__setattr__(self, "min_eigenvalue", min_eigenvalue)
+
+    @property
+    @abstractmethod
+    def family(self) -> AtomFamily:
+        """The atoms that the set is made of."""
+
+    @classmethod
+    def for_signal(
+        cls,
+        features: FloatArray,  # noqa: ARG003 (for subclasses)
+        signal: FloatArray,  # noqa: ARG003 (for subclasses)
+        **bounds: Any,
+    ) -> Self:
+        """Return the set of this kind for some samples and a training signal.
+
+        Parameters
+        ----------
+        features : ndarray of shape (N, K)
+            Samples.
+        signal : ndarray of shape (N,)
+            z.
+        **bounds
+            `trace_bound`, `min_eigenvalue`.
+        """
+        return cls(**bounds)
+
+    def record(self) -> dict[str, Any]:
+        """Return the kind and the fields of the set, as plain values for a file.
+
+        Examples
+        --------
+        >>> import gdaopt as gda
+        >>> gda.DiagonalMetrics(3.0, 0.1).record()
+        {'kind': 'diagonal', 'trace_bound': 3.0, 'min_eigenvalue': 0.1}
+        """
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # of subclasses
+        return {"kind": self.name, **values}
+
+    # --- the base and what it leaves ----------------------------------------------------------
+
+    def fixed_part(self, n_features: int) -> FloatArray | None:  # noqa: ARG002 (for subclasses)
+        """Return the K×K matrix that every member contains beside ``ρI``; None for zero."""
+        return None
+
+    def base(self, n_features: int) -> FloatArray:
+        """Return B, the K×K matrix that every member is a sum of atoms away from."""
+        base: FloatArray = self.min_eigenvalue * np.eye(n_features)
+        fixed = self.fixed_part(n_features)
+        return base if fixed is None else base + fixed
+
+    def budget(self, n_features: int) -> float:
+        """Return ``τ = C - tr B``, the largest sum that the weights of the atoms may have."""
+        return self._bound_beyond(self.fixed_part(n_features)) - n_features * self.min_eigenvalue
+
+    def _bound_beyond(self, fixed: FloatArray | None) -> float:
+        """Return what the fixed part leaves of the trace bound."""
+        return self.trace_bound if fixed is None else self.trace_bound - float(np.trace(fixed))
+
+    def check_size(self, n_features: int) -> None:
+        """Raise InvalidInputError when no K×K metric fits, or only a single one.
+
+        Examples
+        --------
+        >>> import gdaopt as gda
+        >>> gda.GraphMetrics(trace_bound=1.0, min_eigenvalue=0.5).check_size(2)
+        Traceback (most recent call last):
+            ...
+        gdaopt.errors.InvalidInputError: trace_bound 1 must exceed n_features · min_eigenvalue ...
+        """
+        k = integer("n_features", n_features, at_least=1)
+        self.family.check_size(k)
+        if self.trace_bound <= k * self.min_eigenvalue:
+            raise InvalidInputError(
+                f"trace_bound {self.trace_bound:g} must exceed n_features · min_eigenvalue = "
+                f"{k} · {self.min_eigenvalue:g} = {k * self.min_eigenvalue:g}; "
+                "raise trace_bound or lower min_eigenvalue"
+            )
+
+    # --- membership ---------------------------------------------------------------------------
+
+    def contains(self, metric: FloatArray) -> bool:
+        """Say whether `metric` is in the set, up to round-off.
+
+        Allowed are a smallest eigenvalue of ``ρ - 1e-10·C``, a trace of ``C(1 + 1e-12)`` and
+        ``1e-12·C/K`` on the wrong side of 0 in a single entry.
+        """
+        return not self.violations(metric)
+
+    def violations(self, metric: FloatArray) -> tuple[str, ...]:
+        """Return a sentence for each condition that `metric` breaks; none for a member."""
+        metric = symmetric_matrix("metric", metric)
+        self.family.check_size(len(metric))
+        fixed = self.fixed_part(len(metric))
+        if fixed is None:
+            return tuple(self._violations(metric, self.trace_bound))
+        found = self._violations(metric - fixed, self._bound_beyond(fixed))
+        return tuple(f"without the fixed part of the set: {sentence}" for sentence in found)
+
+    def _violations(self, metric: FloatArray, trace_bound: float) -> list[str]:
+        """Return what is wrong with a metric, less the fixed part, under what that leaves of C."""
+        unit = self.trace_bound  # of the round-off that is allowed
+        found = self.family.entry_violations(metric, _ENTRY_SLACK * unit / len(metric))
+        trace = float(np.trace(metric))
+        if trace > trace_bound + _TRACE_SLACK * unit:
+            found.append(f"trace {trace:.6g} exceeds the bound {trace_bound:g}")
+        smallest = smallest_eigenvalue(metric)
+        if smallest < self.min_eigenvalue - _EIGENVALUE_SLACK * unit:
+            found.append(f"smallest eigenvalue {smallest:.6g} is below {self.min_eigenvalue:g}")
+        return found
+
+    def repaired(self, metric: FloatArray) -> FloatArray:
+        """Return the member nearest to `metric` on the segment to a point inside the set.
+
+        Meant for violations of the order of round-off, as `contains` allows them: a saved result,
+        or what an inexact solver returned.
+
+        Parameters
+        ----------
+        metric : ndarray of shape (K, K)
+            Symmetric.
+
+        Returns
+        -------
+        ndarray of shape (K, K)
+
+        Notes
+        -----
+        λ_min is concave and the trace linear along the segment, so the share t of the inner point
+        that repairs both conditions has a closed form.
+        """
+        size = len(metric)
+        fixed = self.fixed_part(size)
+        trace_bound = self._bound_beyond(fixed)
+        beyond = self.family.with_entries_repaired(metric if fixed is None else metric - fixed)
+        inner = self.min_eigenvalue * np.eye(size)
+        inner[np.diag_indices(size)] += self.budget(size) / (2 * size)
+        share = 0.0
+        smallest = smallest_eigenvalue(beyond)
+        if smallest < self.min_eigenvalue:
+            gain = smallest_eigenvalue(inner) - smallest
+            share = (self.min_eigenvalue - smallest) / gain
+        trace = float(np.trace(beyond))
+        if trace > trace_bound:
+            share = max(share, (trace - trace_bound) / (trace - float(np.trace(inner))))
+        result: FloatArray = (1 - share) * beyond + share * inner if share > 0 else beyond
+        return result if fixed is None else fixed + result
+
+    def projected(
+        self,
+        metric: FloatArray,
+        *,
+        accuracy: float = 1e-10,
+        correction: FloatArray | None = None,
+    ) -> Projection:
+        """Return the member of the set that is nearest to `metric`.
+
+        Parameters
+        ----------
+        metric : array-like of shape (K, K)
+            Symmetric.
+        accuracy : float, optional
+            How far the answer may be from the semidefinite cone, as a share of C. `repaired`
+            moves it into the set.
+        correction : ndarray of shape (K, K), optional
+            Of the projection of a metric nearby, to start from.
+
+        Returns
+        -------
+        Projection
+            In the Frobenius norm.
+
+        Raises
+        ------
+        InvalidInputError
+            When the metric is not a finite symmetric matrix, or K×K matrices do not fit.
+
+        Examples
+        --------
+        >>> import gdaopt as gda
+        >>> feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
+        >>> feasible_set.projected(np.array([[1.0, 2.0], [2.0, -1.0]])).point
+        array([[1., 0.],
+               [0., 0.]])
+        """
+        metric = symmetric_matrix("metric", metric)
+        size = len(metric)
+        self.check_size(size)
+        base, accuracy = self.base(size), accuracy * self.trace_bound
+        found = self.family.projected(metric - base, self.budget(size), accuracy, correction)
+        return replace(found, point=found.point + base)
+
+    def on_polyhedron(self, metric: FloatArray) -> FloatArray:
+        """Return the nearest matrix that keeps all conditions but that on the eigenvalues.
+
+        Parameters
+        ----------
+        metric : ndarray of shape (K, K)
+            Symmetric.
+
+        Examples
+        --------
+        >>> import gdaopt as gda
+        >>> feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
+        >>> feasible_set.on_polyhedron(np.array([[4.0, 2.0], [2.0, 2.0]]))
+        array([[3., 0.],
+               [0., 1.]])
+        """
+        base, budget = self.base(len(metric)), self.budget(len(metric))
+        nearest: FloatArray = base + self.family.on_polyhedron(metric - base, budget)
+        return nearest
+
+    # --- the graph of a metric ----------------------------------------------------------------
+
+    def edge_threshold(self, n_features: int) -> float:
+        """Return the weight above which an edge counts: 1e-9 of C/K."""
+        return EDGE_THRESHOLD * self.trace_bound / n_features
+
+    def n_components(self, metric: FloatArray) -> int:
+        """Return the number of components of the graph of the edges that count."""
+        return self.family.n_components(metric, self.edge_threshold(len(metric)))
+
+    def n_edges(self, metric: FloatArray) -> int:
+        """Return the number of edges that count, of either sign."""
+        weights = np.abs(metric[np.triu_indices(len(metric), 1)])
+        return int(np.count_nonzero(weights > self.edge_threshold(len(metric))))
+
+    # --- atoms --------------------------------------------------------------------------------
+
+    def best_atoms(
+        self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None
+    ) -> PricedAtoms:
+        """Return the atoms of the least prices ``u'Gu``, best first.
+
+        Parameters
+        ----------
+        gradient : ndarray of shape (K, K)
+            G, symmetric.
+        count : int, optional
+            How many to return at most.
+        guess : Atoms, optional
+            Good atoms for a gradient nearby, where an iterative search starts.
+
+        Raises
+        ------
+        InvalidInputError
+            When G holds NaN or infinite values.
+        """
+        return self.family.best_atoms(finite_gradient(gradient), count, guess)
+
+    def decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
+        """Return atoms and weights ≥ 0 with ``M = B + Σ_k w_k u_k u_k'``.
+
+        Parameters
+        ----------
+        metric : ndarray of shape (K, K)
+            M, a member; round-off that `contains` allows is repaired.
+
+        Raises
+        ------
+        InvalidInputError
+            When M is no such sum.
+        """
+        violations = self.violations(metric)
+        if violations:
+            raise InvalidInputError(f"the metric is no sum of atoms: {'; '.join(violations)}")
+        return self.family.decomposed(metric - self.base(len(metric)))
+
+    def centre(self, n_features: int) -> tuple[Atoms, FloatArray]:
+        """Return atoms and weights of ``B + (τ/K) I``, in the middle of the set."""
+        weights = np.full(n_features, self.budget(n_features) / n_features)
+        return self.family.basis(n_features), weights
+
+    def start(self, n_features: int) -> FloatArray:
+        """Return a member to start from: ``B + (τ/K) I``."""
+        self.check_size(n_features)
+        rest = self.budget(n_features) / n_features
+        start: FloatArray = self.base(n_features) + rest * np.eye(n_features)
+        return start
+
+    def minimize_linear(self, gradient: FloatArray, guess: Atoms | None = None) -> LinearMinimum:
+        """Minimise ``⟨G, M⟩`` over the set, exactly.
+
+        Parameters
+        ----------
+        gradient : array-like of shape (K, K)
+            G, symmetric, with entries of any sign.
+        guess : Atoms, optional
+            Good atoms for a gradient nearby (see `best_atoms`).
+
+        Returns
+        -------
+        LinearMinimum
+
+        Raises
+        ------
+        InvalidInputError
+            When G is not symmetric or not finite, or K×K matrices do not fit.
+        """
+        gradient = symmetric_matrix("gradient", gradient)
+        size = len(gradient)
+        self.check_size(size)
+        base, budget = self.base(size), self.budget(size)
+        value = float(np.vdot(gradient, base))
+        best = self.best_atoms(gradient, 1, guess)
+        if not best.prices[0] < 0:
+            return LinearMinimum(value, base, None)
+        vertex = best.atoms.added_to(base, np.array([budget]))
+        return LinearMinimum(
+            value + budget * float(best.prices[0]), vertex, best.atoms.dense(size)[0]
+        )
+
+    # --- for CVXPY ---------------------------------------------------------------------------
+
+    def variable(self, n_features: int) -> cp.Expression:
+        """Return a K×K variable for the metrics of this set, with no entry that must be 0."""
+        return self.family.variable(n_features)
+
+    def constraints(self, metric: cp.Expression, cone: str = "semidefinite") -> list[cp.Constraint]:
+        """Return the set as CVXPY constraints.
+
+        Parameters
+        ----------
+        metric : cvxpy.Variable or expression of shape (K, K)
+            Symmetric, such as ``cp.Variable((K, K), symmetric=True)``.
+        cone : {"semidefinite", "second-order"}, optional
+            What says that ``M ⪰ ρI``: one semidefinite cone, or, where the signs of the edges are
+            given, a second-order cone for each pair of features
+            ("Proposition: second-order cone form"). Both are exact.
+
+        Raises
+        ------
+        InvalidInputError
+            For a metric that is not symmetric or too large for the bounds, an unknown cone, or one
+            that the set has no form for.
+
+        Examples
+        --------
+        >>> import cvxpy as cp, gdaopt as gda
+        >>> M = cp.Variable((2, 2), symmetric=True)
+        >>> constraints = gda.GraphMetrics(trace_bound=4.0).constraints(M)
+        >>> cp.Problem(cp.Minimize(M[0, 1]), constraints).solve("CLARABEL").round(4).item()
+        -2.0
+        """
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        if cone not in CONES:
+            raise unknown_name("cone", cone, CONES)
+        if metric.ndim != 2 or metric.shape[0] != metric.shape[1] or not _is_symmetric(metric):
+            raise InvalidInputError(
+                f"metric must be a symmetric K×K expression, got {metric} of shape {metric.shape}; "
+                "make it by cp.Variable((K, K), symmetric=True)"
+            )
+        size, family = metric.shape[0], self.family
+        self.check_size(size)
+        # In units of C/K, whatever the metric's: solvers judge constraints by absolute tolerances.
+        unit = self.trace_bound / size
+        above = (metric - self.base(size)) / unit
+        return [
+            *(family.semidefinite(above) if cone == "semidefinite" else family.second_order(above)),
+            cp.trace(above) <= self.budget(size) / unit,
+            *family.entry_constraints(above),
+        ]
+
+
+def _is_symmetric(metric: cp.Expression) -> bool:
+    """Say whether an affine K×K expression is symmetric, whatever its variables' values are."""
+    import cvxpy as cp
+
+    if metric.is_symmetric() or isinstance(metric, cp.Variable):
+        return bool(metric.is_symmetric())
+    # CVXPY cannot tell for most expressions; at random values it shows.
+    rng = np.random.default_rng(0)
+    held = [(variable, variable.value) for variable in metric.variables()]
+    for variable, _ in held:
+        value = rng.standard_normal(variable.shape)
+        symmetric = variable.ndim == 2 and variable.is_symmetric()
+        variable.save_value(value + value.T if symmetric else value)
+    found = metric.value
+    for variable, value in held:
+        variable.save_value(value)
+    return found is None or bool(np.allclose(found, found.T))  # None: parameters without values
