@@ -1,4 +1,4 @@
-"""Geometric means of matrices: the formula, its symmetries, bad conditions and bad input."""
+"""The geodesic between positive definite matrices, by the properties of their geometric mean."""
 
 from __future__ import annotations
 
@@ -15,17 +15,9 @@ import gdaopt as gda
 from gdaopt.linalg import geometric_mean, geometric_mean_of_inverse
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators
+from tests.linalg.cases import definite
 
 shares = st.floats(0, 1)
-
-
-def definite(rng: np.random.Generator, size: int, decades: float = 1.0) -> FloatArray:
-    """Return a matrix of random eigenvectors, with eigenvalues spread over this many decades."""
-    vectors = np.linalg.qr(rng.standard_normal((size, size)))[0]
-    values = 10 ** rng.uniform(-decades / 2, decades / 2, size)
-    matrix = (vectors * values) @ vectors.T
-    symmetric: FloatArray = (matrix + matrix.T) / 2
-    return symmetric
 
 
 def relative(found: FloatArray, expected: Any) -> float:
@@ -62,7 +54,7 @@ def test_symmetry_and_congruence(rng: Any, size: int, t: float) -> None:
 @PROPERTY
 @given(generators, st.integers(2, 8), st.booleans())
 def test_one_ill_conditioned_matrix(rng: Any, size: int, first: bool) -> None:
-    """The Riccati equation holds to round-off, whichever matrix is nearly singular."""
+    """The Riccati equation to round-off, whichever of the two is nearly singular."""
     first_decades, second_decades = (8.0, 1.0) if first else (1.0, 8.0)
     S, D = definite(rng, size, first_decades), definite(rng, size, second_decades)
     M = geometric_mean_of_inverse(S, D)

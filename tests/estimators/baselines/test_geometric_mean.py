@@ -20,6 +20,7 @@ from gdaopt.estimators.baselines.geometric_mean import (
 )
 from gdaopt.validation import FloatArray
 from tests.estimators.cases import samples
+from tests.linalg.cases import definite
 
 
 @parametrize_with_checks([GeometricMeanMetric()])  # type: ignore[untyped-decorator]  # scikit-learn has no types
@@ -149,8 +150,7 @@ def test_scores_are_those_of_scikit_learns_neighbours() -> None:
     X, codes = samples(n=70)
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        factor, (train, test) = rng.standard_normal((4, 4)), np.split(rng.permutation(70), [40])
-        metric = factor.T @ factor
+        metric, (train, test) = definite(rng, 4), np.split(rng.permutation(70), [40])
         expected = gda.MetricKNeighborsClassifier(5, metric=metric).fit(X[train], codes[train])
         found = _accuracy(metric, X, codes, train, test)
         assert found == pytest.approx(expected.score(X[test], codes[test]))
