@@ -53,10 +53,11 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     *A subclass must write:*
 
     ``_learn(self, X, codes)``, or ``_learn(self, X, codes, labelled)`` if it is transductive
-        Returns M, a float array of shape (K, K), symmetric and positive semidefinite; that is not
-        checked again. ``X`` is a finite float array of shape (N, K). ``codes`` are integers from 0
-        on, the index of each label in ``self.classes_``. ``labelled`` is a boolean array of shape
-        (N,): which samples have a label; ``codes`` has one entry for each of these, in their order.
+        Returns M, a float array of shape (K, K). It must be symmetric and positive semidefinite;
+        `fit` does not check this. ``X`` is a finite float array of shape (N, K). ``codes`` is an
+        integer array, the index of each label in ``self.classes_``. ``labelled`` is a boolean array
+        of shape (N,) that says which samples have a label; ``codes`` then has one entry for each
+        labelled sample, in their order.
     ``missing_label``, only if it is transductive
         A parameter of ``__init__``: the value that stands for "no label" in `y`.
 

@@ -30,8 +30,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     All samples given to `fit`, with labels or without, are nodes of a graph with edge weights
     ``w_ij = exp(-(x_i - x_j)' M (x_i - x_j))`` and no self-loops. Each sample has a score z for
-    each class. A labelled sample F has the score 1 for its own class and 0 for the others. The
-    scores of the unlabelled samples U minimise ``z'Lz`` for each class, where L is the graph's
+    each class. The labelled samples F have the score 1 for their own class and 0 for the others.
+    The scores of the unlabelled samples U minimise ``z'Lz`` for each class, where L is the graph's
     Laplacian: ``L_UU z_U = -L_UF z_F`` (harmonic functions, Zhu, Ghahramani and Lafferty, ICML
     2003). The scores of a sample are non-negative and sum to 1, and the sample gets the class with
     the largest score. For two classes this is the sign of the paper's ``argmin z'Lz`` with labels

@@ -60,6 +60,10 @@ def regulariser_of_weights(
     weights : ndarray of shape (K,)
         c.
 
+    Returns
+    -------
+    GLRAtomWeightsPoint
+
     Examples
     --------
     >>> X, z = np.array([[0.0], [2.0]]), np.array([[0.0], [1.0]])
@@ -91,6 +95,10 @@ def minimize_over_weights(
         C.
     tolerance : float
         The gap at which to stop.
+
+    Returns
+    -------
+    WeightStep
 
     Examples
     --------
