@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.validation import FloatArray
+from tests.estimators.cases import SEARCHES
 from tests.helpers import random_metric, scaled
 
 
@@ -85,8 +86,7 @@ def test_a_wrong_metric_is_refused(metric: Any, message: str) -> None:
         MetricKNeighborsClassifier(1, metric=metric).fit([[0.0, 0.0], [1.0, 1.0]], [0, 1])
 
 
-# Of SciPy, about how scikit-learn 1.6 calls it.
-@pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
+@SEARCHES
 def test_a_learner_is_cloned_and_fitted() -> None:
     X, y = wine()
     learner = NeighborhoodComponentsAnalysis(max_iter=3, random_state=0)

@@ -1,4 +1,4 @@
-"""Feature graph learning written out, with loops over samples, pairs, rows: a reference."""
+"""Feature graph learning written out in loops over samples, pairs and rows, as a reference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from gdaopt.validation import FloatArray
 
-LEAST = 1e-9  # what eigenvalues keep above 0, in units of C/K
+LEAST = 1e-9  # lower bound of the eigenvalues, in units of C/K
 
 
 def literal_fit(
@@ -20,7 +20,7 @@ def literal_fit(
     for i in range(size - 1):
         M[i, i + 1] = M[i + 1, i] = 0.1
     rate = 0.1 / n
-    history = [regularizer(X, z, M)]
+    history = [regulariser(X, z, M)]
     while True:
         before = history[-1]
         for row in [None, *range(size)]:
@@ -33,13 +33,13 @@ def literal_fit(
                     candidate = moved(M, row, [trial_rate * slope for slope in slopes])
                     if candidate is None:
                         break
-                    value = regularizer(X, z, candidate)
+                    value = regulariser(X, z, candidate)
                     if value <= history[-1]:
                         lower = candidate
                         break
                     if first and not allowed(M, row):
                         limit = moved(M, row, [0.0] * size)
-                        if limit is None or regularizer(X, z, limit) > history[-1]:
+                        if limit is None or regulariser(X, z, limit) > history[-1]:
                             break
                     first = False
                     trial_rate /= 2
@@ -62,7 +62,7 @@ def weight(X: FloatArray, M: FloatArray, i: int, j: int) -> float:
     return math.exp(-distance)
 
 
-def regularizer(X: FloatArray, z: FloatArray, M: FloatArray) -> float:
+def regulariser(X: FloatArray, z: FloatArray, M: FloatArray) -> float:
     total = 0.0
     for i in range(len(X)):
         for j in range(len(X)):
@@ -72,7 +72,7 @@ def regularizer(X: FloatArray, z: FloatArray, M: FloatArray) -> float:
 
 
 def derivatives(X: FloatArray, z: FloatArray, M: FloatArray, row: int | None) -> list[float]:
-    """Return those by the diagonal, or by the entries of a row; of all ordered pairs."""
+    """Return the derivatives by the diagonal or by a row, of the sum over ordered pairs."""
     slopes = [0.0] * len(M)
     for i in range(len(X)):
         for j in range(len(X)):
@@ -109,14 +109,14 @@ def allowed(M: FloatArray, row: int | None) -> bool:
 
 
 def moved(M: FloatArray, row: int | None, step: list[float]) -> FloatArray | None:
-    """Return the metric with new entries, None where its floors would exceed the trace bound."""
+    """Return the metric with new entries, or None if its floors would exceed the bound."""
     size = len(M)
     new = M.copy()
     if row is None:
         floors = [floor(M, i) + LEAST for i in range(size)]
         wanted = [max(float(M[i, i]) - step[i], floors[i]) for i in range(size)]
         if sum(wanted) > size:
-            low, high = 0.0, max(wanted)  # by bisection: how far to lower all of them
+            low, high = 0.0, max(wanted)  # bisection finds the number to subtract from all of them
             for _ in range(200):
                 middle = (low + high) / 2
                 total = sum(max(w - middle, f) for w, f in zip(wanted, floors, strict=True))

@@ -1,4 +1,4 @@
-"""The transductive learners of the literature: what holds for all three."""
+"""Properties that all three transductive learners of the literature have."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.baselines.alternating_weights import AlternatingClassifierWeights
+from gdaopt.estimators.baselines.alternating_classifier import AlternatingClassifierWeights
 from gdaopt.estimators.baselines.harmonic_entropy import HarmonicEntropyWeights
-from gdaopt.estimators.baselines.joint_weights import JointClassifierWeights
+from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights
 from gdaopt.validation import FloatArray
-from tests.baseline_cases import blobs, partly_labelled
+from tests.estimators.baselines.cases import blobs, partly_labelled
 
 BASELINES = [HarmonicEntropyWeights, JointClassifierWeights, AlternatingClassifierWeights]
 
@@ -98,7 +98,7 @@ def test_the_graph_classifier_gives_it_all_samples(baseline: Any) -> None:
 
 
 def fitted(learner: Any, X: FloatArray, y: Any) -> Any:
-    """Fit where a limit may be hit, and check what holds everywhere."""
+    """Fit a learner, which may reach a limit, and check what holds for every fit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         learner.fit(X, y)
@@ -176,11 +176,11 @@ def test_many_classes(baseline: Any) -> None:
         (np.array([[0.0], [1e-80], [0.0]]), [0, 1, -1], "X spans about 1e-80"),
         (np.array([[0.0], [1e200], [-1e200]]), [0, 1, -1], r"X spans about 2e\+200|spans"),
         (np.arange(4.0)[:, None], [1, 1, 1, 1], "y has 1 class, 1"),
-        (np.arange(4.0)[:, None], [1, 1, -1, -1], "y holds -1 and 1 only"),
+        (np.arange(4.0)[:, None], [1, 1, -1, -1], "y holds only -1 and 1"),
         (np.arange(4.0)[:, None], [-1] * 4, "y holds no label"),
     ],
 )
-def test_what_nothing_is_learned_from(
+def test_samples_and_labels_that_nothing_can_be_learned_from(
     baseline: Any, samples: FloatArray, labels: list[int], message: str
 ) -> None:
     with pytest.raises(gda.InvalidInputError, match=message):

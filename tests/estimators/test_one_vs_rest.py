@@ -22,7 +22,7 @@ import gdaopt as gda
 from gdaopt.estimators import TransductiveMetricLearner
 from gdaopt.estimators.one_vs_rest import class_scores
 from gdaopt.validation import FloatArray
-from tests.learner_cases import samples
+from tests.estimators.cases import samples
 
 AGGREGATIONS = ("vote", "score")
 MINUS_ONE = {"check_classifiers_classes": "-1 stands for no label, as in LabelPropagation"}
@@ -37,7 +37,7 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 
 
 class Weights(TransductiveMetricLearner):
-    """Weights of one over the variance of all samples, with and without labels."""
+    """Learns 1 over the variances of all samples, with and without labels."""
 
     seen: ClassVar[list[tuple[int, int]]] = []
 
@@ -52,7 +52,7 @@ class Weights(TransductiveMetricLearner):
 def literal_labels(
     learner: Any, classifier: Any, train: Any, test: FloatArray, aggregation: str
 ) -> list[int]:
-    """The published rule, word by word, for classes 0, 1, 2."""
+    """Return the labels by the published rule, written out for the classes 0, 1, 2."""
     X, y = train
     votes, scores = np.zeros((len(test), 3)), np.zeros((len(test), 3))
     for c in range(3):
@@ -130,7 +130,7 @@ def test_votes_and_scores() -> None:
     z.append(np.array([-0.5, 0.9, -0.3, 1.0]))
     assert class_scores(z, "vote").argmax(axis=1).tolist() == [0, 0, 0, 0]
     assert class_scores(z, "score").argmax(axis=1).tolist() == [0, 2, 0, 2]
-    for aggregation in AGGREGATIONS:  # of two classes, the first where there is nothing to choose
+    for aggregation in AGGREGATIONS:  # the first of two classes if the scores are equal
         scores = class_scores([np.array([-0.5, 0.0, 0.5])], aggregation)
         assert scores.argmax(axis=1).tolist() == [0, 0, 1]
 
@@ -154,7 +154,7 @@ def test_unlabelled_samples_are_classified_together() -> None:
         scores[:, c] = gda.GraphClassifier(metric).fit(X, one).label_distributions_[:, 1]
     np.testing.assert_array_equal(fitted.transduction_, fitted.classes_[scores.argmax(axis=1)])
     np.testing.assert_array_equal(fitted.transduction_[labelled], names[labelled])
-    # Seen one by one, some get other labels.
+    # Classified one by one, some samples get other labels.
     alone = clone(fitted).fit(X[labelled], names[labelled])
     assert (alone.predict(X[~labelled]) != fitted.transduction_[~labelled]).any()
 
@@ -230,8 +230,8 @@ def test_search_over_what_is_inside() -> None:
 @pytest.mark.parametrize(
     ("parameters", "y", "message"),
     [
-        ({}, [1] * 60, r"y has 1 class, .*1.*; one against the rest takes two or more"),
-        ({}, [-1, 1] * 30, "y holds -1 and 1 only, and missing_label=-1"),
+        ({}, [1] * 60, r"y has 1 class, .*1.*; one against the rest needs two classes"),
+        ({}, [-1, 1] * 30, "y holds only -1 and 1, and missing_label=-1"),
         ({}, [-1] * 60, "y holds no label"),
         ({}, [0, 1, 2], "inconsistent numbers of samples"),
         ({"learner": StandardScaler()}, [0, 1, 2] * 20, r"StandardScaler\(\) learns no metric"),

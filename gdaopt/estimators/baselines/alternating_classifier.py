@@ -1,4 +1,4 @@
-"""Yang, Cheung, Stankovic 2018: labels and feature weights in turn."""
+"""Feature weights and predicted labels in turn (Yang, Cheung, Stanković 2018)."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from gdaopt.backends import find_solver
-from gdaopt.estimators.baselines.label_relaxation import relaxed_codes
-from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
-from gdaopt.estimators.baselines.weighted_features import (
+from gdaopt.estimators.base import TransductiveMetricLearner
+from gdaopt.estimators.baselines.feature_weights import (
     WeightStep,
     minimize_over_weights,
-    regularizer_of_weights,
+    regulariser_of_weights,
 )
-from gdaopt.estimators.class_pairs import class_signal
+from gdaopt.estimators.baselines.label_relaxation import relaxed_codes
+from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
+from gdaopt.estimators.labels import Codes, Mask, class_signal
 from gdaopt.estimators.scale import read_trace_bound
-from gdaopt.estimators.transductive import TransductiveMetricLearner
 from gdaopt.objectives import GLR
 from gdaopt.sets import DiagonalMetrics
 from gdaopt.validation import FloatArray, read_only
@@ -32,66 +31,69 @@ __all__ = ["AlternatingClassifierWeights"]
 class AlternatingClassifierWeights(TransductiveMetricLearner):
     """Learn feature weights and a binary graph classifier in turn (Yang et al. 2018).
 
-    The weights of the graph of all samples are ``w_ij = exp(-Σ_k c_k (x_ik - x_jk)²)``, so that the
-    metric is ``diag(c)``. Labels are predicted under c; then c minimises the graph Laplacian
-    regulariser of all labels; and so on until labels repeat.
+    The graph of all samples has the edge weights ``w_ij = exp(-Σ_k c_k (x_ik - x_jk)²)``, so that
+    the metric is ``diag(c)`` with the feature weights c. Each round predicts the missing labels
+    under c, and then finds the c that minimises the graph Laplacian regulariser of all labels. The
+    rounds end when the predicted labels repeat.
 
     Parameters
     ----------
     labels : {"harmonic", "sdp"}, default="harmonic"
-        How labels are predicted: by the sign of the harmonic solution, or by the semidefinite
-        relaxation of labels ±1. That takes well below a second for 30 unlabelled samples and half a
-        minute for 90, for each class and round; and where weights to labels are small it may put
-        all unlabelled samples into one class, since that cuts fewest edges.
+        How labels are predicted: ``"harmonic"`` takes the sign of the harmonic solution, ``"sdp"``
+        that of the semidefinite relaxation of labels ±1. For each class and round, the relaxation
+        takes well below a second with 30 unlabelled samples and half a minute with 90. If the edges
+        to labelled samples have small weights, it can put all unlabelled samples into one class,
+        since this cuts the least edge weight.
     solver : str, default="CLARABEL"
-        For ``"sdp"``: a solver that CVXPY knows with a semidefinite cone.
+        Solver for ``"sdp"``: any solver with a semidefinite cone that CVXPY knows.
     trace_bound : {"auto"} or float, default="auto"
-        C. By ``"auto"`` it follows the scale of the features of the labelled samples, see
-        `gdaopt.estimators.scale`. In the study that this method is compared in it is K.
+        C, the bound of ``Σ_k c_k``. With ``"auto"`` it follows the scale of the features of the
+        labelled samples, see `gdaopt.estimators.scale`. The study `gdaopt table1` sets it to K.
     tolerance : float, default=1e-6
-        Certified relative distance from the optimum at which a weight step stops.
+        The certified relative distance from the optimum at which a weight step stops.
     max_rounds : int, default=10
-        Limit of the rounds; a fit that ends there warns.
+        Limit of the number of rounds. If it ends the fit, the fit warns.
     missing_label : object, default=-1
-        What stands for "no label" in `y`.
+        The value that stands for "no label" in `y`.
 
     Attributes
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
     label_step_ : {"harmonic", "sdp", "given"}
-        How labels were predicted; ``"given"`` where no sample was without one.
+        How labels were predicted; ``"given"`` if all samples had labels.
     transduction_ : ndarray of shape (n_samples,)
-        Labels, given or predicted, that the weights are of.
+        The labels, given or predicted, for which the weights were learned.
     trace_bound_ : float
         C.
     objective_ : ndarray of shape (n_rounds, 2)
-        Log Q under the labels of each round, before and after its weight step.
+        log Q under the labels of each round, before and after the weight step.
     gap_ : float
-        Certified: the last of them is within it of the least one.
+        Certified bound of how far the last log Q is above its minimum under the same labels.
     n_iter_ : int
-        Rounds.
+        Number of rounds.
 
     Notes
     -----
     Source: C. Yang, G. Cheung, V. Stankovic, *Alternating Binary Classifier and Graph Learning from
-    Partial Labels* (APSIPA 2018). Its abstract only was to be had, so that all formulas are
+    Partial Labels* (APSIPA 2018). Only the abstract was available, so that all formulas are
     reconstructed from it.
 
     * *Published,* in words: a binary classifier and the weights of a graph's features are learned
       in turn; the classifier is a semidefinite relaxation; the weights are found by proximal
       gradients.
-    * *Reconstructed:* labels by ``min tr(LX)`` subject to ``[[X, x], [x', 1]] ⪰ 0``, ``X_ii = 1``
-      and the given labels, and the sign of x, or by the harmonic sign. Weights by
-      ``min Q(c) = Σ_ij w_ij(c) (z_i - z_j)²`` subject to ``c ≥ 0`` and ``Σc ≤ C``, by proximal
-      gradients with backtracking on log Q, from even weights ``C/K`` and then from the last ones.
-      The rounds end when labels are those of any earlier round, ten at most. For more than two
-      classes there is one relaxation for each against the rest, the largest x decides, and Q sums
-      over the 0/1 signals of the classes. Labels that a relaxation leaves open, of samples whose
-      weights are below the solver's accuracy, are the harmonic ones. Without unlabelled samples
-      there is one weight step.
+    * *Reconstructed:* The labels are the sign of the harmonic solution, or the sign of x in
+      ``min tr(LX)`` subject to ``[[X, x], [x', 1]] ⪰ 0``, ``X_ii = 1`` and the given labels. The
+      weights minimise ``Q(c) = Σ_ij w_ij(c) (z_i - z_j)²`` subject to ``c ≥ 0`` and ``Σc ≤ C``, by
+      proximal gradients with backtracking on log Q. The first weight step starts at the even
+      weights ``C/K``, each later one at the last weights. The rounds end when the labels equal
+      those of any earlier round, or after `max_rounds` rounds. With more than two classes there is
+      one relaxation for each class against the rest, the class with the largest x wins, and Q sums
+      over the 0/1 signals of the classes. If the edge weights of a sample are below the solver's
+      accuracy, the relaxation does not decide its label, and the sample keeps its harmonic label.
+      If all samples have labels, there is a single weight step.
 
-    The weight step is `gdaopt.DiagonalMetricLearner` at ρ = 0 on all samples.
+    The weight step solves the problem of `gdaopt.DiagonalMetricLearner` with ρ = 0 on all samples.
 
     Examples
     --------
@@ -131,9 +133,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         self.max_rounds = max_rounds
         self.missing_label = missing_label
 
-    def _learn(
-        self, X: FloatArray, codes: npt.NDArray[np.intp], labelled: npt.NDArray[np.bool_]
-    ) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
         check_spread(X)
         self.label_step_ = "given" if labelled.all() else self.labels
         solver = find_solver(self.solver, "semidefinite") if self.label_step_ == "sdp" else None
@@ -152,7 +152,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
                 break
             everyone = following
             seen.add(everyone.tobytes())
-            start = regularizer_of_weights(X, class_signal(everyone), weights)
+            start = regulariser_of_weights(X, class_signal(everyone), weights)
             steps.append(minimize_over_weights(start, self.trace_bound_, self.tolerance))
             weights = steps[-1].point.weights
             history.append([start.value, steps[-1].point.value])
@@ -165,13 +165,13 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         return metric
 
     def _warn_of_limits(self, repeated: bool, last: WeightStep) -> None:
-        """Warn the caller of `fit` of labels that did not settle, or weights short of optimal."""
+        """Warn the caller of `fit` if the labels did not repeat or the weights are not optimal."""
         reason = ""
         if not repeated:
-            reason = f"labels did not repeat in {self.max_rounds} rounds: allow more by max_rounds"
+            reason = f"the labels did not repeat in {self.max_rounds} rounds; raise max_rounds"
         elif last.status == "step_limit":
             reason = (
-                f"the last weights are certified to {last.gap:.2g} of the optimum only: rescale "
+                f"the last weights are certified only to {last.gap:.2g} of the optimum; rescale "
                 f"the features, lower trace_bound (now {self.trace_bound_:.3g}) or raise tolerance"
             )
         if reason:

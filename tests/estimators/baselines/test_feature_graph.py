@@ -24,10 +24,10 @@ from gdaopt.estimators.baselines.feature_graph_steps import (
     floors,
     start_metric,
 )
-from gdaopt.estimators.class_pairs import class_signal
+from gdaopt.estimators.labels import class_signal
 from gdaopt.validation import FloatArray
-from tests.learner_cases import samples
-from tests.literal_feature_graph import literal_fit
+from tests.estimators.baselines.literal_feature_graph import literal_fit
+from tests.estimators.cases import samples
 
 
 @parametrize_with_checks([FeatureGraphLearning()])  # type: ignore[untyped-decorator]  # scikit-learn has no types
@@ -112,7 +112,7 @@ def test_conditions_hold_after_every_step(name: str, positive: str, inner_tolera
 
 @pytest.mark.parametrize("changed", [None, 0, 2])
 def test_the_first_step_goes_down_the_gradient(changed: int | None) -> None:
-    """By the published size: 0.1/N times the derivatives of the sum over ordered pairs."""
+    """It has the published size: 0.1/N times the derivatives of the sum over ordered pairs."""
     X, z = z_scored("iris", "setosa")
     glr = gda.GLR(X, z)
     found = steps(X, z)
@@ -132,9 +132,9 @@ def test_the_first_step_goes_down_the_gradient(changed: int | None) -> None:
     entries = np.diagonal(before).copy() if changed is None else before[changed, others]
     change = (np.diagonal(after) if changed is None else after[changed, others]) - entries
     slopes = approx_fprime(entries, value, 1e-7)
-    if changed is None:  # the trace is full: the same number is taken off everywhere
+    if changed is None:  # the trace is at its bound: the same number is subtracted everywhere
         np.testing.assert_allclose(change, -0.1 / len(X) * (slopes - slopes.mean()), rtol=1e-4)
-    else:  # the size was changed by then, and maybe the length
+    else:  # the step size has changed by then, and maybe the length was limited
         assert -change @ slopes > 0.3 * np.linalg.norm(change) * np.linalg.norm(slopes)
 
 
@@ -153,7 +153,7 @@ def test_a_step_that_is_too_large_is_halved() -> None:
     assert first.objective <= start.objective
     halvings = np.log2(2.0**power * 1.01 / descent.rate)
     assert halvings == pytest.approx(round(halvings), abs=1e-9)
-    # One halving fewer would be a rise: the step on the diagonal, with a full trace.
+    # With one halving fewer the objective would rise. The trace is at its bound in this step.
     direction = _Diagonal(start.metric).direction(
         start.metric, 2 * descent.rate / 1.01 * gda.GLR(X, z).at(start.metric).gradient_diagonal()
     )
@@ -210,7 +210,7 @@ def test_constant_features_and_copies() -> None:
 
 def test_few_samples() -> None:
     X, codes = samples(n=6)
-    for rows in (slice(6), slice(2), [0, 1, 3, 4], [0, 3, 4]):  # the last: one of class 0 … or 1
+    for rows in (slice(6), slice(2), [0, 1, 3, 4], [0, 3, 4]):  # at last, one of class 1
         assert fits_the_set(FeatureGraphLearning().fit(X[rows], codes[rows]), X)
 
 
@@ -221,7 +221,7 @@ def test_more_features_than_samples() -> None:
 
 @pytest.mark.slow
 def test_few_samples_of_many_features() -> None:
-    """Each row takes an eigenvalue of a matrix of the size of M, so one round."""
+    """One round only, since each row takes an eigenvalue of a large matrix."""
     X, codes = samples(n=60, k=300)
     assert fits_the_set(FeatureGraphLearning(tolerance=1e9).fit(X, codes), X)
 

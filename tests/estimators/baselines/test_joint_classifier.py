@@ -1,4 +1,4 @@
-"""Newton's steps of the joint weights against loops over pairs."""
+"""The Newton steps on feature weights against loops over pairs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.estimators.baselines.joint_weights import JointClassifierWeights, newton_step
-from gdaopt.estimators.baselines.weighted_features import regularizer_of_weights
-from gdaopt.estimators.class_pairs import one_hot
+from gdaopt.estimators.baselines.feature_weights import regulariser_of_weights
+from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights, newton_step
+from gdaopt.estimators.labels import one_hot
 from gdaopt.objectives.glr import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray
-from tests.baseline_cases import blobs, partly_labelled
+from tests.estimators.baselines.cases import blobs, partly_labelled
 
 
 def distances(X: FloatArray, codes: np.ndarray) -> FloatArray:
@@ -24,7 +24,7 @@ def distances(X: FloatArray, codes: np.ndarray) -> FloatArray:
 
 
 def literal_newton(d: FloatArray, c: FloatArray) -> FloatArray:
-    """Return ``max(c - H⁻¹g, 0)``, the ridge in H, from sums over pairs."""
+    """Return ``max(c - H⁻¹g, 0)`` from sums over pairs, with the ridge in H."""
     g, H = np.zeros(len(c)), np.zeros((len(c), len(c)))
     for pair in d:
         weight = np.exp(-c @ pair)
@@ -38,7 +38,7 @@ def literal_newton(d: FloatArray, c: FloatArray) -> FloatArray:
 def test_gradient_and_hessian_are_those_of_the_sum(classes: int) -> None:
     X, codes = blobs(classes, n=20)
     d, c = distances(X, codes), np.array([0.5, 0.1, 0.3, 0.0])
-    point = regularizer_of_weights(X, one_hot(codes), c)
+    point = regulariser_of_weights(X, one_hot(codes), c)
     terms = np.exp(-d @ c)
     assert np.exp(point.value) == pytest.approx(4 * terms.sum())
     slope = point.gradient()
@@ -79,7 +79,7 @@ def starts_from_random_pairs() -> Iterator[tuple[FloatArray, GLRAtomWeightsPoint
     for _ in range(300):
         d = rng.exponential(size=(30, 6)) ** 5
         X = np.vstack([np.zeros(6), np.sqrt(d)])
-        yield d, regularizer_of_weights(X, one_hot(codes), 3 * rng.exponential(size=6))
+        yield d, regulariser_of_weights(X, one_hot(codes), 3 * rng.exponential(size=6))
 
 
 def test_weights_are_clipped_at_0() -> None:
@@ -103,7 +103,7 @@ def test_a_step_that_would_raise_the_sum_is_halved() -> None:
 
 def test_a_copy_of_a_feature_gets_the_same_step() -> None:
     X, codes = blobs(2)
-    point = regularizer_of_weights(X[:, [0, 1, 0]], one_hot(codes), np.ones(3))
+    point = regulariser_of_weights(X[:, [0, 1, 0]], one_hot(codes), np.ones(3))
     weights = newton_step(point).weights
     assert weights[0] == pytest.approx(weights[2], rel=1e-6)
 
@@ -111,6 +111,6 @@ def test_a_copy_of_a_feature_gets_the_same_step() -> None:
 def test_a_step_follows_the_units_of_features() -> None:
     X, codes = blobs(2)
     units = np.array([1e-6, 1.0, 1e3, 1e6])
-    step = newton_step(regularizer_of_weights(X, one_hot(codes), np.ones(4))).weights
-    scaled = newton_step(regularizer_of_weights(X * units, one_hot(codes), units**-2.0)).weights
+    step = newton_step(regulariser_of_weights(X, one_hot(codes), np.ones(4))).weights
+    scaled = newton_step(regulariser_of_weights(X * units, one_hot(codes), units**-2.0)).weights
     np.testing.assert_allclose(scaled * units**2, step, rtol=1e-6)

@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -15,13 +16,14 @@ from gdaopt import estimators
 from gdaopt.datasets import load
 from gdaopt.estimators import baselines
 from gdaopt.validation import FloatArray
+from tests.estimators.cases import samples
 
 WHO_SAYS = ("published", "from code", "reconstructed")
 
 
 @pytest.fixture(scope="module")
 def metrics() -> dict[str, FloatArray]:
-    """Metrics of trace K of all six, and the paper's, for a class of wine against the rest."""
+    """Metrics of trace K of all six baselines and of the paper, for one class of wine."""
     wine = load("wine")
     labels = (wine.labels == "class_1").astype(int)
     train, test = train_test_split(np.arange(178), test_size=0.5, stratify=labels, random_state=0)
@@ -67,3 +69,17 @@ def test_each_says_where_its_formulas_are_from(name: str) -> None:
         assert "source:" in words
     assert getattr(estimators, name) is getattr(baselines, name)
     assert issubclass(getattr(baselines, name), estimators.MetricLearner)
+
+
+@pytest.mark.parametrize(
+    "learner", [baselines.GeometricMeanMetric(random_state=0), baselines.EuclideanMetric()]
+)
+def test_labels_are_names_only(learner: Any) -> None:
+    X, codes = samples()
+    expected = learner.fit(X, codes).metric_
+    names = np.array(["ash", "birch", "cedar"])[codes]
+    for y in (names, names.astype(object), pd.Series(names), 10 * codes - 5):
+        np.testing.assert_array_equal(learner.fit(X, y).metric_, expected)
+        assert list(learner.classes_) == list(np.unique(y))
+    with pytest.raises(gda.InvalidInputError, match="y has 1 class, 'a'"):
+        learner.fit(X, ["a"] * 60)

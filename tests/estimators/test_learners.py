@@ -1,4 +1,4 @@
-"""What the learners learn: from several classes, weights, few pairs; limits and errors."""
+"""The learners on several classes, with weights, with few pairs; limits and errors."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.class_pairs import class_signal, nearest_of_other_classes
+from gdaopt.estimators.labels import class_signal
+from gdaopt.estimators.problem_learner import nearest_of_other_classes
 from gdaopt.validation import FloatArray
-from tests.learner_cases import LEARNERS, certified_by_the_learner, samples
+from tests.estimators.cases import LEARNERS, certified_by_the_learner, samples
 
 # --- Several classes -----------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The graph Laplacian regulariser as a function of feature weights, and its least value."""
+"""The graph Laplacian regulariser as a function of feature weights, and its minimisation."""
 
 from __future__ import annotations
 
@@ -13,31 +13,32 @@ from gdaopt.objectives import GLR
 from gdaopt.objectives.glr import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray
 
-__all__ = ["WeightStep", "minimize_over_weights", "regularizer_of_weights"]
+__all__ = ["WeightStep", "minimize_over_weights", "regulariser_of_weights"]
 
-_FIRST_STEP = 0.1  # of the budget, were it not projected
-_MOST_STEPS = 2000  # in z-scores of samples 10 to 200 are enough
-_MEMORY = 10  # values below the largest of which a step may end
-_DECREASE = 1e-4  # of what the slope promises, below that
-_SHORTER = 4.0  # is a step that is tried after one was refused
-_FARTHEST = 1e3  # from one step's length to the next: the change of a gradient can be round-off
-_ROUND_OFF = 1e-14  # of the values
-_PATIENCE = 50  # steps without a smaller value
+_FIRST_STEP = 0.1  # largest change of a weight in the first step, as a share of the trace bound
+_MOST_STEPS = 2000  # for z-scores of samples 10 to 200 are enough
+_MEMORY = 10  # a step may end anywhere below the largest of this many last values
+_DECREASE = 1e-4  # share of the decrease promised by the slope that a step has to reach below that
+_SHORTER = 4.0  # factor by which a refused step is shortened
+_FARTHEST = 1e3  # most by which step lengths may change at once: gradients have round-off
+_ROUND_OFF = 1e-14  # relative round-off of the values
+_PATIENCE = 50  # the method stalls after this many steps without a smaller value
 
 
 @dataclass(frozen=True, eq=False)
 class WeightStep:
-    """The answer of `minimize_over_weights`.
+    """The result of `minimize_over_weights`.
 
     Attributes
     ----------
     point : GLRAtomWeightsPoint
-        At the weights.
+        log Q and its derivatives at the weights that were found.
     gap : float
-        Certified: log Q is within it of the least one, and so Q in relative terms.
+        Certified bound of how far log Q is above its minimum. For Q, it bounds the relative
+        distance.
     status : {"converged", "stalled", "step_limit"}
-        Whether the gap is within the tolerance; or no step lowers Q by more than round-off; or
-        neither.
+        ``"converged"`` if the gap is within the tolerance, ``"stalled"`` if no step lowers Q by
+        more than round-off, and ``"step_limit"`` if neither holds after the last step.
     """
 
     point: GLRAtomWeightsPoint
@@ -45,10 +46,10 @@ class WeightStep:
     status: str
 
 
-def regularizer_of_weights(
+def regulariser_of_weights(
     X: FloatArray, signal: FloatArray, weights: FloatArray
 ) -> GLRAtomWeightsPoint:
-    """Return ``log Σ_ij exp(-Σ_k c_k (x_ik - x_jk)²) ‖z_i - z_j‖²`` at given c.
+    """Return ``log Σ_ij exp(-Σ_k c_k (x_ik - x_jk)²) ‖z_i - z_j‖²`` at the feature weights c.
 
     Parameters
     ----------
@@ -59,10 +60,14 @@ def regularizer_of_weights(
     weights : ndarray of shape (K,)
         c.
 
+    Returns
+    -------
+    GLRAtomWeightsPoint
+
     Examples
     --------
     >>> X, z = np.array([[0.0], [2.0]]), np.array([[0.0], [1.0]])
-    >>> point = regularizer_of_weights(X, z, np.ones(1))
+    >>> point = regulariser_of_weights(X, z, np.ones(1))
     >>> round(float(point.value - np.log(2)), 9), point.gradient().round(9)
     (-4.0, array([-4.]))
     """
@@ -76,25 +81,29 @@ def minimize_over_weights(
 ) -> WeightStep:
     """Minimise log Q over ``c ≥ 0, Σc ≤ C`` by proximal gradients with backtracking.
 
-    The proximal step of the constraints is the projection. The first trial of a step has the length
-    of Barzilai and Borwein (1988), and is shortened until log Q is below the largest of its last
-    ten values; the least of all is returned (spectral projected gradients: Birgin, Martínez,
-    Raydan 2000). As log Q is convex, ``∇'c - C min(∇, 0)`` bounds how far it is from its least
-    value.
+    The proximal step of the constraints is the projection. Each step is first tried with the length
+    of Barzilai and Borwein (1988), and shortened until log Q is below the largest of its last ten
+    values. The point with the least value is returned (spectral projected gradients: Birgin,
+    Martínez, Raydan 2000). Since log Q is convex (see "Lemma: log-convexity of the regulariser" in
+    ``docs/theory.md``), ``∇'c - C min(∇, 0)`` bounds how far log Q is above its minimum.
 
     Parameters
     ----------
     point : GLRAtomWeightsPoint
-        Where to start: in the set.
+        Where to start; its weights meet the constraints.
     trace_bound : float
         C.
     tolerance : float
-        The bound at which to stop.
+        The gap at which to stop.
+
+    Returns
+    -------
+    WeightStep
 
     Examples
     --------
     >>> X, z = np.array([[0.0, 0.0], [1.0, 3.0], [2.0, 0.1]]), np.array([[0.0], [1.0], [1.0]])
-    >>> start = regularizer_of_weights(X, z, np.ones(2))
+    >>> start = regulariser_of_weights(X, z, np.ones(2))
     >>> found = minimize_over_weights(start, 2.0, tolerance=1e-6)
     >>> found.point.weights.round(4), found.gap <= 1e-6
     (array([1.4416, 0.5584]), True)
@@ -114,7 +123,7 @@ def minimize_over_weights(
         moved, curvature = _step(point, curvature, trace_bound, max(values) + noise)
         change = moved.weights - point.weights
         if not change.any():
-            waited = _PATIENCE  # no shorter step can be told from none
+            waited = _PATIENCE  # shorter steps would not change the weights, either
             break
         bend = float((moved.gradient() - slope) @ change) / float(change @ change)
         curvature = min(max(bend, curvature / _FARTHEST), curvature * _FARTHEST)
@@ -133,7 +142,7 @@ def _gap(point: GLRAtomWeightsPoint, trace_bound: float) -> float:
 def _step(
     point: GLRAtomWeightsPoint, curvature: float, trace_bound: float, reference: float
 ) -> tuple[GLRAtomWeightsPoint, float]:
-    """Return the point after a step that ends below the reference, and its 1/length."""
+    """Return the point after a step that ends below the reference, and 1 over the step's length."""
     slope = point.gradient()
     while True:
         weights = project_on_bounded_sum(point.weights - slope / curvature, trace_bound)

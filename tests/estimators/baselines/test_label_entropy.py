@@ -1,16 +1,14 @@
-"""Entropy minimisation against its definition: shares, entropy, gradient, descent."""
+"""The entropy of predicted labels against its definition: shares, value, gradient."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 import gdaopt as gda
-from gdaopt.estimators.baselines.harmonic_entropy import HarmonicEntropyWeights
 from gdaopt.estimators.baselines.label_entropy import LabelEntropy
 from gdaopt.validation import FloatArray
-from tests.baseline_cases import blobs, partly_labelled
+from tests.estimators.baselines.cases import CLASSES_AND_LABELS, blobs, partly_labelled
 
 
 def entropy_of(X: FloatArray, y: np.ndarray, smoothing: float) -> LabelEntropy:
@@ -18,7 +16,7 @@ def entropy_of(X: FloatArray, y: np.ndarray, smoothing: float) -> LabelEntropy:
 
 
 def literal_shares(X: FloatArray, y: np.ndarray, sigma: FloatArray, eta: float) -> FloatArray:
-    """Return f of the predicted samples, word by word."""
+    """Return f of the predicted samples by the published formula, written out."""
     n, classes = len(X), y.max() + 1
     weights = np.zeros((n, n))
     for i in range(n):
@@ -40,14 +38,7 @@ def literal_shares(X: FloatArray, y: np.ndarray, sigma: FloatArray, eta: float) 
     return np.asarray(found)
 
 
-CASES = [
-    pytest.param(classes, some, id=f"{classes} classes, {'some' if some else 'all'} labelled")
-    for classes in (2, 3)
-    for some in (True, False)
-]
-
-
-@pytest.mark.parametrize(("classes", "some"), CASES)
+@pytest.mark.parametrize(("classes", "some"), CLASSES_AND_LABELS)
 def test_the_entropy_is_the_published_one(classes: int, some: bool) -> None:
     X, y = partly_labelled(classes) if some else blobs(classes)
     sigma = np.array([0.7, 1.2, 3.0, 2.0])
@@ -67,7 +58,7 @@ def test_the_entropy_is_the_published_one(classes: int, some: bool) -> None:
         np.testing.assert_array_equal(found[y != -1], np.eye(classes)[y[y != -1]])
 
 
-@pytest.mark.parametrize(("classes", "some"), CASES)
+@pytest.mark.parametrize(("classes", "some"), CLASSES_AND_LABELS)
 @pytest.mark.parametrize("eta", [0.01, 0.3])
 def test_the_gradient_is_that_of_differences(classes: int, some: bool, eta: float) -> None:
     X, y = partly_labelled(classes) if some else blobs(classes)
@@ -93,26 +84,8 @@ def test_without_smoothing_shares_are_harmonic(classes: int) -> None:
     np.testing.assert_allclose(shares, classifier.label_distributions_, atol=1e-12)
 
 
-@pytest.mark.parametrize(("classes", "some"), CASES)
-def test_the_entropy_falls_to_a_stationary_point(classes: int, some: bool) -> None:
-    X, y = partly_labelled(classes) if some else blobs(classes)
-    learner = HarmonicEntropyWeights(max_log_scale=2.0).fit(X, y)
-    entropy = entropy_of(X, y, 0.01)
-    theta = np.log(learner.length_scales_)
-    assert learner.entropy_[0] == pytest.approx(entropy.value_and_gradient(np.zeros(4))[0])
-    assert len(learner.entropy_) == learner.n_iter_ + 1 > 2
-    value, gradient = entropy.value_and_gradient(theta)
-    assert learner.entropy_[-1] == pytest.approx(value, rel=1e-9)
-    assert value < 0.9 * learner.entropy_[0]
-    assert np.abs(theta).max() <= 2.0 + 1e-12
-    projected = theta - np.clip(theta - gradient, -2.0, 2.0)
-    assert np.abs(projected).max() < 1e-3
-    np.testing.assert_allclose(np.diagonal(learner.metric_), learner.length_scales_**-2)
-    np.testing.assert_allclose(learner.label_distributions_, entropy.shares(theta), rtol=1e-9)
-
-
 def test_a_class_of_one_labelled_sample_has_no_share_in_itself() -> None:
-    """Left out, it leaves its class without any sample: 0 ln 0 is 0, and its slope, too."""
+    """Without it, its class has no sample and a share of 0: 0 ln 0 and its slope count as 0."""
     X, y = blobs(2, n=9)
     y = np.where(np.arange(9) == 3, 1, 0)
     value, gradient = entropy_of(X, y, 0.01).value_and_gradient(np.zeros(4))
@@ -121,11 +94,3 @@ def test_a_class_of_one_labelled_sample_has_no_share_in_itself() -> None:
     positive = shares[shares > 0]
     assert value == pytest.approx(-(positive * np.log(positive)).sum() / 9)
     assert np.abs(gradient).max() < 10
-
-
-def test_a_limit_is_told() -> None:
-    X, y = partly_labelled(3)
-    with pytest.warns(ConvergenceWarning, match="did not converge in 2 steps: allow more") as seen:
-        learner = HarmonicEntropyWeights(max_iterations=2).fit(X, y)
-    assert seen[0].filename == __file__
-    assert learner.n_iter_ == 2
