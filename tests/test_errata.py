@@ -20,7 +20,8 @@ from gdaopt.linalg.laplacian import (
     path_laplacian,
     self_loops,
 )
-from gdaopt.programs.column import CONNECTIVITY, ColumnPolytope, tree_floor, zeta_floor
+from gdaopt.programs import ColumnPolytope
+from gdaopt.programs.floors import CONNECTIVITY, tree_floor, zeta_floor
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, scaled
 

@@ -17,7 +17,8 @@ from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, JointProgram
-from gdaopt.programs.joint import entries_of, tree_floors
+from gdaopt.programs.floors import tree_floors
+from gdaopt.programs.joint import edges_of, entries_of
 from gdaopt.sets import GraphMetrics
 from gdaopt.validation import integer
 
@@ -111,7 +112,7 @@ class _Run(AlignedRun):
             self.state.v,
             feasible_set.min_eigenvalue,
             feasible_set.trace_bound,
-            tree_floors(metric, self.edge_floor),
+            tree_floors(metric, self.edge_floor)[edges_of(len(metric))],
             entries_of(metric),
         )
         return MetricBlock(self._program, polytope, len(metric))

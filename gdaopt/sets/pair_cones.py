@@ -2,7 +2,8 @@
 
 A positive semidefinite matrix that becomes one with non-positive off-diagonals when some features
 change their sign is a sum of positive semidefinite 2×2 blocks, one for each pair of features
-(DESIGN section 4; Boman, Chen, Parekh, Toledo, *On factor width and symmetric H-matrices*, 2005).
+("Proposition: second-order cone form"; Boman, Chen, Parekh, Toledo, *On factor width and symmetric
+H-matrices*, 2005).
 """
 
 from __future__ import annotations

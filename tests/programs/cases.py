@@ -19,7 +19,7 @@ from gdaopt.programs import (
     DiagonalProgram,
     ProgramSolution,
 )
-from gdaopt.programs.column import tree_floor
+from gdaopt.programs.floors import tree_floor
 from gdaopt.validation import FloatArray
 
 SOLVERS = ("HIGHS", "ECOS", "CLARABEL")

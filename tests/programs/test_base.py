@@ -98,7 +98,7 @@ def test_budgets_used_up_but_for_round_off(excess: float, rest: float) -> None:
     assert_optimal(answer(program_for(polytope, "HIGHS"), cost, polytope), cost, polytope)
 
 
-# --- The closed form against the literal program of DESIGN section 3 -----------------------------
+# --- The closed form against the literal programs, written out -----------------------------
 
 
 def literal_diagonal(there: Situation, cost: FloatArray) -> float:

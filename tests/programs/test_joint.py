@@ -15,7 +15,8 @@ from scipy.optimize import linprog
 import gdaopt as gda
 from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.programs import JointPolytope, JointProgram
-from gdaopt.programs.joint import entries_of, matrix_of, tree_floors
+from gdaopt.programs.floors import tree_floors
+from gdaopt.programs.joint import edges_of, entries_of, matrix_of
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 from tests.programs.cases import exact_minimum
@@ -62,7 +63,7 @@ def instance(rng: np.random.Generator, size: int, kind: Kind) -> Instance:
     metric += metric.T
     rho = float(rng.choice([0.0, 1e-6, 1e-2]))
     metric[np.diag_indices(size)] = rho + rng.uniform(0, 2, size) - (metric @ v) / v
-    floor = tree_floors(metric, float(rng.uniform(0, 0.5)) if with_floor else 0.0)
+    floor = tree_floors(metric, float(rng.uniform(0, 0.5)) if with_floor else 0.0)[edges_of(size)]
     bound = float(np.trace(metric)) * rng.uniform(1, 2)
     return Instance(metric, JointPolytope(v, rho, bound, floor, entries_of(metric)))
 
@@ -86,7 +87,7 @@ def random_cost(rng: np.random.Generator, polytope: JointPolytope, kind: str) ->
 
 
 def literal(polytope: JointPolytope, cost: FloatArray) -> float:
-    """Solve the program as DESIGN section 3 writes it: rows ``M v ≥ ρ v`` over the entries."""
+    """Solve the program as it stands: rows ``M v ≥ ρ v`` over the entries."""
     v, size = polytope.v, len(polytope.v)
     n_edges = len(cost) - size
     rows = np.zeros((size + 1, len(cost)))  # ρ v - M v ≤ 0, tr M ≤ C
@@ -308,7 +309,7 @@ class TestEntries:
         self, rng: np.random.Generator, size: int, edge_floor: float
     ) -> None:
         metric = random_metric(rng, size)
-        floors = tree_floors(metric, edge_floor)
+        floors = tree_floors(metric, edge_floor)[edges_of(size)]
         weights = entries_of(metric)[size:]
         kept = floors > 0
         np.testing.assert_array_equal(floors[kept], np.minimum(edge_floor, weights)[kept])
