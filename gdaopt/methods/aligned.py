@@ -62,6 +62,10 @@ class AlignedMethod(ProgramMethod):
         super().__post_init__()
         if not isinstance(self.initial_edge_weight, str):
             number("initial_edge_weight", self.initial_edge_weight, at_least=0)
+        elif self.initial_edge_weight != "auto":
+            raise InvalidInputError(
+                f"initial_edge_weight must be a number or 'auto', got {self.initial_edge_weight!r}"
+            )
         if self.initial is not None and self.initial_edge_weight != "auto":
             raise InvalidInputError(
                 "initial and initial_edge_weight both say where to start; pass one of them"
@@ -136,7 +140,7 @@ class AlignedMethod(ProgramMethod):
         if floor >= bound:
             # A constant diagonal cannot carry every floor that the set allows; this start can.
             return connected.start(size)
-        return feasible_set.start(size, max(bound / 2, floor) if weight == "auto" else weight)
+        return feasible_set.start(size, max(bound / 2, floor))
 
 
 class AlignedRun(ABC):

@@ -52,8 +52,8 @@ class Certified(Method):
     Parameters
     ----------
     memory_limit : int, optional
-        Bytes that the Hessian of the weights may take with its copies. Beyond, they are optimised
-        by a first-order method, which is slower and less accurate.
+        Bytes that the Hessian of the master problem and its copies may take. Where they need more,
+        a first-order method solves the master problem, which is slower and less accurate.
     pricing : {"oracle", "program"}, optional
         Where the atoms come from: the set's closed form, or, over graph metrics, the joint linear
         program under the alignment that the gradient asks for, solved by CVXPY. Same optimum.

@@ -1,4 +1,4 @@
-"""The semidefinite program: the best metric of the whole set, as everybody else would find it.
+"""The semidefinite program: the best metric of a whole set, found without its closed form.
 
     min ⟨G, M⟩   s.t.   M in the set
 

@@ -1,4 +1,4 @@
-"""The semidefinite cone in second-order cones, where the signs of the edges are given.
+"""Sets of metrics for CVXPY: which cones say ``M ⪰ ρI``, and which expressions are metrics.
 
 A positive semidefinite matrix that becomes one with non-positive off-diagonals when some features
 change their sign is a sum of positive semidefinite 2×2 blocks, one for each pair of features
@@ -16,7 +16,10 @@ from scipy.sparse import csr_array
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["pair_cones"]
+__all__ = ["CONES", "is_symmetric", "pair_cones"]
+
+CONES = ("semidefinite", "second-order")
+"""The cones that can say ``M ⪰ ρI`` to a conic solver."""
 
 
 def pair_cones(matrix: cp.Expression) -> list[cp.Constraint]:
@@ -52,3 +55,22 @@ def pair_cones(matrix: cp.Expression) -> list[cp.Constraint]:
     )
     off_diagonal = cp.vstack([2 * matrix[rows, columns], first - second])
     return [cp.SOC(first + second, off_diagonal, axis=0), cp.diag(matrix) >= total]
+
+
+def is_symmetric(metric: cp.Expression) -> bool:
+    """Say whether an affine K×K expression is symmetric, whatever its variables' values are."""
+    import cvxpy as cp
+
+    if metric.is_symmetric() or isinstance(metric, cp.Variable):
+        return bool(metric.is_symmetric())
+    # CVXPY cannot tell for most expressions; at random values it shows.
+    rng = np.random.default_rng(0)
+    held = [(variable, variable.value) for variable in metric.variables()]
+    for variable, _ in held:
+        value = rng.standard_normal(variable.shape)
+        symmetric = variable.ndim == 2 and variable.is_symmetric()
+        variable.save_value(value + value.T if symmetric else value)
+    found = metric.value
+    for variable, value in held:
+        variable.save_value(value)
+    return found is None or bool(np.allclose(found, found.T))  # None: parameters without values
