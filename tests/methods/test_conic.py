@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.linalg.laplacian import n_components
-from gdaopt.methods import memory
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_symmetric, scaled
+from tests.helpers import scaled
 from tests.methods.certified_cases import (
     HULLS,
     assert_same_optimum,
@@ -27,7 +23,6 @@ from tests.methods.certified_cases import (
 )
 
 WAYS = [("sdp", "CLARABEL"), ("sdp", "SCS"), ("socp", "CLARABEL"), ("socp", "ECOS")]
-CONES = ["semidefinite", "second-order"]
 SIGNED_HULLS = [hull for hull in HULLS if hull[0] != "definite"]  # those with a second-order form
 
 
@@ -148,36 +143,6 @@ def test_no_method_is_below_the_bound_of_another(kind: str, floor: float) -> Non
         assert result.lower_bound <= lowest * (1 + 1e-12), result.method
 
 
-# --- The second-order form -----------------------------------------------------------------------
-
-
-@settings(PROPERTY, max_examples=30)
-@given(generators, st.sampled_from(HULLS), st.integers(1, 6), st.sampled_from([1e-5, 1.0, 1e5]))
-def test_both_forms_are_the_exact_oracle(
-    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
-) -> None:
-    kind, floor = hull
-    feasible_set = set_of(kind, size, size * unit, rng.choice([0.0, 0.1]) * unit, floor * unit)
-    gradient = random_symmetric(rng, size)
-    for cone in CONES if kind != "definite" else CONES[:1]:
-        metric = unit * cp.Variable((size, size), symmetric=True)
-        cost = cp.sum(cp.multiply(gradient, metric)) / unit
-        program = cp.Problem(cp.Minimize(cost), feasible_set.constraints(metric, cone))
-        program.solve("CLARABEL")
-        value = feasible_set.minimize_linear(gradient).value / unit
-        assert program.value == pytest.approx(value, abs=1e-6 * size), cone
-
-
-def test_second_order_cones_are_one_for_each_pair_of_features() -> None:
-    for size in (2, 5):
-        feasible_set = gda.GraphMetrics(float(size))
-        M = cp.Variable((size, size), symmetric=True)
-        program = cp.Problem(cp.Minimize(cp.trace(M)), feasible_set.constraints(M, "second-order"))
-        dims = program.get_problem_data("ECOS")[0]["dims"]
-        assert dims.soc == [3] * (size * (size - 1) // 2)
-        assert not dims.psd
-
-
 # --- Pairs that are the same ---------------------------------------------------------------------
 
 
@@ -255,30 +220,3 @@ def test_two_samples_and_no_least_eigenvalue(method: str) -> None:
     result = gda.solve(problem, method)
     assert_as_certified(problem, result)
     assert result.objective == pytest.approx(8 * np.exp(-3 * 0.45), rel=1e-6)
-
-
-@pytest.fixture
-def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
-
-
-@pytest.mark.parametrize("method", ["sdp", "socp"])
-def test_what_would_not_fit_is_refused_before_it_is_built(
-    method: str, little_memory: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert gda.solve(small(), method, force=True).status in ("converged", "stalled")
-
-    def to_cvxpy(*args: Any, **options: Any) -> Any:
-        pytest.fail("it has been built")
-
-    monkeypatch.setattr(gda.MetricProblem, "to_cvxpy", to_cvxpy)
-    with pytest.raises(gda.InvalidInputError, match=r"need about [\d.e-]+ GB.* 1e-05 are.*force"):
-        gda.solve(small(), method)
-
-
-def test_estimates_grow_with_the_program() -> None:
-    assert memory.cone_bytes(50, "semidefinite") > 10 * memory.cone_bytes(25, "semidefinite")
-    assert memory.cone_bytes(50, "second-order") < memory.cone_bytes(50, "semidefinite")
-    few, many = (objective_of("glr", 5, n).conic_bytes() for n in (20, 40))
-    assert many > 2 * few
-    assert 0 < memory.free_memory() < 1e15

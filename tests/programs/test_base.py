@@ -242,33 +242,6 @@ def test_the_movement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- What is refused -----------------------------------------------------------------------------
 
 
-def test_infeasible_diagonals_are_refused_with_their_numbers() -> None:
-    with pytest.raises(
-        gda.InfeasibleProblemError, match=r"add up to 3, above the trace bound 2\.5"
-    ):
-        DiagonalPolytope(np.array([1.0, 2.0]), trace_bound=2.5)
-
-
-def test_round_off_of_a_diagonal_is_mended() -> None:
-    polytope = DiagonalPolytope(np.array([1.0, 2.0]), trace_bound=3.0 - 1e-10)
-    assert polytope.spare <= 1e-15
-    assert_inside(polytope.minimize(-np.ones(2)), polytope)
-
-
-@pytest.mark.parametrize(
-    ("upper", "budget", "message"),
-    [
-        ([1.0, 0.25], 9.0, r"floor 0\.5 of entry 1 exceeds its bound 0\.25"),
-        ([1.0, 1.0], 0.75, r"floors need 1 of a budget of 0\.75"),
-    ],
-)
-def test_infeasible_columns_are_refused_with_their_numbers(
-    upper: list[float], budget: float, message: str
-) -> None:
-    with pytest.raises(gda.InfeasibleProblemError, match=message):
-        ColumnPolytope(np.array(upper), np.ones(2), np.full(2, 0.5), budget)
-
-
 @pytest.mark.parametrize("solver", ["analytic", "HIGHS"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_costs_that_are_not_finite_are_refused(solver: str, bad: float) -> None:
@@ -292,13 +265,6 @@ def test_a_zero_cost_is_answered_by_the_current_point(solver: str) -> None:
         solution = answer(program_for(polytope, solver), cost, polytope)
         np.testing.assert_array_equal(solution.point, polytope.current)
         assert (solution.value, solution.repair_distance) == (0.0, 0.0)
-
-
-def test_a_column_that_cannot_move_is_its_floors() -> None:
-    polytope = ColumnPolytope(np.zeros(2), np.ones(2), np.zeros(2), budget=0.0)
-    for solver in ("analytic", "HIGHS"):
-        solution = answer(program_for(polytope, solver), np.array([-1.0, 1.0]), polytope)
-        np.testing.assert_array_equal(solution.point, [0.0, 0.0])
 
 
 # --- The CVXPY problem ---------------------------------------------------------------------------

@@ -182,52 +182,6 @@ class TestSize:
             getattr(feasible_set, use)(argument)
 
 
-class TestStart:
-    @pytest.mark.parametrize("size", [1, 2, 5, 30])
-    def test_auto_is_half_of_the_bound(self, size: int) -> None:
-        feasible_set = GraphMetrics(4.0, 0.01)
-        metric = feasible_set.start(size)
-        assert feasible_set.contains(metric)
-        np.testing.assert_array_equal(np.diagonal(metric), 4.0 / size)
-        edges = np.diagonal(metric, 1)
-        np.testing.assert_allclose(edges, -feasible_set.largest_edge_weight(size) / 2, rtol=1e-15)
-        np.testing.assert_array_equal(metric, np.triu(np.tril(metric, 1), -1))
-
-    @pytest.mark.parametrize("weight", [0.0, 0.2])
-    def test_a_number_is_absolute(self, weight: float) -> None:
-        np.testing.assert_array_equal(np.diagonal(SET.start(4, weight), 1), -weight)
-
-    @pytest.mark.parametrize("size", [2, 4, 9])
-    def test_the_bound_itself_is_accepted(self, size: int) -> None:
-        metric = SET.start(size, SET.largest_edge_weight(size))
-        assert SET.contains(metric)
-        assert smallest_eigenvalue(metric) == pytest.approx(0.1, abs=1e-14)
-
-    def test_around_a_path_that_no_constant_diagonal_can_carry(self) -> None:
-        bound = SET.largest_edge_weight(4)
-        weight = (bound + (4.0 - 4 * 0.1) / 6) / 2  # between that and what a path can carry
-        assert weight > bound
-        feasible_set = SET.containing_path(weight)
-        metric = feasible_set.start(4)
-        assert feasible_set.contains(metric)
-        assert np.trace(metric) == pytest.approx(4.0, rel=1e-15)
-        with pytest.raises(InvalidInputError, match="would not be a metric"):
-            SET.start(4, weight)
-
-    @pytest.mark.parametrize(
-        ("weight", "message"),
-        [
-            (10.0, "initial_edge_weight 10 is above"),
-            (-0.1, "must be at least 0"),
-            (math.nan, "must be finite"),
-            ("half", "a number or 'auto', got 'half'"),
-        ],
-    )
-    def test_bad_weights_are_refused(self, weight: float | str, message: str) -> None:
-        with pytest.raises(InvalidInputError, match=message):
-            SET.start(4, weight)
-
-
 def boundary_member(rng: np.random.Generator, size: int) -> tuple[GraphMetrics, FloatArray]:
     """Return a metric and a set that it is a corner of: λ_min = ρ and tr M = C."""
     metric = random_metric(rng, size, density=0.6)
@@ -402,31 +356,3 @@ class TestEverySet:
         assert np.abs(repaired - member).max() <= 100 * size**2 * scale
         again = feasible_set.repaired(repaired)
         np.testing.assert_allclose(again, repaired, rtol=0, atol=1e-14 * size)
-
-
-class TestSigned:
-    """Signed graph metrics are graph metrics after features change their sign."""
-
-    @pytest.mark.parametrize("path_weight", [0.0, 0.1])
-    @PROPERTY
-    @given(rng=generators, size=st.integers(1, 12), share=st.sampled_from([0.0, 1e-13, 1.0]))
-    def test_everything_flips(
-        self, path_weight: float, rng: np.random.Generator, size: int, share: float
-    ) -> None:
-        graph = GraphMetrics(1.5 * size, 0.1, path_weight)
-        colors = rng.choice([-1.0, 1.0], size)
-        signed = SignedGraphMetrics(tuple(colors), 1.5 * size, 0.1, path_weight)
-        flip = np.outer(colors, colors)
-        metric = random_metric(rng, size, density=0.5) + share * random_symmetric(rng, size)
-        assert signed.violations(flip * metric) == graph.violations(metric)
-        assert signed.n_components(flip * metric) == graph.n_components(metric)
-        pairs = [
-            (signed.repaired(flip * metric), graph.repaired(metric)),
-            (signed.start(size), graph.start(size)),
-            (signed.base(size), graph.base(size)),
-        ]
-        found, expected = signed.best_atoms(flip * metric, 5), graph.best_atoms(metric, 5)
-        np.testing.assert_array_equal(found.prices, expected.prices)
-        np.testing.assert_array_equal(found.atoms.dense(size), expected.atoms.dense(size) * colors)
-        for flipped, plain in pairs:
-            np.testing.assert_array_equal(flipped, flip * plain)
