@@ -1,0 +1,201 @@
+"""How runs end, and what the user and the callback can do about it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gdaopt as gda
+from gdaopt.programs import Program
+from tests.result_cases import COLUMNS, problem, solve
+
+
+def interrupting(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the user press Ctrl-C in that call of a program."""
+    count = 0
+    original: Any = Program.solve
+
+    def solve_or_interrupt(self: Any, *args: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == calls:
+            raise KeyboardInterrupt
+        return original(self, *args)
+
+    monkeypatch.setattr(Program, "solve", solve_or_interrupt)
+
+
+def test_iteration_limit() -> None:
+    result = solve(max_iterations=7)
+    assert (result.status, result.iterations) == ("iteration_limit", 7)
+    assert result.message == "max_iterations = 7 reached"
+
+
+def test_no_iterations_give_the_start() -> None:
+    result = solve(max_iterations=0)
+    assert (result.status, len(result.trace)) == ("iteration_limit", 1)
+    np.testing.assert_array_equal(result.metric, gda.GraphMetrics(6.0, 1e-3).start(6))
+    assert "stalled" not in str(result)
+
+
+def test_time_limit() -> None:
+    started = time.perf_counter()
+    result = solve(time_limit=0.3, tolerance=0, callback=lambda _: time.sleep(0.02))
+    assert result.status == "time_limit"
+    assert 0.3 <= time.perf_counter() - started < 10
+    assert result.message == "time_limit = 0.3 s reached"
+
+
+def test_time_limit_within_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solvers get what is left, and call it a failure when that is not enough."""
+
+    def out_of_time(*_: Any, time_limit: float, **__: Any) -> None:
+        assert 0 < time_limit <= 0.05
+        time.sleep(0.06)
+        raise gda.SolverFailedError("ended with status 'user_limit'")
+
+    monkeypatch.setattr("gdaopt.programs.base.solve_program", out_of_time)
+    assert solve(solver="HIGHS", time_limit=0.05).status == "time_limit"
+
+
+def test_solver_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise gda.SolverFailedError("HIGHS fell over")
+
+    monkeypatch.setattr("gdaopt.programs.base.solve_program", fail)
+    result = solve(solver="HIGHS", time_limit=60)
+    assert (result.status, result.iterations) == ("solver_failed", 0)
+    assert result.message == "after step 0: HIGHS fell over"
+
+
+def test_the_solvers_own_limit_is_a_failure() -> None:
+    result = solve(solver="HIGHS", solver_opts={"presolve": "off", "simplex_iteration_limit": 0})
+    assert result.status == "solver_failed"
+    assert "HIGHS ended on the diagonal program with status" in result.message
+
+
+def test_interrupted_by_the_callback() -> None:
+    result = solve(callback=lambda state: state.iteration < 9)
+    assert (result.status, result.iterations) == ("interrupted", 9)
+    assert result.message == "by the callback after step 9"
+
+
+def test_callbacks_that_return_nothing_do_not_end_the_run() -> None:
+    seen: list[int] = []
+    result = solve(callback=lambda state: seen.append(state.iteration))
+    assert result.status == "stalled"
+    assert seen == list(range(result.iterations + 1))
+
+
+@pytest.mark.parametrize("calls", [1, 5, 14])  # on the diagonal, and within columns
+def test_keyboard_interrupt_returns(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupting(calls, monkeypatch)
+    result = solve(on_interrupt="return")
+    assert (result.status, result.iterations) == ("interrupted", calls - 1)
+    assert result.message == f"by the user after step {calls - 1}"
+    assert problem().feasible_set.violations(result.metric) == ()
+    assert result.objective == result.trace[-1].objective
+    assert result.objective == pytest.approx(problem().objective.at(result.metric).value)
+
+
+def test_keyboard_interrupt_while_tracing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """State and trace stay at the same step."""
+    count = 0
+
+    def interrupted(metric: np.ndarray) -> float:
+        nonlocal count
+        count += 1
+        if count == 6:
+            raise KeyboardInterrupt
+        return float(np.linalg.eigvalsh(metric)[0])
+
+    monkeypatch.setattr("gdaopt.methods.tracer.smallest_eigenvalue", interrupted)
+    result = solve(on_interrupt="return")
+    assert (result.status, result.iterations, len(result.trace)) == ("interrupted", 4, 5)
+    assert result.objective == result.trace[-1].objective
+
+
+def test_keyboard_interrupt_propagates(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupting(5, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        solve()
+
+
+def test_errors_of_callbacks_propagate() -> None:
+    def fail(state: gda.State) -> None:
+        raise ZeroDivisionError("in the callback")
+
+    with pytest.raises(ZeroDivisionError, match="in the callback"):
+        solve(callback=fail)
+
+
+@pytest.mark.parametrize("edge_floor", [0.0, 0.05])
+@pytest.mark.parametrize("rho", [0.0, 1e-3, 0.5])
+def test_a_run_continued_from_its_end_takes_one_more_round(edge_floor: float, rho: float) -> None:
+    options: dict[str, Any] = {"solver": "analytic", "edge_floor": edge_floor}
+    first = gda.solve(problem(rho=rho), **options)
+    again = gda.solve(problem(rho=rho), initial=first.metric, **options)
+    assert first.status == again.status == "stalled"
+    assert again.trace[-1].round == 1
+    assert again.trace[0].objective == pytest.approx(first.objective, rel=1e-9)
+    assert again.objective <= first.objective * (1 + 1e-12)
+
+
+def test_tolerance_0_ends() -> None:
+    result = solve(tolerance=0, max_iterations=20_000)
+    assert result.status == "stalled"
+    assert result.objective == pytest.approx(solve().objective, rel=1e-5)
+    rounds = result.trace.column("round")
+    before = result.trace.column("objective")[rounds < rounds[-1]]
+    assert before[-1] == result.objective  # a round that changed nothing
+
+
+@pytest.mark.parametrize("solver", ["analytic", "HIGHS", "CLARABEL"])
+def test_what_is_saved_is_accepted_back(solver: str, tmp_path: Path) -> None:
+    result = solve(solver=solver, max_iterations=40)
+    loaded = gda.Result.load(result.save(tmp_path / "run"))
+    assert solve(initial=loaded.metric, max_iterations=0).iterations == 0
+
+
+def test_initial_metrics_off_by_round_off_are_repaired() -> None:
+    """Off the set in sign, trace and smallest eigenvalue by less than `contains` allows."""
+    feasible_set = gda.GraphMetrics(6.0, 1e-3)
+    initial = feasible_set.start(6, feasible_set.largest_edge_weight(6))
+    initial += 5e-13 * np.eye(6)
+    initial[0, 1] = initial[1, 0] = initial[0, 1] - 1e-10
+    initial[0, 3] = initial[3, 0] = 5e-13
+    assert initial[0, 3] > 0
+    assert np.trace(initial) > 6.0
+    assert np.linalg.eigvalsh(initial)[0] < 1e-3 - 1e-11
+    start = solve(initial=initial, max_iterations=0).metric
+    np.testing.assert_allclose(start, initial, atol=1e-8)
+    assert np.linalg.eigvalsh(start)[0] >= 1e-3 - 1e-15
+    assert np.trace(start) <= 6.0 * (1 + 1e-15)
+    assert (start - np.diag(np.diagonal(start))).max() <= 0
+    assert solve(initial=initial).status == "stalled"
+
+
+def test_verbose_prints_a_line_a_round(capsys: pytest.CaptureFixture[str]) -> None:
+    result = solve(verbose=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert [int(line.split()[1]) for line in lines] == list(range(result.trace[-1].round + 1))
+    assert f"objective {result.trace[0].objective:.8g}" in lines[0]
+    solve()
+    assert capsys.readouterr().out == ""
+
+
+def test_by_name_and_by_object_are_equal() -> None:
+    by_name = solve(step="full", max_iterations=30)
+    by_object = gda.solve(
+        problem(), gda.Alternating(solver="analytic", step="full", max_iterations=30)
+    )
+    np.testing.assert_array_equal(by_name.metric, by_object.metric)
+    untimed = [name for name in COLUMNS if not name.endswith("seconds")]
+    pd.testing.assert_frame_equal(
+        by_name.trace.to_pandas()[untimed], by_object.trace.to_pandas()[untimed]
+    )
