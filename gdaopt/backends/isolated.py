@@ -63,8 +63,8 @@ def solve_isolated(
     if problem not in _pickled:
         # Pickle a new problem of the same parts: the old one may hold statistics of a solver, which
         # cannot be pickled.
-        anew = type(problem)(problem.objective, problem.constraints)
-        _pickled[problem] = pickle.dumps((anew, ID_COUNTER.count))
+        copy = type(problem)(problem.objective, problem.constraints)
+        _pickled[problem] = pickle.dumps((copy, ID_COUNTER.count))
     values = [parameter.value for parameter in problem.parameters()]
     try:
         answer = _submit(_pickled[problem], values, solver, dict(options))
