@@ -28,9 +28,9 @@ def changed(array: np.ndarray, index: tuple[int, ...], value: float) -> np.ndarr
 
 
 def problem(
-    C: Any = 3.0, rho: Any = 1e-3, floor: Any = 0.0, X: Any = FEATURES, z: Any = SIGNAL
+    C: Any = 3.0, rho: Any = 1e-3, path_weight: Any = 0.0, X: Any = FEATURES, z: Any = SIGNAL
 ) -> gda.MetricProblem:
-    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(C, rho, floor))
+    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(C, rho, path_weight))
 
 
 def glr(X: Any = FEATURES, z: Any = SIGNAL, **options: Any) -> Callable[[Path], object]:

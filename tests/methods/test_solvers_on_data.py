@@ -1,4 +1,4 @@
-"""The method on real data by every solver: their programs have one value, and their runs end."""
+"""The alternation on real data by every solver: the solvers agree on each program, and runs end."""
 
 from __future__ import annotations
 
