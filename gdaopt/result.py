@@ -35,8 +35,8 @@ Status = Literal[
 
 _FORMAT = 2
 _ARRAYS = ("metric", "atoms", "weights")
-_CLOSED_FORM = ("analytic", "closed form")  # solvers' names that stand for no solver
-# What reading a damaged file, or a file of another program, may raise.
+_CLOSED_FORM = ("analytic", "closed form")  # names that stand for no solver
+# Errors that may be raised while a damaged file, or a file of another program, is read.
 _UNREADABLE = (
     AttributeError,
     EOFError,

@@ -142,7 +142,7 @@ class Trace:
     left_ends : ndarray of shape (n_rows, K)
         Left-ends of the metric after each row's step, under the scalars used for that step.
     iterates : ndarray of shape (n_rows, K, K) or None
-        The metric of each row, when the method was asked to keep the metrics.
+        The metric of each row, when the method was asked to keep them.
 
     Examples
     --------
@@ -240,7 +240,7 @@ class Trace:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Trace:
-        """Return the trace that `to_arrays` came from."""
+        """Return the trace whose arrays `to_arrays` returned."""
         # A file from before a column was added lacks it: the rows get the column's default.
         columns = {name: _values(name, arrays[name]) for name in cls.columns() if name in arrays}
         rows = tuple(

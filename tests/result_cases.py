@@ -1,4 +1,4 @@
-"""Runs whose results and traces the tests look at."""
+"""Runs whose results and traces are tested."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def solve(**options: Any) -> gda.Result:
 
 @cache
 def solved(solver: str) -> gda.Result:
-    """Return the run by a solver."""
+    """Return the run with a solver; it is the same object in every call."""
     return solve(solver=solver)
 
 

@@ -1,4 +1,4 @@
-"""Bad input of every kind: a clear error, with the wrong value and what to do, before any work."""
+"""Bad input of every kind raises a clear error before any work is done."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def raw_wine(_: Path) -> object:
 
 
 def unwritable(folder: Path) -> object:
-    # Below a regular file: nobody may write there, not even root.
+    # The folder is below a regular file, where nobody can write, not even root.
     (folder / "file").touch()
     return RunDirectory(folder / "file" / "out", load("iris"), {})
 

@@ -1,4 +1,4 @@
-"""Solvers that fail, hang or die, in this process and in a worker, and what runs make of it."""
+"""Runs whose solvers fail, hang or die, in this process and in a worker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.backends.sabotage import Sabotaged
 from tests.helpers import scaled
 
 METHODS = ("alternating", "joint")
-STEPS = 3  # that go well
+STEPS = 3  # steps before the fault
 
 Strike = Callable[[cp.Problem], None]
 
@@ -52,7 +52,7 @@ def raised(error: BaseException) -> Strike:
 
 
 def lost(problem: cp.Problem) -> None:
-    """Forget the answer, but for its status."""
+    """Forget the answer, but keep its status."""
     for variable in problem.variables():
         variable.save_value(None)
 
@@ -74,9 +74,9 @@ FAULTS: dict[str, tuple[Strike, str]] = {
 
 
 class Stub:
-    """`cvxpy.Problem.solve`, real at first; a solver's fault strikes after so many of its solves.
+    """A patched `cvxpy.Problem.solve`: each solver has a fault after a number of solves.
 
-    A fault of None is a solve that does nothing.
+    With a fault of None, the solve does nothing.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_answers_called_inaccurate_are_used(method: str, stub: Stub) -> None:
 
 
 def assert_solved_by(result: gda.Result, solver: str, after: int, reasons: Sequence[str]) -> None:
-    """Check who solved each row and why; rows of zero costs have the closed form anyway."""
+    """Check which solver solved each row and why; the closed form always solves zero costs."""
     for row in list(result.trace)[1 : after + 1]:
         assert (row.solver, row.solver_status) == ("HIGHS", "optimal")
     replaced = [row for row in list(result.trace)[after + 1 :] if row.solver_status != "optimal"]
@@ -255,7 +255,7 @@ def test_time_limits_are_accepted_and_obeyed(solver: str) -> None:
         warnings.simplefilter("ignore", gda.InaccurateSolutionWarning)
         solve_program(problem, solver, time_limit=300.0, solver_opts=loose)
         solve_program(problem, solver, time_limit=1e-9, solver_opts=mine)  # the user's comes first
-        if solver == "SCS":  # it calls what it has at the limit inaccurate
+        if solver == "SCS":  # it returns its last iterate, and calls it inaccurate
             assert solve_program(problem, solver, time_limit=1e-9).status == "optimal_inaccurate"
         else:
             with pytest.raises(gda.SolverFailedError, match="user_limit"):
@@ -263,7 +263,7 @@ def test_time_limits_are_accepted_and_obeyed(solver: str) -> None:
 
 
 def test_all_attempts_share_the_time(stub: Stub) -> None:
-    """The second opinion on infeasibility and the fall-backs get what is left."""
+    """The second solve of an infeasible program, and the fall-backs, get the time that is left."""
 
     def strike(problem: cp.Problem) -> None:
         time.sleep(0.2)
@@ -292,7 +292,7 @@ def _no_worker_left() -> Iterator[None]:
 
 @pytest.fixture
 def new_worker() -> None:
-    """Let the test start its worker, which has solved nothing."""
+    """Let the test start a new worker, which has solved nothing."""
     isolated._kill()
 
 

@@ -234,7 +234,7 @@ class TestResult:
         assert result.objective == pytest.approx(problem().objective.at(result.metric).value)
         assert result.lower_bound == last.lower_bound
         assert result.relative_gap == last.relative_gap
-        assert (result.atoms, result.weights) == (None, None)  # no part of how it was found
+        assert (result.atoms, result.weights) == (None, None)  # the alternation has no atoms
         assert result.components == problem().feasible_set.n_components(result.metric)
 
     def test_bounds_are_below_the_optimum(self, result: gda.Result) -> None:
@@ -244,7 +244,7 @@ class TestResult:
         assert 0 < result.lower_bound <= optimum() <= result.objective
 
     def test_is_the_sum_of_its_atoms(self, of_atoms: gda.Result) -> None:
-        """Beside the base, which has the path."""
+        """The metric is the base, which contains the path, plus the sum of the atoms."""
         atoms, weights = of_atoms.atoms, of_atoms.weights
         assert atoms is not None
         assert weights is not None
@@ -257,7 +257,7 @@ class TestResult:
         assert optimum() < of_atoms.lower_bound <= of_atoms.objective
 
     def test_an_objective_that_underflows_is_not_called_optimal(self) -> None:
-        """At Q = 0 every gap looks closed; here log Q could be 178 lower."""
+        """At Q = 0 every gap looks closed, although log Q could be 178 lower here."""
         pair = gda.GLR([[0.0, 0.0], [1.0, 0.5]], [1, -1])
         result = gda.solve(gda.MetricProblem(pair, gda.GraphMetrics(950.0)), solver="analytic")
         assert result.objective == 0

@@ -37,7 +37,7 @@ def test_rows_and_pandas_agree(result: gda.Result) -> None:
 
 
 def test_rows_and_csv_agree(result: gda.Result, tmp_path: Path) -> None:
-    """To the last bit."""
+    """The numbers agree to the last bit."""
     with result.trace.to_csv(tmp_path / "trace.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     for line, row in zip(lines, result.trace, strict=True):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["discs"]
 
-_HEIGHT = 0.72  # of a disc, in rows
+_HEIGHT = 0.72  # height of a disc, as a share of its row
 
 
 def discs(
@@ -119,7 +119,7 @@ def _draw(ax: Axes, centres: FloatArray, radii: FloatArray, smallest: float) -> 
     ax.plot(centres, rows, "o", color="black", markersize=2.5, label="centres", zorder=4)
     ends = centres - radii
     ax.plot(ends, rows, "|", color="black", markersize=8, label="left-ends", zorder=4)
-    ax.plot(centres + radii, rows, alpha=0)  # for the limits
+    ax.plot(centres + radii, rows, alpha=0)  # invisible, so that the limits hold the right ends
     label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
     ax.axvline(smallest, color="#D55E00", linestyle="--", linewidth=1.2, label=label, zorder=3)
     ax.set_ylim(len(centres) - 0.4, -0.6)  # the first feature on top

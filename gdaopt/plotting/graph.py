@@ -1,4 +1,4 @@
-"""The graph of a metric."""
+"""Pictures of the graph of a metric."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["graph"]
 
-_ROUND_OFF = 1e-12  # of the largest self-loop
+_ROUND_OFF = 1e-12  # share of the largest self-loop: a self-loop that is less negative is 0
 _WIDEST, _THINNEST = 6.0, 1.0  # points: the edge of largest weight, and the least width
 _FAINT = 0.02  # share of the largest weight below which edges are dotted: all are equally thin
 _DOTTED = (0.0, (1.0, 2.0))

@@ -1,4 +1,4 @@
-"""Faults of solvers in this process and in the worker, and what the tests ask of processes."""
+"""Faults of solvers in this process and in the worker, and questions about processes."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def solve_diagonal(**solver_opts: Any) -> ProgramSolution:
 
 
 class Fault:
-    """A `cvxpy.Problem.solve` that users might have patched in: the real one, then a change."""
+    """A patched `cvxpy.Problem.solve`: it solves the problem, and then makes a fault."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        find_solver("HIGHS")  # tried before the change, which would make it look useless
+        find_solver("HIGHS")  # tried before it is patched, else it would count as unusable
         self.calls: list[dict[str, Any]] = []
         self.error: BaseException | None = None
         self.status: str | None = None
@@ -74,7 +74,7 @@ def sabotaged(**options: Any) -> None:
 
 
 def worker() -> int:
-    """Return the process id of the worker, which runs."""
+    """Return the process id of the worker, after checking that it runs."""
     executor = isolated._executor
     assert executor is not None
     (pid,) = executor._processes

@@ -1,4 +1,4 @@
-"""What reaches a solver, the times that are reported, and what becomes of its faults."""
+"""Options and limits of solvers, the times that are reported, and the errors for their faults."""
 
 from __future__ import annotations
 

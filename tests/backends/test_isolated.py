@@ -39,7 +39,7 @@ def _no_worker_left() -> Iterator[None]:
 
 
 def script(code: str, *options: str) -> subprocess.Popen[str]:
-    """Start a plain script, without a guard of ``__main__``, from the folder of the tests."""
+    """Start a plain script, which has no guard of ``__main__``."""
     return subprocess.Popen(
         [sys.executable, *options, "-c", code],
         cwd=Path(__file__).parent,
@@ -72,7 +72,7 @@ def programs(size: int, isolate: bool) -> list[tuple[Any, Any]]:
 def test_a_worker_gives_the_same_answers() -> None:
     rng = np.random.default_rng(3)
     for (here, polytope), (there, _) in zip(programs(6, False), programs(6, True), strict=True):
-        for _ in range(3):  # the compiled problem is held there, and gets new values
+        for _ in range(3):  # the worker keeps the compiled problem, which gets new values
             cost = rng.standard_normal(here.size)
             one, other = here.solve(cost, polytope), there.solve(cost, polytope)
             assert one.solver == other.solver == "HIGHS"
@@ -82,7 +82,7 @@ def test_a_worker_gives_the_same_answers() -> None:
 
 
 def test_ids_of_the_worker_do_not_clash(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compilation adds variables; by an id that came with the problem they would be merged."""
+    """Compilation adds variables, which must not get the id of a variable of the problem."""
 
     def as_in_a_new_process(*call: Any) -> Future[Any]:
         monkeypatch.setattr(ID_COUNTER, "count", 1)
@@ -185,7 +185,7 @@ def test_an_interrupt_kills_the_worker(tmp_path: Path) -> None:
 
 
 def test_a_worker_ignores_interrupts_between_solves() -> None:
-    """Ctrl-C reaches the worker too; the run that goes on keeps it."""
+    """Ctrl-C reaches the worker too, and a run that goes on keeps its worker."""
     sabotaged()
     before = worker()
     os.kill(before, signal.SIGINT)

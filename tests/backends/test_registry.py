@@ -1,4 +1,4 @@
-"""Which solvers work here, and what is said of those that do not."""
+"""Which solvers work here, and the messages on those that do not."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tests.datasets.cases import SEEDS_TEXT, SMALL_BLOCKS, SMALL_SEEDS
 
 @pytest.fixture(autouse=True)
 def _no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide the data files and the cache of whoever runs the tests, and the internet."""
+    """Hide the data files and the cache of the person who runs the tests, and the internet."""
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
@@ -26,7 +26,7 @@ def _no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def gdaopt(*arguments: object, code: int = 0) -> str:
-    """Run gdaopt, check its exit code, and return its output with runs of white space as one."""
+    """Run gdaopt, check its exit code, and return its output with single spaces between words."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception

@@ -29,7 +29,7 @@ REAL = Path(os.environ.get(DATA_VARIABLE) or "GDAOPT_DATA is not set")
 
 @pytest.fixture(autouse=True)
 def _no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide the data files and the cache of whoever runs the tests, and the internet."""
+    """Hide the data files and the cache of the person who runs the tests, and the internet."""
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
@@ -109,7 +109,7 @@ class TestDataDirectory:
         monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
         with pytest.raises(InvalidInputError, match="0 rows"):
             load("seeds")
-        # A directory that has not this file, but perhaps another, is no reason to stop.
+        # A directory without this file may be meant for another one: the cache is used.
         monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "absent"))
         assert load("seeds").features.shape == (6, 7)
 

@@ -12,7 +12,7 @@ from gdaopt.errors import InvalidInputError
 
 
 def dataset(**changes: Any) -> Dataset:
-    """Return a small valid data set, or what becomes of it with these changes."""
+    """Return a small valid data set with some of its values changed."""
     values: dict[str, Any] = {
         "name": "small",
         "features": [[1, 2], [3, 4], [5, 7]],

@@ -10,7 +10,7 @@ import pytest
 from gdaopt.datasets import lzw
 from tests.datasets.cases import compressed
 
-# By the program compress (ncompress 4.2.4.6): codes of 9 and of 10 bits.
+# Packed by the program compress (ncompress 4.2.4.6), with codes of 9 and of 10 bits.
 SQUARES = "".join(f"{i * i}\n" for i in range(200)).encode()
 SQUARES_Z = base64.b64decode(
     """
@@ -69,6 +69,8 @@ def test_other_files(packed: bytes) -> None:
 
 @pytest.mark.parametrize("first", [256, 257, 300])
 def test_codes_that_stand_for_nothing(first: int) -> None:
-    packed = b"\x1f\x9d\x10" + first.to_bytes(2, "little")  # not in blocks: 256 empties nothing
+    packed = b"\x1f\x9d\x10" + first.to_bytes(
+        2, "little"
+    )  # not in blocks: code 256 does not empty the table
     with pytest.raises(ValueError, match=f"code {first} in bit 24 stands for nothing"):
         lzw.decompress(packed, limit=10)

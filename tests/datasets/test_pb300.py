@@ -1,4 +1,4 @@
-"""The rows of pb300 are those of the draw that is described."""
+"""The rows of pb300 are those of the draw that its module describes."""
 
 from __future__ import annotations
 

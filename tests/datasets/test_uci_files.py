@@ -1,4 +1,4 @@
-"""Downloads from a server on this machine, and the cache that spares the second one."""
+"""Downloads from a server on this machine, and the cache that makes a second one needless."""
 
 import http.client
 import re
@@ -33,7 +33,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Return a cache that is not there yet, with nothing beside it and no proxy in between."""
+    """Return the directory of a cache that does not exist yet, and switch off proxies."""
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "deep" / "cache"))
     monkeypatch.setenv("no_proxy", "*")
@@ -55,7 +55,7 @@ class TestSuccess:
         assert server.agents == {"gdaopt"}
         assert entries(cache) == [FILE]
         assert (cache / FILE).read_text() == SEEDS_TEXT
-        # What is kept can be used as the directory of one's own elsewhere.
+        # The cache can also be used as `data_dir`.
         assert digest(obtain(table, cache)) == table.sha256
 
     def test_the_second_address(self, server: Server) -> None:
@@ -107,7 +107,7 @@ class TestFailures:
         assert table.urls[0] in said
         assert f"By hand: get {FILE} or a.txt from {table.page}" in said
         assert entries(cache) == []
-        # The next try begins anew.
+        # The next call downloads the file again.
         server.replies["/a.txt"] = Reply(PLAIN)
         assert digest(obtain(table)) == table.sha256
 
@@ -173,7 +173,7 @@ class TestAtOnce:
         assert entries(cache) == [FILE]
 
     def test_processes_do_not_disturb_each_other(self, server: Server, cache: Path) -> None:
-        """Two of them download at the same time: none is answered before both have asked."""
+        """Two processes download at the same time: no answer comes before both have asked."""
         both = threading.Barrier(2, timeout=30)
         table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN, before=both.wait))
         code = (

@@ -20,7 +20,7 @@ from tests.result_cases import COLUMNS, problem, solve
 
 
 def interrupting(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the user press Ctrl-C in that call of a program."""
+    """Let the user press Ctrl-C in the given call of a program."""
     count = 0
     original: Any = Program.solve
 
@@ -56,7 +56,7 @@ def test_time_limit() -> None:
 
 
 def test_time_limit_within_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Solvers get what is left, and call it a failure when that is not enough."""
+    """Solvers get the time that is left, and fail when it is not enough."""
 
     def out_of_time(*_: Any, time_limit: float, **__: Any) -> None:
         assert 0 < time_limit <= 0.05
@@ -108,7 +108,7 @@ def test_keyboard_interrupt_returns(calls: int, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_keyboard_interrupt_while_tracing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """State and trace stay at the same step."""
+    """The result and its trace end with the same step."""
     count = 0
 
     def interrupted(metric: np.ndarray) -> float:
@@ -167,7 +167,7 @@ def test_what_is_saved_is_accepted_back(solver: str, tmp_path: Path) -> None:
 
 
 def test_initial_metrics_off_by_round_off_are_repaired() -> None:
-    """Off the set in sign, trace and smallest eigenvalue by less than `contains` allows."""
+    """Sign, trace and smallest eigenvalue break the set by less than `contains` allows."""
     feasible_set = gda.GraphMetrics(6.0, 1e-3)
     initial = feasible_set.start(6, feasible_set.largest_edge_weight(6))
     initial += 5e-13 * np.eye(6)

@@ -37,7 +37,7 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Run:
-    """A run, and the cost and polytope of each program that it met."""
+    """A run, and the cost and polytope of each of its programs."""
 
     feasible_set: gda.GraphMetrics
     result: gda.Result

@@ -69,7 +69,7 @@ def test_the_tracers_own_time_does_not_count() -> None:
 
 
 def test_left_ends(result: gda.Result) -> None:
-    """Those of a row are the metric's after the step, under the scalars used for the step."""
+    """The left-ends of a row are those of the metric after the step, under its scalars."""
     metrics: list[np.ndarray] = []
     scalings: list[np.ndarray] = []
 

@@ -54,7 +54,7 @@ def test_draws_the_traces(results: dict[str, gda.Result]) -> None:
         assert above.get_xscale() == ("log" if time == "seconds" else "linear")
         assert above.get_ylabel() == "objective"
         assert below.get_ylabel() == "gap\n(objective − largest lower bound)"
-    # Also one that begins with an underscore; above the panels, not on one of them.
+    # The legend shows a name that begins with an underscore too, and lies above all panels.
     assert legend(axes[0, 0]) == [*results, "largest lower bound"]
     assert [ax.get_legend() for ax in axes.ravel().tolist()] == [None] * 4
     render(axes[0, 0])
@@ -86,7 +86,7 @@ def test_the_tightest_certificate_is_the_reference_of_all() -> None:
     for line, run in zip(plotting.convergence(runs)[1, 0].lines, runs.values(), strict=True):
         assert xy(line)[1][-1] == run.objective - reference
         assert xy(line)[1][-1] >= run.objective - optimum
-    for run in runs.values():  # alone, each by its own
+    for run in runs.values():  # a run alone is measured from its own bound
         (line,) = plotting.convergence(run)[1, 0].lines
         assert xy(line)[1][-1] == run.gap
 
@@ -224,7 +224,7 @@ def test_given_axes(results: dict[str, gda.Result]) -> None:
     drawn = plotting.convergence(results, ax=[[None, None], [above, below]])
     assert drawn.tolist() == [[None, None], [above, below]]
     assert legend(above) == list(results)
-    assert above.get_legend() is not None  # in the panel: what is around it is the caller's
+    assert above.get_legend() is not None  # in the panel: the space around it is the caller's
     assert below.get_legend() is None
 
 

@@ -54,7 +54,7 @@ def test_shares(results: dict[str, gda.Result]) -> None:
 
 
 def test_build_time_that_is_not_known(results: dict[str, gda.Result]) -> None:
-    """It is None in every row of a solver that does not report its own time."""
+    """The build time is None in every row of a solver that does not report its own time."""
     run = results["c"]
     rows = tuple(replace(row, build_seconds=None) for row in run.trace)
     ax = plotting.time_split(replace(run, trace=Trace(rows, run.trace.left_ends)))
