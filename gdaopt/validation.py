@@ -11,7 +11,19 @@ import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 
-__all__ = ["FloatArray", "finite_array", "integer", "number", "read_only", "symmetric_matrix"]
+__all__ = [
+    "FloatArray",
+    "finite_array",
+    "integer",
+    "number",
+    "read_only",
+    "shortened",
+    "store_integer",
+    "store_number",
+    "symmetric_matrix",
+]
+
+_LONGEST = 60  # characters of a value that a message shows
 
 FloatArray = npt.NDArray[np.float64]
 """An array of float64."""
@@ -91,8 +103,11 @@ def number(
     1e-06
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise InvalidInputError(f"{name} must be a number, got {value!r}")
-    result = float(value)
+        raise InvalidInputError(f"{name} must be a number, got {shortened(value)}")
+    try:
+        result = float(value)
+    except OverflowError:  # a whole number or a fraction of more than 308 digits
+        raise InvalidInputError(f"{name} is too large for a float of 64 bits") from None
     if math.isnan(result) or (math.isinf(result) and not allow_infinite):
         raise InvalidInputError(f"{name} must be finite, got {value!r}")
     if not result > above and above > -math.inf:
@@ -111,10 +126,51 @@ def integer(name: str, value: Any, *, at_least: int) -> int:
     10
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise InvalidInputError(f"{name} must be a whole number, got {value!r}")
+        raise InvalidInputError(f"{name} must be a whole number, got {shortened(value)}")
     if value < at_least:
-        raise InvalidInputError(f"{name} must be at least {at_least}, got {value!r}")
+        raise InvalidInputError(f"{name} must be at least {at_least}, got {shortened(value)}")
     return int(value)
+
+
+def store_number(
+    owner: object, name: str, *, above: float = -math.inf, at_least: float = -math.inf
+) -> None:
+    """Replace a field of a frozen dataclass by the checked float.
+
+    What has been validated is then what is used: a number of another type, such as one of NumPy's
+    float32, would compute in its own precision.
+
+    Parameters
+    ----------
+    owner : object
+        The dataclass, in its ``__post_init__``.
+    name : str
+        Name of the field.
+    above, at_least : float, optional
+        The bounds of the number.
+    """
+    value = number(name, getattr(owner, name), above=above, at_least=at_least)
+    object.__setattr__(owner, name, value)
+
+
+def store_integer(owner: object, name: str, *, at_least: int) -> None:
+    """Replace a field of a frozen dataclass by the checked int."""
+    object.__setattr__(owner, name, integer(name, getattr(owner, name), at_least=at_least))
+
+
+def shortened(value: object) -> str:
+    """Return the representation of a value for a message, cut where it is long.
+
+    Examples
+    --------
+    >>> shortened("trace"), len(shortened("a" * 1000))
+    ("'trace'", 60)
+    """
+    try:
+        text = repr(value)
+    except Exception:  # whole numbers of over 4,300 digits, and objects that fail
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def read_only(array: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ from gdaopt.objectives import Objective, Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import GraphMetrics
 from gdaopt.steps import Step, find_step
-from gdaopt.validation import FloatArray, number
+from gdaopt.validation import FloatArray, store_number
 
 __all__ = ["AlignedMethod", "AlignedRun"]
 
@@ -61,7 +61,7 @@ class AlignedMethod(ProgramMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.initial_edge_weight, str):
-            number("initial_edge_weight", self.initial_edge_weight, at_least=0)
+            store_number(self, "initial_edge_weight", at_least=0)
         elif self.initial_edge_weight != "auto":
             raise InvalidInputError(
                 f"initial_edge_weight must be a number or 'auto', got {self.initial_edge_weight!r}"
@@ -70,7 +70,7 @@ class AlignedMethod(ProgramMethod):
             raise InvalidInputError(
                 "initial and initial_edge_weight both say where to start; pass one of them"
             )
-        number("edge_floor", self.edge_floor, at_least=0)
+        store_number(self, "edge_floor", at_least=0)
         find_step(self.step)
 
     @abstractmethod

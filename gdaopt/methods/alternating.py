@@ -18,7 +18,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.programs import ColumnPolytope, ColumnProgram, DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.floors import CONNECTIVITY
 from gdaopt.sets import GraphMetrics
-from gdaopt.validation import integer
+from gdaopt.validation import store_integer
 
 __all__ = ["Alternating"]
 
@@ -69,7 +69,7 @@ class Alternating(AlignedMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        integer("block_iterations", self.block_iterations, at_least=1)
+        store_integer(self, "block_iterations", at_least=1)
         if self.connectivity not in CONNECTIVITY:
             raise unknown_name("connectivity", self.connectivity, CONNECTIVITY)
 

@@ -14,7 +14,7 @@ from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ProgramOptions
-from gdaopt.validation import FloatArray, integer, number, symmetric_matrix
+from gdaopt.validation import FloatArray, store_integer, store_number, symmetric_matrix
 
 __all__ = ["CLOSED_FORM", "Method", "ProgramMethod", "check_start"]
 
@@ -65,17 +65,17 @@ class Method(ABC):
     keep_iterates: bool = False
 
     def __post_init__(self) -> None:
-        number("tolerance", self.tolerance, at_least=0)
-        number("absolute_tolerance", self.absolute_tolerance, at_least=0)
+        store_number(self, "tolerance", at_least=0)
+        store_number(self, "absolute_tolerance", at_least=0)
         if self.max_iterations is not None:
-            integer("max_iterations", self.max_iterations, at_least=0)
+            store_integer(self, "max_iterations", at_least=0)
         if self.time_limit is not None:
-            number("time_limit", self.time_limit, above=0)
+            store_number(self, "time_limit", above=0)
         if self.callback is not None and not callable(self.callback):
             raise InvalidInputError(f"callback must be callable, got {self.callback!r}")
         if self.on_interrupt not in ("raise", "return"):
             raise unknown_name("on_interrupt", self.on_interrupt, ("raise", "return"))
-        integer("trace_every", self.trace_every, at_least=0)
+        store_integer(self, "trace_every", at_least=0)
 
     @property
     def solver_name(self) -> str:

@@ -24,7 +24,7 @@ from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ProgramOptions
 from gdaopt.sets import GraphMetrics
-from gdaopt.validation import integer
+from gdaopt.validation import store_integer
 
 __all__ = ["Certified"]
 
@@ -86,7 +86,7 @@ class Certified(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        integer("memory_limit", self.memory_limit, at_least=1)
+        store_integer(self, "memory_limit", at_least=1)
         if self.pricing not in _PRICINGS:
             raise unknown_name("pricing", self.pricing, _PRICINGS)
         if self.pricing == "oracle" and (self.solver or self.solver_opts):

@@ -20,7 +20,7 @@ from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.floors import tree_floors
 from gdaopt.programs.joint import edges_of, entries_of
 from gdaopt.sets import GraphMetrics
-from gdaopt.validation import integer
+from gdaopt.validation import store_integer
 
 __all__ = ["Joint"]
 
@@ -67,7 +67,7 @@ class Joint(AlignedMethod):
         if self.align not in _ALIGNMENTS:
             raise unknown_name("align", self.align, _ALIGNMENTS)
         if self.realign_every is not None:
-            integer("realign_every", self.realign_every, at_least=1)
+            store_integer(self, "realign_every", at_least=1)
         if self.align == "gradient" and self.edge_floor > 0:
             raise InvalidInputError(
                 f"align='gradient' is the alignment of the set without a floor, and edge_floor is "

@@ -22,7 +22,7 @@ from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.sets.cones import CONES, is_symmetric
 from gdaopt.sets.family import AtomFamily, PricedAtoms, finite_gradient
-from gdaopt.validation import FloatArray, integer, number, symmetric_matrix
+from gdaopt.validation import FloatArray, integer, store_number, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -77,10 +77,8 @@ class FeasibleSet(ABC):
     min_eigenvalue: float
 
     def __post_init__(self) -> None:
-        trace_bound = number("trace_bound", self.trace_bound, above=0)
-        object.__setattr__(self, "trace_bound", trace_bound)
-        min_eigenvalue = number("min_eigenvalue", self.min_eigenvalue, at_least=0)
-        object.__setattr__(self, "min_eigenvalue", min_eigenvalue)
+        store_number(self, "trace_bound", above=0)
+        store_number(self, "min_eigenvalue", at_least=0)
 
     @property
     @abstractmethod

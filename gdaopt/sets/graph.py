@@ -16,7 +16,7 @@ from gdaopt.linalg.two_sparse import best_pairs, decomposition, pair_atoms
 from gdaopt.sets.cones import pair_cones
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
-from gdaopt.validation import FloatArray, number
+from gdaopt.validation import FloatArray, number, store_number
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -119,8 +119,7 @@ class GraphMetrics(FeasibleSet):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        path_weight = number("path_weight", self.path_weight, at_least=0)
-        object.__setattr__(self, "path_weight", path_weight)
+        store_number(self, "path_weight", at_least=0)
 
     @property
     def family(self) -> GraphAtoms:

@@ -14,7 +14,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.graph import GraphMetrics
-from gdaopt.validation import FloatArray, finite_array, number
+from gdaopt.validation import FloatArray, finite_array, store_number
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -141,8 +141,7 @@ class SignedGraphMetrics(FeasibleSet):
             )
         object.__setattr__(self, "colors", tuple(int(color) for color in colors))
         super().__post_init__()
-        path_weight = number("path_weight", self.path_weight, at_least=0)
-        object.__setattr__(self, "path_weight", path_weight)
+        store_number(self, "path_weight", at_least=0)
 
     @classmethod
     def for_signal(

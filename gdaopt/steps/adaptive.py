@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.protocol import Line
 from gdaopt.steps.protocol import Step
-from gdaopt.validation import number
+from gdaopt.validation import store_number
 
 if TYPE_CHECKING:
     from gdaopt.problem import MetricProblem
@@ -50,8 +50,9 @@ class Adaptive(Step):
     name = "adaptive"
 
     def __post_init__(self) -> None:
-        number("increase", self.increase, above=1)
-        if number("decrease", self.decrease, above=0) > 1:
+        store_number(self, "increase", above=1)
+        store_number(self, "decrease", above=0)
+        if self.decrease > 1:
             raise InvalidInputError(f"decrease must be at most 1, got {self.decrease!r}")
 
     def prepared(self, problem: MetricProblem) -> Step:  # noqa: ARG002 (not needed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gdaopt.objectives.protocol import Line
 from gdaopt.steps.protocol import Step
-from gdaopt.validation import number
+from gdaopt.validation import store_number
 
 __all__ = ["Exact"]
 
@@ -49,7 +49,7 @@ class Exact(Step):
     name = "exact"
 
     def __post_init__(self) -> None:
-        number("accuracy", self.accuracy, above=0)
+        store_number(self, "accuracy", above=0)
 
     def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
         """Return the minimiser of φ over [0, 1]."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.protocol import Line
 from gdaopt.steps.protocol import Step
-from gdaopt.validation import number
+from gdaopt.validation import store_number
 
 if TYPE_CHECKING:
     from gdaopt.problem import MetricProblem
@@ -44,7 +44,7 @@ class Short(Step):
 
     def __post_init__(self) -> None:
         if self.lipschitz is not None:
-            number("lipschitz", self.lipschitz, above=0)
+            store_number(self, "lipschitz", above=0)
 
     def prepared(self, problem: MetricProblem) -> Step:
         """Return the rule with the objective's constant, unless it has one already."""
