@@ -21,9 +21,9 @@ from problems import SEED, half, problem_of
 import gdaopt as gda
 from gdaopt.io import write_atomically, write_text
 from gdaopt.plotting.style import COLOURS, MARKERS
-from gdaopt.studies.process_per_cell import ProcessPerCell
-from gdaopt.studies.runner import Cell, run_cells
-from gdaopt.studies.study_directory import StudyDirectory, cell_key
+from gdaopt.studies.process_per_task import ProcessPerTask
+from gdaopt.studies.runner import Task, run_tasks
+from gdaopt.studies.study_directory import StudyDirectory, task_key
 from gdaopt.studies.versions import versions
 
 FIGURES = Path(__file__).parent.parent / "figures"
@@ -46,7 +46,7 @@ CLASSES = [
 ]
 
 
-def solve_cell(_: Path, source: str, positive: str, multiple: float, rho: float) -> dict[str, Any]:
+def solve_task(_: Path, source: str, positive: str, multiple: float, rho: float) -> dict[str, Any]:
     """Return how far each method stops from the optimum of one problem."""
     problem = problem_of(half(source, positive), multiple, rho)
     optimum = gda.solve(problem, "certified", tolerance=EXACT, trace_every=0)
@@ -157,13 +157,13 @@ def main() -> None:
     cases = [(*names, c, rho) for names, c, rho in product(CLASSES, MULTIPLES, RHOS)]
     options = {"methods": METHODS, "exact": EXACT, "seed": SEED}
     directory = StudyDirectory(WORK, options)
-    cells = {cell_key(*case): Cell(solve_cell, case) for case in cases}
+    tasks = {task_key(*case): Task(solve_task, case) for case in cases}
 
     def show(key: str, done: int, total: int, row: object) -> None:
         if row is not None:
             print(f"{done} of {total}: {key}", flush=True)
 
-    rows = list(run_cells(directory, cells, ProcessPerCell(), progress=show).values())
+    rows = list(run_tasks(directory, tasks, ProcessPerTask(), progress=show).values())
     failed = [row for row in rows if row["status"] != "finished"]
     if failed:
         raise SystemExit(f"{len(failed)} problems failed: {failed[0]['message']}")

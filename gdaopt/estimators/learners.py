@@ -37,8 +37,9 @@ class GraphMetricLearner(ProblemLearner):
         Name of a method of `gdaopt.solve`.
     solver : str, optional
         For methods that have programs to solve, such as ``"alternating"``.
-    trace_bound : {"auto"} or float, optional
-        C. By ``"auto"`` it follows the scale of the features, see `gdaopt.estimators.scale`.
+    trace_bound : {"auto", "K"} or float, optional
+        C. By ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; by ``"K"`` it
+        is the number of features.
     min_eigenvalue : {"auto"} or float, optional
         ρ, below C/K. By ``"auto"`` a thousandth of that.
     edge_floor : float, optional

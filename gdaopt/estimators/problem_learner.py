@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.class_pairs import class_signal, nearest_of_other_classes
 from gdaopt.estimators.metric_graph import MetricGraph
-from gdaopt.estimators.scale import auto_min_eigenvalue, read_trace_bound
 from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.methods import solve
 from gdaopt.methods.solve import METHODS
 from gdaopt.objectives import GLR, Objective
 from gdaopt.problem import MetricProblem
+from gdaopt.scaling import TRACE_BOUNDS, auto_min_eigenvalue, read_trace_bound
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
 
@@ -42,7 +42,7 @@ class ProblemLearner(SupervisedMetricLearner):
         "objective": [StrOptions({"glr"}), callable],
         "method": [StrOptions(set(METHODS))],
         "solver": [str, None],
-        "trace_bound": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
         "min_eigenvalue": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "multiclass": [StrOptions({"joint"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],

@@ -1,4 +1,4 @@
-"""The pictures of a set of runs, drawn for `gdaopt learn` and `gdaopt plot` alike."""
+"""The pictures of a set of runs, drawn for `gdaopt learn`, `compare` and `plot` alike."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "PICTURES", "Run", "picture_names", "write_pictures"]
 
-_MOST_TOGETHER = 2  # runs of each of several problems
+_MOST_TOGETHER = 2  # runs of each problem, where several problems share their panels
 _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
 _LEGEND_ROW = 120  # characters, about
 _DPI = 150
-_MARK = "gdaopt.studies.pictures"  # in every file we write, to know it by
+_MARK = "gdaopt.studies.pictures"  # stands in every file that we write, which tells it from others
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,26 +35,23 @@ class Run:
     Attributes
     ----------
     name : str
-        For legends and titles.
+        What legends and titles call it.
     problem : hashable
         Equal for runs of the same problem, whose objectives can be compared.
     result : Result
         The run.
     feature_names : sequence of str or None
-        Of the metric's rows.
-    min_eigenvalue : float or None
-        ρ, where it is known.
+        The names of the metric's rows, where they are known.
     """
 
     name: str
     problem: Hashable
     result: Result
     feature_names: Sequence[str] | None = None
-    min_eigenvalue: float | None = None
 
 
 def picture_names(names: Iterable[str] | None = None, suffix: str = "png") -> list[str]:
-    """Return the file names of pictures, of all by default.
+    """Return the file names of pictures; by default of all pictures.
 
     Raises
     ------
@@ -89,9 +86,9 @@ def write_pictures(
     folder : pathlib.Path
         Created when it is missing.
     title : str
-        Over each picture.
+        What stands over each picture.
     names : iterable of str, optional
-        Which of `PICTURES`; all by default.
+        Which of `PICTURES` to draw; all by default.
     suffix : {"png", "pdf", "svg"}, optional
         The format.
     replace : bool, optional
@@ -165,7 +162,7 @@ def _left_ends(runs: Sequence[Run], title: str) -> Figure:
     figure = _figure(9, 0.8 + 2.8 * len(runs), title)
     axes = figure.subplots(len(runs), 1, squeeze=False)[:, 0]
     for run, ax in zip(runs, axes, strict=True):
-        plotting.left_ends(run.result.trace, run.min_eigenvalue, ax=ax)
+        plotting.left_ends(run.result.trace, run.result.feasible_set.min_eigenvalue, ax=ax)
         ax.set_title(shortened(run.name), parse_math=False)
     _move_legend_below(figure, axes)
     return figure
@@ -212,7 +209,7 @@ FORMATS: Mapping[str, dict[str, Any]] = {
     "pdf": {"metadata": {"Creator": _MARK, "CreationDate": None}},
     "svg": {"metadata": {"Creator": _MARK, "Date": None}},
 }
-"""The formats by their file name ending, with what matplotlib is told."""
+"""The formats by their file name ending, with the options that matplotlib takes."""
 
 
 def _by_name(runs: Sequence[Run]) -> dict[str, Result]:

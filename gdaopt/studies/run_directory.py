@@ -36,7 +36,7 @@ class RunDirectory:
     dataset : Dataset
         What is learned from.
     options : mapping
-        What was asked for, ``min_eigenvalue`` among it, kept in ``result.json``.
+        What was asked for, kept in ``result.json``.
     force : bool, optional
         Allow a directory that holds something: files of the same names are replaced, what an
         earlier run wrote is removed once the new run is there, all else stays.
@@ -79,7 +79,6 @@ class RunDirectory:
                 problem=name,
                 result=result,
                 feature_names=self._dataset.feature_names,
-                min_eigenvalue=self._options["min_eigenvalue"],
             )
             for name, result in self._results.items()
         ]
@@ -114,7 +113,7 @@ class RunDirectory:
                 | summary(result)
                 for name, result in self._results.items()
             },
-            # Those of an earlier run are kept in mind until this one has finished.
+            # The files of an earlier run are on the list until this run has finished.
             "files": [*files, *sorted(self._stale - set(files))],
             "versions": versions(),
         }

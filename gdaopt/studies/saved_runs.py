@@ -20,8 +20,8 @@ RECORD = "result.json"
 FORMAT = 1
 """Its format number."""
 
-# What, beside data and class, makes objectives incomparable or their best value out of reach.
-_PROBLEM = ("scale", "trace_bound", "min_eigenvalue", "edge_floor")
+# The options that, beside data, class and feasible set, make two problems different.
+_PROBLEM = ("scale", "edge_floor")
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
@@ -37,8 +37,8 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 def read_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Run]:
     """Return the runs saved in directories.
 
-    Those of `gdaopt learn` are named after their class, and are of the same problem when data set,
-    class, scaling of the features, trace bound, ρ and ε are the same. In a directory without its
+    Runs of `gdaopt learn` are named after their class, and are of the same problem when data set,
+    class, scale of the features, feasible set and ε are the same. In a directory without its
     ``result.json`` every npz file that `Result.save` wrote is a run, named after the file; each
     name is a problem. With several directories the directory comes first in the name.
 
@@ -108,16 +108,18 @@ def _recorded(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
     try:
         options = record["options"]
         problem = (record["dataset"], record["samples"], *(options[name] for name in _PROBLEM))
-        return [
-            Run(
-                name=f"{prefix}{name}",
-                problem=(*problem, name),
-                result=Result.load(path / Path(entry["file"]).name),
-                feature_names=tuple(record["features"]),
-                min_eigenvalue=float(options["min_eigenvalue"]),
+        runs = []
+        for name, entry in record["classes"].items():
+            result = Result.load(path / Path(entry["file"]).name)
+            runs.append(
+                Run(
+                    name=f"{prefix}{name}",
+                    problem=(*problem, name, result.feasible_set),
+                    result=result,
+                    feature_names=tuple(record["features"]),
+                )
             )
-            for name, entry in record["classes"].items()
-        ]
+        return runs
     except OSError as error:
         raise InvalidInputError(f"cannot read what {path / RECORD} lists: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:

@@ -20,9 +20,9 @@ from gdaopt.estimators.baselines.weighted_features import (
     regularizer_of_weights,
 )
 from gdaopt.estimators.class_pairs import class_signal
-from gdaopt.estimators.scale import read_trace_bound
 from gdaopt.estimators.transductive import TransductiveMetricLearner
 from gdaopt.objectives import GLR
+from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import DiagonalMetrics
 from gdaopt.validation import FloatArray, read_only
 
@@ -45,9 +45,10 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         all unlabelled samples into one class, since that cuts fewest edges.
     solver : str, default="CLARABEL"
         For ``"sdp"``: a solver that CVXPY knows with a semidefinite cone.
-    trace_bound : {"auto"} or float, default="auto"
+    trace_bound : {"auto", "K"} or float, default="auto"
         C. By ``"auto"`` it follows the scale of the features of the labelled samples, see
-        `gdaopt.estimators.scale`. In the study that this method is compared in it is K.
+        `gdaopt.scaling`; by ``"K"`` it is the number of features, as in the study that compares
+        this method with others.
     tolerance : float, default=1e-6
         Certified relative distance from the optimum at which a weight step stops.
     max_rounds : int, default=10
@@ -109,7 +110,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         **TransductiveMetricLearner._parameter_constraints,
         "labels": [StrOptions({"harmonic", "sdp"})],
         "solver": [str],
-        "trace_bound": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
     }

@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.baselines.feature_graph_steps import FeatureGraphDescent, start_metric
 from gdaopt.estimators.class_pairs import class_signal
-from gdaopt.estimators.scale import read_trace_bound
 from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.objectives import GLR
+from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import PositiveDefiniteMetrics
 from gdaopt.validation import FloatArray
 
@@ -33,9 +33,9 @@ class FeatureGraphLearning(SupervisedMetricLearner):
 
     Parameters
     ----------
-    trace_bound : {"auto"} or float, default="auto"
-        C. By "auto" it follows the scale of the features, see `gdaopt.estimators.scale`; the
-        published comparisons have z-scores and ``C = K``.
+    trace_bound : {"auto", "K"} or float, default="auto"
+        C. By "auto" it follows the scale of the features, see `gdaopt.scaling`; by "K" it is the
+        number of features, as in the published comparisons, which have z-scores.
     tolerance : float, default=1e-5
         Stop when a round, the diagonal and all rows, lowers the objective by no more.
     inner_tolerance : float, default=1e-3
@@ -96,7 +96,7 @@ class FeatureGraphLearning(SupervisedMetricLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "trace_bound": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "inner_tolerance": [Interval(Real, 0, None, closed="left")],
         "max_iterations": [Interval(Integral, 1, None, closed="left")],
