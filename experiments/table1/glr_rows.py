@@ -42,7 +42,12 @@ def by_glr(method: str, kind: str) -> Callable[[Training], Learned]:
 
     def learn(training: Training) -> Learned:
         protocol = training.protocol
-        feasible_set = SETS[kind](training.trace_bound, protocol.min_eigenvalue)
+        feasible_set = SETS[kind].for_signal(
+            training.samples,
+            training.signal,
+            trace_bound=training.trace_bound,
+            min_eigenvalue=protocol.min_eigenvalue,
+        )
         problem = MetricProblem(GLR(training.samples, training.signal), feasible_set)
         result = solve(problem, _method(method, protocol))
         if result.status not in _ENDS:

@@ -25,7 +25,13 @@ from gdaopt.cli.options import (
 )
 from gdaopt.methods import CLOSED_FORM, METHODS, State, make_method
 from gdaopt.result import Result
-from gdaopt.studies.learning import LearningOptions, learn_classes, load_source, summary
+from gdaopt.studies.learning import (
+    LearningOptions,
+    check_starts,
+    learn_classes,
+    load_source,
+    summary,
+)
 from gdaopt.studies.run_directory import RunDirectory
 
 __all__ = ["learn"]
@@ -89,6 +95,7 @@ def learn(
     runner = make_method(method, on_interrupt="return", **given)
     dataset = load_source(source, label, data_dir)
     problems = options.problems(dataset)
+    check_starts(problems, runner)
     directory = RunDirectory(
         out or Path(f"gdaopt-{dataset.name}"),
         dataset,

@@ -10,14 +10,14 @@ import numpy as np
 
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
 from gdaopt.errors import InvalidInputError, unknown_name
-from gdaopt.methods import Method, State, solve
+from gdaopt.methods import Method, State, iterate, solve
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
 from gdaopt.sets import SETS, FeasibleSet
 
-__all__ = ["LearningOptions", "learn_classes", "load_source", "summary"]
+__all__ = ["LearningOptions", "check_starts", "learn_classes", "load_source", "summary"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +153,37 @@ def load_source(
             "leave it out"
         )
     return read_csv(source, label) if is_table else load(source, data_dir)
+
+
+def check_starts(problems: Mapping[str, MetricProblem], method: Method) -> None:
+    """Raise the errors that the runs would raise at their start, before any of them is begun.
+
+    Such an error is that of a method that does not work over the problem's set.
+
+    Parameters
+    ----------
+    problems : mapping of str to MetricProblem
+        The problems by class.
+    method : Method
+        The method that is to solve them.
+
+    Raises
+    ------
+    InvalidInputError, SolverNotFoundError
+        See `gdaopt.solve`.
+
+    Examples
+    --------
+    >>> from gdaopt.datasets import load
+    >>> from gdaopt.methods import Alternating
+    >>> problems = LearningOptions(set="diagonal").problems(load("iris"))
+    >>> check_starts(problems, Alternating(solver="analytic"))
+    Traceback (most recent call last):
+        ...
+    gdaopt.errors.InvalidInputError: method 'alternating' needs a set of GraphMetrics, got ...
+    """
+    for problem in problems.values():
+        next(iterate(problem, method))
 
 
 def learn_classes(

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,6 @@ from typer.testing import CliRunner
 
 import gdaopt as gda
 from gdaopt.cli import app
-from gdaopt.studies.comparison import Comparison, ComparisonOptions
-from gdaopt.studies.comparison_task import solve_task
-from gdaopt.studies.learning import LearningOptions
-from gdaopt.studies.method_spec import MethodSpec, combinations
 
 OUTPUTS = {"comparison.md", "comparison.parquet", "convergence.png", "study.json", "tasks"}
 MEASURED = {"seconds", "tracing_seconds", "peak_memory"}
@@ -117,8 +112,9 @@ class TestOutputs:
         text = (compared[0] / "comparison.md").read_text()
         for part in (
             "# iris: methods compared",
-            "150 samples, K = 4 features, z-scored and divided by √(2K); each class against the",
-            "the set `graph` (`--set`): trace bound C = 4, smallest eigenvalue ρ = 1e-06.",
+            "150 samples, K = 4 features z-scored and divided by √(2K) (unit), class virginica ag",
+            "set graph, trace bound C = K (the number of features), smallest eigenvalue ρ = 1e-06.",
+            " | steps | oracle calls | eigen-decompositions | repair distance | MB | status |",
             "For all methods: tolerance 1e-07, trace_every 1.",
             f"gdaopt {gda.__version__}, numpy {np.__version__}",
             "## virginica",
@@ -198,9 +194,9 @@ class TestGoingOn:
             (("--solvers", "HIGHS"), 'solvers is ["highs", "analytic"] there and ["HIGHS"] now'),
             (("--set", "signed"), 'set is "graph" there and "signed" now'),
             (("--positive", "setosa"), 'classes is ["virginica"] there and ["setosa"] now'),
-            (("--scale", "none", "--trace-bound", 3), "trace_bound is 4 there and 3.0 now"),
+            (("--scale", "none", "--trace-bound", 3), 'trace_bound is "K" there and 3.0 now'),
             (("--min-eigenvalue", 0.1), "min_eigenvalue is 1e-06 there and 0.1 now"),
-            (("--edge-floor", 0.1), "edge_floor is 0.0 there and 0.1 now"),
+            (("--scale", "zscore"), 'scale is "unit" there and "zscore" now'),
         ],
     )
     def test_other_options_are_refused(
@@ -213,18 +209,6 @@ class TestGoingOn:
         assert "choose another --out" in error
         assert rows(compared[0]) == before
 
-    def test_other_data_are_refused(self, tmp_path: Path) -> None:
-        def begin(shift: float, label: str) -> None:
-            X, labels = np.array([[0.0], [1.0], [shift]]), np.array(["a", "b", label])
-            data = gda.datasets.Dataset("own", X, labels, ("x",))
-            Comparison(tmp_path, data, ComparisonOptions(methods=["certified"]))
-
-        begin(3.0, "a")
-        begin(3.0, "a")
-        for shift, label in ((3.1, "a"), (3.0, "b")):
-            with pytest.raises(gda.InvalidInputError, match="data_sha256 is"):
-                begin(shift, label)
-
     def test_interrupted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def interrupt(*_: Any, **__: Any) -> None:
             raise KeyboardInterrupt
@@ -232,6 +216,34 @@ class TestGoingOn:
         monkeypatch.setattr("gdaopt.studies.comparison.run_tasks", interrupt)
         output = compare(*ARGUMENTS, "--out", tmp_path, code=130)
         assert "interrupted: 0 of 3 runs are done; run the same command again to go on" in output
+
+
+class TestBackends:
+    def test_joblib(self, compared: tuple[Path, str], tmp_path: Path) -> None:
+        """The same rows and files as from processes for each run."""
+        output = compare(*ARGUMENTS, "--backend", "loky", "--jobs", 2, "--out", tmp_path)
+        assert "virginica: certified: converged" in output
+        assert rows(tmp_path) == rows(compared[0])
+        assert names(tmp_path) == OUTPUTS
+        assert names(tmp_path / "tasks") == names(compared[0] / "tasks")
+
+    def test_a_dask_cluster(self, compared: tuple[Path, str], tmp_path: Path) -> None:
+        distributed = pytest.importorskip("distributed")
+        with distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as cluster:
+            where = ("--backend", "dask", "--scheduler", cluster.scheduler_address)
+            compare(*ARGUMENTS, *where, "--out", tmp_path)
+        assert rows(tmp_path) == rows(compared[0])
+        for path in (tmp_path / "tasks").glob("*.npz"):
+            own = gda.Result.load(compared[0] / "tasks" / path.name)
+            np.testing.assert_array_equal(gda.Result.load(path).metric, own.metric)
+
+    def test_an_unreachable_scheduler(self, tmp_path: Path) -> None:
+        pytest.importorskip("distributed")
+        where = ("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1")
+        error = compare(*ARGUMENTS, *where, "--out", tmp_path, code=2)
+        assert "cannot reach a Dask scheduler at 'tcp://127.0.0.1:1'" in error
 
 
 class TestFailures:
@@ -264,135 +276,11 @@ class TestFailures:
 
         monkeypatch.setattr("gdaopt.studies.comparison.run_tasks", die)
         output = compare(*ARGUMENTS, "--out", tmp_path, code=1)
-        assert "run the same command again to try again what died" in output
+        assert "some runs died; run the same command again to try them again" in output
         text = (tmp_path / "comparison.md").read_text()
         assert "certified, closed form: died: its process was killed; run the same" in text
         assert pd.read_parquet(tmp_path / "comparison.parquet").empty
         assert names(tmp_path) == OUTPUTS - {"convergence.png"}
-
-
-class TestSpecs:
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            ("", "has no name; write name:option=value"),
-            (":variant=away", "has no name; write name:option=value"),
-            ("frank-wolfe:away", "'away' of method 'frank-wolfe:away' is no option=value"),
-            ("joint:tolerance=", "'tolerance=' of method 'joint:tolerance=' is no option=value"),
-            ("joint:tolerance=1:tolerance=2", "gives option 'tolerance' twice"),
-        ],
-    )
-    def test_malformed(self, text: str, message: str) -> None:
-        with pytest.raises(gda.InvalidInputError, match=message):
-            MethodSpec.parse(text)
-
-    def test_options_reach_the_method(self) -> None:
-        spec = MethodSpec.parse("joint: solver = analytic :tolerance=1e-3:max_iterations=None")
-        method = spec.method({"tolerance": 1e-5, "time_limit": 3.0})
-        assert isinstance(method, gda.Joint)
-        assert (method.solver, method.tolerance, method.max_iterations) == ("analytic", 1e-3, None)
-        assert method.time_limit == 3.0
-        assert MethodSpec.parse(str(spec)) == spec
-
-    def solvers(self, *methods: str, solvers: tuple[str, ...]) -> list[tuple[str, str]]:
-        found, _ = combinations(methods, solvers, {})
-        return [(str(each.spec), each.solver) for each in found]
-
-    def test_solvers_go_to_methods_that_take_them(self) -> None:
-        both = ("HIGHS", "analytic")
-        assert self.solvers("certified", "joint", solvers=()) == TASKS[:2]
-        assert self.solvers("joint", "joint", solvers=("highs", "HIGHS")) == TASKS[1:2]
-        assert self.solvers("certified:pricing=program", solvers=both[:1]) == [
-            ("certified:pricing=program", "HIGHS")
-        ]
-        assert self.solvers("joint:solver=HIGHS", "joint", solvers=("analytic",)) == [
-            ("joint:solver=HIGHS", "HIGHS"),
-            ("joint", "analytic"),
-        ]
-
-    @pytest.fixture
-    def refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Have joint refuse HIGHS, as methods refuse solvers without their cone."""
-        original: Callable[..., Any] = MethodSpec.method
-
-        def method(spec: MethodSpec, common: dict[str, Any]) -> Any:
-            if spec.name == "joint" and common.get("solver") == "HIGHS":
-                raise gda.SolverNotFoundError("HIGHS lacks a cone")
-            return original(spec, common)
-
-        monkeypatch.setattr(MethodSpec, "method", method)
-
-    @pytest.mark.usefixtures("refused")
-    def test_combinations_that_are_refused_are_left_out(self) -> None:
-        found, left_out = combinations(["joint", "alternating"], ["HIGHS", "analytic"], {})
-        assert [(each.spec.name, each.solver) for each in found] == [
-            ("joint", "analytic"),
-            ("alternating", "HIGHS"),
-            ("alternating", "analytic"),
-        ]
-        assert left_out == ["joint with HIGHS: HIGHS lacks a cone"]
-
-    @pytest.mark.usefixtures("refused")
-    def test_a_solver_that_no_method_takes_is_an_error(self) -> None:
-        with pytest.raises(gda.SolverNotFoundError, match="HIGHS lacks a cone"):
-            combinations(["joint"], ["HIGHS", "analytic"], {})
-        with pytest.raises(gda.SolverNotFoundError, match="HIGHS has no semidefinite cone"):
-            combinations(["sdp"], ["HIGHS"], {})
-
-    def test_a_method_without_any_solver_is_left_out(self) -> None:
-        found, left_out = combinations(["sdp", "certified", "alternating"], ["HIGHS"], {})
-        assert [each.spec.name for each in found] == ["certified", "alternating"]
-        assert len(left_out) == 1
-        assert left_out[0].startswith("sdp with HIGHS: solver HIGHS has no semidefinite cone")
-
-    def test_deadline(self) -> None:
-        assert ComparisonOptions(methods=["joint"], time_limit=10.0).deadline == 80.0
-        assert ComparisonOptions(methods=["joint"]).deadline is None
-
-
-class TestSets:
-    @pytest.mark.parametrize(
-        ("name", "kind"),
-        [
-            ("graph", gda.GraphMetrics),
-            ("diagonal", gda.DiagonalMetrics),
-            ("definite", gda.PositiveDefiniteMetrics),
-            ("signed", gda.SignedGraphMetrics),
-        ],
-    )
-    def test_kinds(self, name: str, kind: type[Any]) -> None:
-        data = gda.datasets.load("iris")
-        options = LearningOptions(set=name, trace_bound=3.0, min_eigenvalue=0.1)
-        feasible_set = options.problem(data, "setosa").feasible_set
-        assert type(feasible_set) is kind
-        assert (feasible_set.trace_bound, feasible_set.min_eigenvalue) == (3.0, 0.1)
-
-    def test_colours_are_signs_of_correlations(self) -> None:
-        data = gda.datasets.load("wine")
-        for name in data.classes:
-            feasible_set = LearningOptions(set="signed").problem(data, name).feasible_set
-            assert isinstance(feasible_set, gda.SignedGraphMetrics)
-            signal = data.signal(name)
-            correlations = [np.corrcoef(x, signal)[0, 1] for x in data.features.T]
-            assert feasible_set.colors == tuple(-1 if c < 0 else 1 for c in correlations)
-            assert len(set(feasible_set.colors)) == 2
-
-    @pytest.mark.parametrize("name", ["graph", "diagonal", "definite", "signed"])
-    def test_edges_that_count(self, name: str, tmp_path: Path) -> None:
-        (pair,), _ = combinations(["certified:max_iterations=3"], (), {})
-        data = gda.datasets.load("iris")
-        floor = 0.01 if name in ("graph", "signed") else 0.0
-        options = LearningOptions(set=name, edge_floor=floor)
-        row = solve_task(tmp_path / "a", data, options, "setosa", pair)
-        weights = np.abs(gda.Result.load(tmp_path / "a.npz").metric[np.triu_indices(4, 1)])
-        assert row["edges"] == (weights > (0.99 * floor or 1e-9)).sum()
-        assert (row["edges"] == 0) == (name == "diagonal")
-        assert row["edges"] >= 3 or not floor  # they connect all features
-
-    @pytest.mark.parametrize("name", ["diagonal", "definite"])
-    def test_a_floor_needs_edges_with_signs(self, name: str) -> None:
-        with pytest.raises(gda.InvalidInputError, match=f"edge_floor 0.1 goes .* not with {name}"):
-            LearningOptions(set=name, edge_floor=0.1)
 
 
 class TestBadInput:
@@ -421,8 +309,10 @@ class TestBadInput:
             (("iris", "--trace-bound", "nan"), "trace_bound must be finite, got nan"),
             (("iris", "--trace-bound", 1, "--min-eigenvalue", 1), "raise trace_bound or lower min"),
             (("iris", "--min-eigenvalue", -1), "min_eigenvalue must be at least 0, got -1.0"),
-            (("iris", "--edge-floor", 1), "edge_floor 1 leaves no budget"),
-            (("iris", "--edge-floor", 1, "--set", "diagonal"), "edge_floor 1 goes with the sets"),
+            (("iris", "--trace-bound", "k"), "unknown trace bound (or a number): 'k'"),
+            (("iris", "--methods", "certified:edge_floor=1"), "'certified': 'edge_floor'"),
+            (("iris", "--backend", "lokky"), "unknown backend 'lokky'; did you mean 'loky'?"),
+            (("iris", "--scheduler", "tcp://a:1"), 'a scheduler goes with backend "dask", got'),
             (("iris", "--tolerance", -1), "tolerance must be at least 0, got -1.0"),
             (("iris", "--time-limit", 0), "time_limit must be above 0, got 0.0"),
             (("iris", "--trace-every", -1), "trace_every must be at least 0, got -1"),
@@ -449,6 +339,7 @@ class TestBadInput:
         output = compare("--help")
         for option in (
             *("label", "positive", "scale", "methods", "solvers", "set", "trace-bound", "jobs"),
-            *("min-eigenvalue", "edge-floor", "tolerance", "time-limit", "trace-every", "out"),
+            *("min-eigenvalue", "tolerance", "time-limit", "trace-every", "out"),
+            *("backend", "scheduler"),
         ):
             assert f"--{option}" in output

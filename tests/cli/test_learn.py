@@ -1,135 +1,37 @@
-"""The command line: what `gdaopt learn` says and writes, what it refuses, and how it ends."""
+"""`gdaopt learn`: what it says and writes, what it refuses, and how it ends."""
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from matplotlib.image import imread
-from typer.testing import CliRunner
 
 import gdaopt as gda
 from gdaopt.cli import app
 from gdaopt.linalg import gershgorin
 from gdaopt.programs import Program
-from gdaopt.studies import pictures
-from gdaopt.studies.saved_runs import read_runs
 from gdaopt.trace import Trace
-
-IRIS = ("setosa", "versicolor", "virginica")
-PICTURES = {"convergence.png", "discs.png", "left_ends.png", "graph.png"}
-ALL_PICTURES = ("convergence", "discs", "left_ends", "time_split", "graph")
-
-
-def run(*arguments: object, code: int = 0) -> str:
-    """Run gdaopt, check its exit code, and return its output with runs of white space as one."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    shown = result.stderr if code == 2 else result.stdout
-    return " ".join(shown.split())
-
-
-def learn(*arguments: object, code: int = 0) -> str:
-    return run("learn", *arguments, code=code)
-
-
-def command(*arguments: object) -> list[str]:
-    """Return the command that runs gdaopt in a process of its own."""
-    return [sys.executable, "-c", "from gdaopt.cli import app; app()", *map(str, arguments)]
-
-
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
-def files(*stems: str) -> set[str]:
-    """Return the files of a run on classes of these file names."""
-    of_classes = {f"{stem}{end}" for stem in stems for end in (".npz", "-trace.csv")}
-    return of_classes | PICTURES | {"result.json"}
-
-
-def record(folder: Path) -> dict[str, Any]:
-    """Return result.json, strictly read: NaN and Infinity are no JSON."""
-
-    def refuse(constant: str) -> None:
-        raise AssertionError(f"{constant} in result.json")
-
-    text = (folder / "result.json").read_text(encoding="utf-8")
-    content: dict[str, Any] = json.loads(text, parse_constant=refuse)
-    return content
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def write_csv(path: Path, labels: list[str], n_samples: int = 24) -> Path:
-    """Write a table of three features, with the label in its second column."""
-    rng = np.random.default_rng(7)
-    of_sample = [labels[i % len(labels)] for i in range(n_samples)]
-    X = rng.standard_normal((n_samples, 3)) + np.arange(n_samples)[:, None] % len(labels)
-    lines = ["width,kind,height,price in $ or $\\q$"]
-    lines += [f'{a},"{kind}",{b},{c}' for kind, (a, b, c) in zip(of_sample, X, strict=True)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
-
-
-@contextmanager
-def interrupt(calls: int, target: type, method: str) -> Iterator[None]:
-    """Press Ctrl-C in that call of a method."""
-    count = 0
-    original: Callable[..., Any] = getattr(target, method)
-
-    def interrupted(*args: Any, **options: Any) -> Any:
-        nonlocal count
-        count += 1
-        if count == calls:
-            raise KeyboardInterrupt
-        return original(*args, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(target, method, interrupted)
-        yield
-
-
-@contextmanager
-def undrawn(*but: str) -> Iterator[None]:
-    """Leave pictures blank, where their names are all that counts: they take most of the time."""
-
-    def blank(runs: Sequence[pictures.Run], title: str) -> Figure:
-        return Figure(figsize=(1, 1))
-
-    blanks = {name: blank for name in pictures.PICTURES if name not in but}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "PICTURES", {**pictures.PICTURES, **blanks})
-        yield
-
-
-@pytest.fixture
-def no_pictures() -> Iterator[None]:
-    with undrawn():
-        yield
-
-
-@pytest.fixture(scope="module")
-def iris(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """One run with all defaults but the directory, and its output."""
-    out = tmp_path_factory.mktemp("runs") / "new" / "iris"
-    return out, learn("iris", "--out", out)
+from tests.cli.cases import (
+    IRIS,
+    PICTURES,
+    command,
+    content,
+    files,
+    interrupt,
+    learn,
+    names,
+    record,
+    run,
+    undrawn,
+    write_csv,
+)
 
 
 class TestDefaults:
@@ -140,16 +42,19 @@ class TestDefaults:
     def test_output(self, iris: tuple[Path, str]) -> None:
         out, output = iris
         for part in (
-            "iris: 150 samples, K = 4 features, 3 classes, each learned against the rest",
-            "features z-scored and divided by √(2K) = 2.828; trace bound C = 4 = K",
-            "method alternating, subproblems solved by HIGHS",
+            "iris: 150 samples, K = 4 features z-scored and divided by √(2K) (unit), "
+            "each of 3 classes against the rest; set graph, trace bound C = K (the number of "
+            "features), smallest eigenvalue ρ = 1e-06",
+            "method alternating, programs solved by HIGHS",
             f"written to {out}",
         ):
             assert part in output
 
     def test_table(self, iris: tuple[Path, str]) -> None:
         out, output = iris
-        table = output[output.index("class objective gap λ_min comp solved sub eig obj status") :]
+        table = output[
+            output.index("class objective gap λ_min comp calls build solve eig obj status") :
+        ]
         for name in IRIS:
             result = gda.Result.load(out / f"{name}.npz")
             trace = result.trace
@@ -159,7 +64,7 @@ class TestDefaults:
                 f"{name} {result.objective:.6g} {result.relative_gap:.1e} "
                 f"{trace[-1].lambda_min:.2g} {result.components} {result.oracle_calls} "
             )
-            assert re.search(re.escape(row) + r"(\d+\.\d\d ){3}stalled", table), table
+            assert re.search(re.escape(row) + r"(\d+\.\d\d ){4}stalled", table), table
 
     def test_metrics_are_those_of_solve(self, iris: tuple[Path, str]) -> None:
         data = gda.datasets.load("iris")
@@ -197,8 +102,8 @@ class TestDefaults:
         assert content["features"][0] == "sepal length (cm)"
         assert set(content["files"]) == names(out)
         assert content["options"] == {
-            **{"source": "iris", "label": None, "positive": None, "scale": "zscore"},
-            **{"trace_bound": 4, "min_eigenvalue": 1e-6, "edge_floor": 0.0},
+            **{"source": "iris", "label": None, "positive": None, "scale": "unit"},
+            **{"set": "graph", "trace_bound": "K", "min_eigenvalue": 1e-6, "edge_floor": 0.0},
             **{"method": "alternating", "solver": "HIGHS", "tolerance": 1e-5, "time_limit": None},
         }
         assert tuple(content["classes"]) == IRIS
@@ -210,9 +115,10 @@ class TestDefaults:
             assert entry["lower_bound"] == result.lower_bound
             assert entry["relative_gap"] == result.relative_gap
             assert 0 < entry["lower_bound"] < entry["objective"]
-            assert (entry["programs"], entry["solver"]) == (result.oracle_calls, "HIGHS")
+            assert (entry["oracle_calls"], entry["solver"]) == (result.oracle_calls, "HIGHS")
+            assert entry["trace_bound"] == 4.0
             assert (entry["status"], entry["message"]) == ("stalled", result.message)
-            parts = ("program_seconds", "eig_seconds", "objective_seconds")
+            parts = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
             assert 0 < sum(entry[part] for part in parts) <= entry["seconds"]
         assert content["versions"]["gdaopt"] == gda.__version__
         assert {"python", "numpy", "scipy", "cvxpy", "highspy"} <= set(content["versions"])
@@ -269,7 +175,7 @@ class TestDirectories:
 
     def test_a_forced_run_that_breaks_off_still_knows_the_earlier_one(self, tmp_path: Path) -> None:
         self.learn(tmp_path)
-        with interrupt(2, gda.GLR, "at"), pytest.raises(SystemExit):
+        with interrupt(3 + 2, gda.GLR, "at"), pytest.raises(SystemExit):  # 3 check the starts
             # between two runs, where on_interrupt does not reach
             app(["learn", "iris", "--force", "--solver", "analytic", "--out", str(tmp_path)])
         assert names(tmp_path) == files(*IRIS)
@@ -306,8 +212,11 @@ class TestTables:
         arguments = ("--label", "kind", "--positive", "yes", "--solver", solver, "--out", out)
         output = learn(data, *arguments)
         canonical = "analytic" if solver == "analytic" else solver.upper()
-        assert "own data: 24 samples, K = 3 features, class yes against the rest" in output
-        assert f"subproblems solved by {canonical}" in output
+        assert (
+            "own data: 24 samples, K = 3 features z-scored and divided by √(2K) (unit), class yes a"
+            in output
+        )
+        assert f"programs solved by {canonical}" in output
         assert names(out) == files("yes")
         result = gda.Result.load(out / "yes.npz")
         assert result.status == "stalled"
@@ -360,11 +269,11 @@ class TestTables:
         data = write_csv(tmp_path / "own.csv", ["yes", "no"])
         arguments = ("--label", "kind", "--positive", "no", "--solver", "analytic")
         output = learn(data, *arguments, "--scale", "none", "--out", tmp_path / "none")
-        assert "features not scaled; trace bound C = 3 = K" in output
-        learn(data, *arguments, "--out", tmp_path / "zscore")
+        assert "K = 3 features not scaled (none), class no" in output
+        learn(data, *arguments, "--out", tmp_path / "unit")
         first, second = (
             gda.Result.load(tmp_path / scale / "no.npz").trace[0].objective
-            for scale in ("none", "zscore")
+            for scale in ("none", "unit")
         )
         assert first != pytest.approx(second)
 
@@ -378,28 +287,29 @@ class TestOptions:
         }
         arguments = [x for k, v in options.items() for x in (f"--{k.replace('_', '-')}", v)]
         output = learn("iris", *arguments, "--method", "alternating", "--out", tmp_path)
-        assert "C = 3.5, smallest eigenvalue ρ = 0.01, edge floor ε = 0.02" in output
+        assert "trace bound C = 3.5, smallest eigenvalue ρ = 0.01" in output
+        assert "programs solved by analytic, edge floor ε = 0.02" in output
         assert options.items() <= record(tmp_path)["options"].items()
         metric = gda.Result.load(tmp_path / "virginica.npz").metric
-        feasible_set = gda.GraphMetrics(3.5, 0.01, 0.02)
+        feasible_set = gda.GraphMetrics(3.5, 0.01)
         assert feasible_set.violations(metric) == ()
-        assert feasible_set.n_components(metric) == 1
+        assert gda.GraphMetrics(0.02 * 4 / 1e-9 * 0.999).n_components(metric) == 1
 
     @pytest.mark.parametrize(
-        ("method", "solver", "tolerance", "status"),
+        ("method", "solver", "said", "tolerance", "status"),
         [
-            ("joint", "HIGHS", 1e-5, "stalled"),
-            ("certified", "closed form", 1e-6, "converged"),
-            ("frank-wolfe", "closed form", 1e-6, "converged"),
+            ("joint", "HIGHS", "programs solved by HIGHS", 1e-5, "stalled"),
+            ("certified", "closed form", "vertices in closed form", 1e-6, "converged"),
+            ("frank-wolfe", "closed form", "vertices in closed form", 1e-6, "converged"),
         ],
     )
     def test_methods(
-        self, method: str, solver: str, tolerance: float, status: str, tmp_path: Path
+        self, method: str, solver: str, said: str, tolerance: float, status: str, tmp_path: Path
     ) -> None:
         """Each with its own solver and tolerance, unless they are given."""
         arguments = ("--positive", "setosa", "--method", method, "--out", tmp_path)
         output = learn("iris", *arguments)
-        assert f"method {method}, subproblems solved by {solver}" in output
+        assert f"method {method}, {said}" in output
         options, entry = record(tmp_path)["options"], record(tmp_path)["classes"]["setosa"]
         assert (options["method"], options["solver"]) == (method, solver)
         assert (options["tolerance"], entry["status"]) == (tolerance, status)
@@ -425,9 +335,12 @@ class TestOptions:
             (("iris", "--label", "x"), "--label x goes with a CSV file; iris has its own"),
             (("irsi",), "unknown data set (or a file ending in .csv): 'irsi'; did you mean 'iris'"),
             (("absent.csv",), "cannot read absent.csv"),
+            (("iris", "--set", "grpah"), "unknown set 'grpah'; did you mean 'graph'?"),
+            (("iris", "--trace-bound", "aut"), "unknown trace bound (or a number): 'aut'; did you"),
             (("iris", "--trace-bound", "nan"), "trace_bound must be finite, got nan"),
             (("iris", "--trace-bound", 1, "--min-eigenvalue", 1), "raise trace_bound or lower min"),
             (("iris", "--edge-floor", 1), "edge_floor 1 leaves no budget"),
+            (("iris", "--set", "diagonal"), "method 'alternating' needs a set of GraphMetrics"),
             (("iris", "--method", "certified", "--solver", "HIGHS"), "leave the solver out"),
             (("iris", "--method", "frank-wolfe", "--solver", "HIGHS"), "solver"),
             (("iris", "--tolerance", -1), "tolerance must be at least 0, got -1.0"),
@@ -470,7 +383,7 @@ class TestOptions:
         output = run("learn", "--help")
         for option in (
             *("label", "positive", "scale", "method", "solver", "trace-bound", "min-eigenvalue"),
-            *("edge-floor", "tolerance", "time-limit", "out", "force"),
+            *("set", "edge-floor", "tolerance", "time-limit", "out", "force"),
         ):
             assert f"--{option}" in output
 
@@ -479,7 +392,7 @@ class TestOptions:
 class TestEnds:
     def test_interrupted_in_the_middle(self, tmp_path: Path) -> None:
         learn("iris", "--solver", "analytic", "--out", tmp_path / "whole")
-        steps = record(tmp_path / "whole")["classes"]["setosa"]["programs"]
+        steps = record(tmp_path / "whole")["classes"]["setosa"]["oracle_calls"]
         out = tmp_path / "out"
         with interrupt(steps + 10, Program, "solve"):
             output = learn("iris", "--solver", "analytic", "--out", out, code=130)
@@ -525,159 +438,3 @@ class TestEnds:
         assert output.count("solver_failed (after step 0: HIGHS fell over)") == 3
         assert names(tmp_path) == files(*IRIS)
         assert gda.Result.load(tmp_path / "setosa.npz").status == "solver_failed"
-
-
-STARTS = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
-
-
-class TestPlot:
-    def plot(self, *arguments: object, code: int = 0) -> str:
-        return run("plot", *arguments, code=code)
-
-    def own(self, folder: Path, *stems: str) -> Path:
-        """Save results of one's own."""
-        folder.mkdir()
-        problem = gda.MetricProblem(
-            gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1]), gda.GraphMetrics(2.0)
-        )
-        for stem in stems:
-            gda.solve(problem, solver="analytic").save(folder / stem)
-        return folder
-
-    @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
-    def test_formats(self, tmp_path: Path, suffix: str) -> None:
-        folder = self.own(tmp_path / "own", "run")
-        before = content(folder)
-        output = self.plot(folder, "--format", suffix, "--out", tmp_path / "new" / "out")
-        pictures = {f"{name}.{suffix}" for name in ALL_PICTURES}
-        assert names(tmp_path / "new" / "out") == pictures
-        for picture, image in content(tmp_path / "new" / "out").items():
-            assert image.startswith(STARTS[suffix])
-            assert len(image) > 5000
-            assert picture in output
-        assert content(folder) == before
-
-    def test_replaces_its_own_pictures_and_nothing_else(self, tmp_path: Path) -> None:
-        for suffix in STARTS:
-            folder = self.own(tmp_path / suffix, "run")
-            problem = gda.MetricProblem(
-                gda.GLR([[0.0], [1.0]], [1, -1]), gda.GraphMetrics(trace_bound=1.0)
-            )
-            with undrawn("discs"):
-                self.plot(folder, "--format", suffix)  # beside the results
-                assert len(names(folder)) == 1 + len(ALL_PICTURES)
-                first = content(folder)
-                gda.solve(problem, solver="analytic").save(folder / "run")
-                self.plot(folder, "--format", suffix)
-            assert names(folder) == set(first)
-            assert content(folder)[f"discs.{suffix}"] != first[f"discs.{suffix}"]
-        (folder / "graph.svg").write_text("<svg>mine</svg>")
-        (folder / "discs.svg").unlink()
-        before = content(folder)
-        error = self.plot(folder, "--format", "svg", code=2)
-        assert f"{folder / 'graph.svg'} is no picture that gdaopt drew" in error
-        assert content(folder) == before  # nothing drawn
-
-    @pytest.mark.usefixtures("no_pictures")
-    def test_pictures_of_learn_are_its_own(self, tmp_path: Path) -> None:
-        learn("iris", "--positive", "setosa", "--solver", "analytic", "--out", tmp_path)
-        self.plot(tmp_path)
-        assert names(tmp_path) == files("setosa") | {"time_split.png"}
-
-    def test_several_directories(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-        arguments = ("--positive", "setosa", "--solver", "analytic", "--out")
-        with undrawn():
-            learn("iris", *arguments, "a")
-            learn("iris", *arguments, "b", "--tolerance", 0.1)
-            learn("iris", *arguments, "c", "--trace-bound", 2)
-        self.plot("a", "b", "c")
-        assert names(Path("gdaopt-plots")) == {f"{name}.png" for name in ALL_PICTURES}
-        runs = read_runs(["a", "b", "c"])
-        assert [run.name for run in runs] == ["a: setosa", "b: setosa", "c: setosa"]
-        assert runs[0].problem == runs[1].problem != runs[2].problem  # c has another optimum
-        assert runs[0].feature_names == gda.datasets.load("iris").feature_names
-        assert runs[0].min_eigenvalue == 1e-6
-        for run_, folder in zip(runs, "abc", strict=True):
-            assert run_.result == gda.Result.load(Path(folder) / "setosa.npz")
-
-    def test_saved_results(self, tmp_path: Path) -> None:
-        folder = self.own(tmp_path / "own", "_first $\\q", "second")
-        np.savez(folder / "a.npz", x=np.eye(2))  # none of ours
-        (folder / "result.json").write_text("[1, 2]")
-        runs = read_runs([folder])
-        assert [run.name for run in runs] == ["_first $\\q", "second"]
-        assert len({run.problem for run in runs}) == 2
-        assert {run.min_eigenvalue for run in runs} == {None}
-        self.plot(folder, "--out", tmp_path / "out")
-        assert len(names(tmp_path / "out")) == len(ALL_PICTURES)
-
-    def test_directories_of_the_same_name(self, tmp_path: Path) -> None:
-        for parent in ("1", "2"):
-            (tmp_path / parent).mkdir()
-            self.own(tmp_path / parent / "run", "x")
-        folders = [tmp_path / "1" / "run", tmp_path / "2" / "run"]
-        runs = read_runs(folders)
-        assert [run.name for run in runs] == [f"{folder}: x" for folder in folders]
-        assert runs[0].problem == runs[1].problem
-
-    def test_directories_without_results(self, tmp_path: Path) -> None:
-        empty = tmp_path / "empty"
-        empty.mkdir()
-        full = self.own(tmp_path / "full", "run")
-        assert f"{empty} holds no results" in self.plot(full, empty, code=2)
-        absent = tmp_path / "absent"
-        assert f"{absent} is no directory" in self.plot(absent, code=2)
-        assert "is no directory" in self.plot(full / "run.npz", code=2)
-        assert names(empty) == set()
-        assert names(full) == {"run.npz"}
-        assert "unknown picture format 'jpg'" in self.plot(full, "--format", "jpg", code=2)
-        (tmp_path / "file").write_text("mine")
-        assert "cannot write to" in self.plot(full, "--out", tmp_path / "file" / "x", code=2)
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            (lambda record: record.pop("options"), "result.json is damaged: KeyError('options')"),
-            (lambda record: record.update(format=99), "was written by a newer gdaopt"),
-            (lambda record: record["classes"]["setosa"].update(file="x.npz"), "cannot read what"),
-            (lambda record: record["classes"].update(setosa=3), "result.json is damaged"),
-            (lambda record: record.update(classes={}), "holds no results"),
-        ],
-    )
-    def test_damaged_records(
-        self,
-        iris: tuple[Path, str],
-        tmp_path: Path,
-        change: Callable[[dict[str, Any]], object],
-        message: str,
-    ) -> None:
-        shutil.copytree(iris[0], tmp_path / "run")
-        content = record(tmp_path / "run")
-        change(content)
-        (tmp_path / "run" / "result.json").write_text(json.dumps(content))
-        assert message in self.plot(tmp_path / "run", code=2)
-
-    def test_help(self) -> None:
-        output = run("plot", "--help")
-        for option in ("DIR...", "--out", "--format", "png|pdf|svg"):
-            assert option in output
-
-
-def test_solvers() -> None:
-    lines = [
-        [cell.strip() for cell in line.split("│")[1:-1]]
-        for line in CliRunner(env={"COLUMNS": "200"}).invoke(app, ["solvers"]).stdout.splitlines()
-        if line.startswith("│")
-    ]
-    rows = {line[0]: line[1:] for line in lines}
-    assert rows["HIGHS"] == ["yes", "", ""]
-    assert rows["analytic"] == ["yes", "", ""]
-    assert rows["CLARABEL"] == ["yes", "second-order, semidefinite, exponential", ""]
-    assert {name: row[0] == "yes" for name, row in rows.items()} == {
-        **{info.name: info.usable for info in gda.solvers()},
-        "analytic": True,
-    }
-    absent = [row for row in rows.values() if row[0] == "no"]
-    assert absent
-    assert all(len(row[2]) > 5 for row in absent)

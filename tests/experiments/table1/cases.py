@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from typer.testing import CliRunner
 
-from gdaopt.cli import app
 from gdaopt.datasets import Dataset
 from gdaopt.studies.runner import Task
 from gdaopt.studies.study_directory import StudyDirectory
+from table1.command import app
 from table1.outcome import Block, Outcome
 from table1.protocol import Protocol
 
@@ -53,9 +53,9 @@ class InProcess:
 
 
 def command(*arguments: object, code: int = 0) -> str:
-    """Run `gdaopt table1`, check its exit code, and return what it says as one line."""
+    """Run the command of the study, check its exit code, and return what it says as one line."""
     runner = CliRunner(env={"COLUMNS": "100"})
-    result = runner.invoke(app, ["table1", *map(str, arguments)])
+    result = runner.invoke(app, list(map(str, arguments)))
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == code, result.output

@@ -1,4 +1,4 @@
-"""`gdaopt table1`: what it says and writes, how it goes on, and what it refuses."""
+"""``python experiments/table1``: what it says and writes, how it goes on, and what it refuses."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ import pandas as pd
 import pytest
 
 import gdaopt as gda
+import table1
 from gdaopt.errors import DownloadError
 from table1.protocol import SCALINGS
-from table1.rows import DEFAULT, available
+from table1.rows import DEFAULT, ROWS, available
 from tests.experiments.table1.cases import FILES, InProcess, command, names
 
 SMALL = ("--datasets", "iris", "--rows", "gmml,euclidean,certified-diagonal", "--seeds", 1)
 N_SMALL = 6  # tasks
+PACKAGE = Path(table1.__file__).parent
 
 
 def parquet(folder: Path) -> bytes:
@@ -95,6 +97,27 @@ class TestOutput:
     def test_nor_on_the_process(self, measured: tuple[Path, str], tmp_path: Path) -> None:
         command(*SMALL, "--out", tmp_path)
         assert parquet(tmp_path) == parquet(measured[0])
+
+    def test_the_folder_is_the_command(self, measured: tuple[Path, str], tmp_path: Path) -> None:
+        """Worker processes find the functions of the tasks by the name of the package."""
+        command = [sys.executable, PACKAGE, *SMALL, "--out", "out", "--figures", "new/figures"]
+        said = subprocess.run(
+            list(map(str, command)), cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+        assert f"{N_SMALL} tasks in 0." in said
+        assert parquet(tmp_path / "out") == parquet(measured[0])
+        assert parquet(tmp_path / "new" / "figures") == parquet(measured[0])
+        assert names(tmp_path / "new" / "figures") == {f for f in FILES if f.startswith("table1.")}
+
+    @pytest.mark.usefixtures("in_process")
+    def test_an_extra_row(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(ROWS, "yang2018-sdp", ROWS["euclidean"])  # minutes otherwise
+        arguments = ("--datasets", "wine", "--rows", "euclidean", "--seeds", 3, "--extra")
+        command(*arguments, "--out", tmp_path)
+        frame = pd.read_parquet(tmp_path / "table1.parquet")
+        frame = frame[frame["headline"] & (frame["classifier"] == "knn")]
+        seeds = list(zip(frame["dataset"], frame["row"], frame["n_seeds"], strict=True))
+        assert seeds == [("wine", "euclidean", 3), ("iris", "yang2018-sdp", 2)]
 
     @pytest.mark.usefixtures("in_process")
     def test_options(self, tmp_path: Path) -> None:
@@ -181,7 +204,7 @@ class TestBadInput:
             (("--aggregation", "votes"), "unknown aggregation 'votes'; did you mean 'vote'?"),
             (("--jobs", 0), "jobs must be at least 1, got 0"),
             (("--backend", "loki"), "unknown backend 'loki'; did you mean 'loky'?"),
-            (("--scheduler", "tcp://a:1"), 'scheduler is of backend "dask", got backend'),
+            (("--scheduler", "tcp://a:1"), 'a scheduler goes with backend "dask", got backend'),
             (("--out", "file/x", "--datasets", "iris"), "cannot write to file/x"),
             (("--out", ".", "--datasets", "iris"), "holds files but no study.json"),
         ],
@@ -234,17 +257,16 @@ class TestBadInput:
         output = command("--help")
         for option in (
             *("datasets", "rows", "classifiers", "seeds", "scaling", "aggregation", "jobs"),
-            *("backend", "scheduler", "data-dir", "out"),
+            *("backend", "scheduler", "data-dir", "out", "figures", "extra"),
         ):
             assert f"--{option}" in output
 
 
 @contextmanager
 def running(*arguments: object) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `gdaopt table1` in a process of its own, which does not outlive the block."""
-    code = "from gdaopt.cli import app; app()"
+    """Run the study in a process of its own, which does not outlive the block."""
     process = subprocess.Popen(
-        [sys.executable, "-c", code, "table1", *map(str, arguments)],
+        [sys.executable, str(PACKAGE), *map(str, arguments)],
         stdout=subprocess.DEVNULL,
         start_new_session=True,
     )

@@ -16,7 +16,7 @@ from gdaopt.datasets import Dataset, load
 from gdaopt.estimators.baselines.feature_graph import FeatureGraphLearning
 from gdaopt.estimators.baselines.geometric_mean import GeometricMeanMetric
 from table1.fold import class_codes, fold_row, halves
-from table1.protocol import SCALINGS, Protocol, scaled
+from table1.protocol import Protocol, scaled
 from table1.rows import DEFAULT, ROWS, Row, available
 from table1.training import Learned, Training, with_matrix_trace
 from tests.experiments.table1.cases import clouds, literal_errors
@@ -183,43 +183,6 @@ class TestMetrics:
             fold_row(HERE, load("iris"), "certified-graph", 0, 0, Protocol())
 
 
-class TestScaling:
-    def test_by_training_statistics(self) -> None:
-        X, labelled = np.array([[0.0], [2.0], [10.0], [14.0]]), np.arange(4) < 2
-        assert scaled(X, labelled, "train").ravel().tolist() == [-1, 1, 9, 13]
-        assert scaled(X, labelled, "halves").ravel().tolist() == [-1, 1, -1, 1]
-
-    @pytest.mark.parametrize("scaling", SCALINGS)
-    def test_constant_features(self, scaling: str) -> None:
-        """0.1 thrice has a deviation above 0 in floating point."""
-        X = np.array([[0.1, 1.0], [0.1, 2.0], [0.1, 4.0], [0.3, 2.0], [0.4, 9.0], [0.1, 3.0]])
-        found = scaled(X, np.arange(6) < 3, scaling)
-        assert np.isfinite(found).all()
-        assert (found[:3, 0] == 0).all()
-        assert (found[3:, 0] == 0).all() == (scaling != "halves")
-
-    def test_unit_lengths(self) -> None:
-        X = np.array([[3.0, 4.0], [-3.0, -4.0], [0.0, 0.0], [6.0, -8.0]])
-        found = scaled(X, np.arange(4) < 2, "train-normalized")
-        np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 1, 0, 1])
-        assert found[3] @ found[0] == pytest.approx(0)
-
-    def test_each_gives_numbers(self) -> None:
-        data = clouds()
-        results = [
-            str(fold_row(HERE, data, "euclidean", 0, 0, Protocol(scaling=name))["wrong"])
-            for name in SCALINGS
-        ]
-        assert len(set(results)) == 3
-
-    def test_a_constant_feature_of_a_data_set(self) -> None:
-        data = clouds()
-        X = np.column_stack([data.features, np.full(len(data.features), 0.1)])
-        wider = Dataset("wider", X, data.labels, (*data.feature_names, "constant"))
-        for name in ("certified-graph", "gmml", "fgl", "zhu2003"):
-            assert fold_row(HERE, wider, name, 0, 0, Protocol())["n_test"] == 18
-
-
 class TestSplits:
     def test_folds_are_stratified_halves(self) -> None:
         data = clouds()
@@ -253,51 +216,3 @@ class TestSplits:
         function, copies = pickle.loads(pickle.dumps((fold_row, arguments)))
         found, expected = function(*copies), fold_row(*arguments)
         assert found["wrong"] == expected["wrong"]
-
-
-class TestRegistry:
-    def test_rows(self) -> None:
-        paper = ["zhu2003", "mao2016", "yang2018", "gmml", "fgl", "alternating"]
-        assert list(ROWS)[:6] == paper
-        assert set(DEFAULT) == set(ROWS) - {"yang2018-sdp"}
-        assert [name for name, row in ROWS.items() if row.is_glr] == [
-            *("alternating", "joint", "certified-graph", "certified-diagonal"),
-            *("certified-definite", "multiclass"),
-        ]
-
-    def test_absent_packages(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("table1.rows.find_spec", lambda _: None)
-        found, left_out = available(["lmnn", "gmml", "itml"])
-        assert found == ["gmml"]
-        assert left_out == [f"{name}: metric-learn is not installed" for name in ("lmnn", "itml")]
-
-    def test_packages_that_do_not_work(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """metric-learn 0.7 imports beside scikit-learn 1.9, and its fits fail."""
-
-        def fail(training: Training) -> Learned:
-            raise TypeError(f"{len(training.X)} samples")
-
-        row = Row(title="broken", settings="", learn=fail, needs="json")
-        monkeypatch.setitem(ROWS, "broken", row)
-        found = available(["broken", "nca"])
-        assert found == (["nca"], ["broken: json does not work here (TypeError: 20 samples)"])
-
-    def test_transductive_rows_see_the_test_half(self) -> None:
-        data = clouds()
-        codes = class_codes(data)[1]
-        labelled = halves(data, codes, 0, 0, Protocol())
-        X = scaled(data.features, labelled, "train")
-        other = X.copy()
-        other[~labelled] += np.random.default_rng(1).normal(size=other[~labelled].shape)
-        signal = (codes[labelled] == 1).astype(float)[:, None]
-        for name, sees in (
-            ("zhu2003", True),
-            ("mao2016", True),
-            ("yang2018", True),
-            ("fgl", False),
-        ):
-            one, two = (
-                ROWS[name].learn(Training(samples, labelled, signal, 0, Protocol())).metric
-                for samples in (X, other)
-            )
-            assert np.array_equal(one, two) != sees

@@ -3,56 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from table1.outcome import Block, Score
-from table1.protocol import Protocol
-from table1.published import DATASETS, PUBLISHED, published
-from table1.rows import ROWS
+from table1.outcome import Score
 from table1.statistics import (
     corrected_test,
     mean_and_error,
     mean_ranks,
-    n_within,
     seed_errors,
 )
-from table1.tables import N_PUBLISHED, nearness
-from tests.experiments.table1.cases import block, outcome, task
-
-
-class TestPublished:
-    def test_all_46(self) -> None:
-        numbers = [
-            published(dataset, row, classifier)
-            for row in PUBLISHED
-            for dataset in DATASETS
-            for classifier in ("knn", "gb")
-        ]
-        assert len(numbers) == 48
-        assert N_PUBLISHED == sum(number is not None for number in numbers) == 46
-        assert all(number is None or 3.5 < number < 10.5 for number in numbers)
-        assert sum(number or 0 for number in numbers) == pytest.approx(249.17)
-        assert set(PUBLISHED) <= set(ROWS)
-
-    @pytest.mark.parametrize(
-        ("dataset", "row", "classifier", "number"),
-        [
-            ("iris", "gmml", "gb", 10.40),
-            ("wine", "mao2016", "gb", 5.18),
-            ("seeds", "fgl", "knn", 7.77),
-            ("pb300", "yang2018", "knn", 5.33),
-            ("pb300", "zhu2003", "gb", None),
-            ("pb300", "alternating", "gb", 4.23),
-            ("iris", "nca", "knn", None),
-            ("breast_cancer", "gmml", "knn", None),
-        ],
-    )
-    def test_some(self, dataset: str, row: str, classifier: str, number: float | None) -> None:
-        assert published(dataset, row, classifier) == number
+from tests.experiments.table1.cases import block, outcome
 
 
 class TestMeans:
@@ -140,58 +103,3 @@ class TestRanks:
         }
         assert ranks["gmml"] == {"knn": 2.0, "gb": 2.0, "all": 2.0}
         assert without == ["euclidean"]
-
-
-class TestNearness:
-    def test_limits_are_inclusive_in_two_decimals(self) -> None:
-        assert n_within([1.0, -1.0049, 1.0051, 2.0, -2.01]) == [2, 4]
-        assert n_within([]) == [0, 0]
-
-    def test_counts(self) -> None:
-        """By kNN 6 and by GB 12 against 6.12 and 10.40 (GMML), 4.35 and 4.80 (FGL)."""
-        found = outcome(block("gmml", [[3, 3]]), block("fgl", [[3, 3]]), block("nca", [[3, 3]]))
-        assert found.within("vote") == (4, [1, 3])
-        assert nearness(found, "vote") == (
-            "By votes, 1 of the 46 published numbers lie within one point of ours, 3 within two "
-            "(of 4 that were run)."
-        )
-        assert found.within("score") == (4, [1, 1])  # 4 and 8
-
-    def test_extra_rows_do_not_count(self) -> None:
-        found = outcome(block("gmml", [[3, 3], [3, 3]]), block("fgl", [[3, 3]]))
-        assert found.within("vote")[0] == 2
-
-    def test_none(self) -> None:
-        assert nearness(outcome(block("nca", [[3, 3]])), "vote").startswith("None of the 46")
-
-
-class TestFailures:
-    def failing(self, **status: Any) -> Block:
-        """Three good tasks, and one that is not."""
-        good = [task("gmml", "iris", seed, fold, 3) for seed, fold in ((0, 0), (0, 1), (1, 0))]
-        about = {"dataset": "iris", "row": "gmml", "seed": 1, "fold": 1}
-        return Block("iris", "gmml", [good[:2], [good[2], {**about, "message": "why", **status}]])
-
-    @pytest.mark.parametrize("status", ["failed", "died"])
-    def test_no_number_of_fewer_folds(self, status: str) -> None:
-        found = outcome(self.failing(status=status), block("fgl", [[3, 3], [3, 3]]))
-        score = found.score("iris", "gmml", "knn", "vote")
-        assert score is not None
-        assert (score.error, score.standard_error, score.n_failed) == (None, None, 1)
-        assert found.compare("iris", "gmml", "fgl", "knn", "vote") is None
-        assert found.within("vote")[0] == 2
-        assert found.ranks("vote")[1] == ["gmml"]
-        assert len(list(self.failing(status=status).metrics())) == 3
-
-
-class TestProtocol:
-    def test_the_headline_changes_no_number(self) -> None:
-        assert Protocol(aggregation="score").record() == Protocol().record()
-        assert Protocol(scaling="halves").record() != Protocol().record()
-
-    def test_it_says_all_of_it(self) -> None:
-        text = " ".join(Protocol(scaling="halves", aggregation="score").description())
-        for part in ("2-fold", "each half by its own", "5 neighbours", "C = K", "ρ = 1e-06"):
-            assert part in text
-        assert "tolerance 1e-05; path start of edge weight 0.5" in text
-        assert "the headline is by scores" in text
