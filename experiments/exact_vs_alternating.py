@@ -1,8 +1,8 @@
-"""How far from the optimum do the aligned methods stop? Measured on real data.
+"""Measure on real data how far from the optimum the aligned methods stop.
 
 Run ``python experiments/exact_vs_alternating.py`` from the top of a checkout (4 minutes); it writes
-``figures/exact_vs_alternating.md`` and ``.png``. A run that was stopped goes on where it was: what
-is finished is kept among the temporary files until all is.
+``figures/exact_vs_alternating.md`` and ``.png``. A run that was stopped goes on where it was: the
+finished problems are kept among the temporary files until all are finished.
 """
 
 from __future__ import annotations
@@ -172,9 +172,9 @@ def main() -> None:
         "",
         fill(
             "GLR over graph metrics, each class against the rest, half of the samples (seed "
-            f"{SEED}), features z-scored and divided by √(2K). The optimum is certified to a "
-            f"relative gap of {EXACT:g}; excess: (Q - lower bound) / lower bound at the method's "
-            "end, with the package's defaults (exact steps, tolerance 1e-5, path start, analytic "
+            f"{SEED}), features of scale unit (z-scored and divided by √(2K)). The optimum is "
+            f"certified to a relative gap of {EXACT:g}; excess: (Q - lower bound) / lower bound at "
+            "the method's end, with the package's defaults (exact steps, tolerance 1e-5, path start, analytic "
             "programs). Components of the graph: of the optimum, and of the methods' ends in their "
             "order. The two classes of breast cancer are the same problem. Written by `python "
             "experiments/exact_vs_alternating.py`.",

@@ -79,7 +79,7 @@ LEARNERS = (
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Training samples and queries in z-scores of the training samples, and their labels."""
+    """Training samples and queries, in z-scores by the training samples, and their labels."""
 
     X: FloatArray
     y: np.ndarray

@@ -1,4 +1,4 @@
-"""One task of the study: a row's metrics from one half of a data set, and who errs on the other."""
+"""One task of the study: metrics learned on one half of a data set, and tested on the other."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ Mask = npt.NDArray[np.bool_]
 
 
 def fold_row(
-    path: Path,  # noqa: ARG001 (tasks are called with it; this one writes no files)
+    path: Path,  # noqa: ARG001 (all tasks are called with it; this one writes no files)
     dataset: Dataset,
     row: str,
     seed: int,
     fold: int,
     protocol: Protocol,
 ) -> dict[str, Any]:
-    """Learn a row's metrics on one fold, classify the others by both classifiers.
+    """Learn a row's metrics on the training half, and classify the test half by both classifiers.
 
     Parameters
     ----------
     path : pathlib.Path
-        Of the task's files: there are none.
+        Not used: the task writes no files.
     dataset : Dataset
         The samples.
     row : str
-        Name of the row.
+        The name of the row.
     seed, fold : int
-        Which split, and which of its folds is the test half.
+        The split, and which of its folds is the test half.
     protocol : Protocol
-        How.
+        How errors are measured.
 
     Returns
     -------
     dict
         Plain values: ``n_train``, ``n_test``; ``wrong``, the number of wrong labels by classifier
-        and aggregation; ``metrics``, for each metric its class, seconds and facts; ``seconds`` in
-        all; ``warned``, the number of warnings by kind.
+        and aggregation; ``metrics``, for each metric its class, seconds and facts; ``seconds``,
+        those of the whole task; ``warned``, the number of warnings by kind.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def fold_row(
     X = scaled(dataset.features, labelled, protocol.scaling)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for kind in (DeprecationWarning, FutureWarning):  # of packages about each other
+        for kind in (DeprecationWarning, FutureWarning):  # packages warn of each other
             warnings.simplefilter("ignore", kind)
         signals, metrics, told = _learned(
             X, labelled, codes, row, protocol.n_folds * seed + fold, protocol
@@ -96,8 +96,8 @@ def fold_row(
 def class_codes(dataset: Dataset) -> tuple[list[str], Codes]:
     """Return the classes, and each sample's index into them.
 
-    The order is that of the data set's rows, which in the four of the table is that of their
-    numbers: ties between votes go by it.
+    The classes come in the order of their first rows: in the data sets of the table, the order of
+    their numbers. Ties between votes go to the class that comes first.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def halves(dataset: Dataset, codes: Codes, seed: int, fold: int, protocol: Proto
     Raises
     ------
     InvalidInputError
-        When a class has no sample in it.
+        When a class has no sample in the training half.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def halves(dataset: Dataset, codes: Codes, seed: int, fold: int, protocol: Proto
 
     folds = StratifiedKFold(protocol.n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of small classes; what matters is refused below
+        warnings.simplefilter("ignore")  # small classes; those that are too small are refused below
         train, _ = list(folds.split(codes, codes))[fold]
     absent = set(range(codes.max() + 1)).difference(codes[train].tolist())
     if absent:
@@ -146,9 +146,9 @@ def halves(dataset: Dataset, codes: Codes, seed: int, fold: int, protocol: Proto
 def _learned(
     X: FloatArray, labelled: Mask, codes: Codes, row: str, seed: int, protocol: Protocol
 ) -> tuple[npt.NDArray[np.intp], list[FloatArray], list[dict[str, Any]]]:
-    """Return the problems' 0/1 labels, a metric for each, and of each metric learned what is known.
+    """Return the problems' 0/1 labels, a metric for each problem, and the facts of each metric.
 
-    A row with one metric for all problems has it learned once.
+    A row with one metric for all problems learns it once.
     """
     from gdaopt.estimators.class_pairs import class_signal
 

@@ -67,7 +67,7 @@ def comparison_frame(outcome: Outcome) -> pd.DataFrame:
 
 
 def metric_frame(outcome: Outcome) -> pd.DataFrame:
-    """Return a line for each metric learned, with its seconds, which no two runs have in common."""
+    """Return a line for each metric learned, with its seconds, which differ from run to run."""
     lines = [metric for block in outcome.blocks for metric in block.metrics()]
     return _frame(lines, _METRICS, outcome)
 

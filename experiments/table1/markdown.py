@@ -22,11 +22,11 @@ from table1.tables import (
 __all__ = ["markdown", "task_notes"]
 
 _REFERENCE = "alternating"
-_MOST_NOTES = 5  # on one row and data set
+_MOST_NOTES = 5  # about one row on one data set
 
 
 def markdown(outcome: Outcome) -> str:
-    """Return all of it: numbers first, then what they stand on."""
+    """Return the page: the numbers first, then how they were measured."""
     seeds = f"{outcome.n_seeds} seed{'s' if outcome.n_seeds > 1 else ''}"
     lines = [
         "# Table 1: classification errors, %",
@@ -42,8 +42,8 @@ def markdown(outcome: Outcome) -> str:
             lines += _written(error_table(outcome, classifier, aggregation))
         lines += [nearness(outcome, aggregation), ""]
     lines += _notes("Not run", [*outcome.missing, *outcome.left_out])
-    lines += _notes("Failed, and without a number therefore", task_notes(outcome))
-    lines += _notes("Warned", _warnings(outcome))
+    lines += _notes("Tasks that failed, so that numbers are missing", task_notes(outcome))
+    lines += _notes("Warnings", _warnings(outcome))
     lines += ["## Protocol", "", *(f"* {part}" for part in outcome.protocol.description()), ""]
     used = ", ".join(f"{name} {version}" for name, version in used_versions().items())
     lines += [f"Versions: {used}.", ""]
@@ -100,7 +100,7 @@ def _warnings(outcome: Outcome) -> list[str]:
 
 
 def _settings(row: str) -> str:
-    beyond = "" if ROWS[row].by_default else "; an extra row, run on less"
+    beyond = "" if ROWS[row].by_default else "; an extra row, run on fewer seeds"
     return f"{ROWS[row].settings}{beyond}."
 
 
@@ -132,7 +132,7 @@ def _ranks(outcome: Outcome) -> Iterator[str]:
     yield "## Mean ranks"
     yield ""
     yield from _written(table)
-    left = f" Without {', '.join(without)}, for want of numbers." if without else ""
+    left = f" Left out, since numbers are missing: {', '.join(without)}." if without else ""
     yield (
         f"Over {', '.join(outcome.datasets)}; 1 is the smallest error, equal ones share "
         f"their ranks.{left}"

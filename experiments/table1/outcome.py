@@ -1,4 +1,4 @@
-"""The rows of the tasks put together: a number for each row, data set, classifier, aggregation."""
+"""The rows of all tasks together: a number for each row, data set, classifier and aggregation."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Score:
     Attributes
     ----------
     dataset, row, classifier, aggregation : str
-        Of what.
+        The names of what the number is for.
     n_seeds, n_failed : int
-        Seeds, and tasks that failed: with any there is no error.
+        The number of seeds, and of tasks that failed: when any failed, there is no error.
     error, standard_error : float or None
-        Mean over seeds, per cent, and its standard error, which takes two seeds.
+        The mean over seeds, per cent, and its standard error, which needs two seeds.
     published : float or None
-        What the paper prints.
+        The number that the paper prints.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Score:
 
     @property
     def difference(self) -> float | None:
-        """The error less the published one, in the latter's two decimals."""
+        """The error less the published one, rounded to two decimals like the latter."""
         if self.error is None or self.published is None:
             return None
         return round(self.error - self.published, 2)
@@ -74,9 +74,9 @@ class Block:
     Attributes
     ----------
     dataset, row : str
-        Names.
+        The names of the data set and of the row.
     tasks : sequence of sequence of mapping
-        Rows of the tasks, by seed and fold.
+        The rows of the tasks, by seed and fold.
     """
 
     dataset: str
@@ -95,11 +95,11 @@ class Block:
 
     @cached_property
     def failed(self) -> list[TaskRow]:
-        """Those that did not finish."""
+        """The tasks that did not finish."""
         return [task for task in self.flat if task["status"] != "finished"]
 
     def wrong(self, classifier: str, aggregation: str) -> Counts:
-        """Return the numbers of wrong labels, shape (n_seeds, n_folds); all have to be there."""
+        """Return the numbers of wrong labels, shape (n_seeds, n_folds); no task may have failed."""
         return np.array(
             [[task["wrong"][classifier][aggregation] for task in folds] for folds in self.tasks]
         )
@@ -123,15 +123,15 @@ class Outcome:
     Attributes
     ----------
     protocol : Protocol
-        How they were measured.
+        How the numbers were measured.
     blocks : sequence of Block
-        Row after row, as the data sets follow one another in each.
+        The tasks, row after row, and in each row data set after data set.
     classifiers : sequence of str
-        Those to show.
+        The classifiers to show.
     left_out : sequence of str
-        A sentence for each row that could not be run here.
+        A sentence for each row that cannot be run here.
     missing : sequence of str
-        A sentence for each data set that is not to be had.
+        A sentence for each data set that cannot be had.
     """
 
     protocol: Protocol
@@ -142,24 +142,24 @@ class Outcome:
 
     @cached_property
     def datasets(self) -> list[str]:
-        """Their names, those of the paper in its order and first."""
+        """The names of the data sets: first those of the paper, in its order."""
         names = dict.fromkeys(block.dataset for block in self.blocks)
         return [*(n for n in DATASETS if n in names), *(n for n in names if n not in DATASETS)]
 
     @cached_property
     def rows(self) -> list[str]:
-        """Their names, in the order of the registry."""
+        """The names of the rows, in the order of the registry."""
         names = {block.row for block in self.blocks}
         return [name for name in ROWS if name in names]
 
     @cached_property
     def n_seeds(self) -> int:
-        """The number of seeds, of rows that have as many as any."""
+        """The largest number of seeds of any row."""
         return max(block.n_seeds for block in self.blocks)
 
     @property
     def aggregations(self) -> list[str]:
-        """Both, the headline first."""
+        """The names of both aggregations, the headline first."""
         headline = self.protocol.aggregation
         return [headline, *(name for name in AGGREGATIONS if name != headline)]
 
@@ -208,9 +208,9 @@ class Outcome:
         Returns
         -------
         n_compared : int
-            Those of rows with all seeds.
+            The number of published numbers beside which a row with all seeds has a number.
         near : list of int
-            How many of them are within one point, and within two.
+            How many of these are within one point of ours, and within two.
         """
         differences = [
             score.difference
@@ -222,7 +222,7 @@ class Outcome:
     def compare(
         self, dataset: str, first: str, second: str, classifier: str, aggregation: str
     ) -> Comparison | None:
-        """Compare two rows on the folds that both have; None where either lacks any of them."""
+        """Compare two rows on the folds that both have; None where a task of either failed."""
         blocks = [self.block(dataset, first), self.block(dataset, second)]
         whole = [block for block in blocks if block is not None and not block.failed]
         if len(whole) < 2:
@@ -239,9 +239,9 @@ class Outcome:
         Returns
         -------
         ranks : dict of str to dict
-            Of each row by classifier and, under ``"all"``, over both.
+            The mean ranks of each row, by classifier and, under ``"all"``, over both classifiers.
         without : list of str
-            Rows that lack a data set, a fold or a seed: they have no part in ranks.
+            The rows that lack a data set, a fold or a seed, which have no ranks.
         """
         ranked: list[tuple[str, list[float]]] = []
         without: list[str] = []

@@ -22,7 +22,7 @@ _WIDTH_OF_NAMES = 3.0  # inches
 _WIDTH_OF_PANEL = 2.7
 _HEIGHT_OF_ROW = 0.26
 _FOOTER_WIDTH = 66  # characters for each panel beside another, about
-_OUT_OF_LINE = 2.5  # times the median: such a number is written at the edge, not drawn
+_OUT_OF_LINE = 2.5  # a number above so many medians is written at the edge, not drawn
 _ORANGE = COLOURS[4]
 
 
@@ -74,7 +74,7 @@ def picture(outcome: Outcome) -> Figure:
 
 
 def _draw(ax: Axes, outcome: Outcome, dataset: str, classifier: str) -> dict[str, Any]:
-    """Draw one panel; return what its legend needs."""
+    """Draw one panel; return the handles of its legend by their texts."""
     handles: dict[str, Any] = {}
     headline, other = outcome.aggregations
     limit = _limit(outcome, dataset)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 __all__ = ["DATASETS", "PUBLISHED", "published"]
 
 DATASETS = ("iris", "wine", "seeds", "pb300")
-"""The data sets of the table, by our names: the paper's "pb" is most likely the last."""
+"""The data sets of the table, by this package's names: the paper's "pb" is most likely the last."""
 
 _NONE = (None, None)
 
@@ -29,9 +29,9 @@ def published(dataset: str, row: str, classifier: str) -> float | None:
     Parameters
     ----------
     dataset, row : str
-        Names, of ours.
+        The names of the data set and of the row, as this package has them.
     classifier : {"knn", "gb"}
-        Which.
+        The classifier.
 
     Examples
     --------

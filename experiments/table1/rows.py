@@ -1,4 +1,4 @@
-"""The rows of the table: the paper's six, and those beyond it."""
+"""The rows of the table: the paper's six, and further ones."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Row:
     Attributes
     ----------
     title : str
-        What tables call it.
+        What tables call the row.
     settings : str
-        What was run, in a few words, for the notes.
+        What is run, in a few words, for the notes.
     learn : callable
-        Of a `Training`; returns a `Learned`.
+        Called with a `Training`; returns a `Learned`.
     one_metric : bool
         Whether one metric serves all classes, instead of one for each class against the rest.
     is_glr : bool
-        Whether it minimises the graph Laplacian regulariser, so that its facts say how well.
+        Whether the row minimises the graph Laplacian regulariser, so that its facts say how well.
     needs : str
-        A package that is not one of gdaopt's own; empty for none.
+        A package that the row needs and gdaopt does not; empty for none.
     by_default : bool
-        Whether it is run when no rows are named.
+        Whether the row is run when no rows are named.
     """
 
     title: str
@@ -178,7 +178,7 @@ def _obstacle(row: Row) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             row.learn(tiny)
-    except Exception as error:  # whatever comes of packages that do not go together
+    except Exception as error:  # of any kind, when versions of packages do not go together
         return f"{package} does not work here ({type(error).__name__}: {error})"
     return ""
 
@@ -189,7 +189,7 @@ def find_rows(names: Iterable[str]) -> list[str]:
     Raises
     ------
     InvalidInputError
-        For an unknown one, with the nearest.
+        For an unknown name; the message gives the nearest one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What numbers over seeds and folds say: means, standard errors, comparisons, ranks."""
+"""Statistics of numbers over seeds and folds: means, standard errors, comparisons, ranks."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def seed_errors(wrong: Counts, sizes: Counts) -> FloatArray:
 def mean_and_error(values: FloatArray) -> tuple[float, float | None]:
     """Return the mean, and its standard error; None with a single value.
 
-    The halves of different seeds overlap, so that the error is that of the seeds alone: how far the
-    mean is from that of all splits of these samples, not of other samples.
+    The halves of different seeds overlap, so that the standard error is that of the seeds alone: it
+    says how far the mean is from the mean over all splits of these samples, not of other samples.
 
     Examples
     --------
@@ -64,9 +64,10 @@ class Comparison:
     Attributes
     ----------
     difference : float
-        Mean of the first's error less the second's, per cent, over folds.
+        The mean over folds of the first row's error less the second's, per cent.
     t, p : float or None
-        Of the corrected test, two-sided; None where there is no variance or a single fold.
+        The statistic of the corrected test and its two-sided p; None where there is no variance,
+        or a single fold.
     """
 
     difference: float
@@ -80,9 +81,9 @@ def corrected_test(differences: FloatArray, ratio: float) -> Comparison:
     Parameters
     ----------
     differences : ndarray of shape (n,)
-        Of error rates, one for each seed and fold.
+        Differences of error rates, one for each seed and fold.
     ratio : float
-        Test samples by training samples: 1 for two folds.
+        The number of test samples over that of training samples: 1 for two folds.
 
     Returns
     -------
@@ -90,10 +91,10 @@ def corrected_test(differences: FloatArray, ratio: float) -> Comparison:
 
     Notes
     -----
-    The differences of n folds share samples, so that their variance σ² is no n-fold of their
-    mean's: ``t = mean / √((1/n + ratio) σ²)`` with n - 1 degrees of freedom, n the number of folds
-    of all seeds together (Bouckaert and Frank 2004 for repeated cross-validation). With two folds
-    the factor is above 1 whatever n: the test is a cautious one.
+    The differences of n folds share samples, so that the variance of their mean is above σ²/n, with
+    σ² their own variance: ``t = mean / √((1/n + ratio) σ²)`` with n - 1 degrees of freedom, n the
+    number of folds of all seeds together (Bouckaert and Frank 2004 for repeated cross-validation).
+    With two folds the factor is above 1 whatever n: the test is a cautious one.
 
     Examples
     --------
@@ -116,7 +117,7 @@ def mean_ranks(errors: npt.ArrayLike) -> FloatArray:
     Parameters
     ----------
     errors : array-like of shape (n_rows, n_columns)
-        Rounded as tables show them, or not.
+        The errors, rounded as tables show them, or not.
 
     Examples
     --------

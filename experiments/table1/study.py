@@ -1,4 +1,4 @@
-"""The study in its directory: tasks that go on where they stopped, and the files made of them."""
+"""The study in its directory: tasks that go on where they stopped, and files with the numbers."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Part:
     Attributes
     ----------
     dataset : Dataset
-        Its samples.
+        The data set.
     row : str
-        Name in `table1.rows.ROWS`.
+        The name of the row in `table1.rows.ROWS`.
     n_seeds : int
-        Seeds 0 to n_seeds - 1.
+        The number of seeds, which are 0 to n_seeds - 1.
 
     Raises
     ------
@@ -54,19 +54,19 @@ class Part:
 
 
 class Table1:
-    """A directory with a row for each task, and tables and a picture of them all.
+    """A directory with a row for each task, and with tables and a picture of all rows.
 
     Parameters
     ----------
     path : path-like
-        Where; an earlier study of the same protocol there is gone on with, whichever its data sets,
-        rows and seeds.
+        The directory; where it holds an earlier study of the same protocol, that is continued,
+        whatever its data sets, rows and seeds.
     parts : sequence of Part
         What to run.
     protocol : Protocol
-        How.
+        How errors are measured.
     classifiers : sequence of str, optional
-        Those to show; all are computed.
+        The classifiers to show; all are computed.
     left_out, missing : sequence of str, optional
         Sentences on rows and data sets that cannot be run here.
 
@@ -78,8 +78,8 @@ class Table1:
     Raises
     ------
     InvalidInputError
-        When there is nothing to run, a class is too small for the folds, or the directory is not
-        fit (see `StudyDirectory`): before any work.
+        Before any work: when there is nothing to run, a class is too small for the folds, or the
+        directory cannot be used (see `StudyDirectory`).
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class Table1:
             for fold in range(protocol.n_folds)
             if seed < part.n_seeds
         }
-        # Data sets, rows and seeds are in the tasks' keys, and may grow. What the data holds is
-        # checked where it is read (UCI), or follows scikit-learn's version.
+        # Data sets, rows and seeds are in the tasks' keys, and may grow. The content of the data is
+        # checked where it is read (UCI), or depends on scikit-learn's version.
         self._directory = StudyDirectory(
             path, {"study": "table1", **protocol.record(), **used_versions()}
         )

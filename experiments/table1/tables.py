@@ -1,4 +1,4 @@
-"""The study's numbers as the text of tables: what Markdown, LaTeX and the terminal share."""
+"""The study's numbers as the text of tables, for Markdown, LaTeX and the terminal."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Table:
     Attributes
     ----------
     head : sequence of str
-        Of the columns.
+        The headings of the columns.
     body : sequence of sequence of str
-        The cells.
+        The cells, line by line.
     """
 
     head: Sequence[str]
@@ -60,7 +60,7 @@ def row_title(outcome: Outcome, row: str) -> str:
 def error_table(
     outcome: Outcome, classifier: str, aggregation: str, *, is_short: bool = False
 ) -> Table:
-    """Return errors ± standard errors; in brackets the published ones, and ours less those.
+    """Return errors ± standard errors; in brackets the published errors, and ours less those.
 
     A short table, for terminals, has the rows' names and only the differences in brackets.
     """
