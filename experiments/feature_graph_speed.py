@@ -41,8 +41,9 @@ def seconds(learner: FeatureGraphLearning, X: FloatArray, z: FloatArray) -> floa
 
 def main() -> None:
     """Measure, print, write."""
-    sys.path.insert(0, str(ROOT / "tests"))  # where the loops are kept: tests compare with them
-    literal_fit = importlib.import_module("literal_feature_graph").literal_fit
+    sys.path.insert(0, str(ROOT))  # the loops are in its tests, which compare with them
+    loops_module = "tests.estimators.baselines.literal_feature_graph"
+    literal_fit = importlib.import_module(loops_module).literal_fit
     wine = load("wine")
     chosen = np.random.default_rng(SEED).permutation(len(wine.features))[: len(wine.features) // 2]
     X, z = scale_features(wine.features[chosen], "zscore"), wine.signal("class_0")[chosen]
@@ -61,7 +62,8 @@ def main() -> None:
         f"Half of wine, class_0 against the rest, scale zscore, trace bound K: "
         f"N = {n}, K = {size}. *ours*:",
         f"`FeatureGraphLearning`, median of {REPEATS} fits. *loops*: the same written with loops",
-        "over samples, pairs and rows, `tests/literal_feature_graph.py`. Both take a step on the",
+        "over samples, pairs and rows,",
+        "`tests/estimators/baselines/literal_feature_graph.py`. Both take a step on the",
         "diagonal and one on each row, to the same metric. Target: at least 10 times as fast.",
         "",
         f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "

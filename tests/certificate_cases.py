@@ -81,8 +81,8 @@ def named_set(name: str, size: int, trace_bound: float, share: float = 0.01) -> 
         "graph": gda.GraphMetrics(trace_bound, low),
         "positive definite": gda.PositiveDefiniteMetrics(trace_bound, low),
         "signed": gda.SignedGraphMetrics(colors, trace_bound, low),
-        "fixed path": gda.GraphMetrics(trace_bound, low, edge_floor=low),
-        "signed path": gda.SignedGraphMetrics(colors, trace_bound, low, edge_floor=low),
+        "fixed path": gda.GraphMetrics(trace_bound, low, path_weight=low),
+        "signed path": gda.SignedGraphMetrics(colors, trace_bound, low, path_weight=low),
     }
     return sets[name]
 

@@ -14,9 +14,9 @@ from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 import gdaopt as gda
 from gdaopt.backends import cvxpy as backend
 from gdaopt.backends import find_solver, registry, solve_program
-from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramSolution
+from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions, ProgramSolution
 from tests.helpers import scaled
-from tests.program_cases import SOLVERS, need
+from tests.programs.cases import SOLVERS, need
 
 Solve = Callable[..., Any]
 
@@ -29,7 +29,9 @@ def tiny_problem() -> cp.Problem:
 def solve_diagonal(**options: Any) -> ProgramSolution:
     """Solve a program whose optimum is (1, 4)."""
     polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
-    return DiagonalProgram(2, "HIGHS", options).solve(np.array([-1.0, -2.0]), polytope)
+    return DiagonalProgram(2, ProgramOptions(solver_opts=options)).solve(
+        np.array([-1.0, -2.0]), polytope
+    )
 
 
 class Fault:
@@ -84,12 +86,12 @@ def probed_anew() -> Iterator[None]:
 @pytest.mark.parametrize("name", ["HIGHS", "highs", "HiGHS", "Clarabel", "ScS"])
 def test_names_in_any_case(name: str) -> None:
     assert find_solver(name) == name.upper()
-    assert DiagonalProgram(2, name).solver == name.upper()
+    assert DiagonalProgram(2, name).options.solver == name.upper()
 
 
 @pytest.mark.parametrize("name", ["analytic", "Analytic", "ANALYTIC"])
 def test_the_closed_form_in_any_case(name: str) -> None:
-    assert DiagonalProgram(2, name).solver == "analytic"
+    assert DiagonalProgram(2, name).options.solver == "analytic"
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,9 @@ def changed(array: np.ndarray, index: tuple[int, ...], value: float) -> np.ndarr
 
 
 def problem(
-    C: Any = 3.0, rho: Any = 1e-3, floor: Any = 0.0, X: Any = FEATURES, z: Any = SIGNAL
+    C: Any = 3.0, rho: Any = 1e-3, path: Any = 0.0, X: Any = FEATURES, z: Any = SIGNAL
 ) -> gda.MetricProblem:
-    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(C, rho, floor))
+    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(C, rho, path))
 
 
 def glr(X: Any = FEATURES, z: Any = SIGNAL, **options: Any) -> Callable[[Path], object]:
@@ -110,14 +110,31 @@ CASES: list[Case] = [
     ("trace bound as text", metrics("3"), "trace_bound must be a number, got '3'"),
     ("rho negative", metrics(3.0, -1e-3), r"min_eigenvalue must be at least 0, got -0\.001"),
     ("rho NaN", metrics(3.0, NAN), "min_eigenvalue must be finite, got nan"),
-    ("floor negative", metrics(3.0, 0.0, -0.5), r"edge_floor must be at least 0, got -0\.5"),
-    ("floor NaN", metrics(3.0, 0.0, NAN), "edge_floor must be finite, got nan"),
+    ("path negative", metrics(3.0, 0.0, -0.5), r"path_weight must be at least 0, got -0\.5"),
+    ("path NaN", metrics(3.0, 0.0, NAN), "path_weight must be finite, got nan"),
+    ("floor negative", method(edge_floor=-0.5), r"edge_floor must be at least 0, got -0\.5"),
+    ("floor NaN", method(edge_floor=NAN), "edge_floor must be finite, got nan"),
+    (
+        "floor of another method",
+        solve("certified", edge_floor=0.1),
+        "unknown option .* 'edge_floor'",
+    ),
     ("C = K rho", lambda _: problem(3.0, 1.0), "trace_bound 3 must exceed .* 3 · 1 = 3; raise"),
     ("C < K rho", lambda _: problem(1.0, 0.5), "trace_bound 1 must exceed .* = 1.5; raise .*lower"),
     (
-        "floor leaves no budget",
+        "path leaves no budget",
         lambda _: problem(3.0, 0.0, 0.75),
+        "path_weight 0.75 leaves no budget: 2 edges .* trace of 3, trace_bound is 3; lower",
+    ),
+    (
+        "floor leaves no budget",
+        lambda _: gda.solve(problem(3.0, 0.0), edge_floor=0.75),
         "edge_floor 0.75 leaves no budget: 2 edges .* trace of 3, trace_bound is 3; lower",
+    ),
+    (
+        "floor beside a path",
+        lambda _: gda.solve(problem(path=0.1), "joint"),
+        r"method 'joint' moves all edges, .* contains a path; .* pass edge_floor=0\.1 to the",
     ),
     # starts
     (
@@ -127,7 +144,7 @@ CASES: list[Case] = [
     ),
     (
         "initial edge weight below the floor",
-        lambda _: gda.solve(problem(floor=0.1), initial_edge_weight=0.05),
+        lambda _: gda.solve(problem(), edge_floor=0.1, initial_edge_weight=0.05),
         r"initial_edge_weight 0\.05 is below edge_floor 0\.1; raise it",
     ),
     ("edge weight negative", method(initial_edge_weight=-0.1), "weight must be at least 0, got -0"),
@@ -155,8 +172,8 @@ CASES: list[Case] = [
     ("initial singular", solve(initial=np.diag([1.0, 1, 0])), r"eigenvalue 0 is below 0\.001"),
     (
         "initial disconnected",
-        lambda _: gda.solve(problem(floor=0.1), initial=np.eye(3)),
-        "edges of weight ≥ 0.1 leave 3 components, not 1",
+        lambda _: gda.solve(problem(), edge_floor=0.1, initial=np.eye(3)),
+        "edges of weight ≥ edge_floor = 0.1 leave 3 components, not 1",
     ),
     # limits
     ("tolerance negative", method(tolerance=-1e-3), r"tolerance must be at least 0, got -0\.001"),

@@ -45,6 +45,13 @@ def least_linear(certificate: gda.Certificate, problem: gda.MetricProblem, M: Fl
     return certificate.objective - float(np.vdot(gradient, M)) + least
 
 
+def without_path(problem: gda.MetricProblem) -> gda.MetricProblem:
+    """Return the problem over all metrics of the kind, with or without the path."""
+    feasible_set = problem.feasible_set
+    assert isinstance(feasible_set, gda.GraphMetrics | gda.SignedGraphMetrics)
+    return replace(problem, feasible_set=replace(feasible_set, path_weight=0.0))
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES)
 class TestBounds:
     def test_never_above_the_optimum(self, case: Solved) -> None:
@@ -53,9 +60,7 @@ class TestBounds:
         for kind in KINDS:
             for _ in range(12 if kind == "near the optimum" else 6):
                 certificate = gda.certify(case.problem, case.any_metric(kind))
-                slack = ROUND_OFF * abs(certificate.objective)
                 assert certificate.lower_bound <= best + ROUND_OFF * abs(best), kind
-                assert not certificate.closed_lower_bound > certificate.lower_bound + slack
                 assert (certificate.bound == "none") is (certificate.lower_bound == -math.inf)
                 n_bounds += certificate.bound != "none"
         assert n_bounds >= 18
@@ -65,7 +70,7 @@ class TestBounds:
         assert bound is not None
         for _ in range(15):
             metric = case.member()
-            assert not case.problem.feasible_set.hull_violations(metric)
+            assert not case.problem.feasible_set.violations(metric)
             certificate = gda.certify(case.problem, metric)
             assert certificate.gap >= -ROUND_OFF * abs(certificate.objective)
             assert certificate.lower_bound <= best + ROUND_OFF * abs(best)
@@ -107,43 +112,46 @@ def test_optima_where_the_trace_bound_is_loose(kind: Any) -> None:
 
 @pytest.mark.parametrize("objective", ["iris", "columns", "log det", "dense"])
 @pytest.mark.parametrize("share", [1e-4, 0.1])
-class TestEdgeFloor:
+class TestPath:
+    """The set around a path lies inside of the set of all graph metrics."""
+
     def problem(self, objective: str, set_name: str, share: float) -> gda.MetricProblem:
         function = OBJECTIVES[objective]()
         size = function.n_features
         return gda.MetricProblem(function, named_set(set_name, size, 2.0 * size, share))
 
     @pytest.mark.parametrize("set_name", ["fixed path", "signed path"])
-    def test_the_closed_set_has_a_bound_of_its_own(
+    def test_the_larger_set_has_the_lower_bound(
         self, objective: str, set_name: str, share: float
     ) -> None:
         problem = self.problem(objective, set_name, share)
-        closed = gda.MetricProblem(problem.objective, problem.feasible_set.closed)
-        best = gda.solve(closed, "certified", tolerance=1e-10)
+        larger = without_path(problem)
+        best = gda.solve(larger, "certified", tolerance=1e-10)
         case = Solved(problem, best, np.random.default_rng(4))
         for metric in [case.member(), case.member(), *map(case.any_metric, KINDS)]:
             certificate = gda.certify(problem, metric)
-            expected = gda.certify(closed, metric)
-            assert expected.closed_lower_bound == expected.lower_bound
+            outer = gda.certify(larger, metric)
             slack = ROUND_OFF * (abs(best.objective) + abs(certificate.objective))
             if certificate.bound == "none":
-                assert certificate.closed_lower_bound == expected.lower_bound == -math.inf
+                assert certificate.lower_bound == outer.lower_bound == -math.inf
                 continue
-            assert certificate.closed_lower_bound == pytest.approx(expected.lower_bound, abs=slack)
-            assert certificate.closed_lower_bound <= certificate.lower_bound + slack
-            assert certificate.closed_lower_bound <= best.objective + slack
+            assert outer.lower_bound <= certificate.lower_bound + slack
+            assert outer.lower_bound <= best.objective + slack
 
     def test_bounds_what_the_alternation_finds(self, objective: str, share: float) -> None:
         problem = self.problem(objective, "fixed path", share)
-        found = gda.solve(problem, "alternating", solver="analytic", max_iterations=40)
-        assert problem.feasible_set.contains(found.metric)
+        larger = without_path(problem)
+        assert isinstance(problem.feasible_set, gda.GraphMetrics)
+        floor = problem.feasible_set.path_weight
+        options: dict[str, Any] = {"solver": "analytic", "edge_floor": floor, "max_iterations": 40}
+        found = gda.solve(larger, "alternating", **options)
+        assert larger.feasible_set.contains(found.metric)
         for metric in (found.metric, problem.feasible_set.base(problem.n_features)):
-            certificate = gda.certify(problem, metric)
-            assert certificate.closed_lower_bound <= found.objective
+            assert gda.certify(larger, metric).lower_bound <= found.objective
         fixed = gda.solve(problem, "certified", tolerance=1e-8)
+        outer = gda.certify(larger, fixed.metric).lower_bound
         assert fixed.lower_bound is not None
-        assert fixed.closed_lower_bound is not None
-        assert fixed.closed_lower_bound <= min(found.objective, fixed.lower_bound)
+        assert outer <= min(found.objective, fixed.lower_bound)
 
 
 @pytest.mark.parametrize("set_name", SETS)
@@ -177,7 +185,7 @@ class TestRoundOff:
             ).vertex
             scale = feasible_set.trace_bound * size
             for name, metric in self.perturbed(vertex, feasible_set).items():
-                if not feasible_set.hull_violations(metric):
+                if not feasible_set.violations(metric):
                     gap = gda.certify(problem, metric).gap
                     assert gap >= -1e-9 * scale, name
                     n_negative += gap < -1e-12 * scale
@@ -199,14 +207,14 @@ class TestRoundOff:
 
 class TestNoBound:
     def check(self, certificate: gda.Certificate) -> None:
-        assert certificate.lower_bound == certificate.closed_lower_bound == -math.inf
+        assert certificate.lower_bound == -math.inf
         assert certificate.bound == "none"
         assert certificate.gap == math.inf or math.isnan(certificate.objective)
 
     @pytest.mark.parametrize("floor", [0.0, 0.1])
     def test_large_features(self, floor: float) -> None:
         X, z = scaled("iris", "versicolor")
-        feasible_set = gda.GraphMetrics(400.0, edge_floor=floor)
+        feasible_set = gda.GraphMetrics(400.0, path_weight=floor)
         certificate = gda.certify(
             gda.MetricProblem(gda.GLR(1e3 * X, z), feasible_set), 100 * np.eye(4)
         )
@@ -409,11 +417,12 @@ class TestFaults:
 @cache
 def finished(method: str, objective: str, set_name: str) -> Solved:
     """Return a run, and the problem with the set over which it is certified."""
-    problem = solved(objective, set_name, 10.0).problem
-    result = gda.solve(problem, method, keep_iterates=True, **METHODS[method])
-    feasible_set = problem.feasible_set
-    bounded = feasible_set if method == "certified" else feasible_set.closed
-    problem = gda.MetricProblem(problem.objective, bounded)
+    problem, options = solved(objective, set_name, 10.0).problem, METHODS[method]
+    assert isinstance(problem.feasible_set, gda.GraphMetrics)
+    floor = problem.feasible_set.path_weight
+    if floor and method != "certified":  # the edges that connect are theirs to choose
+        problem, options = without_path(problem), {**options, "edge_floor": floor}
+    result = gda.solve(problem, method, keep_iterates=True, **options)
     return Solved(problem, result, np.random.default_rng(0))
 
 
@@ -426,14 +435,13 @@ class TestResults:
         return finished(method, objective, set_name)
 
     def test_bounds(self, run: Solved, objective: str) -> None:
-        result, name = run.result, "fixed path"
-        is_fixed = run.problem.feasible_set.closed != run.problem.feasible_set
-        optimum = solved(objective, name if is_fixed else "graph", 10.0).result.objective
+        result, feasible_set = run.result, run.problem.feasible_set
+        assert isinstance(feasible_set, gda.GraphMetrics)
+        name = "fixed path" if feasible_set.path_weight else "graph"
+        optimum = solved(objective, name, 10.0).result.objective
         slack = ROUND_OFF * abs(optimum)
         assert result.lower_bound is not None
-        assert result.closed_lower_bound is not None
-        assert -math.inf < result.closed_lower_bound <= result.lower_bound <= optimum + slack
-        assert is_fixed or result.closed_lower_bound == result.lower_bound
+        assert -math.inf < result.lower_bound <= optimum + slack
         assert result.gap == result.objective - result.lower_bound
         assert result.relative_gap == (result.objective - result.lower_bound) / abs(
             result.objective
@@ -449,9 +457,7 @@ class TestResults:
         best = np.maximum.accumulate([c.lower_bound for c in certificates])
         assert (np.diff(bounds) >= 0).all()
         np.testing.assert_allclose(bounds, best, rtol=1e-11)
-        closed = max(c.closed_lower_bound for c in certificates)
         assert result.lower_bound == bounds[-1]
-        assert result.closed_lower_bound == pytest.approx(closed, rel=1e-11)
         objective = result.trace.column("objective")
         gaps = result.trace.column("relative_gap")
         np.testing.assert_array_equal(gaps, (objective - bounds) / np.abs(objective))
@@ -459,7 +465,7 @@ class TestResults:
     def test_round_trip(self, run: Solved, tmp_path: Path) -> None:
         loaded = gda.Result.load(run.result.save(tmp_path / "result"))
         assert loaded == run.result
-        for name in ("lower_bound", "closed_lower_bound", "gap", "relative_gap"):
+        for name in ("lower_bound", "gap", "relative_gap", "feasible_set"):
             assert getattr(loaded, name) == getattr(run.result, name) is not None
         for name in ("atoms", "weights"):
             before, after = getattr(run.result, name), getattr(loaded, name)

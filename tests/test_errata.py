@@ -1,6 +1,7 @@
-"""The paper's example and its four errata (DESIGN section 2)."""
+"""The paper's example and its four errata, as ``docs/theory.md`` states them."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ from gdaopt.linalg.laplacian import (
     path_laplacian,
     self_loops,
 )
-from gdaopt.programs.column import CONNECTIVITY, ColumnPolytope, tree_floor, zeta_floor
+from gdaopt.programs import ColumnPolytope
+from gdaopt.programs.floors import CONNECTIVITY, tree_floor, zeta_floor
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, scaled
 
@@ -40,7 +42,7 @@ class TestExample:
 
 
 class TestErratum1:
-    """The printed scalars are v, the first eigenvector; the scalars of the theorem are 1/v."""
+    """Scalars are reciprocals: the printed ones are v, those of the theorem are 1/v."""
 
     def test_printed_numbers_are_the_eigenvector(self) -> None:
         v = align(EXAMPLE, min_eigenvalue=0.0).v
@@ -60,9 +62,10 @@ class TestErratum1:
 
 
 class TestErratum2:
-    """Keeping the column's largest entry, ζ, at ε does not keep the graph connected."""
+    """One kept edge, ζ at ε in each column, does not keep the graph connected."""
 
-    feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=1e-3, edge_floor=0.01)
+    feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=1e-3)
+    method = gda.Alternating(edge_floor=0.01)
 
     def sweeps(self, rule: str, n_sweeps: int) -> list[FloatArray]:
         """Return the metric after each column of the example, full steps from the path start."""
@@ -71,48 +74,50 @@ class TestErratum2:
         metric, after = self.feasible_set.start(4, 0.1), []
         for column in list(range(4)) * n_sweeps:
             others = np.arange(4) != column
-            rho, threshold = self.feasible_set.min_eigenvalue, self.feasible_set.edge_threshold(4)
-            aligned = align(metric, rho, edge_threshold=threshold)
-            floor = CONNECTIVITY[rule](metric, column, self.feasible_set.edge_floor)
+            rho, epsilon = self.feasible_set.min_eigenvalue, self.method.edge_floor
+            aligned = align(metric, rho, edge_threshold=epsilon * (1 - 1e-9))
+            floor = CONNECTIVITY[rule](metric, column, epsilon)
             slack = np.maximum(aligned.left_ends - rho, 0)
             polytope = ColumnPolytope.at(metric, aligned.v, slack, column, floor)
             edges = polytope.minimize(-2 * glr.gradient(metric)[others, column])
             metric = metric.copy()
             metric[others, column] = metric[column, others] = -edges
-            connected_or_not = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=rho)
-            assert connected_or_not.contains(metric)
+            assert self.feasible_set.contains(metric)
             after.append(metric)
         return after
 
     def test_zeta_disconnects_the_example(self) -> None:
         first, second, *later = self.sweeps("zeta", n_sweeps=4)
         assert -first[0, 1] == pytest.approx(0.617, abs=5e-4)
-        assert self.feasible_set.n_components(first) == 1
+        assert self.method.n_components(first) == 1
         assert second[1, 2] == 0
         for metric in (second, *later):
             groups = metric[:2, 2:]
             assert (groups == 0).all(), "{1, 2} and {3, 4} rejoined"
-            assert self.feasible_set.n_components(metric) == 2
+            assert self.method.n_components(metric) == 2
 
     def test_tree_keeps_the_example_connected(self) -> None:
         first, second, *later = self.sweeps("tree", n_sweeps=4)
         assert -first[0, 1] == pytest.approx(0.617, abs=5e-4)
         assert -second[1, 2] == 0.01
         for metric in (second, *later):
-            assert self.feasible_set.contains(metric)
+            assert self.method.n_components(metric) == 1
 
     @pytest.mark.parametrize("positive", load("iris").classes)
     def test_iris_within_one_sweep(self, positive: str) -> None:
         problem = gda.MetricProblem(
             gda.GLR(*scaled("iris", positive)),
-            gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=1e-3, edge_floor=0.05),
+            gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=1e-3),
         )
-        zeta = gda.solve(problem, "alternating", solver="analytic", connectivity="zeta")
+        options: dict[str, Any] = {"solver": "analytic", "edge_floor": 0.05}
+        zeta = gda.solve(problem, "alternating", connectivity="zeta", **options)
         assert zeta.status == "disconnected"
         assert "would leave 2 components" in zeta.message
         assert zeta.trace[-1].round == 1
         assert problem.feasible_set.violations(zeta.metric) == ()
-        tree = gda.solve(problem, "alternating", solver="analytic", connectivity="tree")
+        tree = gda.solve(problem, "alternating", connectivity="tree", **options)
+        for end in (zeta, tree):
+            assert gda.Alternating(edge_floor=0.05).n_components(end.metric) == 1
         assert tree.status == "stalled"
         assert problem.feasible_set.violations(tree.metric) == ()
         assert tree.objective < zeta.objective
@@ -131,11 +136,10 @@ class TestErratum2:
         """Within the slack of membership an edge may be below ε, yet count."""
         weight = 0.25 * (1 - 5e-10)
         initial = np.eye(3) + weight * np.minimum(path_laplacian(3), 0)
-        bounds = gda.GraphMetrics(3.0, float(eigvalsh(initial)[0]), edge_floor=0.25)
+        bounds = gda.GraphMetrics(3.0, float(eigvalsh(initial)[0]))
         glr = gda.GLR(np.random.default_rng(0).standard_normal((9, 3)), np.arange(9) % 2)
-        result = gda.solve(
-            gda.MetricProblem(glr, bounds), solver="analytic", connectivity="zeta", initial=initial
-        )
+        options: dict[str, Any] = {"solver": "analytic", "connectivity": "zeta", "edge_floor": 0.25}
+        result = gda.solve(gda.MetricProblem(glr, bounds), initial=initial, **options)
         assert result.status == "infeasible"
         assert "the floor 0.25 of entry 0 exceeds its bound 0.25" in result.message
         np.testing.assert_allclose(result.metric, initial, rtol=0, atol=1e-9)
@@ -158,7 +162,7 @@ class TestErratum2:
 
 
 class TestErratum3:
-    """The path start is a metric only for ε₀ ≤ (C/K - ρ) / (2 cos(π/(K+1)))."""
+    """Bound of the path start: it is a metric only for ε₀ ≤ (C/K - ρ) / (2 cos(π/(K+1)))."""
 
     @pytest.mark.parametrize("size", [2, 3, 4, 13, 60])
     @pytest.mark.parametrize("rho", [0.0, 1e-3, 0.5])
@@ -184,7 +188,10 @@ def connected(rng: np.random.Generator, size: int, smallest: float) -> FloatArra
 
 
 class TestErratum4:
-    """Lemma 2 needs λ_min ≥ ρ, not λ_min > 0; Lemma 1 holds with negative self-loops too."""
+    """The smallest eigenvalue in Lemma 2: λ_min ≥ ρ is needed, and λ_min > 0 is not enough.
+
+    Lemma 1 holds with negative self-loops, too.
+    """
 
     @PROPERTY
     @given(rng=generators, size=st.integers(2, 10))

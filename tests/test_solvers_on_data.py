@@ -13,7 +13,7 @@ import gdaopt as gda
 from gdaopt.programs import Program, ProgramSolution
 from gdaopt.validation import FloatArray
 from tests.helpers import scaled
-from tests.program_cases import (
+from tests.programs.cases import (
     SOLVERS,
     AnyPolytope,
     AnyProgram,

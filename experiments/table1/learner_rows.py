@@ -66,14 +66,14 @@ def _zhu2003(_: Training) -> Any:
 
 
 def _mao2016(_: Training) -> Any:
-    from gdaopt.estimators.baselines.joint_weights import JointClassifierWeights
+    from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights
 
     return JointClassifierWeights()
 
 
 def _yang2018(labels: str) -> Callable[[Training], Any]:
     def make(training: Training) -> Any:
-        from gdaopt.estimators.baselines.alternating_weights import AlternatingClassifierWeights
+        from gdaopt.estimators.baselines.alternating_classifier import AlternatingClassifierWeights
 
         return AlternatingClassifierWeights(trace_bound=training.trace_bound, labels=labels)
 

@@ -1,6 +1,14 @@
-"""Estimators for scikit-learn's pipelines and searches."""
+"""Metric learners and classifiers that keep scikit-learn's rules.
 
-from gdaopt.estimators.base import MahalanobisDistance, MetricLearner
+They go into its pipelines and searches. `MetricLearner` says how to write a learner of your own.
+"""
+
+from gdaopt.estimators.base import (
+    MahalanobisDistance,
+    MetricLearner,
+    SupervisedMetricLearner,
+    TransductiveMetricLearner,
+)
 from gdaopt.estimators.baselines import (
     AlternatingClassifierWeights,
     EuclideanMetric,
@@ -18,8 +26,6 @@ from gdaopt.estimators.learners import (
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.estimators.one_vs_rest import OneVsRestMetricClassifier
-from gdaopt.estimators.supervised import SupervisedMetricLearner
-from gdaopt.estimators.transductive import TransductiveMetricLearner
 
 __all__ = [
     "AlternatingClassifierWeights",

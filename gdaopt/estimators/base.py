@@ -1,10 +1,14 @@
-"""What all metric learners share: scikit-learn's rules, and metric-learn's names."""
+"""The base classes of the metric learners, and of a learner of your own.
+
+`MetricLearner` lists the members that a subclass has to write. Its methods keep scikit-learn's
+rules and have the same names as those of the package metric-learn.
+"""
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,55 +17,125 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    _fit_context,
 )
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.labels import Codes, Mask, read_labels
 from gdaopt.validation import FloatArray, finite_array, read_only
 
-__all__ = ["MahalanobisDistance", "MetricLearner", "components_of"]
+__all__ = [
+    "MahalanobisDistance",
+    "MetricLearner",
+    "SupervisedMetricLearner",
+    "TransductiveMetricLearner",
+    "components_of",
+]
 
 
 class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """Base of estimators that learn a metric matrix M from labelled samples: all but `fit`.
+    """Base of all estimators that learn a metric matrix M from labelled samples.
 
-    That is in `SupervisedMetricLearner` and `TransductiveMetricLearner`. The methods and
-    `components_` have the names that metric-learn gives them, so that a learner goes where
-    metric-learn's go.
+    It holds everything that needs M only. `fit` is in its two subclasses, from which a learner of
+    your own inherits: `SupervisedMetricLearner`, where every sample needs a label, and
+    `TransductiveMetricLearner`, which also learns from samples without labels. There `fit` checks
+    the parameters, the samples and the labels, sets ``classes_``, calls ``_learn``, and sets
+    ``metric_`` and ``components_`` from the matrix that ``_learn`` returns.
+
+    *A subclass must write:*
+
+    ``_learn(self, X, codes)``, or ``_learn(self, X, codes, labelled)`` if it is transductive
+        Returns M, a float array of shape (K, K). It must be symmetric and positive semidefinite;
+        `fit` does not check this. ``X`` is a finite float array of shape (N, K). ``codes`` is an
+        integer array, the index of each label in ``self.classes_``. ``labelled`` is a boolean array
+        of shape (N,) that says which samples have a label; ``codes`` then has one entry for each
+        labelled sample, in their order.
+    ``missing_label``, only if it is transductive
+        A parameter of ``__init__``: the value that stands for "no label" in `y`.
+
+    *A subclass may write:*
+
+    ``__init__``
+        By scikit-learn's rule it names every parameter and only stores it, unchanged, under the
+        same name. Without parameters no ``__init__`` is needed.
+    ``_parameter_constraints``
+        The class's dict of the values that each parameter may have, in the form that scikit-learn
+        uses; `fit` raises a `ValueError` for any other value. A transductive learner extends
+        ``TransductiveMetricLearner._parameter_constraints``. A parameter that is not named there is
+        not checked.
+    attributes that end with an underscore
+        ``_learn`` sets them on ``self``, for whatever else the fit has found.
+
+    A learner with a `fit` of its own inherits from `MetricLearner` itself. Its `fit` calls
+    `sklearn.utils.validation.validate_data`, then ``self._set_classes(classes)`` with the sorted
+    labels and ``self._set_metric(M)``, and returns ``self``.
 
     Attributes
     ----------
     metric_ : ndarray of shape (n_features, n_features)
         M, symmetric and positive semidefinite, read-only.
     components_ : ndarray of shape (n_features, n_features)
-        L with ``M = L'L``, read-only, upper triangular where M is definite: component i is made of
-        the features from i on. For a diagonal M it is the square roots of the weights. All
-        features count in it: ρ > 0 leaves no direction out.
+        L with ``M = L'L``, read-only. Where M is positive definite, L is Cholesky's factor, which
+        is upper triangular: component i combines the features from i on. For a diagonal M, L is
+        the diagonal matrix of the square roots of the weights.
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        The different labels, sorted.
     n_features_in_ : int
-        K.
+        K, the number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has column names that are strings.
+        The column names of X. The attribute exists only if `fit` was given a data frame whose
+        column names are strings.
+
+    Examples
+    --------
+    A learner whose M is the inverse of the covariance matrix within the classes:
+
+    >>> from numbers import Real
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.utils._param_validation import Interval
+    >>> class WithinClassWhitening(SupervisedMetricLearner):
+    ...     _parameter_constraints = {"ridge": [Interval(Real, 0, None, closed="left")]}
+    ...
+    ...     def __init__(self, ridge=0.01):
+    ...         self.ridge = ridge
+    ...
+    ...     def _learn(self, X, codes):
+    ...         classes = range(len(self.classes_))
+    ...         self.means_ = np.array([X[codes == c].mean(axis=0) for c in classes])
+    ...         covariance = np.cov((X - self.means_[codes]).T)
+    ...         return np.linalg.inv(covariance + self.ridge * np.eye(X.shape[1]))
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = WithinClassWhitening().fit(X, y)
+    >>> learner.metric_.shape, learner.means_.shape, learner.transform(X).shape
+    ((4, 4), (3, 4), (150, 4))
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     def _set_classes(self, classes: npt.NDArray[Any]) -> None:
+        """Set ``classes_``, and refuse labels of a single class."""
         if len(classes) < 2:
             (label,) = classes.tolist()
             raise InvalidInputError(
-                f"y has 1 class, {label!r}; a metric is learned from two or more"
+                f"y has 1 class, {label!r}; a metric is learned from two classes or more"
             )
         self.classes_ = classes
 
     def _set_metric(self, metric: FloatArray) -> None:
+        """Set ``metric_`` and ``components_``."""
         self.metric_ = read_only(metric.copy())
         self.components_ = read_only(components_of(metric))
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the samples in coordinates whose Euclidean distance is the learned one.
+        """Map samples to coordinates in which the Euclidean distance is the learned distance.
 
         Parameters
         ----------
@@ -71,7 +145,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            ``X @ components_.T``; `set_output` makes it a data frame.
+            ``X @ components_.T``, or a data frame after ``set_output(transform="pandas")``.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
@@ -99,7 +173,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Raises
         ------
         InvalidInputError
-            For another shape.
+            If `pairs` has another shape.
         """
         check_is_fitted(self)
         pairs = check_array(
@@ -116,7 +190,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return distances
 
     def pair_score(self, pairs: Any) -> FloatArray:
-        """Return minus the distance of each pair: larger for samples that are more alike.
+        """Return minus the learned distance of each pair, which is larger for closer samples.
 
         Parameters
         ----------
@@ -126,14 +200,19 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Returns
         -------
         ndarray of shape (n_pairs,)
+            ``-pair_distance(pairs)``.
         """
         return -self.pair_distance(pairs)
 
     def get_metric(self) -> MahalanobisDistance:
         """Return the learned distance as a function of two vectors.
 
-        It goes where scikit-learn takes a callable ``metric``. `transform` before an estimator with
-        Euclidean distances gives the same, and is much faster.
+        scikit-learn's estimators with a parameter ``metric`` take such a function. An estimator
+        with Euclidean distances after `transform` gives the same result and is much faster.
+
+        Returns
+        -------
+        MahalanobisDistance
         """
         check_is_fitted(self)
         return MahalanobisDistance(self.components_)
@@ -149,9 +228,105 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
 
+class SupervisedMetricLearner(MetricLearner):
+    """Base of learners that need a label of every sample.
+
+    `MetricLearner` lists the members that a subclass has to write.
+    """
+
+    @abstractmethod
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
+        """Return M for samples of shape (N, K) and, for each, the index in `classes_`."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, as a dense array.
+        y : array-like of shape (n_samples,)
+            Labels, of at least two classes.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, if all labels are of one class, or if the samples are not
+            finite, are too few, or cannot be told apart by any metric. Some of these errors are
+            `gdaopt.InvalidInputError`, a subclass of `ValueError`.
+        TypeError
+            If the samples are sparse.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        self._set_classes(classes)
+        self._set_metric(self._learn(X, codes))
+        return self
+
+
+class TransductiveMetricLearner(MetricLearner):
+    """Base of learners that also learn from samples without labels.
+
+    `MetricLearner` lists the members that a subclass has to write. One of them is the parameter
+    `missing_label`, the value that stands for "no label" in `y`, as in `gdaopt.GraphClassifier`:
+    by this parameter the classifiers recognise that a learner takes samples without labels.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"missing_label": "no_validation"}
+
+    missing_label: Any
+
+    @abstractmethod
+    def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
+        """Return M for samples of shape (N, K), some of which have labels.
+
+        `codes` holds the index in `classes_` of the label of each labelled sample, in their order.
+        """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            All samples, with and without labels, as a dense array.
+        y : array-like of shape (n_samples,)
+            The labels, of at least two classes, and `missing_label` for samples without one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, if all labels are of one class, if the labels are -1 and 1
+            while -1 is `missing_label`, or if the samples are not finite, are too few, or cannot be
+            told apart by any metric. Some of these errors are `gdaopt.InvalidInputError`, a
+            subclass of `ValueError`.
+        TypeError
+            If the samples are sparse.
+        """
+        X = validate_data(self, X, dtype=np.float64)
+        classes, codes, labelled = read_labels(y, self.missing_label)
+        check_consistent_length(X, labelled)
+        self._set_classes(classes)
+        self._set_metric(self._learn(X, codes, labelled))
+        return self
+
+
 @dataclass(frozen=True, eq=False)
 class MahalanobisDistance:
-    """The distance ``d(u, v) = ‖L(u - v)‖`` of vectors; it does not follow a later `fit`.
+    """The distance ``d(u, v) = ‖L(u - v)‖`` of two vectors, as a function.
+
+    It stays the same when the learner it came from is fitted again.
 
     Parameters
     ----------
@@ -172,12 +347,12 @@ class MahalanobisDistance:
         Raises
         ------
         InvalidInputError
-            For vectors of another length.
+            If the vectors have another length.
         """
         difference = finite_array("u", u, ndim=1) - finite_array("v", v, ndim=1)
         if len(difference) != self.components.shape[1]:
             raise InvalidInputError(
-                f"vectors have {len(difference)} entries; the metric is of "
+                f"vectors have {len(difference)} entries, but the metric has "
                 f"{self.components.shape[1]} features"
             )
         mapped = self.components @ difference
@@ -186,7 +361,9 @@ class MahalanobisDistance:
 
 
 def components_of(metric: FloatArray) -> FloatArray:
-    """Return L with ``L'L = M``, shape (K, K): Cholesky's, or of eigenvectors where M is singular.
+    """Return L with ``L'L = M``, shape (K, K).
+
+    L is Cholesky's factor, or comes from the eigenvectors if M is singular.
 
     Parameters
     ----------

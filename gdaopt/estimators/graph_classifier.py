@@ -15,72 +15,73 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from gdaopt.errors import CutOffSamplesWarning
-from gdaopt.estimators.class_pairs import one_hot
 from gdaopt.estimators.harmonic import FARTHEST, full_graph_shares, neighbor_graph_shares
-from gdaopt.estimators.labels import read_labels
+from gdaopt.estimators.labels import one_hot, read_labels
 from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
 from gdaopt.validation import FloatArray
 
 __all__ = ["GraphClassifier"]
 
-_BLOCK_ENTRIES = 2**20  # 8 MB: what is looked at at a time where the whole need not be kept
+_BLOCK_ENTRIES = 2**20  # 8 MB: how many distances are in memory at a time
 
 
 class GraphClassifier(ClassifierMixin, BaseEstimator):
-    """Spread labels over the graph of a metric, the paper's "graph-based classifier".
+    """Spread labels over the graph of a metric: the paper's "graph-based classifier".
 
     All samples given to `fit`, with labels or without, are nodes of a graph with edge weights
-    ``w_ij = exp(-(x_i - x_j)' M (x_i - x_j))`` and no self-loops. The scores of the labelled ones
-    are fixed at 1 for their class and 0 for the others. Those of the unlabelled ones minimise
-    ``z'Lz`` for each class, L the graph's Laplacian: ``L_UU z_U = -L_UF z_F`` (harmonic functions,
-    Zhu, Ghahramani and Lafferty, ICML 2003). The scores of a sample are non-negative and sum to 1;
-    its class is that of the largest. For two classes coded as ±1 this is the sign of the paper's
-    ``argmin z'Lz``, which `decision_function` returns.
+    ``w_ij = exp(-(x_i - x_j)' M (x_i - x_j))`` and no self-loops. Each sample has a score z for
+    each class. The labelled samples F have the score 1 for their own class and 0 for the others.
+    The scores of the unlabelled samples U minimise ``z'Lz`` for each class, where L is the graph's
+    Laplacian: ``L_UU z_U = -L_UF z_F`` (harmonic functions, Zhu, Ghahramani and Lafferty, ICML
+    2003). The scores of a sample are non-negative and sum to 1, and the sample gets the class with
+    the largest score. For two classes this is the sign of the paper's ``argmin z'Lz`` with labels
+    ±1, which `decision_function` returns.
 
-    To classify test samples as the paper does, all of them at once, give them to `fit` without
-    labels and read `transduction_`. `predict` takes samples one by one, see there.
+    To classify all test samples together, as the paper does, give them to `fit` without labels and
+    read `transduction_`. `predict` classifies each new sample by itself.
 
     Parameters
     ----------
     metric : array-like of shape (n_features, n_features) or estimator, default=None
-        M, positive semidefinite; None for the identity. Of a metric learner (with
-        `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`) a clone is fitted on the
-        labelled samples, or on all where it has a parameter `missing_label`, too; one that is to
-        stay as it is goes in as ``learner.metric_``.
+        M, positive semidefinite. None stands for the identity. If it is a metric learner, that is,
+        an estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, a clone
+        of it is fitted: on all samples if it has a parameter `missing_label`, too, else on the
+        labelled samples. To use a fitted learner as it is, pass ``learner.metric_``.
     n_neighbors : int, default=None
-        Keep the edges from each sample to so many nearest ones only, and those from others to it.
-        Memory and time then grow with the number of edges, not of pairs. None keeps all pairs; so
-        does any number from ``n_samples - 1`` on.
+        Join two samples by an edge only if one is among this many nearest neighbours of the other.
+        Memory and time then grow with the number of edges instead of the number of pairs. None
+        and any number from ``n_samples - 1`` on keep the edges of all pairs.
     missing_label : object, default=-1
-        What stands for "no label" in `y`, as in scikit-learn's `LabelPropagation`. Any label will
-        do; None, NaN and pandas' NA all mean missing values. Where -1 is a class, choose another.
+        The value that stands for "no label" in `y`, as in scikit-learn's `LabelPropagation`. None,
+        NaN and pandas' NA all mean missing values. If -1 is a class, choose another value.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, without `missing_label`.
+        The different labels, sorted, without `missing_label`.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
         Scores of the samples given to `fit`.
     transduction_ : ndarray of shape (n_samples,)
-        The label of each of them: its own, or that of the largest score.
+        The label of each sample given to `fit`: the given label, or the class with the largest
+        score.
     cut_off_ : ndarray of int
-        Indices of the unlabelled samples that no path of edges joins to a labelled one. They have
-        the label of the nearest labelled sample, and `fit` warns of them. Weights below 1e-300 are
-        no edges.
+        Indices of the unlabelled samples that no path of edges joins to a labelled sample. They get
+        the label of the nearest labelled sample, and `fit` warns of them. A weight below 1e-300 is
+        not an edge.
     metric_ : ndarray of shape (n_features, n_features)
         M.
     metric_learner_ : estimator or None
-        The fitted clone of `metric`, where that is a learner.
+        The fitted clone of `metric` if that is a learner.
     n_features_in_ : int
-        K.
+        K, the number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has column names that are strings.
+        The column names of X, if they are strings.
 
     See Also
     --------
     MetricKNeighborsClassifier : The vote of the nearest neighbours.
-    sklearn.semi_supervised.LabelPropagation : Nearly the same by iteration: its kernels have
-        self-loops, so that it need not agree.
+    sklearn.semi_supervised.LabelPropagation : Nearly the same scores by iteration. They can differ
+        from those of this class, since its kernels have self-loops.
 
     Examples
     --------
@@ -112,9 +113,9 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            All samples; dense.
+            All samples, with and without labels, as a dense array.
         y : array-like of shape (n_samples,)
-            Their labels, and `missing_label` where there is none.
+            The labels, and `missing_label` for samples without one.
 
         Returns
         -------
@@ -123,14 +124,14 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         InvalidInputError
-            For no label at all, for labels -1 and 1 while -1 is `missing_label`, and for a metric
-            that is not symmetric, not positive semidefinite, or of another size. It is a
-            `ValueError`, which scikit-learn's own checks raise.
+            If no sample has a label, if the labels are -1 and 1 while -1 is `missing_label`, or if
+            the metric is not symmetric, not positive semidefinite, or of another size. It is a
+            subclass of `ValueError`, which scikit-learn's own checks raise.
 
         Warns
         -----
         CutOffSamplesWarning
-            For samples without a path to a labelled one, see `cut_off_`.
+            If no path of edges joins some samples to a labelled one, see `cut_off_`.
         """
         X = validate_data(self, X, dtype=np.float64)
         self.classes_, codes, labelled = read_labels(y, self.missing_label)
@@ -170,21 +171,22 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             _warn_of_cut_off(self.cut_off_, "given to fit", "to a labelled one", 5)
 
     def _nearest_label(self, coordinates: FloatArray) -> FloatArray:
-        """Return the scores of the labelled sample that is nearest to each."""
+        """Return, for each point, the scores of the nearest labelled sample."""
         search = NearestNeighbors(n_neighbors=1).fit(self._coordinates[self._labelled])
         nearest = search.kneighbors(coordinates, return_distance=False)[:, 0]
         scores: FloatArray = self.label_distributions_[self._labelled][nearest]
         return scores
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the scores of new samples, each taken by itself.
+        """Return the scores of new samples, computed for each sample by itself.
 
         The score of a new sample is the mean of the scores of the samples given to `fit`, labelled
-        or not, under the weights of its edges to them. That is the harmonic solution at the new
-        sample with all others fixed: exactly the joint solution when all samples given to `fit` had
-        labels, and else close to it, since one more sample hardly changes the scores of the others.
-        New samples do not see one another; to have them joined, give them to `fit`. A sample of
-        `fit` is new here too: it takes part in its own mean, with weight 1.
+        or not, weighted by its edges to them. This is the harmonic solution at the new sample while
+        all other scores stay fixed. If all samples given to `fit` had labels, it equals the
+        solution with the new sample in the graph. Otherwise it is close to that, since one more
+        sample hardly changes the scores of the others. There are no edges between new samples; to
+        have them, give the samples to `fit`. A sample that was given to `fit` counts as new, too:
+        its own score takes part in its mean, with weight 1.
 
         Parameters
         ----------
@@ -194,13 +196,13 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Non-negative, each row of sum 1. They are shares of the weights, not calibrated.
+            Non-negative scores; each row sums to 1. They are not calibrated probabilities.
 
         Warns
         -----
         CutOffSamplesWarning
-            For samples all of whose weights are below 1e-300; they get the label of the nearest
-            labelled sample.
+            If all edges of some samples have weights below 1e-300. These samples get the label of
+            the nearest labelled sample.
         """
         return self._scores(X)
 
@@ -215,14 +217,14 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes the score of the second less that of the first: the paper's z, in
-            [-1, 1]. Otherwise the scores as `predict_proba` returns them.
+            For two classes, the score of the second minus that of the first: the paper's z, in
+            [-1, 1]. For more classes, the scores that `predict_proba` returns.
         """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of the largest score for new samples.
+        """Return the class with the largest score for new samples.
 
         Parameters
         ----------
@@ -232,15 +234,15 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels; the first of `classes_` where scores are equal. For the samples of `fit` see
-            `transduction_`, which need not be the same.
+            Labels. Of equal scores, the class that comes first in `classes_` wins. For samples
+            given to `fit` this can differ from `transduction_`.
         """
         scores = self._scores(X)
         labels: npt.NDArray[Any] = self.classes_[scores.argmax(axis=1)]
         return labels
 
     def _scores(self, X: Any) -> FloatArray:
-        """Do what `predict_proba` says, for the methods that users call."""
+        """Return what `predict_proba` returns; warnings name the caller of the caller."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         coordinates = self._space.coordinates(X)
@@ -260,12 +262,12 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             cut_off[block] = nearest >= FARTHEST
         if cut_off.any():
             scores[cut_off] = self._nearest_label(coordinates[cut_off])
-            _warn_of_cut_off(np.flatnonzero(cut_off), "to predict", "to one given to fit", 4)
+            _warn_of_cut_off(np.flatnonzero(cut_off), "to predict", "to a sample given to fit", 4)
         return scores
 
 
 def _nearest_pairs(coordinates: FloatArray, n_neighbors: int) -> npt.NDArray[np.intp]:
-    """Return the pairs i < j of which one is among the nearest of the other, shape (n, 2)."""
+    """Return the pairs i < j in which one is among the nearest of the other, shape (n, 2)."""
     size = len(coordinates)
     search = NearestNeighbors(n_neighbors=min(n_neighbors, size - 1)).fit(coordinates)
     neighbors = search.kneighbors(return_distance=False)
@@ -275,7 +277,10 @@ def _nearest_pairs(coordinates: FloatArray, n_neighbors: int) -> npt.NDArray[np.
 
 
 def _pair_distances(coordinates: FloatArray, pairs: npt.NDArray[np.intp]) -> FloatArray:
-    """Return the squared distance of each pair, from differences: duplicates are at 0 exactly."""
+    """Return the squared distance of each pair.
+
+    It is computed from differences, so that the distance of duplicates is exactly 0.
+    """
     squared = np.empty(len(pairs))
     step = max(1, _BLOCK_ENTRIES // coordinates.shape[1])
     for start in range(0, len(pairs), step):
@@ -288,12 +293,12 @@ def _pair_distances(coordinates: FloatArray, pairs: npt.NDArray[np.intp]) -> Flo
 def _warn_of_cut_off(
     indices: npt.NDArray[np.intp], which: str, where: str, stacklevel: int
 ) -> None:
-    """Warn whoever called a public method, `stacklevel` calls up from here."""
+    """Warn the caller of a public method, which is `stacklevel` calls up from here."""
     shown = ", ".join(str(index) for index in indices[:5]) + (", …" if len(indices) > 5 else "")
     warnings.warn(
         f"no path of weights above 1e-300 leads {where} from {len(indices)} sample(s) {which} "
-        f"(index {shown}), which get the label of the nearest labelled sample; scale the features "
-        "or the metric so that squared distances are near 1, or keep more neighbours",
+        f"(index {shown}); they get the label of the nearest labelled sample. Scale the features "
+        "or the metric so that squared distances are near 1, or raise n_neighbors",
         CutOffSamplesWarning,
         stacklevel=stacklevel,
     )

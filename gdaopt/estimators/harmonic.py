@@ -1,17 +1,19 @@
-"""Harmonic functions on graphs of samples: labels spread to samples that have none.
+"""Harmonic functions on graphs of samples: they spread labels to samples without labels.
 
-With weights ``w_ij = exp(-δ_ij)`` and the labelled samples F fixed, the scores of the unlabelled
-ones, U, minimise ``z'Lz``: ``L_UU z_U = -L_UF z_F``, each score the mean of its neighbours' (Zhu,
-Ghahramani, Lafferty 2003). Multiplying a row of this system by any number leaves its solution as it
-is, so weights are used in units of the largest of their row: a sample far from all others has
-neighbours with exact ratios, where ``exp(-δ)`` itself has lost its digits or is 0.
+The weights are ``w_ij = exp(-δ_ij)``, where δ are squared distances. The scores of the labelled
+samples F are fixed, and those of the unlabelled samples U minimise ``z'Lz``: they solve
+``L_UU z_U = -L_UF z_F``, so that each score is the weighted mean of its neighbours' scores (Zhu,
+Ghahramani, Lafferty 2003). Multiplying a row of this system by a number does not change the
+solution. Therefore the weights of each row are divided by the largest of them: the ratios stay
+exact even for a sample so far from all others that ``exp(-δ)`` has lost its digits or is 0.
 
-Full graphs are solved by Cholesky's factors, neighbour graphs by stabilised bi-conjugate gradients.
-Both lose digits by the system's condition: 12 of them in a cluster of unlabelled samples from which
-one comes to a labelled one with probability 1e-12 a step. There the class shares no longer sum to
-1, which is how such samples are found; they are solved for by an elimination that only adds,
-multiplies and divides positive numbers (Grassmann, Taksar, Heyman 1985) and gets all digits
-whatever the condition.
+The system of a full graph is solved by Cholesky's factorisation, that of a neighbour graph by
+stabilised bi-conjugate gradients. Both lose digits if the system is ill-conditioned. For example,
+they lose 12 digits in a cluster of unlabelled samples from which a random walk reaches a labelled
+sample with probability 1e-12 in each step. There the shares of the classes no longer sum to 1,
+and this is how such samples are found. They are solved for once more by an elimination that only
+adds, multiplies and divides positive numbers (Grassmann, Taksar, Heyman 1985), which keeps all
+digits whatever the condition.
 """
 
 from __future__ import annotations
@@ -23,22 +25,21 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, bicgstab, spilu
 
+from gdaopt.estimators.labels import Mask
 from gdaopt.validation import FloatArray
 
 __all__ = ["FARTHEST", "full_graph_shares", "neighbor_graph_shares"]
 
 FARTHEST = 300 * np.log(10)
-"""Squared distance from which on there is no edge: exp(-δ) is 1e-300, soon to underflow."""
+"""Squared distance from which on there is no edge: there exp(-δ) is 1e-300, near underflow."""
 
-_ACCURATE = 1e-10  # a sum of class shares is 1 to this much, or the sample is solved for again
-_MOST_DECADES = 250  # of degrees, within which their square roots neither over- nor underflow
-_ROUND_OFF = 4e-16  # of numbers up to 1
-_MOST_REFINEMENTS = 5  # of sparse solutions; two are enough as a rule
-_MOST_STEPS = 500  # in each of them; 50 are enough as a rule
-_SHIFT = 1e-14  # of a diagonal, so that no pivot of incomplete factors is 0
-_BLOCK = 64  # samples eliminated before the others are updated by one product of matrices
-
-Mask = npt.NDArray[np.bool_]
+_ACCURATE = 1e-10  # a sample whose shares miss the sum 1 by more than this is solved for again
+_MOST_DECADES = 250  # over which degrees may spread before their square roots leave floating point
+_ROUND_OFF = 4e-16  # round-off of numbers up to 1
+_MOST_REFINEMENTS = 5  # of a sparse solution; two are usually enough
+_MOST_STEPS = 500  # of the iteration in each refinement; 50 are usually enough
+_SHIFT = 1e-14  # added to a diagonal, so that no pivot of the incomplete factors is 0
+_BLOCK = 64  # how many samples are eliminated before one matrix product updates the others
 
 
 def full_graph_shares(
@@ -49,22 +50,22 @@ def full_graph_shares(
     Parameters
     ----------
     among : ndarray of shape (u, u)
-        Squared distances δ between unlabelled samples; overwritten.
+        Squared distances δ between unlabelled samples. The array is overwritten.
     towards : ndarray of shape (u, f)
-        Those to the labelled samples.
+        Squared distances from unlabelled to labelled samples.
     labels : ndarray of shape (f, n_classes)
-        Shares of the labelled samples: rows that sum to 1.
+        Class shares of the labelled samples; each row sums to 1.
 
     Returns
     -------
     shares : ndarray of shape (u, n_classes)
-        Non-negative, each row of sum 1, or of zeros where a sample is cut off.
+        Non-negative; each row sums to 1, or is 0 for a sample that is cut off.
     cut_off : ndarray of bool, shape (u,)
-        Samples from which no path of edges leads to a labelled one.
+        Which samples no path of edges joins to a labelled sample.
 
     Examples
     --------
-    Half-way between two labels, and near the first:
+    The first sample is half-way between two labels, the second is near the first label:
 
     >>> among, towards = np.array([[0.0, 9.0], [9.0, 0.0]]), np.array([[1.0, 1.0], [0.0, 4.0]])
     >>> full_graph_shares(among, towards, np.eye(2))[0].round(4)
@@ -95,20 +96,21 @@ def neighbor_graph_shares(
     squared : ndarray of shape (n_edges,)
         Squared distances δ.
     labelled : ndarray of bool, shape (n_samples,)
-        Whose shares are fixed.
+        Which samples have a label.
     labels : ndarray of shape (f, n_classes)
-        Shares of the labelled samples, in their order: rows that sum to 1.
+        Class shares of the labelled samples, in their order; each row sums to 1.
 
     Returns
     -------
     shares : ndarray of shape (u, n_classes)
-        Of the samples without a label, in their order, as `full_graph_shares` returns them.
+        Shares of the samples without a label, in their order. Each row sums to 1, or is 0 for a
+        sample that is cut off.
     cut_off : ndarray of bool, shape (u,)
-        Samples from which no path of edges leads to a labelled one.
+        Which of these samples no path of edges joins to a labelled sample.
 
     Examples
     --------
-    A path, labelled at its first node:
+    A path with a label at its first node, and a node without edges:
 
     >>> labelled = np.array([True, False, False, False])
     >>> edges, squared = np.array([[0, 1], [1, 2]]), np.array([1.0, 2.0])
@@ -142,7 +144,7 @@ def neighbor_graph_shares(
 
 
 def _connected(among: FloatArray, towards: FloatArray) -> Mask:
-    """Return which samples have a path of edges to a labelled one."""
+    """Return which unlabelled samples a path of edges joins to a labelled sample."""
     connected: Mask = towards.min(axis=1) < np.inf
     newest = np.flatnonzero(connected)
     while len(newest) and not connected.all():
@@ -153,7 +155,7 @@ def _connected(among: FloatArray, towards: FloatArray) -> Mask:
 
 
 def _solve(among: FloatArray, towards: FloatArray, labels: FloatArray) -> FloatArray:
-    """Return the harmonic shares of samples that all have a path to a labelled one."""
+    """Return the harmonic shares of samples that are all joined to a labelled sample."""
     nearest = np.minimum(among.min(axis=1), towards.min(axis=1))[:, None]
     inner = np.exp(np.subtract(nearest, among, out=among), out=among)
     outer = np.exp(nearest - towards)
@@ -172,11 +174,12 @@ def _solve(among: FloatArray, towards: FloatArray, labels: FloatArray) -> FloatA
 
 
 def _solve_sparse(moves: scipy.sparse.csr_array, leaving: FloatArray) -> FloatArray:
-    """Solve ``(I - P) z = b`` for sparse P; rows of the solution sum to 1."""
+    """Solve ``(I - P) z = b`` for sparse P; each row of the solution sums to 1."""
     solution = _iterate(moves, leaving, None)
     if len(_inaccurate(solution)):
-        # Many a pair of samples that are close to each other and far from the rest. Incomplete
-        # factors join them; in complete ones a graph in many dimensions fills in all entries.
+        # Pairs of samples that are close to each other and far from the rest slow the iteration
+        # down. Incomplete factors of the matrix precondition it. Complete factors would be dense
+        # for the graph of samples with many features.
         shape = moves.shape
         matrix = (1 + _SHIFT) * scipy.sparse.eye_array(shape[0]) - moves
         factors = spilu(
@@ -202,11 +205,11 @@ def _solve_sparse(moves: scipy.sparse.csr_array, leaving: FloatArray) -> FloatAr
 def _iterate(
     moves: scipy.sparse.csr_array, leaving: FloatArray, preconditioner: LinearOperator | None
 ) -> FloatArray:
-    """Return how far stabilised bi-conjugate gradients come with ``(I - P) z = b``."""
+    """Return the best solution of ``(I - P) z = b`` by stabilised bi-conjugate gradients."""
     matrix = scipy.sparse.eye_array(len(leaving), format="csr") - moves
     solution, residual = np.zeros_like(leaving), leaving
     for _ in range(_MOST_REFINEMENTS):
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # where they diverge
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # if they diverge
             steps = [
                 bicgstab(matrix, column, rtol=1e-12, maxiter=_MOST_STEPS, M=preconditioner)[0]
                 for column in residual.T
@@ -222,14 +225,14 @@ def _iterate(
 
 
 def _inaccurate(solution: FloatArray) -> npt.NDArray[np.intp]:
-    """Return the rows that lost digits: their shares do not sum to 1, or are not numbers."""
+    """Return the rows that lost digits: their shares do not sum to 1, or are not finite."""
     return np.flatnonzero(~(np.abs(solution.sum(axis=1) - 1) < _ACCURATE))
 
 
 def _by_cholesky(moves: FloatArray, leaving: FloatArray, log_degrees: FloatArray) -> FloatArray:
-    """Solve ``(I - P) z = b``, or return zeros where that takes numbers out of range.
+    """Solve ``(I - P) z = b``, or return zeros if numbers of it leave the range of floating point.
 
-    ``P_ij = w_ij / d_i`` becomes symmetric in units of ``√d``: ``w_ij / √(d_i d_j)``.
+    ``P_ij = w_ij / d_i`` has the symmetric form ``w_ij / √(d_i d_j)`` in units of ``√d``.
     """
     half = (log_degrees - log_degrees.max()) / 2
     if half.min() < -_MOST_DECADES / 2 * np.log(10):
@@ -247,11 +250,12 @@ def _by_cholesky(moves: FloatArray, leaving: FloatArray, log_degrees: FloatArray
 
 
 def _eliminate(moves: FloatArray, leaving: FloatArray) -> FloatArray:
-    """Solve ``(I - P) z = b`` without a subtraction; both arguments are overwritten.
+    """Solve ``(I - P) z = b`` without subtractions; both arguments are overwritten.
 
-    A random walk goes from i to j with probability ``P_ij`` and ends with class c with ``b_ic``.
-    Sample k is taken out of it: who came to k goes on to where k leads. The probability of leaving
-    k is summed up from where it leads, never taken as 1 minus that of staying.
+    A random walk goes from sample i to sample j with probability ``P_ij``, and ends in class c with
+    probability ``b_ic``. Each sample k in turn is eliminated: a walk that would come to k goes on
+    directly to where k leads. The probability of leaving k is the sum of the probabilities of its
+    ways out, and not 1 minus the probability of staying, which would lose digits.
     """
     size = len(moves)
     for start in range(0, size, _BLOCK):

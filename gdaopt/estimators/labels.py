@@ -1,4 +1,4 @@
-"""Labels of which some are missing: which samples have one, and of which class."""
+"""Class labels: which samples have one, the classes as indices and as 0/1 signals."""
 
 from __future__ import annotations
 
@@ -7,42 +7,57 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.validation import FloatArray
 
-__all__ = ["read_labels"]
+__all__ = [
+    "Codes",
+    "Mask",
+    "class_signal",
+    "fitted_clone",
+    "one_hot",
+    "read_labels",
+    "takes_unlabelled",
+]
+
+Codes = npt.NDArray[np.intp]
+"""Class of each sample, as an index from 0 on."""
+
+Mask = npt.NDArray[np.bool_]
+"""Which samples have some property, True or False for each."""
 
 
-def read_labels(
-    y: Any, missing_label: Any
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return the classes in `y`, and each sample's class where it has a label.
+def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Mask]:
+    """Return the classes in `y`, which samples have a label, and the classes of these.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Numbers, booleans or strings, and among them `missing_label`. A list such as
-        ``["a", -1, "b"]`` is read label by label: NumPy would make a string of the -1.
+        Numbers, booleans or strings, and `missing_label` for samples without a label. A list such
+        as ``["a", -1, "b"]`` is read label by label, since NumPy would turn the -1 into a string.
     missing_label : object
-        What stands for no label. None, NaN and pandas' NA mean the same: a missing value.
+        The value that stands for "no label". None, NaN and pandas' NA all mean the same, namely
+        any missing value.
 
     Returns
     -------
     classes : ndarray of shape (n_classes,)
         The different labels, sorted.
     codes : ndarray of int, shape (n_labelled,)
-        Index into `classes` for each labelled sample.
+        Index in `classes` for each labelled sample.
     labelled : ndarray of bool, shape (n_samples,)
         Which samples have a label.
 
     Raises
     ------
     InvalidInputError
-        For no labelled sample, for missing values that `missing_label` does not stand for, for
-        labels of mixed types, and for labels -1 and 1 where -1 is also `missing_label`.
+        If no sample has a label, if `y` holds missing values although `missing_label` is not one,
+        if the labels are of mixed types, or if the labels are -1 and 1 while `missing_label` is -1.
     ValueError
-        For labels that are no classes: fractions, infinity, other objects.
+        If the labels are not classes: fractions, infinity, or objects of other types.
 
     Examples
     --------
@@ -54,24 +69,24 @@ def read_labels(
     if not labelled.any():
         raise InvalidInputError(
             f"y holds no label: all of its {len(labels)} samples are unlabelled under "
-            f"missing_label={missing_label!r}; label some, or pass another missing_label"
+            f"missing_label={missing_label!r}; label some samples, or pass another missing_label"
         )
     classes, codes = np.unique(_of_one_type(labels[labelled]), return_inverse=True)
     minus_one = isinstance(missing_label, Real) and missing_label == -1
     if minus_one and not labelled.all() and classes.tolist() == [1]:
         raise InvalidInputError(
-            f"y holds -1 and 1 only, and missing_label={missing_label!r} makes unlabelled samples "
-            f"of all {np.count_nonzero(~labelled)} that are -1; if -1 is a class, pass "
-            "missing_label=None, or another value that stands for no label"
+            f"y holds only -1 and 1, and missing_label={missing_label!r} says that the "
+            f"{np.count_nonzero(~labelled)} sample(s) with -1 have no label; if -1 is a class, "
+            "pass missing_label=None, or another value that stands for no label"
         )
     return classes, codes, labelled
 
 
-def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> npt.NDArray[np.bool_]:
-    """Return where `labels` is `missing_label`; refuse missing values of another kind."""
-    import pandas as pd  # late: not needed to import the package, and slow
+def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
+    """Return which labels are `missing_label`, and refuse other missing values."""
+    import pandas as pd  # imported on demand: slow, and not needed to import gdaopt
 
-    null: npt.NDArray[np.bool_] = np.asarray(pd.isna(labels))
+    null: Mask = np.asarray(pd.isna(labels))
     # Only a scalar can be null; for anything else pandas answers with an array.
     if pd.api.types.is_scalar(missing_label) and pd.isna(missing_label):
         return null
@@ -79,7 +94,7 @@ def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> npt.NDA
         index = int(null.argmax())
         raise InvalidInputError(
             f"y holds {labels[index]!r} at index {index}; pass missing_label=None if missing "
-            f"values stand for no label (now missing_label={missing_label!r} does)"
+            f"values stand for no label (now missing_label={missing_label!r} stands for it)"
         )
     return np.array([bool(label == missing_label) for label in labels], dtype=bool)
 
@@ -87,7 +102,7 @@ def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> npt.NDA
 def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
     """Return labels as an array of numbers, booleans or strings."""
     array = np.array(labels.tolist())
-    if array.dtype.kind == "U":  # NumPy makes strings of all labels where one is a string
+    if array.dtype.kind == "U":  # if one label is a string, NumPy turns all of them into strings
         other = [label for label in labels if not isinstance(label, str)]
         if other:
             raise InvalidInputError(
@@ -107,3 +122,83 @@ def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
             f"Unknown label type: y holds {labels[0]!r}; classes are numbers, booleans or strings"
         )
     return array
+
+
+def one_hot(codes: Codes) -> FloatArray:
+    """Return the 0/1 indicators of the classes, shape (N, n_classes).
+
+    Examples
+    --------
+    >>> one_hot(np.array([1, 0]))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    shares: FloatArray = np.eye(codes.max() + 1)[codes]
+    return shares
+
+
+def class_signal(codes: Codes) -> FloatArray:
+    """Return the 0/1 signals of the classes: one signal for two classes, else one for each class.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (N,)
+        Class of each sample, from 0 on.
+
+    Returns
+    -------
+    ndarray of shape (N, m)
+        One column for each signal: m is 1 for two classes, else the number of classes.
+
+    Examples
+    --------
+    >>> class_signal(np.array([0, 1, 1])).T
+    array([[0., 1., 1.]])
+    """
+    indicators = one_hot(codes)
+    return indicators[:, 1:] if indicators.shape[1] == 2 else indicators
+
+
+def takes_unlabelled(estimator: Any) -> bool:
+    """Say whether an estimator's `fit` takes samples without labels.
+
+    Such an estimator has the parameter `missing_label`.
+    """
+    return "missing_label" in estimator.get_params(deep=False)
+
+
+def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labelled: Mask) -> Any:
+    """Fit a clone of an estimator, on all samples if it takes samples without labels.
+
+    The clone then has ``missing_label=None``, which cannot be the label of a class. Any other
+    estimator is fitted on the labelled samples only.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A learner or a classifier.
+    X : ndarray of shape (n_samples, n_features)
+        All samples.
+    labels : ndarray of shape (n_labelled,)
+        Labels of the samples that have one.
+    labelled : ndarray of bool, shape (n_samples,)
+        Which samples have a label.
+
+    Returns
+    -------
+    estimator
+        The clone.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> X, labelled = np.array([[0.0], [1.0], [5.0]]), np.array([True, False, True])
+    >>> fitted_clone(KNeighborsClassifier(1), X, np.array(["a", "b"]), labelled).n_samples_fit_
+    2
+    """
+    copy = clone(estimator)
+    if not takes_unlabelled(copy):
+        return copy.fit(X[labelled], labels)
+    y = np.full(len(X), None, dtype=object)
+    y[labelled] = labels
+    return copy.set_params(missing_label=None).fit(X, y)

@@ -21,65 +21,72 @@ __all__ = ["DiagonalMetricLearner", "GraphMetricLearner", "PositiveDefiniteMetri
 class GraphMetricLearner(ProblemLearner):
     """Learn a graph metric: a generalised Laplacian of a graph between the features.
 
-    It minimises the graph Laplacian regulariser of the class labels, `gdaopt.GLR`, over
-    `gdaopt.GraphMetrics`: samples of different classes get far apart, within a bounded trace.
-    The problem is convex, and ``result_`` holds the certified distance from its optimum.
+    The learner minimises the graph Laplacian regulariser of the class labels, `gdaopt.GLR`, over
+    the set `gdaopt.GraphMetrics` (see "Definition: graph Laplacian regulariser" and "Definition:
+    graph metric" in ``docs/theory.md``). Samples of different classes move far apart, as far as the
+    trace bound allows. The problem is convex, and ``result_`` holds a certificate of how far the
+    learned metric can be from the optimum.
 
-    Features of very different units want a `sklearn.preprocessing.StandardScaler` before it: the
-    trace is shared between them, and what is small in numbers can get no more than all of it.
+    If the features have very different units, put a `sklearn.preprocessing.StandardScaler` before
+    the learner. The diagonal entries of M add up to at most the trace bound. A feature whose values
+    are small would need a large entry, and even the whole trace bound may be too small for it.
 
     Parameters
     ----------
     objective : {"glr"} or callable, optional
-        Or an objective of one's own: called with the samples (N×K) and the 0/1 signals of the
-        classes (N×m, one column for two classes), it returns a `gdaopt.objectives.Objective`.
+        What to minimise: ``"glr"``, the graph Laplacian regulariser, or a function that returns
+        another `gdaopt.objectives.Objective`. The function is called with the samples, of shape
+        (N, K), and the 0/1 signals of the classes, of shape (N, m): one column for two classes,
+        else one for each class.
     method : str, optional
         Name of a method of `gdaopt.solve`.
     solver : str, optional
-        For methods that have programs to solve, such as ``"alternating"``.
+        Name of a solver, for methods that solve programs, such as ``"alternating"``.
     trace_bound : {"auto", "K"} or float, optional
-        C. By ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; by ``"K"`` it
-        is the number of features.
+        C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
+        it is the number of features.
     min_eigenvalue : {"auto"} or float, optional
-        ρ, below C/K. By ``"auto"`` a thousandth of that.
+        ρ, less than C/K. With ``"auto"`` it is a thousandth of C/K.
     edge_floor : float, optional
-        ε; when positive, edges of at least that weight connect all features. Methods with such an
-        option (``"alternating"``, ``"joint"``) choose the edges; with any other method they are the
-        edges of the path through the features in their order.
+        ε. If it is positive, edges of at least this weight connect all features. The methods with
+        this option, ``"alternating"`` and ``"joint"``, choose the edges themselves. With any other
+        method they are the edges of the path through the features in their order.
     multiclass : {"joint"}, optional
-        What to learn from more than two classes: one metric for the sum of their 0/1 signals, so
-        that each pair of different classes counts alike. With two classes there is one signal.
+        How to learn from more than two classes. With ``"joint"`` there is one metric, which
+        minimises the sum of the regularisers of all classes' 0/1 signals. All pairs of different
+        classes then count alike.
     class_weight : {"balanced"} or dict, optional
-        Positive weights of the classes, as scikit-learn's classifiers take them; a pair of samples
-        weighs the product of theirs.
+        Positive weights of the classes, as scikit-learn's classifiers take them. The weight of a
+        pair of samples is the product of the weights of their classes.
     n_neighbors : int, optional
-        Only sum over the pairs of each sample with so many of its nearest of other classes, in the
-        given features; all pairs when left out. It saves time and memory where N is in the
-        thousands; with fewer than about 50, what is learned is another metric.
+        How many nearest samples of other classes to pair each sample with, by the distance in the
+        given features. The objective then sums over these pairs only. By default it sums over all
+        pairs. A limit saves time and memory if there are thousands of samples. With fewer than
+        about 50 neighbours, the learned metric differs from that of all pairs.
     tolerance : float, optional
-        Certified relative distance from the optimum at which to stop.
+        The certified relative distance from the optimum at which the method stops.
     max_iterations, time_limit : int and float (seconds), optional
-        Limits, none by default; a fit that ends at one warns.
+        Limits of the method; there are none by default. If a limit ends the fit, it warns.
     verbose : bool, optional
-        Print a line for each round of the method.
+        Whether to print a line for each round of the method.
 
     Attributes
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
     result_ : gdaopt.Result
-        What the method returned: objective, certificate, status, trace.
+        The result of the method: objective, certificate, status and trace.
     n_iter_ : int
-        Its iterations.
+        Number of iterations of the method.
     trace_bound_, min_eigenvalue_ : float
         C and ρ.
     graph_ : MetricGraph
-        Edges and self-loops with the names of the features.
+        The edges and self-loops of the metric, with the names of the features.
 
     Notes
     -----
-    Source: Yang, Cheung, Hu, *Graph Metric Learning via Gershgorin Disc Alignment* (ICASSP 2020),
-    for the problem with two classes; the sum over classes and the rule for C are this package's.
+    The problem with two classes is from Yang, Cheung, Hu, *Graph Metric Learning via Gershgorin
+    Disc Alignment* (ICASSP 2020). The sum over classes and the rule for C are this package's own.
 
     Examples
     --------
@@ -155,7 +162,7 @@ class GraphMetricLearner(ProblemLearner):
 class DiagonalMetricLearner(ProblemLearner):
     """Learn a diagonal metric: weights of the features.
 
-    As `GraphMetricLearner`, over `gdaopt.DiagonalMetrics`.
+    The learner solves the problem of `GraphMetricLearner` over the set `gdaopt.DiagonalMetrics`.
 
     Parameters
     ----------
@@ -186,10 +193,10 @@ class DiagonalMetricLearner(ProblemLearner):
 
 
 class PositiveDefiniteMetricLearner(ProblemLearner):
-    """Learn any positive definite metric, without signs of its entries.
+    """Learn a positive definite metric whose entries may have any sign.
 
-    As `GraphMetricLearner`, over `gdaopt.PositiveDefiniteMetrics`. Edges of its ``graph_`` may have
-    negative weights.
+    The learner solves the problem of `GraphMetricLearner` over the set
+    `gdaopt.PositiveDefiniteMetrics`. Edges of its ``graph_`` may have negative weights.
 
     Parameters
     ----------

@@ -8,27 +8,26 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.linalg.laplacian import edge_weights, self_loops
+from gdaopt.linalg.laplacian import EDGE_THRESHOLD, edge_weights, self_loops
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["MetricGraph"]
 
-_EDGE_COUNTS = 1e-9  # of tr M / K, as in `gdaopt.GraphMetrics` without a floor
-_SHOWN = 10  # edges in print
+_SHOWN = 10  # how many edges are printed
 
 
 @dataclass(frozen=True, eq=False)
 class MetricGraph:
-    """Edges and self-loops of a metric; printing it lists the heaviest.
+    """Edges and self-loops of a metric. Printing the graph lists its heaviest edges.
 
     Attributes
     ----------
     feature_names : tuple of K str
-        The nodes.
+        Names of the features, which are the nodes.
     edges : ndarray of int, shape (n_edges, 2)
-        Indices of the features that each edge joins, the heaviest edge first.
+        Indices of the two features that each edge joins. The heaviest edge comes first.
     weights : ndarray of shape (n_edges,)
-        ``-M_ij`` of each edge, negative only for metrics that are no graph metrics.
+        ``-M_ij`` of each edge. It is negative only for metrics that are not graph metrics.
     self_loops : ndarray of shape (K,)
         The row sums of M.
 
@@ -49,12 +48,13 @@ class MetricGraph:
 
     @classmethod
     def of_metric(cls, metric: FloatArray, feature_names: Sequence[str]) -> MetricGraph:
-        """Return the graph of a K×K metric, with the edges that count as connecting.
+        """Return the graph of a K×K metric.
 
-        Those are larger than ``1e-9·tr M / K``: methods shrink edges geometrically, never to 0.
+        It has the edges whose absolute weight is larger than ``1e-9·tr M / K``. Smaller entries
+        are edges that a method removes: it shrinks them geometrically and never reaches 0.
         """
         weights = np.triu(edge_weights(metric), 1)
-        threshold = _EDGE_COUNTS * float(np.trace(metric)) / len(metric)
+        threshold = EDGE_THRESHOLD * float(np.trace(metric)) / len(metric)
         edges = np.argwhere(np.abs(weights) > threshold)
         found = weights[edges[:, 0], edges[:, 1]]
         order = np.argsort(-np.abs(found), kind="stable")
@@ -68,7 +68,7 @@ class MetricGraph:
         )
 
     def named_edges(self) -> list[tuple[str, str, float]]:
-        """Return two feature names and the weight of each edge, the heaviest first."""
+        """Return the two feature names and the weight of each edge, the heaviest edge first."""
         names = self.feature_names
         return [
             (names[i], names[j], float(weight))

@@ -1,4 +1,4 @@
-"""The parameter `metric` of the classifiers: nothing, a matrix, or a metric learner."""
+"""The parameter `metric` of the classifiers: None, a matrix, or a metric learner."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from sklearn.utils._param_validation import HasMethods
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import components_of
-from gdaopt.estimators.transductive import fitted_clone
+from gdaopt.estimators.labels import Mask, fitted_clone
 from gdaopt.validation import FloatArray, read_only, symmetric_matrix
 
 __all__ = ["METRIC_CONSTRAINT", "MetricSpace", "metric_space"]
 
 METRIC_CONSTRAINT: list[Any] = [None, "array-like", HasMethods("fit")]
-"""What `_parameter_constraints` says of such a parameter."""
+"""The allowed values of this parameter, for `_parameter_constraints`."""
 
-_NEGATIVE = 1e-10  # of the trace: as far below 0 as members of the feasible sets may be
+_NEGATIVE = 1e-10  # share of the trace that an eigenvalue may be below 0, as in the feasible sets
 
 
 @dataclass(frozen=True, eq=False)
 class MetricSpace:
-    """Coordinates in which the Euclidean distance is that of a metric.
+    """Coordinates in which the Euclidean distance is the distance under a metric.
 
     Attributes
     ----------
     metric : ndarray of shape (K, K)
         M, symmetric, positive semidefinite, read-only.
     learner : estimator or None
-        What learned it.
+        The fitted learner of M, if there is one.
     components : ndarray of shape (K, K)
         L with ``M = L'L``.
     centre : ndarray of shape (K,)
-        Mean of the samples: distances do not depend on it, their round-off does.
+        Mean of the samples, which becomes the origin. Distances do not depend on the origin, but
+        their round-off does.
     """
 
     metric: FloatArray
@@ -51,22 +52,23 @@ class MetricSpace:
 
 
 def metric_space(
-    metric: Any, X: FloatArray, labelled: npt.NDArray[np.bool_], labels: npt.NDArray[Any]
+    metric: Any, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any]
 ) -> MetricSpace:
-    """Read the parameter `metric`, and fit a clone if it is a learner.
+    """Read the parameter `metric`. If it is a learner, fit a clone of it.
 
     Parameters
     ----------
     metric : None, array-like of shape (K, K), or estimator
-        None is the identity. A learner has `get_mahalanobis_matrix`, `metric_` or `components_`
-        after its `fit`: those of gdaopt and of metric-learn, and scikit-learn's
-        `NeighborhoodComponentsAnalysis`.
+        None stands for the identity. A learner has `get_mahalanobis_matrix`, `metric_` or
+        `components_` after its `fit`. The learners of gdaopt and of metric-learn have them, and so
+        does scikit-learn's `NeighborhoodComponentsAnalysis`.
     X : ndarray of shape (N, K)
         Samples.
     labelled : ndarray of bool, shape (N,)
-        Which of them have a label. A learner is fitted on those, or on all, see `fitted_clone`.
+        Which of them have a label. A learner is fitted on the labelled samples or on all samples,
+        see `gdaopt.estimators.labels.fitted_clone`.
     labels : ndarray of shape (n_labelled,)
-        Their labels.
+        Labels of the labelled samples.
 
     Returns
     -------
@@ -75,8 +77,8 @@ def metric_space(
     Raises
     ------
     InvalidInputError
-        For a matrix that is not K×K, symmetric and positive semidefinite, and for an estimator that
-        learns no metric.
+        If the matrix is not K×K, symmetric and positive semidefinite, or if the estimator learns
+        no metric.
 
     Examples
     --------
@@ -94,7 +96,7 @@ def metric_space(
         learner = fitted_clone(metric, X, labels, labelled)
         matrix = _learned_matrix(learner)
     matrix = _checked(matrix, X.shape[1])
-    # In units in which the diagonal is 1, features of any scale keep their digits.
+    # Divided by the scales, M has a diagonal of 1, so that features of any scale keep their digits.
     scales = np.sqrt(np.maximum(np.diagonal(matrix), 0.0))
     units = np.where(scales > 0, scales, 1.0)
     components = components_of(matrix / np.outer(units, units)) * scales
@@ -116,7 +118,7 @@ def _learned_matrix(learner: Any) -> Any:
 
 
 def _checked(matrix: Any, n_features: int) -> FloatArray:
-    """Return `matrix` as a metric of so many features."""
+    """Return `matrix` as a positive semidefinite float array for this number of features."""
     checked = symmetric_matrix("metric", matrix, size=n_features)
     smallest = float(scipy.linalg.eigvalsh(checked, subset_by_index=[0, 0])[0])
     if smallest < -_NEGATIVE * max(float(np.trace(checked)), 0.0):

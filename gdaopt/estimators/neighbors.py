@@ -17,44 +17,44 @@ __all__ = ["MetricKNeighborsClassifier"]
 
 
 class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
-    """Vote of the nearest neighbours under a metric matrix.
+    """Classify samples by the vote of their nearest neighbours under a metric matrix.
 
-    The samples are taken to coordinates whose Euclidean distance is the metric's
-    (``M = L'L, x ↦ Lx``); there scikit-learn's `KNeighborsClassifier` does the rest.
+    The samples are mapped to coordinates in which the Euclidean distance is the distance under the
+    metric (``x ↦ Lx`` with ``M = L'L``). scikit-learn's `KNeighborsClassifier` does the rest there.
 
     Parameters
     ----------
     n_neighbors : int, default=5
         How many neighbours vote.
     metric : array-like of shape (n_features, n_features) or estimator, default=None
-        M, positive semidefinite; None for the identity. Of a metric learner (with
-        `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`) a clone is fitted on the
-        samples; one that is to stay as it is goes in as ``learner.metric_``.
+        M, positive semidefinite. None stands for the identity. If it is a metric learner, that is,
+        an estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, a clone
+        of it is fitted on the samples. To use a fitted learner as it is, pass ``learner.metric_``.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weight of a vote, as in `KNeighborsClassifier`.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        How neighbours are searched, as in `KNeighborsClassifier`.
+        How neighbours are searched for, as in `KNeighborsClassifier`.
     n_jobs : int, default=None
         Number of parallel searches, as in `KNeighborsClassifier`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        The different labels, sorted.
     neighbors_ : KNeighborsClassifier
-        Fitted on the transformed samples.
+        The classifier that was fitted on the mapped samples.
     metric_ : ndarray of shape (n_features, n_features)
         M.
     metric_learner_ : estimator or None
-        The fitted clone of `metric`, where that is a learner.
+        The fitted clone of `metric` if that is a learner.
     n_features_in_ : int
-        K.
+        K, the number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has column names that are strings.
+        The column names of X, if they are strings.
 
     See Also
     --------
-    GraphClassifier : Labels spread over the graph of a metric.
+    GraphClassifier : Spreads labels over the graph of a metric.
 
     Examples
     --------
@@ -89,14 +89,14 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
-        """Keep the samples, and fit the metric learner where `metric` is one.
+        """Store the samples; if `metric` is a learner, fit a clone of it first.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples; dense.
+            Samples, as a dense array.
         y : array-like of shape (n_samples,)
-            Their labels.
+            Labels of the samples.
 
         Returns
         -------
@@ -105,8 +105,8 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         InvalidInputError
-            For a metric that is not symmetric, not positive semidefinite, or of another size. It
-            is a `ValueError`, which scikit-learn's own checks raise.
+            If the metric is not symmetric, not positive semidefinite, or of another size. It is a
+            subclass of `ValueError`, which scikit-learn's own checks raise.
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
         space = metric_space(self.metric, X, np.full(len(X), True), y)
@@ -132,14 +132,14 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels; the first of `classes_` where votes are equal.
+            Labels. If votes are equal, the class that comes first in `classes_` wins.
         """
         coordinates = self._coordinates(X)
         labels: npt.NDArray[Any] = self.neighbors_.predict(coordinates)
         return labels
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the share of each class in the votes.
+        """Return the share of the votes that each class gets.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Rows sum to 1.
+            Shares; each row sums to 1.
         """
         coordinates = self._coordinates(X)
         shares: FloatArray = self.neighbors_.predict_proba(coordinates)
@@ -158,21 +158,22 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None
     ) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-        """Return the distances under the metric to the nearest samples of `fit`, and which.
+        """Return the nearest neighbours among the samples given to `fit`, with their distances.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Samples; None for those given to `fit`, each without itself.
+            Samples. None stands for the samples given to `fit`; none of them is then a neighbour of
+            itself.
         n_neighbors : int, default=None
-            How many; None for the parameter.
+            How many neighbours to return. None stands for the parameter of the classifier.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_neighbors)
-            ``√δ``, ascending.
+            Distances under the metric, in ascending order.
         indices : ndarray of int, shape (n_samples, n_neighbors)
-            Of samples given to `fit`.
+            Indices of the neighbours among the samples given to `fit`.
         """
         check_is_fitted(self)
         coordinates = None if X is None else self._coordinates(X)
@@ -180,6 +181,6 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return distances, indices
 
     def _coordinates(self, X: Any) -> FloatArray:
-        """Return new samples in the metric's coordinates."""
+        """Map new samples to the coordinates of the metric."""
         check_is_fitted(self)
         return self._space.coordinates(validate_data(self, X, dtype=np.float64, reset=False))

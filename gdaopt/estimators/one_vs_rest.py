@@ -1,4 +1,4 @@
-"""One metric for each class against the rest, and what the classifiers say put together."""
+"""One metric and one classifier for each class against the rest, and how their answers combine."""
 
 from __future__ import annotations
 
@@ -11,70 +11,67 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.class_pairs import class_signal
-from gdaopt.estimators.labels import read_labels
+from gdaopt.estimators.labels import Mask, class_signal, fitted_clone, read_labels, takes_unlabelled
 from gdaopt.estimators.learners import GraphMetricLearner
 from gdaopt.estimators.metric_parameter import metric_space
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
-from gdaopt.estimators.transductive import fitted_clone, takes_unlabelled
 from gdaopt.validation import FloatArray
 
 __all__ = ["OneVsRestMetricClassifier", "binary_scores", "class_scores"]
-
-Codes = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 
 
 class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Learn a metric for each class against the rest, and classify under each.
 
-    For each class a clone of `learner` is fitted on "this class or not", and a clone of
-    `classifier` on the same labels in that metric's coordinates; its real-valued answer z is
-    positive where it says "this class". Two classes are one such problem.
+    For each class, a clone of `learner` is fitted on the labels "this class" and "not this class".
+    A clone of `classifier` is fitted on the same labels, in coordinates in which the Euclidean
+    distance is the learned one. Its answer for a sample is a real number z, which is positive if
+    the sample belongs to this class. If there are only two classes, one such problem is enough.
 
     Parameters
     ----------
     learner : estimator, default=None
-        Metric learner: with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`. None
-        for `gdaopt.GraphMetricLearner`.
+        A metric learner, that is, an estimator with `get_mahalanobis_matrix`, `metric_` or
+        `components_` after `fit`. None stands for `gdaopt.GraphMetricLearner`.
     classifier : estimator, default=None
-        Any classifier of two classes with `decision_function` or `predict_proba`, for Euclidean
-        distances: it is given samples in the metric's coordinates. None for
-        `gdaopt.MetricKNeighborsClassifier`, five neighbours.
+        Any classifier of two classes with `decision_function` or `predict_proba`. It works with
+        Euclidean distances, since it is given mapped samples. None stands for
+        `gdaopt.MetricKNeighborsClassifier` with five neighbours.
     aggregation : {"vote", "score"}, default="vote"
-        By ``"vote"`` each z > 0 is a vote for its class and most votes win; ties, and samples
-        without a vote, go to the first class in question. So it is in the published code of the
-        paper's authors. By ``"score"`` the largest z wins.
+        With ``"vote"``, each z > 0 is a vote for its class, and the class with a vote wins. If
+        several classes or no class have a vote, the first of them in `classes_` wins. The published
+        code of the paper's authors does the same. With ``"score"``, the largest z wins.
     missing_label : object, default=-1
-        What stands for "no label" in `y`, as in `gdaopt.GraphClassifier`. A learner or classifier
-        that has this parameter, too, is fitted on all samples, any other on those with labels. Such
-        a classifier answers in `label_distributions_`.
+        The value that stands for "no label" in `y`, as in `gdaopt.GraphClassifier`. A learner or
+        classifier that has this parameter, too, is fitted on all samples, any other one on the
+        labelled samples. The answers of such a classifier are read from its
+        `label_distributions_`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, without `missing_label`.
+        The different labels, sorted, without `missing_label`.
     metrics_ : list of ndarray of shape (n_features, n_features)
-        M for each class, or for the second of two.
+        M for each class; for two classes, M of the only problem.
     learners_, estimators_ : list of estimators
         The fitted learners and classifiers, in the same order.
     transduction_ : ndarray of shape (n_samples,)
-        The label of each sample of `fit`: its own, or the one found. A classifier that sees
-        unlabelled samples says it of all of them at once.
+        The label of each sample given to `fit`: the given label, or the predicted one. A classifier
+        that takes samples without labels predicts all of them together.
     n_features_in_ : int
-        K.
+        K, the number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X has column names that are strings.
+        The column names of X, if they are strings.
 
     See Also
     --------
-    GraphMetricLearner : One metric for all classes together, a single convex problem.
+    GraphMetricLearner : Learns one metric for all classes by a single convex problem.
 
     Notes
     -----
-    Source: Yang, Cheung, Hu, *Graph Metric Learning via Gershgorin Disc Alignment* (ICASSP 2020),
-    for "one against all"; the votes are those of its authors' later code, the scores this
-    package's.
+    "One against all" is from Yang, Cheung, Hu, *Graph Metric Learning via Gershgorin Disc
+    Alignment* (ICASSP 2020). The votes are from later code of the same authors. The scores are
+    this package's own.
 
     Examples
     --------
@@ -116,9 +113,9 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples; dense.
+            All samples, with and without labels, as a dense array.
         y : array-like of shape (n_samples,)
-            Labels of at least two classes, and `missing_label` where there is none.
+            The labels, of at least two classes, and `missing_label` for samples without one.
 
         Returns
         -------
@@ -127,15 +124,16 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         Raises
         ------
         InvalidInputError
-            For labels of a single class, for labels -1 and 1 while -1 is `missing_label`, and for a
-            learner that learns no metric. It is a `ValueError`, which scikit-learn's checks raise.
+            If all labels are of one class, if the labels are -1 and 1 while -1 is `missing_label`,
+            or if the learner learns no metric. It is a subclass of `ValueError`, which
+            scikit-learn's own checks raise.
         """
         X = validate_data(self, X, dtype=np.float64)
         self.classes_, codes, labelled = read_labels(y, self.missing_label)
         check_consistent_length(X, labelled)
         if len(self.classes_) < 2:
             raise InvalidInputError(
-                f"y has 1 class, {self.classes_[0]!r}; one against the rest takes two or more"
+                f"y has 1 class, {self.classes_[0]!r}; one against the rest needs two classes"
             )
         learner = GraphMetricLearner() if self.learner is None else self.learner
         classifier = MetricKNeighborsClassifier() if self.classifier is None else self.classifier
@@ -170,14 +168,14 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            z of each class or, by ``aggregation="vote"``, its sign, ±1. One number for two classes:
-            positive for the second.
+            z of each class, or its sign ±1 with ``aggregation="vote"``. For two classes there is
+            one number, which is positive for the second class.
         """
         scores = self._scores(X)
         return scores[:, 1] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of the most votes, or of the largest score.
+        """Return the class that has a vote, or the class with the largest score.
 
         Parameters
         ----------
@@ -204,21 +202,21 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
 
 
 def binary_scores(classifier: Any, X: FloatArray, unlabelled: Mask) -> FloatArray:
-    """Return what a fitted classifier of labels 0 and 1 says of the unlabelled samples of its fit.
+    """Return the answers of a fitted classifier of labels 0 and 1 for the unlabelled samples.
 
     Parameters
     ----------
     classifier : estimator
-        From `fitted_clone`.
+        From `gdaopt.estimators.labels.fitted_clone`.
     X : ndarray of shape (n_samples, n_features)
-        All samples, of which it has seen the labelled ones, or all.
+        All samples. The classifier was fitted on all of them or on the labelled ones.
     unlabelled : ndarray of bool, shape (n_samples,)
-        Which have no label.
+        Which samples have no label.
 
     Returns
     -------
     ndarray of shape (n_unlabelled,)
-        z: positive for label 1.
+        z, positive for label 1.
     """
     if takes_unlabelled(classifier):
         shares: FloatArray = classifier.label_distributions_[unlabelled]
@@ -227,7 +225,7 @@ def binary_scores(classifier: Any, X: FloatArray, unlabelled: Mask) -> FloatArra
 
 
 def _new_scores(classifier: Any, X: FloatArray) -> FloatArray:
-    """Return z for new samples."""
+    """Return the answers z of a fitted classifier of labels 0 and 1 for new samples."""
     scores: FloatArray
     if hasattr(classifier, "decision_function"):
         scores = classifier.decision_function(X)
@@ -238,22 +236,23 @@ def _new_scores(classifier: Any, X: FloatArray) -> FloatArray:
 
 
 def class_scores(answers: list[FloatArray], aggregation: str) -> FloatArray:
-    """Return the score of each class; the first of the largest is a sample's class.
+    """Return the score of each class. A sample's class is the first one with the largest score.
 
     Parameters
     ----------
     answers : list of ndarray of shape (n_samples,)
-        z of each class, or of the second of two.
+        z of each class. For two classes, z of the second one only.
     aggregation : {"vote", "score"}
         See `OneVsRestMetricClassifier`.
 
     Returns
     -------
     ndarray of shape (n_samples, n_classes)
+        z, or its sign ±1 for votes.
 
     Examples
     --------
-    The first sample has votes for the first two classes, the second has none:
+    The first sample has votes for the first two classes, the second sample has no votes:
 
     >>> z = [np.array([0.2, -0.9]), np.array([0.8, -0.5]), np.array([-0.5, -0.1])]
     >>> class_scores(z, "vote").argmax(axis=1), class_scores(z, "score").argmax(axis=1)

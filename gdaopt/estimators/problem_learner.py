@@ -1,4 +1,4 @@
-"""The learners' common part: a `gdaopt.MetricProblem` of labelled samples, solved in `fit`."""
+"""Learners that solve a `gdaopt.MetricProblem` of labelled samples, over any feasible set."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.class_pairs import class_signal, nearest_of_other_classes
+from gdaopt.estimators.base import SupervisedMetricLearner
+from gdaopt.estimators.labels import Codes, class_signal
 from gdaopt.estimators.metric_graph import MetricGraph
-from gdaopt.estimators.supervised import SupervisedMetricLearner
 from gdaopt.methods import solve
 from gdaopt.methods.solve import METHODS
 from gdaopt.objectives import GLR, Objective
@@ -30,13 +31,32 @@ from gdaopt.validation import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ProblemLearner"]
+__all__ = ["ProblemLearner", "nearest_of_other_classes"]
 
-_UNFINISHED = ("iteration_limit", "time_limit", "solver_failed")
+_UNFINISHED = ("iteration_limit", "time_limit", "solver_failed")  # the fit warns of these
 
 
 class ProblemLearner(SupervisedMetricLearner):
-    """What the learners share: all but the feasible set."""
+    """Base of learners that minimise an objective of labelled samples over a feasible set.
+
+    It holds everything but the set. A subclass must write ``_feasible_set(self, trace_bound,
+    min_eigenvalue)``, which returns a `gdaopt.sets.FeasibleSet` with these two bounds. A subclass
+    with more parameters also writes an ``__init__`` that names all of them, and extends
+    ``_parameter_constraints``.
+
+    Examples
+    --------
+    A learner of metrics between features of two colours:
+
+    >>> import gdaopt as gda
+    >>> class TwoColourMetricLearner(ProblemLearner):
+    ...     def _feasible_set(self, trace_bound, min_eigenvalue):
+    ...         return gda.SignedGraphMetrics([1, -1], trace_bound, min_eigenvalue)
+    >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 0.5], [1.0, 1.5]], ["a", "a", "b", "b"]
+    >>> learner = TwoColourMetricLearner().fit(X, y)
+    >>> learner.result_.status, bool(learner.metric_[0, 1] >= 0)
+    ('converged', True)
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "objective": [StrOptions({"glr"}), callable],
@@ -84,9 +104,9 @@ class ProblemLearner(SupervisedMetricLearner):
 
     @abstractmethod
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
-        """Return the set of metrics to learn from."""
+        """Return the feasible set with these bounds."""
 
-    def _learn(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         objective = self._objective(X, codes)
         feasible_set = self._feasible_set(*self._bounds(objective))
         self.result_ = solve(
@@ -113,7 +133,7 @@ class ProblemLearner(SupervisedMetricLearner):
         }
         return options if self.solver is None else {**options, "solver": self.solver}
 
-    def _class_weights(self, codes: npt.NDArray[np.intp]) -> FloatArray:
+    def _class_weights(self, codes: Codes) -> FloatArray:
         """Return the weight of each class."""
         weights: FloatArray = compute_class_weight(
             self.class_weight, classes=self.classes_, y=self.classes_[codes]
@@ -121,19 +141,19 @@ class ProblemLearner(SupervisedMetricLearner):
         for label, weight in zip(self.classes_.tolist(), weights.tolist(), strict=True):
             if not 0 < weight < np.inf:
                 raise InvalidInputError(
-                    f"class_weight of {label!r} is {weight}; weights must be positive and finite: "
-                    "leave samples of a class that should not count out"
+                    f"class_weight of {label!r} is {weight}; weights must be positive and finite "
+                    "(to ignore a class, leave its samples out)"
                 )
         return weights
 
-    def _objective(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> Objective:
+    def _objective(self, X: FloatArray, codes: Codes) -> Objective:
         """Return the objective of the samples."""
         signal = class_signal(codes)
         if callable(self.objective):
             if self.class_weight is not None or self.n_neighbors is not None:
                 raise InvalidInputError(
-                    "class_weight and n_neighbors are for objective='glr'; a callable weighs and "
-                    "chooses pairs itself"
+                    "class_weight and n_neighbors are for objective='glr'; an objective that is a "
+                    "function weights and chooses the pairs itself"
                 )
             return self.objective(X, signal)
         pairs = None
@@ -160,24 +180,59 @@ class ProblemLearner(SupervisedMetricLearner):
         return MetricGraph.of_metric(self.metric_, self._feature_names())
 
     def plot_graph(self, ax: Axes | None = None) -> Axes:
-        """Draw the learned metric as a graph between the features: `gdaopt.plotting.graph`.
+        """Draw the learned metric as a graph between the features by `gdaopt.plotting.graph`.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; new axes when left out.
+            Where to draw. By default new axes are made.
 
         Returns
         -------
         matplotlib.axes.Axes
-            Without the edges of negative weight that positive definite metrics may have.
+            The axes. Edges of negative weight are not drawn; graph metrics have none.
         """
-        from gdaopt import plotting  # on demand: fitting needs no pictures
+        from gdaopt import plotting  # imported on demand: fitting draws nothing
 
         check_is_fitted(self)
         return plotting.graph(self.metric_, self._feature_names(), ax=ax)
 
     def _feature_names(self) -> list[str]:
-        """Return the column names seen in fit, or scikit-learn's x0, x1, … in their place."""
+        """Return the column names that `fit` was given, or else scikit-learn's x0, x1 and so on."""
         default = [f"x{number}" for number in range(self.n_features_in_)]
         return [str(name) for name in getattr(self, "feature_names_in_", default)]
+
+
+def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> npt.NDArray[np.intp]:
+    """Return the pairs of each sample with its nearest samples of other classes.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, K)
+        Samples.
+    codes : ndarray of int, shape (N,)
+        Class of each sample, from 0 on.
+    n_neighbors : int
+        How many samples to pair each sample with, from all other classes together. If they have
+        fewer samples, it is paired with all of them.
+
+    Returns
+    -------
+    ndarray of int, shape (n, 2)
+        Indices of the two samples, the smaller one first. Each pair occurs once, and the pairs are
+        in ascending order.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
+    >>> nearest_of_other_classes(X, np.array([0, 0, 1, 1]), 1).tolist()
+    [[0, 2], [1, 2], [1, 3]]
+    """
+    found = []
+    for code in range(codes.max() + 1):
+        own, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
+        search = NearestNeighbors(n_neighbors=min(n_neighbors, len(others))).fit(X[others])
+        nearest = others[search.kneighbors(X[own], return_distance=False)]
+        found.append(np.column_stack([np.repeat(own, nearest.shape[1]), nearest.ravel()]))
+    pairs: npt.NDArray[np.intp] = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
+    return pairs

@@ -8,11 +8,12 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
-from gdaopt.linalg.dual import dual_alignment
+from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.eigen import Alignment, align
 from gdaopt.linalg.geodesic import geometric_mean, geometric_mean_of_inverse
 from gdaopt.linalg.gershgorin import discs, left_ends
 from gdaopt.linalg.laplacian import (
+    EDGE_THRESHOLD,
     edge_weights,
     generalized_laplacian,
     maximum_spanning_tree,
@@ -20,10 +21,11 @@ from gdaopt.linalg.laplacian import (
     path_laplacian,
     self_loops,
 )
-from gdaopt.linalg.pairs import best_pairs
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
+from gdaopt.linalg.two_sparse import best_pairs
 
 __all__ = [
+    "EDGE_THRESHOLD",
     "Alignment",
     "Atoms",
     "AtomsDirection",

@@ -1,8 +1,8 @@
 """Atoms: the unit vectors u of the rank-one matrices ``uu'`` that metric matrices are made of.
 
-The extreme points of the sets of metrics are ``B + τ uu'`` with a base B (DESIGN section 4), and
-most of the vectors u have two entries at most. Whatever is computed for many atoms at once is here,
-so that dense K-vectors appear only where the atoms are dense.
+The extreme points of the sets of metrics are ``B + τ uu'`` with a base B, and most of the vectors u
+have two entries at most ("Lemma: two-sparse extreme points"). Whatever is computed for many atoms
+at once is here, so that dense K-vectors appear only where the atoms are dense.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["Atoms"]
 
-_SPARSE = 2  # entries of an atom up to which gathering them beats products of matrices
+_SPARSE = 2  # up to so many entries an atom, gathering them is faster than products of matrices
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Atoms:
         return bool(self.values.shape[1] <= _SPARSE)
 
     def dense(self, n_features: int) -> FloatArray:
-        """Return the vectors written out, shape (n, K)."""
+        """Return the vectors with all their entries, shape (n, K)."""
         if not self._is_sparse:
             return self.values
         vectors = np.zeros((len(self), n_features))

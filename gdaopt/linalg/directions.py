@@ -1,8 +1,8 @@
 """Directions: the structured changes of a metric matrix that methods step along.
 
 A method never hands a K×K matrix to an objective when it changes a diagonal or a column. It hands
-over a `Direction`, which knows three things about its symmetric matrix D: the inner product with a
-gradient, the sum ``M + γ D``, and a factorisation that turns the quadratic forms of all pairs of
+over a `Direction`, which computes three things from its symmetric matrix D: the inner product with
+a gradient, the sum ``M + γ D``, and a factorisation that turns the quadratic forms of all pairs of
 samples into products of two small matrices:
 
     (x_i - x_j)' D (x_i - x_j) = Σ_f (a_if - a_jf)(b_if - b_jf),   A = factor(X), B = factor(X)
@@ -99,13 +99,13 @@ class ColumnDirection:
         return moved
 
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``2 x_c`` and ``X · change``, one column each (DESIGN section 5)."""
+        """Return ``2 x_c`` and ``X · change``, one column each."""
         return 2 * features[:, [self.column]], (features @ self.change)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
 class AtomsDirection:
-    """``D = Σ_k c_k u_k u_k'``: the weights of a few atoms change, those of the exact oracle."""
+    """``D = Σ_k c_k u_k u_k'``: the weights of a few atoms change."""
 
     change: FloatArray  # shape (n,): c
     atoms: Atoms

@@ -1,12 +1,15 @@
 """The positive vector v that aligns the Gershgorin left-ends of a metric matrix.
 
-For a connected M this is the first eigenvector; for a disconnected one the eigenvectors of the
-components leave their relative scales open, and a resolvent fixes them. What counts is the accuracy
-of every *entry*, because left-ends are made of ratios ``v_j / v_i``: a dense eigen-solver is
-accurate in norm only and returns zeros or wrong signs in small entries (DESIGN section 2). So every
-candidate is judged by its left-ends, and polished by solves with the Cholesky factor of the
-M-matrix ``M - σI``: that factor has non-positive off-diagonals, so that its two triangular solves
-only ever add positive numbers, and positivity and small entries survive.
+For a connected M this is the first eigenvector ("Theorem: eigenvector alignment"). For a
+disconnected M the eigenvectors of the components leave their relative scales open, and a resolvent
+fixes them ("Proposition: alignment of disconnected graphs").
+
+What counts is the accuracy of every *entry*, because left-ends are made of ratios ``v_j / v_i``. A
+dense eigen-solver is accurate in norm only, and returns zeros or wrong signs in small entries
+("Remark: accuracy of the first eigenvector entry by entry"). So every candidate is judged by its
+left-ends, and polished by solves with the Cholesky factor of the M-matrix ``M - σI``. That factor
+has non-positive off-diagonals, so that its two triangular solves only ever add positive numbers,
+and small entries keep their sign and their digits.
 """
 
 from __future__ import annotations
@@ -28,11 +31,11 @@ from gdaopt.validation import FloatArray
 __all__ = ["Alignment", "align"]
 
 _SMALLEST_DIAGONAL = 1e-12  # of tr M / K, for the preconditioner
-_SMALLEST_FOR_LOBPCG = 5  # below, SciPy itself turns to a dense solver
+_SMALLEST_FOR_LOBPCG = 5  # for smaller matrices SciPy itself uses a dense solver
 _LOBPCG_ITERATIONS = 20
 _LOBPCG_TOLERANCE = 1e-5  # of tr M / K: its square is about the polish's margin
 _MARGINS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # σ below the estimate of λ_min, in tr M / K
-_RESOLVENT_MARGINS = (1e-12, *_MARGINS)  # σ below ρ: the first is within the accuracy asked for
+_RESOLVENT_MARGINS = (1e-12, *_MARGINS)  # σ below ρ: the first is within `_ACCURACY`
 _POLISH_ROUNDS = 12
 _POLISH_SOLVES = 4  # with one factor
 _SPREAD = 1e-9  # of tr M / K: left-ends this close are aligned
@@ -82,13 +85,14 @@ def align(
     min_eigenvalue : float
         ρ; it decides how accurate v has to be.
     edge_threshold : float, optional
-        Edges of weight above it connect.
+        Edges of weight above this threshold connect.
     guess : ndarray of shape (K,), optional
         Where LOBPCG starts, such as the v of a metric nearby.
 
     Returns
     -------
     Alignment
+        v and its left-ends.
 
     Raises
     ------
@@ -139,7 +143,7 @@ def _first_eigenvector(
         diagonal = np.maximum(np.diagonal(metric), _SMALLEST_DIAGONAL * unit)
         try:
             with warnings.catch_warnings():
-                # An inexact vector is what is asked for here: the polish makes it accurate.
+                # LOBPCG warns of an inexact vector; the polish makes it accurate.
                 warnings.simplefilter("ignore", UserWarning)
                 _, vectors, history = lobpcg(
                     metric / unit,
@@ -168,7 +172,7 @@ def _positive(vector: FloatArray) -> FloatArray | None:
     largest = float(magnitudes.max())
     if not np.isfinite(largest) or largest == 0:
         return None
-    # Below this the entry is noise of the solver; the polish finds its true size.
+    # A smaller entry is noise of the solver; the polish finds its true size.
     floored: FloatArray = np.maximum(magnitudes / largest, np.finfo(float).eps)
     return floored
 
@@ -185,16 +189,16 @@ def _holds(metric: FloatArray, found: Alignment, min_eigenvalue: float, unit: fl
 
 
 def _is_accurate(metric: FloatArray, found: Alignment, min_eigenvalue: float, unit: float) -> bool:
-    """Say whether the left-ends are aligned, beside what `_holds` asks."""
+    """Say whether the left-ends are aligned, and high enough by `_holds`."""
     return found.spread <= _SPREAD * unit and _holds(metric, found, min_eigenvalue, unit)
 
 
 def _polished(metric: FloatArray, v: FloatArray, unit: float) -> Iterator[FloatArray]:
     """Yield v after each of a few inverse iterations, σ just below an estimate of λ_min.
 
-    Where the estimate is that of a later eigenvector, ``M - σI`` is indefinite. Then σ is the
-    smallest left-end, which is below λ_min for every ``v > 0``: Noda's iteration (1971), which
-    converges from everywhere, in the end quadratically.
+    Where v is near a later eigenvector, the estimate is too large and ``M - σI`` is indefinite.
+    Then σ is the smallest left-end, which is below λ_min for every ``v > 0``. That is Noda's
+    iteration (1971), which converges from every start, in the end quadratically.
     """
     for _ in range(_POLISH_ROUNDS):
         factor = _factor(metric, _rayleigh(metric, v) - _MARGINS[0] * unit)
@@ -248,6 +252,6 @@ def _factor(metric: FloatArray, sigma: float) -> FloatArray | None:
 def _first_factor(
     metric: FloatArray, estimate: float, margins: tuple[float, ...], unit: float
 ) -> FloatArray | None:
-    """Return the factor for the largest σ that has one, of ``estimate - margin · unit``."""
+    """Return the factor for the largest σ = ``estimate - margin · unit`` that has one, or None."""
     factors = (_factor(metric, estimate - margin * unit) for margin in margins)
     return next((factor for factor in factors if factor is not None), None)

@@ -1,8 +1,9 @@
 """The geodesic between two positive definite matrices, and their geometric mean on it.
 
-``A #_t B = A^½ (A^-½ B A^-½)^t A^½`` needs no square roots: for each factor ``A = LL'`` it is
-``L (L⁻¹ B L⁻')^t L'``, and Cholesky's is the cheapest. As ``A #_t B = B #_{1-t} A``, either of the
-two can be the one that is factored; the better conditioned one loses the fewest digits.
+``A #_t B = A^½ (A^-½ B A^-½)^t A^½`` needs no square roots of matrices: for each factorisation
+``A = LL'`` it is ``L (L⁻¹ B L⁻')^t L'``, and Cholesky's factorisation is the cheapest. As
+``A #_t B = B #_{1-t} A``, either matrix can be the one that is factored; factoring the better
+conditioned one loses the fewest digits.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def geometric_mean(A: FloatArray, B: FloatArray, t: float = 0.5) -> FloatArray:
     A, B : array-like of shape (K, K)
         Symmetric and positive definite.
     t : float, optional
-        From 0 to 1; ½ gives the geometric mean.
+        Between 0 and 1; ½ gives the geometric mean.
 
     Returns
     -------
@@ -34,8 +35,8 @@ def geometric_mean(A: FloatArray, B: FloatArray, t: float = 0.5) -> FloatArray:
     Raises
     ------
     InvalidInputError
-        For matrices that are not symmetric, not positive definite or of different sizes, and for
-        another t.
+        For matrices that are not symmetric, not positive definite or of different sizes, and for t
+        outside of [0, 1].
 
     Notes
     -----
@@ -68,7 +69,7 @@ def geometric_mean_of_inverse(S: FloatArray, D: FloatArray, t: float = 0.5) -> F
     S, D : array-like of shape (K, K)
         Symmetric and positive definite.
     t : float, optional
-        From 0 to 1.
+        Between 0 and 1.
 
     Returns
     -------
@@ -113,14 +114,14 @@ def reciprocal_condition(matrix: FloatArray) -> float:
     (0.25, 0.0)
     """
     if not matrix.any():
-        return 0.0  # NumPy has nan
+        return 0.0  # NumPy's result is nan
     return 1 / float(np.linalg.cond(matrix, 1))
 
 
 def _checked(
     first: str, A: FloatArray, second: str, B: FloatArray, t: float
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return both matrices, symmetric and definite, and t; refuse others."""
+    """Return both matrices and t; refuse matrices that are not symmetric and definite."""
     t = number("t", t, at_least=0)
     if t > 1:
         raise InvalidInputError(f"t must be at most 1, got {t:g}")
@@ -147,7 +148,7 @@ def _factor(matrix: FloatArray) -> FloatArray:
 def _power(matrix: FloatArray, exponent: float) -> FloatArray:
     """Return the power of a matrix that is positive definite up to round-off."""
     values, vectors = eigh((matrix + matrix.T) / 2)
-    # What round-off moved below 0 is as small as round-off says.
+    # Round-off can move the smallest eigenvalues below 0.
     values = np.maximum(values, np.finfo(float).eps * values[-1])
     power: FloatArray = (vectors * values**exponent) @ vectors.T
     return power

@@ -1,21 +1,18 @@
-"""Gershgorin discs of a metric matrix, raw and scaled, and their left-ends (DESIGN section 2).
+"""Gershgorin discs of a metric matrix, raw and scaled, and their left-ends.
 
 The similarity transform ``diag(s) M diag(s)^-1`` has M's eigenvalues, but other discs. The package
-passes ``v = 1/s`` everywhere: with v the first eigenvector of a connected M all left-ends align at
-its smallest eigenvalue (Theorem 1 of the paper).
+passes ``v = 1/s`` everywhere: when v is the first eigenvector of a connected M, all left-ends align
+at its smallest eigenvalue ("Theorem: eigenvector alignment", Theorem 1 of the paper).
 
-**Errata of the paper**, each with a test:
+The paper has four errata. They are stated in ``docs/theory.md``, and each has a test:
 
-1. The "scalars" 0.7511, 0.4886, 0.4440 printed for the example ``[[2,-2,-1],[-2,5,-2],[-1,-2,4]]``
-   are v; the scalars are 1/v. With s = 1/v all left-ends are 0.1078, with s = v they are -2.77,
-   1.50 and 1.59.
-2. Keeping the largest entry of each column at -ε does not keep the graph connected, and can be
-   infeasible (see `gdaopt.programs.column`).
-3. The path start is a metric only up to a bound on its edges (see
-   `gdaopt.sets.GraphMetrics.start`).
-4. Lemma 2's proof shows λ_min > 0 where λ_min ≥ ρ is needed; Gershgorin's theorem supplies it.
-   Lemma 1's proof assumes non-negative self-loops; what works for all is that ``cI - M`` with
-   ``c ≥ max_i M_ii`` is non-negative and irreducible.
+- "Erratum 1: scalars are reciprocals": the numbers printed as scalars are v, not 1/v.
+- "Erratum 2: one kept edge does not keep the graph connected": it can even be infeasible (see
+  `gdaopt.programs.column`).
+- "Erratum 3: bound of the path start": the path start is a metric only up to a bound on its edges
+  (see `gdaopt.sets.GraphMetrics.start`).
+- "Erratum 4: the smallest eigenvalue in Lemma 2": its proof shows λ_min > 0 where λ_min ≥ ρ is
+  needed; and Lemma 1's proof assumes non-negative self-loops, which it does not need.
 """
 
 from __future__ import annotations
@@ -57,7 +54,7 @@ def discs(metric: FloatArray, v: FloatArray | None = None) -> tuple[FloatArray, 
 def left_ends(metric: FloatArray, v: FloatArray | None = None) -> FloatArray:
     """Return the K left-ends, centre minus radius, of the (scaled) Gershgorin discs.
 
-    Their minimum is a lower bound of the smallest eigenvalue, for every ``v > 0``.
+    Their minimum is a lower bound on the smallest eigenvalue, for every ``v > 0``.
 
     Examples
     --------

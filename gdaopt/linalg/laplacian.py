@@ -1,8 +1,8 @@
 """A metric matrix as the generalised Laplacian of a graph: weights, self-loops, connectivity.
 
 An edge (i, j) has weight ``w_ij = -M_ij``; node i has a self-loop of weight ``Σ_j M_ij``, which may
-be negative (DESIGN section 1). Functions that look at connectivity take the weight above which an
-edge counts, because Frank–Wolfe steps shrink edges geometrically and never to zero.
+be negative ("Definition: graph metric"). Functions of a graph's connectivity take the weight above
+which an edge counts, because Frank–Wolfe steps shrink edges geometrically and never to zero.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ __all__ = [
     "self_loops",
 ]
 
-
 EDGE_THRESHOLD = 1e-9
-"""An edge counts when its weight exceeds this share of C/K, or of tr M / K where C is not known."""
+"""An edge counts as connecting above this multiple of C/K.
+
+K is the number of features and C the trace bound, or the trace of the metric where no bound is
+known. Where there is an edge floor, the floor takes its place.
+"""
 
 
 def edge_weights(metric: FloatArray) -> FloatArray:
@@ -41,7 +44,7 @@ def edge_weights(metric: FloatArray) -> FloatArray:
     """
     weights: FloatArray = -metric
     np.fill_diagonal(weights, 0.0)
-    return weights + 0.0  # turns -0.0 into 0.0
+    return weights + 0.0  # -0.0 becomes 0.0
 
 
 def self_loops(metric: FloatArray) -> FloatArray:
@@ -123,8 +126,9 @@ def n_components(metric: FloatArray, threshold: float) -> int:
 def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:
     """Return the edges of a maximum spanning tree (a forest when the graph is disconnected).
 
-    Its smallest edge is as large as that of any spanning tree, so a graph that is connected by
-    edges of weight ≥ ε has a maximum spanning tree made of such edges.
+    Its smallest edge is at least as large as that of any other spanning tree. So a graph that is
+    connected by edges of weight ≥ ε has a maximum spanning tree made of such edges ("Lemma:
+    spanning tree floors").
 
     Parameters
     ----------
@@ -142,7 +146,7 @@ def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:
     >>> maximum_spanning_tree(M).tolist()
     [[0, 1], [0, 2]]
     """
-    # M's off-diagonals are the negative weights: their minimum spanning tree is what is wanted.
+    # M's off-diagonals are the negative weights: the tree is their minimum spanning tree.
     tree = minimum_spanning_tree(csr_array(np.triu(metric, 1))).tocoo()
     edges = np.column_stack([np.minimum(tree.row, tree.col), np.maximum(tree.row, tree.col)])
     return edges[np.lexsort(edges.T[::-1])].astype(np.intp)

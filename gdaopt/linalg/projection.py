@@ -1,10 +1,10 @@
 """Projections: the nearest point of a simplex, of a cone, and of an intersection with a polyhedron.
 
-The intersection of the semidefinite cone with a polyhedron has no closed form. Dykstra's method
-projects on the two in turn, each time after adding back what the last projection on the same one
-took away. That is alternating minimisation of the dual problem, a proximal gradient method of step
-1, so that Nesterov's extrapolation with restarts is a step away; thousands of eigen-decompositions
-become tens or hundreds.
+The projection on the intersection of the semidefinite cone with a polyhedron has no closed form.
+Dykstra's method projects on the two in turn, each time after adding back what the last projection
+on the same set took away ("Remark: projections by Dykstra's method"). That is a proximal gradient
+method of step 1 on the dual problem, so that Nesterov's extrapolation with restarts applies: it
+needs tens or hundreds of eigen-decompositions in place of thousands.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _MOST_ITERATIONS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """The nearest point of a set of matrices, and what it took to find it.
+    """The nearest point of a set of matrices, and the cost of finding it.
 
     Attributes
     ----------
     point : ndarray of shape (K, K)
-        Symmetric.
+        The nearest point, symmetric.
     eigen_decompositions : int
-        Full ones, each O(K³).
+        Number of full eigen-decompositions, each O(K³).
     apart : float
-        How far apart, in the Frobenius norm, the iterates in the cone and in the polyhedron still
-        are; 0 for a closed form.
+        The distance, in the Frobenius norm, of the last iterates in the cone and in the polyhedron;
+        0 for a closed form.
     correction : ndarray of shape (K, K) or None
-        What the cone added, at the end: where a projection of a point nearby can start.
+        The last correction of the cone. The projection of a point nearby can start from it.
     """
 
     point: FloatArray
@@ -82,7 +82,9 @@ def project_on_bounded_sum(point: FloatArray, most: float) -> FloatArray:
 
 
 def positive_part(values: FloatArray) -> FloatArray:
-    """Return the values, 0 in place of negative ones: of eigenvalues, the semidefinite cone's.
+    """Return the values with 0 in place of negative ones.
+
+    As a projection of eigenvalues (see `project_spectrum`) it is that on the semidefinite cone.
 
     Examples
     --------
@@ -94,9 +96,9 @@ def positive_part(values: FloatArray) -> FloatArray:
 
 
 def project_spectrum(matrix: FloatArray, project: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Return the symmetric matrix whose eigenvalues are projected, by one eigen-decomposition.
+    """Return a symmetric matrix with its eigenvalues projected, by one eigen-decomposition.
 
-    For a set of matrices that is given by their eigenvalues, it is the nearest member.
+    For a set of matrices that their eigenvalues define, it is the nearest member.
 
     Examples
     --------
@@ -124,11 +126,11 @@ def project_on_intersection(
     matrix : ndarray of shape (K, K)
         Symmetric.
     project_on_polyhedron : callable
-        The nearest point of the polyhedron, which meets the interior of the cone.
+        Returns the nearest point of the polyhedron, which must meet the interior of the cone.
     accuracy : float
-        How far apart the iterates in the cone and in the polyhedron may be at the end.
+        The largest distance of the iterates in the cone and in the polyhedron at the end.
     correction : ndarray of shape (K, K), optional
-        Where to start: that of the projection of a point nearby.
+        The start: the correction of the projection of a point nearby.
 
     Returns
     -------

@@ -23,8 +23,8 @@ _MARGIN = 1e-13  # of the sum of magnitudes on the diagonal: round-off of a fact
 def smallest_eigenvalue(metric: FloatArray) -> float:
     """Return λ_min of a symmetric matrix, accurate to round-off of its norm.
 
-    A large matrix is taken apart into the connected components of its graph first: metrics of many
-    features have many, and the cost is cubic.
+    A large matrix is first split into the connected components of its graph: metrics of many
+    features have many components, and the cost is cubic in their sizes.
 
     Examples
     --------
@@ -61,16 +61,17 @@ def smallest_eigenpairs(
     count : int
         How many to return at most.
     guess : ndarray of shape (n, K), optional
-        Approximate eigenvectors, such as those of a matrix nearby: where LOBPCG starts when the
-        matrix is large. What it finds counts only if a Cholesky factor proves that there is
-        nothing below the first value; otherwise a dense solver takes over. The others may then be
-        any eigenvalues.
+        Approximate eigenvectors, such as those of a matrix nearby. LOBPCG starts there when the
+        matrix is large. Its result is used only if a Cholesky factor proves that no eigenvalue is
+        below the first value; the other values may then be any eigenvalues. Otherwise a dense
+        solver takes over.
 
     Returns
     -------
     values : ndarray of shape (n,)
+        The eigenvalues.
     vectors : ndarray of shape (n, K)
-        One in each row.
+        One eigenvector in each row.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def smallest_eigenpairs(
 def _warm_eigenpairs(
     matrix: FloatArray, count: int, guess: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the eigenpairs by LOBPCG, None when it did not find the smallest."""
+    """Return the eigenpairs by LOBPCG, or None when it did not find the smallest one."""
     size = len(matrix)
     unit = max(float(matrix.max()), -float(matrix.min())) or 1.0
     scaled = matrix / unit
@@ -102,7 +103,7 @@ def _warm_eigenpairs(
     start[:, known:] = np.random.default_rng(0).standard_normal((size, count - known))
     try:
         with warnings.catch_warnings():
-            # An inexact vector is one more atom; the factor below says what it proves.
+            # An inexact vector is an atom as well; the factor below proves the bound on the value.
             warnings.simplefilter("ignore", UserWarning)
             values, vectors = lobpcg(
                 scaled,
@@ -118,5 +119,5 @@ def _warm_eigenpairs(
         cholesky(scaled, lower=True, overwrite_a=True, check_finite=False)
     except (LinAlgError, ValueError):
         return None
-    values[0] -= margin  # what is proved
+    values[0] -= margin  # the factor proves this lower bound
     return values * unit, np.ascontiguousarray(vectors.T)

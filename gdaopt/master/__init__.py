@@ -1,7 +1,13 @@
-"""The master problem of fully corrective Frank–Wolfe: the best weights of the active set."""
+"""The master problem of fully corrective Frank–Wolfe: the best weights of the active set.
+
+A metric is kept as a base and weighted atoms (`ActiveSet`). Whenever atoms join,
+`solve_master_problem` finds the best weights of them all ("Algorithm: fully corrective
+Frank–Wolfe"); where every unit vector is an atom, `refined` also moves the atoms themselves
+("Algorithm: Burer–Monteiro refinement").
+"""
 
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
-from gdaopt.master.weights import WeightsSolution, minimize_weights
+from gdaopt.master.weights import MasterSolution, solve_master_problem
 
-__all__ = ["ActiveSet", "WeightsSolution", "minimize_weights", "refined"]
+__all__ = ["ActiveSet", "MasterSolution", "refined", "solve_master_problem"]

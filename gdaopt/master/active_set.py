@@ -1,4 +1,4 @@
-"""The atom list: a metric as ``B + Σ_k w_k u_k u_k'``, kept short."""
+"""The active set: the atoms and weights of a metric ``B + Σ_k w_k u_k u_k'``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["ActiveSet"]
 
-_SAME = 1e-7  # distance of two atoms that count as one: what it changes is the square of it
+_SAME = 1e-7  # distance of two atoms that count as one; an objective changes by its square
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +21,9 @@ class ActiveSet:
     Attributes
     ----------
     atoms : Atoms
-        n of them.
+        The n atoms.
     weights : ndarray of shape (n,)
-        w ≥ 0.
+        Their weights, w ≥ 0.
 
     Examples
     --------
@@ -46,19 +46,19 @@ class ActiveSet:
         return float(self.weights.sum())
 
     def without_zeros(self) -> ActiveSet:
-        """Return the atoms that have a weight."""
+        """Return the active set without the atoms of weight 0."""
         kept = self.weights > 0
         return ActiveSet(self.atoms[kept], self.weights[kept])
 
     def with_new(self, atoms: Atoms) -> ActiveSet:
-        """Return the list with more atoms, of weight 0, but for those that it has already."""
+        """Return the active set with new atoms, of weight 0; atoms it already has do not join."""
         if not len(self):
             return ActiveSet(atoms, np.zeros(len(atoms)))
         new = atoms[self.nearest(atoms)[1] > _SAME]
         return ActiveSet(self.atoms.joined(new), np.concatenate([self.weights, np.zeros(len(new))]))
 
     def with_one(self, atom: Atoms) -> tuple[ActiveSet, int]:
-        """Return the list with a single atom in it, and where it is: it may have been there."""
+        """Return the active set with an atom, and the atom's index; it joins if it is new."""
         if len(self):
             nearest, distance = self.nearest(atom)
             if distance[0] <= _SAME:
@@ -66,7 +66,7 @@ class ActiveSet:
         return self.with_new(atom), len(self)
 
     def nearest(self, atoms: Atoms) -> tuple[np.ndarray, FloatArray]:
-        """Return for each of the given atoms the nearest one of the list, and its distance.
+        """Return for each given atom the index of the nearest own atom, and the distance to it.
 
         u and -u are the same atom.
         """

@@ -1,13 +1,15 @@
-"""Turning atoms: Newton's method on their directions and weights together.
+"""Burer–Monteiro refinement: Newton's method on the atoms and their weights together.
 
-Where every unit vector is an atom, a better metric is often near by with the same number of atoms,
-all turned a little. New atoms and new weights get there bit by bit; with the atoms as columns of a
-matrix V, scaled by the roots of their weights, it is one smooth problem on a sphere:
+Where every unit vector is an atom, there is often a better metric nearby with the same number of
+atoms, each in a slightly different direction. New atoms and new weights approach it bit by bit.
+With the atoms as columns of a matrix V, scaled by the roots of their weights, finding it is one
+smooth problem on a sphere ("Algorithm: Burer–Monteiro refinement"):
 
     min Q(B + V V')   s.t.   ‖V‖² = τ
 
-Burer and Monteiro's factorisation (2003). It is not convex in V, which does not matter here: the
-exact oracle judges what comes out, and a result is only taken when it lowers the objective.
+The factorisation is that of Burer, Monteiro (2003). The problem is not convex in V. That does no
+harm here: the exact oracle bounds the optimum whatever V is, and a result is only used when it
+lowers the objective.
 """
 
 from __future__ import annotations
@@ -27,19 +29,19 @@ __all__ = ["refined"]
 
 _NEWTON_STEPS = 4
 _CONJUGATE_STEPS = 200
-_FORCING = 0.1  # of the slope: how accurate a Newton step is at most, and less as it gets flat
-_FLAT = 1e-14  # of the slope without the constraint: a smaller one is round-off
-_DIFFERENCE = 1e-5  # of τ/K: how far from the metric the gradient is taken once more
+_FORCING = 0.1  # of the slope: the largest residual of a Newton step; less as the slope gets flat
+_FLAT = 1e-14  # of the slope without the constraint: a smaller slope is round-off
+_DIFFERENCE = 1e-5  # of τ/K: the step of the gradient's differences
 _SHRINK, _SHORTEST = 0.25, 1e-3  # backtracking
 _ROUND_OFF = 1e-13  # of the objective
 _NO_WEIGHT = 1e-14  # of τ: eigenvalues below belong to no atom
-_RANK = 1e-9  # of the largest eigenvalue: atoms of less weight are left to the weights
+_RANK = 1e-9  # of the largest eigenvalue: atoms of less weight are left to the master problem
 
 
 def refined(
-    objective: Objective, base: FloatArray, active_set: ActiveSet, budget: float
+    objective: Objective, base: FloatArray, active_set: ActiveSet, total_weight: float
 ) -> tuple[ActiveSet, int]:
-    """Return atoms turned to where the objective is lower, and the Newton steps it took.
+    """Return an active set of other atoms where the objective is lower, and the Newton steps.
 
     Parameters
     ----------
@@ -48,34 +50,45 @@ def refined(
     base : ndarray of shape (K, K)
         B.
     active_set : ActiveSet
-        The atoms, of weights that use up the budget.
-    budget : float
+        The atoms, whose weights add up to τ.
+    total_weight : float
         τ.
 
     Returns
     -------
     ActiveSet
-        Orthogonal atoms.
+        Orthogonal atoms, whose weights add up to τ; the given active set where no step was taken.
     int
-        Newton steps.
+        The number of Newton steps taken.
+
+    Examples
+    --------
+    One atom in a wrong direction becomes the atom along the difference of the two samples:
+
+    >>> from gdaopt.objectives import GLR
+    >>> glr = GLR([[0.0, 0.0], [0.6, 0.8]], [1, -1])
+    >>> active_set = ActiveSet(Atoms.of_vectors(np.array([[1.0, 0.0]])), np.array([2.0]))
+    >>> better, _ = refined(glr, np.zeros((2, 2)), active_set, 2.0)
+    >>> abs(better.atoms.values).round(3), better.weights
+    (array([[0.6, 0.8]]), array([2.]))
     """
-    start = _Factor.of(objective, base, budget, _orthogonal(active_set, len(base)))
-    place, taken = start, 0
-    while taken < _NEWTON_STEPS and place.steepness > _FLAT:
-        following = _line_search(place, _newton_step(place))
+    start = _Factorization.of(objective, base, total_weight, _orthogonal(active_set, len(base)))
+    current, taken = start, 0
+    while taken < _NEWTON_STEPS and current.steepness > _FLAT:
+        following = _line_search(current, _newton_step(current))
         if following is None:
             break
-        place, taken = following, taken + 1
+        current, taken = following, taken + 1
     if not taken:
         return active_set, 0
-    values, vectors = eigh(place.factor @ place.factor.T)
-    kept = values > _NO_WEIGHT * budget
-    weights = values[kept] * (budget / values[kept].sum())
+    values, vectors = eigh(current.factor @ current.factor.T)
+    kept = values > _NO_WEIGHT * total_weight
+    weights = values[kept] * (total_weight / values[kept].sum())
     return ActiveSet(Atoms.of_vectors(np.ascontiguousarray(vectors[:, kept].T)), weights), taken
 
 
 def _orthogonal(active_set: ActiveSet, n_features: int) -> FloatArray:
-    """Return V of the listed metric with as few columns as it has eigenvalues."""
+    """Return V of the active set, with orthogonal columns: one for each eigenvalue above 0."""
     above = active_set.atoms.added_to(np.zeros((n_features, n_features)), active_set.weights)
     values, vectors = eigh(above)
     kept = values > _RANK * values[-1]
@@ -84,26 +97,26 @@ def _orthogonal(active_set: ActiveSet, n_features: int) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Factor:
-    """A point of the sphere, and the objective there."""
+class _Factorization:
+    """A matrix V on the sphere, and the objective at ``B + V V'``."""
 
     objective: Objective
     base: FloatArray
-    budget: float
+    total_weight: float  # τ
     factor: FloatArray  # V, K×r
     point: Point
 
     @classmethod
     def of(
-        cls, objective: Objective, base: FloatArray, budget: float, factor: FloatArray
-    ) -> _Factor:
-        """Return the point of the sphere nearest to V."""
-        factor = factor * np.sqrt(budget / np.vdot(factor, factor))
-        return cls(objective, base, budget, factor, objective.at(base + factor @ factor.T))
+        cls, objective: Objective, base: FloatArray, total_weight: float, factor: FloatArray
+    ) -> _Factorization:
+        """Return the matrix on the sphere that is nearest to V."""
+        factor = factor * np.sqrt(total_weight / np.vdot(factor, factor))
+        return cls(objective, base, total_weight, factor, objective.at(base + factor @ factor.T))
 
-    def moved(self, step: FloatArray) -> _Factor:
-        """Return the point of the sphere that a step leads to."""
-        return _Factor.of(self.objective, self.base, self.budget, self.factor + step)
+    def moved(self, step: FloatArray) -> _Factorization:
+        """Return the matrix on the sphere that is nearest to V + U, for a step U."""
+        return _Factorization.of(self.objective, self.base, self.total_weight, self.factor + step)
 
     @cached_property
     def _unit(self) -> float:
@@ -111,7 +124,7 @@ class _Factor:
 
     @cached_property
     def gradient(self) -> FloatArray:
-        """The gradient in units of its size: squares of what is near underflow would be 0."""
+        """G, the gradient in units of its largest entry, whose squares do not underflow."""
         gradient: FloatArray = self.point.gradient() / self._unit
         return gradient
 
@@ -121,8 +134,8 @@ class _Factor:
 
     @cached_property
     def multiplier(self) -> float:
-        """Y of the budget."""
-        return -float(np.vdot(self._product, self.factor)) / self.budget
+        """The multiplier y of the sphere's constraint."""
+        return -float(np.vdot(self._product, self.factor)) / self.total_weight
 
     @cached_property
     def slope(self) -> FloatArray:
@@ -132,43 +145,44 @@ class _Factor:
 
     @property
     def steepness(self) -> float:
-        """The slope's size, as a share of what it is without the sphere."""
+        """The norm of the slope, as a share of its norm without the constraint."""
         free = float(np.linalg.norm(self._product))
         return float(np.linalg.norm(self.slope)) / free if free else 0.0
 
     def curvature(self, step: FloatArray) -> FloatArray:
-        """Return half of the second derivative along the sphere: ``(∇²Q[D] V + (G + yI) U)``.
+        """Return half of the second derivative along the sphere: ``∇²Q[D] V + (G + yI) U``.
 
-        ``D = UV' + VU'`` is the change of the metric; its second derivative is a difference of
-        gradients.
+        U is the step, and ``D = UV' + VU'`` the change of the metric; ``∇²Q[D]`` is a difference
+        of gradients.
         """
-        turn = step @ self.factor.T
-        direction = turn + turn.T
-        length = _DIFFERENCE * self.budget / len(self.base) / float(np.linalg.norm(direction))
+        product = step @ self.factor.T
+        direction = product + product.T
+        length = _DIFFERENCE * self.total_weight / len(self.base) / float(np.linalg.norm(direction))
         ahead = self.objective.at(self.point.metric + length * direction).gradient()
         second = (ahead / self._unit - self.gradient) / length
         total = second @ self.factor + self.gradient @ step + self.multiplier * step
-        tangent: FloatArray = total - self.factor * (np.vdot(self.factor, total) / self.budget)
+        share = np.vdot(self.factor, total) / self.total_weight
+        tangent: FloatArray = total - self.factor * share
         return tangent
 
 
-def _newton_step(place: _Factor) -> FloatArray:
-    """Return the Newton step by conjugate gradients, or as far as the curvature is positive."""
-    step = np.zeros_like(place.factor)
-    residual = -place.slope
+def _newton_step(current: _Factorization) -> FloatArray:
+    """Return the Newton step, by conjugate gradients that stop at a non-positive curvature."""
+    step = np.zeros_like(current.factor)
+    residual = -current.slope
     direction = residual
     squared = float(np.vdot(residual, residual))
-    enough = squared * min(_FORCING, np.sqrt(place.steepness)) ** 2
+    enough = squared * min(_FORCING, np.sqrt(current.steepness)) ** 2
     for _ in range(_CONJUGATE_STEPS):
         if not np.abs(direction).max() > 0:
             break
-        bent = place.curvature(direction)
-        curvature = float(np.vdot(direction, bent))
+        curved = current.curvature(direction)
+        curvature = float(np.vdot(direction, curved))
         if not curvature > 0:
             return step if step.any() else direction
         length = squared / curvature
         step = step + length * direction
-        residual = residual - length * bent
+        residual = residual - length * curved
         before, squared = squared, float(np.vdot(residual, residual))
         if squared <= enough:
             break
@@ -176,16 +190,19 @@ def _newton_step(place: _Factor) -> FloatArray:
     return step
 
 
-def _line_search(place: _Factor, step: FloatArray) -> _Factor | None:
-    """Return a better place along a step: of a lower objective, or as low and flatter; or None."""
-    value = place.point.value
+def _line_search(current: _Factorization, step: FloatArray) -> _Factorization | None:
+    """Return a better matrix along a step, or None.
+
+    It is better when the objective is lower there, or as low and flatter.
+    """
+    value = current.point.value
     slack = _ROUND_OFF * abs(value)
     length = 1.0
     while length > _SHORTEST:
-        trial = place.moved(length * step)
+        trial = current.moved(length * step)
         if trial.point.value < value - slack:
             return trial
-        if trial.point.value <= value + slack and trial.steepness < place.steepness:
+        if trial.point.value <= value + slack and trial.steepness < current.steepness:
             return trial
         length *= _SHRINK
     return None

@@ -2,8 +2,8 @@
 
     min  g'(x - x0) + ½ (x - x0)' H (x - x0)   s.t.   x ≥ 0,  Σx = Σx0
 
-H may be singular. The largest variable is written as what the others leave of the sum, and with it
-the common part of the gradient drops out, whose digits would otherwise hide the rest.
+H may be singular. The largest variable is eliminated: it is the sum less all others. With it the
+common part of the gradient drops out, whose digits would otherwise hide the rest.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from gdaopt.validation import FloatArray
 __all__ = ["minimize_on_simplex"]
 
 _REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the largest diagonal entry: for a singular H
-_MOST_ROUNDS = 100  # of joining variables; a few are usual
-_ROUND_OFF = 1e-13  # of the gain so far: further gains are noise
+_MOST_ROUNDS = 100  # in each of which variables become free; a few rounds are usual
+_ROUND_OFF = 1e-13  # of the gain so far: smaller gains are noise
 
 
 def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatArray) -> FloatArray:
@@ -36,13 +36,13 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
     Returns
     -------
     ndarray of shape (n,)
-        Its zeros are exact, and its value is never above that of the start.
+        The minimiser. Its zeros are exact, and its value is never above that of the start.
 
     Notes
     -----
-    Nocedal, Wright, *Numerical Optimization*, algorithm 16.3, with two short cuts: variables become
-    free all at once, and a step that would leave the simplex is also tried clipped, so that several
-    variables can leave at once.
+    Source: Nocedal, Wright, *Numerical Optimization*, algorithm 16.3, with two short cuts. All
+    variables that gain become free at once; and a step that would leave the simplex is also tried
+    clipped, so that several variables can become 0 at once.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
         level = float(x @ slope) / float(x.sum())
         joining = np.flatnonzero((x == 0) & (slope < level))
         steepest = joining[np.argsort(slope[joining])]
-        # Where all of them together only get into each other's way, the steepest alone still gains.
+        # Where all of them together gain nothing, the steepest alone still does.
         for joins in (steepest, steepest[:1]):
             free = x > 0
             free[joins] = True
@@ -80,9 +80,9 @@ def _change(slope: FloatArray, hessian: FloatArray, step: FloatArray) -> float:
 def _minimized_on_face(
     slope: FloatArray, hessian: FloatArray, x: FloatArray, free: npt.NDArray[np.bool_]
 ) -> FloatArray:
-    """Return the minimiser with some variables free and the others 0, or a point on the way.
+    """Return the minimiser over a face of the simplex: some variables are free, the others 0.
 
-    The free ones that would become negative leave, so that there are fewer in each pass.
+    Free variables that would become negative are fixed at 0, so that each pass has fewer of them.
     """
     total = x.sum()
     while True:
@@ -128,7 +128,7 @@ def _free_step(
         if not failed:
             step[others] = solution
             break
-    else:  # no curvature but round-off: down the slope, for the other bounds to stop
+    else:  # there is no curvature but round-off: go down the slope until a bound stops the step
         step[others] = right * (total / (float(np.abs(right).max()) or 1.0))
     step[largest] = -step[others].sum()
     return step

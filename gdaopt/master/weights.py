@@ -2,10 +2,11 @@
 
     min F(w)   s.t.   w ≥ 0,  Σw ≤ τ
 
-F is Q or an increasing function of it, such as log Q. What the weights leave of the budget is one
-more variable, so that they live on a simplex. Newton's method with a quadratic program in each
-step (`gdaopt.master.simplex`) solves it to the last digits; where the n×n Hessian does not fit in
-memory, the spectral projected gradient takes its place (DESIGN section 4).
+F is Q or an increasing function of it, such as log Q. The slack ``τ - Σw`` is one more variable, so
+that the variables lie on a simplex. Newton's method with a quadratic program in each step
+(`gdaopt.master.simplex`) solves the problem to the last digits; where the n×n Hessian does not fit
+in memory, the spectral projected gradient takes its place ("Algorithm: fully corrective
+Frank–Wolfe").
 """
 
 from __future__ import annotations
@@ -20,29 +21,30 @@ from gdaopt.master.simplex import minimize_on_simplex
 from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.validation import FloatArray
 
-__all__ = ["WeightsSolution", "minimize_weights"]
+__all__ = ["MasterSolution", "solve_master_problem"]
 
 _NEWTON_STEPS = 200
 _GRADIENT_STEPS = 2000
 _MATRICES = 4  # n×n: the Hessian, its bordered and reduced copies, the factor
-_NEWTON_PATIENCE = 4  # steps without a smaller gap, after which what is left is round-off
+_NEWTON_PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
 _GRADIENT_PATIENCE = 100
 _LINE_STEPS = 30
-_FLAT = 0.2  # of the slope at the start: where a line is this flat, it has been followed enough
+_HALVINGS = 60  # of a step whose line search has not ended: enough to reach round-off
+_FLAT = 0.2  # of the slope at its start: where a line is this flat, the line search ends
 _ROUND_OFF = 1e-14  # of the value
-_SAFE = 0.05  # of the bracket: trial steps keep off its ends
+_SAFE = 0.05  # of the bracket: trial steps keep this far from its ends
 
 
 @dataclass(frozen=True, eq=False)
-class WeightsSolution:
-    """The answer to the master problem.
+class MasterSolution:
+    """A solution of the master problem.
 
     Attributes
     ----------
     point : AtomWeightsPoint
-        At the weights; those that are 0 are so exactly.
+        The objective at the best weights; zero weights are exactly 0.
     newton_steps, gradient_steps : int
-        Steps of either kind.
+        Steps of Newton's method and of the spectral projected gradient; one of them is 0.
     """
 
     point: AtomWeightsPoint
@@ -50,103 +52,118 @@ class WeightsSolution:
     gradient_steps: int
 
 
-def minimize_weights(
-    point: AtomWeightsPoint, budget: float, reduction: float, memory_limit: int
-) -> WeightsSolution:
-    """Minimise F over the weights, from given ones.
+def solve_master_problem(
+    point: AtomWeightsPoint, total_weight: float, reduction: float, memory_limit: int
+) -> MasterSolution:
+    """Minimise F over the weights of given atoms, from given weights.
 
     Parameters
     ----------
     point : AtomWeightsPoint
-        The start: weights ≥ 0 of sum at most τ.
-    budget : float
-        τ.
+        F at the start: weights ≥ 0 of sum at most τ.
+    total_weight : float
+        τ, the largest sum of the weights.
     reduction : float
-        Stop when the gap over these weights has fallen to this share of that at the start.
+        Stop when the Frank–Wolfe gap over these atoms has fallen to this share of the gap at the
+        start.
     memory_limit : int
-        Bytes that the Hessian may take, with its copies.
+        Bytes that the Hessian and its copies may take.
+
+    Examples
+    --------
+    The maximum likelihood of a diagonal precision matrix is ``1 / S_ii``:
+
+    >>> from gdaopt.linalg.atoms import Atoms
+    >>> from gdaopt.objectives import LogDet
+    >>> atom_weights = LogDet(np.diag([2.0, 0.5])).atom_weights(np.zeros((2, 2)))
+    >>> start = atom_weights.at(Atoms.of_features(np.arange(2)), np.array([3.0, 7.0]))
+    >>> solve_master_problem(start, 10.0, 1e-12, 2**20).point.weights.round(9)
+    array([0.5, 2. ])
     """
     fits = 8 * _MATRICES * (len(point.weights) + 1) ** 2 <= memory_limit
     weights = point.weights
-    start = _Place.at(point, np.append(weights, max(budget - float(weights.sum()), 0.0)))
+    start = _Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
     target = reduction * start.gap
     best, least, waited, taken = start, np.inf, 0, -1
-    for place in _newton(start) if fits else _spectral_gradient(start):
+    for iterate in _newton(start) if fits else _spectral_gradient(start):
         taken += 1
-        fell = place.point.value < least
-        least = min(least, place.point.value)
-        waited = 0 if fell or place.gap < best.gap else waited + 1
-        best = place if fell or place.gap < best.gap else best
+        fell = iterate.point.value < least
+        least = min(least, iterate.point.value)
+        waited = 0 if fell or iterate.gap < best.gap else waited + 1
+        best = iterate if fell or iterate.gap < best.gap else best
         if best.gap <= target or waited >= (_NEWTON_PATIENCE if fits else _GRADIENT_PATIENCE):
             break
-    return WeightsSolution(best.point, taken if fits else 0, 0 if fits else taken)
+    return MasterSolution(best.point, taken if fits else 0, 0 if fits else taken)
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
-    """The weights with the slack, and F's slope there."""
+class _Iterate:
+    """The weights and the slack, and the slope of F there."""
 
     point: AtomWeightsPoint
-    x: FloatArray  # the weights, then what they leave of the budget
-    slope: FloatArray  # by x, less its mean under x: a step keeps the sum, and digits are saved
+    x: FloatArray  # the weights, then the slack
+    slope: FloatArray  # gradient of F by x, less its mean under x; steps of sum 0 see no difference
 
     @classmethod
-    def at(cls, point: AtomWeightsPoint, x: FloatArray) -> _Place:
+    def at(cls, point: AtomWeightsPoint, x: FloatArray) -> _Iterate:
         """Evaluate the gradient at a point whose weights are x without its last entry."""
         gradient = np.append(point.gradient(), 0.0)
         return cls(point, x, gradient - float(x @ gradient) / float(x.sum()))
 
     @property
     def gap(self) -> float:
-        """How far F can be above its minimum over the weights."""
+        """The Frank–Wolfe gap: F is at most this far above its minimum over the weights."""
         return -float(self.x.sum()) * float(self.slope.min())
 
-    def moved(self, x: FloatArray) -> _Place:
-        """Return the place of other weights."""
-        return _Place.at(self.point.at(x[:-1]), x)
+    def moved(self, x: FloatArray) -> _Iterate:
+        """Return the iterate at other weights."""
+        return _Iterate.at(self.point.at(x[:-1]), x)
 
 
-def _newton(place: _Place) -> Iterator[_Place]:
-    """Yield where Newton's method gets."""
+def _newton(iterate: _Iterate) -> Iterator[_Iterate]:
+    """Yield the iterates of Newton's method, the first one included."""
     for _ in range(_NEWTON_STEPS):
-        yield place
-        hessian = np.zeros((len(place.x), len(place.x)))  # the slack changes nothing
-        hessian[:-1, :-1] = place.point.hessian()
-        target = minimize_on_simplex(place.slope, hessian, place.x)
-        if (target == place.x).all():
+        yield iterate
+        hessian = np.zeros((len(iterate.x), len(iterate.x)))  # F does not depend on the slack
+        hessian[:-1, :-1] = iterate.point.hessian()
+        target = minimize_on_simplex(iterate.slope, hessian, iterate.x)
+        if (target == iterate.x).all():
             return
-        place = _descended(place, target)
+        iterate = _descended(iterate, target)
 
 
-def _spectral_gradient(place: _Place) -> Iterator[_Place]:
-    """Yield where the spectral projected gradient gets (Birgin, Martínez, Raydan 2000)."""
-    rate = float(place.x.sum()) / (float(np.ptp(place.slope)) or 1.0)
+def _spectral_gradient(iterate: _Iterate) -> Iterator[_Iterate]:
+    """Yield the iterates of the spectral projected gradient (Birgin, Martínez, Raydan 2000)."""
+    rate = float(iterate.x.sum()) / (float(np.ptp(iterate.slope)) or 1.0)
     for _ in range(_GRADIENT_STEPS):
-        yield place
-        target = project_on_simplex(place.x - rate * place.slope, float(place.x.sum()))
-        if (target == place.x).all():
+        yield iterate
+        target = project_on_simplex(iterate.x - rate * iterate.slope, float(iterate.x.sum()))
+        if (target == iterate.x).all():
             return
-        following = _descended(place, target)
-        step = following.x - place.x
-        bend = float(step @ (following.slope - place.slope))
+        following = _descended(iterate, target)
+        step = following.x - iterate.x
+        bend = float(step @ (following.slope - iterate.slope))
         rate = float(step @ step) / bend if bend > 0 else 2 * rate
-        place = following
+        iterate = following
 
 
-def _descended(place: _Place, target: FloatArray) -> _Place:
-    """Go towards a target of descent until the slope is flat: values would end in round-off."""
-    step = target - place.x
-    first = float(place.slope @ step)
+def _descended(iterate: _Iterate, target: FloatArray) -> _Iterate:
+    """Return the iterate on the way to a target where the slope of F has become flat.
+
+    The search goes by slopes, because differences of values would end in round-off.
+    """
+    step = target - iterate.x
+    first = float(iterate.slope @ step)
     if not first < 0:
-        return place
+        return iterate
     low, low_slope, high, high_slope = 0.0, first, 1.0, np.inf
-    most = place.point.value + _ROUND_OFF * (1 + abs(place.point.value))
-    length, reached = 1.0, place.moved(target)
+    most = iterate.point.value + _ROUND_OFF * (1 + abs(iterate.point.value))
+    length, reached = 1.0, iterate.moved(target)
     for _ in range(_LINE_STEPS):
         slope = float(reached.slope @ step)
         if slope <= 0:
             good = length == 1 or slope >= _FLAT * first
-        else:  # a bend may hide a rise from the slopes
+        else:  # beyond the minimum along the line the value may have risen
             good = slope <= -_FLAT * first and reached.point.value <= most
         if good:
             break
@@ -156,5 +173,14 @@ def _descended(place: _Place, target: FloatArray) -> _Place:
             high, high_slope = length, slope
         share = low_slope / (low_slope - high_slope) if np.isfinite(high_slope) else 0.5
         length = low + (high - low) * min(max(share, _SAFE), 1 - _SAFE)
-        reached = place.moved(place.x + length * step)
+        reached = iterate.moved(iterate.x + length * step)
+    else:
+        # Where one slope dwarfs the other, secants hardly shrink the bracket, and F may have risen.
+        for _ in range(_HALVINGS):
+            if reached.point.value <= most:
+                break
+            length /= 2
+            reached = iterate.moved(iterate.x + length * step)
+        else:
+            return iterate
     return reached

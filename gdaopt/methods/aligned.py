@@ -62,6 +62,10 @@ class AlignedMethod(ProgramMethod):
         super().__post_init__()
         if not isinstance(self.initial_edge_weight, str):
             number("initial_edge_weight", self.initial_edge_weight, at_least=0)
+        elif self.initial_edge_weight != "auto":
+            raise InvalidInputError(
+                f"initial_edge_weight must be a number or 'auto', got {self.initial_edge_weight!r}"
+            )
         if self.initial is not None and self.initial_edge_weight != "auto":
             raise InvalidInputError(
                 "initial and initial_edge_weight both say where to start; pass one of them"
@@ -87,9 +91,9 @@ class AlignedMethod(ProgramMethod):
                 f"edge_floor={feasible_set.path_weight:g} to the method instead"
             )
         initial = self.initial_metric(problem)
-        if initial is None:
-            initial = self._start(feasible_set, problem.n_features)
-        yield from self.begin(problem, feasible_set, clock).states(initial)
+        yield from self.begin(problem, feasible_set, clock).states(
+            self.start(problem) if initial is None else initial
+        )
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
         """Return `initial`, checked and repaired into the set; refuse one below the edge floor."""
@@ -107,8 +111,16 @@ class AlignedMethod(ProgramMethod):
         """Return the number of components of the graph of edges of weight ≥ ε."""
         return laplacian.n_components(metric, self.edge_floor * (1 - _FLOOR_SLACK))
 
-    def _start(self, feasible_set: GraphMetrics, size: int) -> FloatArray:
-        """Return the path start, with edges of at least the floor."""
+    def start(self, problem: MetricProblem) -> FloatArray:
+        """Return the path start, with edges of at least the floor.
+
+        Raises
+        ------
+        InvalidInputError
+            When the edge floor leaves no budget, or `initial_edge_weight` is below it or too large.
+        """
+        feasible_set, size = problem.feasible_set, problem.n_features
+        assert isinstance(feasible_set, GraphMetrics)
         floor, weight = self.edge_floor, self.initial_edge_weight
         if floor == 0 or size == 1:
             return feasible_set.start(size, weight)
@@ -128,7 +140,7 @@ class AlignedMethod(ProgramMethod):
         if floor >= bound:
             # A constant diagonal cannot carry every floor that the set allows; this start can.
             return connected.start(size)
-        return feasible_set.start(size, max(bound / 2, floor) if weight == "auto" else weight)
+        return feasible_set.start(size, max(bound / 2, floor))
 
 
 class AlignedRun(ABC):

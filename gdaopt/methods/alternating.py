@@ -16,7 +16,7 @@ from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ColumnPolytope, ColumnProgram, DiagonalPolytope, DiagonalProgram
-from gdaopt.programs.column import CONNECTIVITY
+from gdaopt.programs.floors import CONNECTIVITY
 from gdaopt.sets import GraphMetrics
 from gdaopt.validation import integer
 

@@ -15,7 +15,7 @@ from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
-from gdaopt.master.weights import minimize_weights
+from gdaopt.master.weights import solve_master_problem
 from gdaopt.methods.base import CLOSED_FORM, Method
 from gdaopt.methods.driver import Patience
 from gdaopt.methods.hull import HullRun
@@ -52,8 +52,8 @@ class Certified(Method):
     Parameters
     ----------
     memory_limit : int, optional
-        Bytes that the Hessian of the weights may take with its copies. Beyond, they are optimised
-        by a first-order method, which is slower and less accurate.
+        Bytes that the Hessian of the master problem and its copies may take. Where they need more,
+        a first-order method solves the master problem, which is slower and less accurate.
     pricing : {"oracle", "program"}, optional
         Where the atoms come from: the set's closed form, or, over graph metrics, the joint linear
         program under the alignment that the gradient asks for, solved by CVXPY. Same optimum.
@@ -163,7 +163,7 @@ class _Run(HullRun):
     def _optimise(self, active_set: ActiveSet) -> None:
         """Move to the optimal weights of an active set."""
         allowed = self._method.allowed_gap(self.point.value)
-        solution = minimize_weights(
+        solution = solve_master_problem(
             self.atom_weights.at(active_set.atoms, active_set.weights),
             self.budget,
             min(max(_WEIGHTS_ACCURACY, _FINAL_ACCURACY * allowed / self.gap), 0.5),

@@ -9,7 +9,7 @@ from itertools import count
 from typing import ClassVar
 
 from gdaopt.errors import InvalidInputError, unknown_name
-from gdaopt.linalg.dual import dual_alignment
+from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun
 from gdaopt.methods.blocks import MetricBlock
@@ -17,7 +17,8 @@ from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, JointProgram
-from gdaopt.programs.joint import entries_of, tree_floors
+from gdaopt.programs.floors import tree_floors
+from gdaopt.programs.joint import edges_of, entries_of
 from gdaopt.sets import GraphMetrics
 from gdaopt.validation import integer
 
@@ -111,7 +112,7 @@ class _Run(AlignedRun):
             self.state.v,
             feasible_set.min_eigenvalue,
             feasible_set.trace_bound,
-            tree_floors(metric, self.edge_floor),
+            tree_floors(metric, self.edge_floor)[edges_of(len(metric))],
             entries_of(metric),
         )
         return MetricBlock(self._program, polytope, len(metric))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.dual import dual_alignment
-from gdaopt.linalg.pairs import decomposition
+from gdaopt.linalg.dual_alignment import dual_alignment
+from gdaopt.linalg.two_sparse import decomposition
 from gdaopt.methods.blocks import MetricBlock
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import JointPolytope, JointProgram, ProgramOptions

@@ -1,4 +1,4 @@
-"""Projected gradients: what the package is an alternative to, done well."""
+"""Projected gradients: the standard method, to which this package offers alternatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objectives: convex functions of metric matrices, behind one evaluation seam."""
+"""Objectives: convex functions of metric matrices, behind one interface."""
 
 from gdaopt.objectives.check import check_objective
 from gdaopt.objectives.dense import DenseObjective

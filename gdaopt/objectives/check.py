@@ -1,4 +1,4 @@
-"""A check of an objective against the contract of the evaluation seam."""
+"""A check of an objective against the contract of its interface."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_objective(
     Parameters
     ----------
     objective : Objective
-        What to check.
+        The objective to check.
     tolerance : float, optional
         Largest relative error of a derivative against central differences.
     n_metrics : int, optional
@@ -41,7 +41,7 @@ def check_objective(
     Raises
     ------
     InvalidInputError
-        Naming the first property that does not hold, and by how much.
+        When a property does not hold; the message names the first one and the size of the error.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The fall-back of the evaluation seam: an objective from nothing but its value and gradient."""
+"""Objectives of your own: everything that methods need, from a value and a gradient alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.metric_face import MetricAtomWeights
+from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
 from gdaopt.validation import FloatArray, read_only
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DenseObjective"]
 
-_DIFFERENCE = 1e-6  # of tr M / K: how far from the metric the gradient is taken once more
+_DIFFERENCE = 1e-6  # of tr M / K: the step of the gradient's differences
 
 
 class DenseObjective(ABC):
@@ -81,7 +81,7 @@ class DenseObjective(ABC):
     def log_expression(self, metric: cp.Expression) -> cp.Expression:  # noqa: ARG002 (for subclasses)
         """Return log Q as a CVXPY expression; override it, too, where `log_convex` is set."""
         raise InvalidInputError(
-            f"{type(self).__name__} says log_convex and has no CVXPY expression of log Q; define "
+            f"{type(self).__name__} sets log_convex, but has no CVXPY expression of log Q; define "
             "log_expression(metric)"
         )
 
@@ -92,24 +92,24 @@ class DenseObjective(ABC):
         return self.log_expression(metric) if log else self.expression(metric), []
 
     def conic_bytes(self) -> float:
-        """Return the memory that the expression takes inside of a solver: 0, not known."""
+        """Return 0: the memory that the expression takes inside of a solver is not known."""
         return 0.0
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (for subclasses)
-        """Return a Lipschitz constant of the gradient over ``M ⪰ ρI``; override it if you know."""
+        """Return None: no Lipschitz constant over ``M ⪰ ρI`` is known; override it if one is."""
         return None
 
     def at(self, metric: FloatArray) -> _DensePoint:
         """Return the point at a symmetric K×K matrix."""
         return _DensePoint(self, metric)
 
-    def atom_weights(self, base: FloatArray) -> MetricAtomWeights:
-        """Return Q as a function of the weights of atoms; its Hessian is taken by differences."""
-        return MetricAtomWeights(self, base)
+    def atom_weights(self, base: FloatArray) -> MatrixAtomWeights:
+        """Return Q as a function of the weights of atoms; its Hessian is a difference quotient."""
+        return MatrixAtomWeights(self, base)
 
 
 class _DensePoint:
-    """A point that keeps the dense gradient and takes everything else from it."""
+    """The objective at one metric: everything comes from the dense gradient, which is kept."""
 
     def __init__(self, objective: DenseObjective, metric: FloatArray) -> None:
         self.objective = objective

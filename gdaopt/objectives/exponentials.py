@@ -1,4 +1,4 @@
-"""Sums of exponentials over pairs of samples: what the graph Laplacian regulariser is made of.
+"""Sums of exponentials over pairs of samples, and such a sum along a direction.
 
 All sums are taken over ``exp(e - shift)``, with the largest exponent as the shift, so that the
 logarithm of the sum and its derivatives do not underflow.
@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.storage import Blocks
+from gdaopt.objectives.pairs import Blocks
 from gdaopt.validation import FloatArray
 
 __all__ = ["ExponentialLine", "ExponentialSum"]
@@ -22,14 +22,14 @@ _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 
 
 class ExponentialSum:
-    """``Σ exp(e)`` over all pairs, ``e = log w_ij - δ_ij``.
+    """``Σ exp(e)`` over all pairs, such as those of ``e = log w_ij - δ_ij``.
 
     Parameters
     ----------
     exponents : Blocks
         e.
     blocks : callable
-        Makes `Blocks` of what an iterator yields.
+        Makes `Blocks` of a callable that returns an iterator over arrays.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ExponentialSum:
 
     @cached_property
     def scale(self) -> float:
-        """What the terms are divided by: ``exp(shift)``."""
+        """``exp(shift)``: the sum is this times `total`."""
         # Metrics far outside of the cone have distances below -709: the sum is then infinite.
         return math.exp(self.shift) if self.shift < _LARGEST_EXPONENT else math.inf
 
@@ -76,7 +76,7 @@ class ExponentialSum:
 
 
 class ExponentialLine:
-    """The sum along a direction, which changes the exponents linearly: an objective's `Line`."""
+    """The sum along a direction, which changes the exponents linearly: a `Line`."""
 
     def __init__(self, direction: Direction, exponents: Blocks, rates: Blocks) -> None:
         self.direction = direction
@@ -109,10 +109,10 @@ class ExponentialLine:
     def balance(self, gamma: float) -> tuple[float, float]:
         """Return h, by how much the slope's rising part outweighs its falling part, and h'.
 
-        The slope is the sum of a part for each sign of η. The logarithm of either is nearly linear
-        in γ, over however many decades Q changes, and so is their difference h. It is negative
-        where Q falls, and infinite, with NaN for h', where there is one part only, or one leaves
-        floating point.
+        The slope is the sum of two parts, one for each sign of η. The logarithm of each part is
+        nearly linear in γ, however many decades Q changes over, and so is the difference h of the
+        logarithms. h is negative where Q falls. Where one part is missing or leaves floating point,
+        h is infinite and h' is NaN.
         """
         rising = falling = rising_rate = falling_rate = 0.0
         with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,13 @@
-"""The graph Laplacian regulariser, the objective of the paper (DESIGN section 1)."""
+"""The graph Laplacian regulariser, the objective of the paper.
+
+It is a sum of exponentials over pairs of samples ("Definition: graph Laplacian regulariser" in
+``docs/theory.md``). What needs the samples comes from `gdaopt.objectives.pairs`, and what needs the
+exponentials from `gdaopt.objectives.exponentials`.
+
+As a function of the weights of atoms it needs only the samples' coordinates along the atoms,
+``a = Xu``: the distances are ``δ_ij(w) = δ_ij(B) + Σ_k w_k (a_ik - a_jk)²``. K no longer appears,
+and a step in the weights costs as much as one in the metric of n features would.
+"""
 
 from __future__ import annotations
 
@@ -9,33 +18,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection, Direction
 from gdaopt.objectives.exponentials import ExponentialLine, ExponentialSum
-from gdaopt.objectives.glr_face import GLRAtomWeights
-from gdaopt.objectives.glr_model import exponents, n_coefficients
-from gdaopt.objectives.storage import Blocks, Memory
-from gdaopt.objectives.weighted_pairs import weighted_pairs
+from gdaopt.objectives.pairs import (
+    Blocks,
+    Memory,
+    distinct_differences,
+    n_coefficients,
+    squared_distances,
+    weighted_pairs,
+)
 from gdaopt.validation import FloatArray, integer, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["GLR"]
+__all__ = ["GLR", "GLRAtomWeights", "GLRAtomWeightsPoint", "GLRPoint"]
 
 _BYTES_PER_COEFFICIENT = 350  # in CVXPY and CLARABEL; 2 500 to 18 000 pairs, K = 10 to 50
 _ARRAYS_KEPT = 9  # weights, exponents at a base, those and their exponentials at three points
-_LARGEST_FACTOR = 1e150  # beyond, its square leaves float64
-_ROUND_OFF = 1e-15  # of the terms that cancel in it: a gradient below is noise
-_LEAST_GRADIENT = 1e-290  # below, products with it lose digits, and then all of them
-_MOVES_BEFORE_REFRESH = 64  # updates of the exponents add up round-off; then they are computed anew
+_LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
+_ROUND_OFF = 1e-15  # of the terms that cancel in the gradient: a gradient below this is noise
+_LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
+_MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, exponents are computed anew
 
 
 class GLR:
     """Graph Laplacian regulariser of a signal on the graph of samples.
 
     ``Q(M) = Σ_i Σ_j exp(-δ_ij(M)) ‖z_i - z_j‖²`` over **ordered** pairs of samples, with
-    ``δ_ij(M) = (x_i - x_j)' M (x_i - x_j)``; the paper also writes ``z'L(M)z``, half of it. It is
-    convex, and so is its logarithm. Small values mean that samples of different signal are far
+    ``δ_ij(M) = (x_i - x_j)' M (x_i - x_j)``. The paper also writes ``z'L(M)z``, which is half of Q.
+    Q is convex, and so is its logarithm. Small values mean that samples of different signal are far
     apart under M.
 
     Parameters
@@ -46,25 +60,26 @@ class GLR:
         Training signal, such as ±1 for the two classes; several signals add up.
     sample_weight : array-like of shape (N,), optional
         Positive s: the term of each pair is multiplied by ``s_i s_j``. A sample of weight 2 counts
-        as two that coincide.
+        as two samples that coincide.
     pairs : array-like of int, shape (n, 2), optional
         Sum over these pairs only, in both orders, such as those of near samples where N is large.
         All pairs when left out.
     memory_limit : int, optional
-        Bytes that the pairs of samples may take. Where they need more, they are recomputed in
-        blocks in each pass instead of being kept.
+        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
+        block by block in each pass instead of being kept.
 
     Raises
     ------
     InvalidInputError
         For NaN or infinite values, lengths that differ, fewer than two samples, a signal that is
-        the same for all samples or in all pairs, weights that are not positive, pairs of no
-        samples, or values so large or small that their squares leave float64.
+        the same for all samples or in all pairs, weights that are not positive, pairs that refer to
+        samples that X does not have, or values so large or small that their squares leave float64.
 
     Notes
     -----
     Evaluation takes O(pairs · K + N K²) operations; pairs of equal signal drop out. Source:
-    equation 3 of Yang, Cheung, Hu (ICASSP 2020).
+    equation 3 of Yang, Cheung, Hu (ICASSP 2020); "Definition: graph Laplacian regulariser" and
+    "Lemma: log-convexity of the regulariser" in ``docs/theory.md``.
 
     Examples
     --------
@@ -98,19 +113,15 @@ class GLR:
         return int(self.pairs.features.shape[1])
 
     def blocks(self, compute: Callable[[], Iterator[FloatArray]]) -> Blocks:
-        """Return what is computed for all pairs, kept where memory allows it."""
+        """Return numbers of all pairs, which are kept where memory allows it."""
         return Blocks(compute, self._memory)
-
-    def known(self, metric: FloatArray, summed: ExponentialSum) -> GLRPoint:
-        """Return the point at a metric whose sum over pairs is known already."""
-        return GLRPoint(self, metric, summed)
 
     def summed(self, exponents: Blocks) -> ExponentialSum:
         """Return the sum ``Σ exp(e)`` over all pairs."""
         return ExponentialSum(exponents, self.blocks)
 
     def at(self, metric: FloatArray) -> GLRPoint:
-        """Return the point at a symmetric K×K matrix, from which all else is evaluated."""
+        """Return the point at a symmetric K×K matrix; everything else is evaluated from it."""
         return GLRPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
     def atom_weights(self, base: FloatArray) -> GLRAtomWeights:
@@ -140,10 +151,10 @@ class GLR:
         return self.at(metric).hessian_product(direction)
 
     def lipschitz(self, min_eigenvalue: float) -> float:
-        """Return ``L = Σ_ij ‖z_i - z_j‖² exp(-ρ‖d_ij‖²) ‖d_ij‖⁴`` (DESIGN section 5).
+        """Return ``L = Σ_ij ‖z_i - z_j‖² exp(-ρ‖d_ij‖²) ‖d_ij‖⁴``.
 
-        A Lipschitz constant of the gradient over all ``M ⪰ ρI``, since the Hessian is
-        ``Σ_ij ‖z_i - z_j‖² exp(-δ_ij) (d_ij d_ij') ⊗ (d_ij d_ij')``.
+        L is a Lipschitz constant of the gradient over all ``M ⪰ ρI`` (see "Lemma: Lipschitz
+        constant of the regulariser" in ``docs/theory.md``).
 
         Examples
         --------
@@ -163,11 +174,13 @@ class GLR:
         """Return Q or log Q for CVXPY: one exponential cone for each pair of different signal."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        summed, constraints = exponents(self.pairs, metric)
-        return cp.log_sum_exp(summed) if log else cp.sum(cp.exp(summed)), constraints
+        features, left, right, weights = distinct_differences(self.pairs)
+        distances, constraints = squared_distances(features, left, right, metric)
+        exponents = np.log(weights) - distances
+        return cp.log_sum_exp(exponents) if log else cp.sum(cp.exp(exponents)), constraints
 
     def conic_bytes(self) -> float:
-        """Return an estimate for the expression, with CVXPY's own copies of it."""
+        """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
         return _BYTES_PER_COEFFICIENT * n_coefficients(self.pairs)
 
 
@@ -205,7 +218,7 @@ class GLRPoint:
 
     @cached_property
     def _gradient(self) -> FloatArray:
-        with np.errstate(over="ignore", invalid="ignore"):  # certificates say so
+        with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
             gradient: FloatArray = -self.sum.scale * self._scatter
         return read_only(gradient)
 
@@ -257,7 +270,7 @@ class GLRPoint:
         return moved
 
     def vanished(self) -> str | None:
-        """Say by what to rescale where Q or its gradient is 0 in floating point, or nearly so."""
+        """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64."""
         if not math.isfinite(self.value):
             return f"the objective is {self.value}: the metric is far outside of the cone"
         features = self._pairs.features
@@ -268,7 +281,7 @@ class GLRPoint:
         is_noise = steepest <= _ROUND_OFF * self._pairs.scatter_size(self.sum.terms)
         if self.value > 0 and not is_noise and steepest * self.sum.scale > _LEAST_GRADIENT:
             return None
-        # The mean squared distance of samples; scaled, its squares can neither under- nor overflow.
+        # The root mean squared distance of samples, in units in which squares stay within float64.
         spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum(axis=1).mean()))
         unit = float(np.abs(np.diagonal(self.metric)).mean()) or 1.0
         factor = 1 / (spread * math.sqrt(unit))
@@ -280,3 +293,85 @@ class GLRPoint:
         if factor > _LARGEST_FACTOR:
             return advice
         return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
+
+
+class GLRAtomWeights:
+    """The regulariser around a base B as a function of the weights of atoms: an `AtomWeights`.
+
+    Parameters
+    ----------
+    objective : GLR
+        The regulariser.
+    base : GLRPoint
+        The regulariser at B.
+    """
+
+    def __init__(self, objective: GLR, base: GLRPoint) -> None:
+        self.objective = objective
+        self.base = base
+
+    def at(self, atoms: Atoms, weights: FloatArray) -> GLRAtomWeightsPoint:
+        """Return the point at ``B + Σ_k w_k u_k u_k'``."""
+        coordinates = atoms.projected(self.objective.pairs.features)
+        return GLRAtomWeightsPoint(self, atoms, coordinates, weights)
+
+
+class GLRAtomWeightsPoint:
+    """The regulariser at given weights of given atoms: an `AtomWeightsPoint`."""
+
+    def __init__(
+        self,
+        atom_weights: GLRAtomWeights,
+        atoms: Atoms,
+        coordinates: FloatArray,
+        weights: FloatArray,
+    ) -> None:
+        self._atom_weights = atom_weights
+        self._pairs = atom_weights.objective.pairs
+        self._atoms = atoms
+        self._coordinates = coordinates
+        self.weights = weights
+        objective = atom_weights.objective
+        self._sum = objective.summed(objective.blocks(self._compute_exponents))
+
+    def _compute_exponents(self) -> Iterator[FloatArray]:
+        distances = self._pairs.products(self._coordinates * self.weights, self._coordinates)
+        at_base = self._atom_weights.base.sum.exponents
+        for distance, exponent in zip(distances, at_base, strict=True):
+            yield np.subtract(exponent, distance, out=distance)
+
+    @property
+    def value(self) -> float:
+        """``log Q`` at the metric."""
+        return self._sum.log_value
+
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        moments = self._pairs.scatter_diagonal(self._sum.terms, self._coordinates)
+        gradient: FloatArray = -moments / self._sum.total
+        return gradient
+
+    def gradient(self) -> FloatArray:
+        """Return the derivatives of log Q: ``-Σ_p p (u_k'd_p)²``, p the softmax over pairs."""
+        return self._gradient
+
+    def hessian(self) -> FloatArray:
+        """Return ``Φ' diag(p) Φ - rr'`` with ``Φ_pk = (u_k'd_p)²`` and ``r = Φ'p``.
+
+        That is the covariance of Φ under p. Computed as a covariance it loses no digits where a few
+        pairs have almost all of p.
+        """
+        hessian: FloatArray = self._pairs.covariance(
+            self._sum.terms, self._coordinates, -self._gradient
+        )
+        hessian /= self._sum.total
+        return hessian
+
+    def at(self, weights: FloatArray) -> GLRAtomWeightsPoint:
+        """Return the point at other weights of the same atoms."""
+        return GLRAtomWeightsPoint(self._atom_weights, self._atoms, self._coordinates, weights)
+
+    def point(self) -> GLRPoint:
+        """Return the objective at the metric ``M(w)``; its sum over pairs is known already."""
+        metric = self._atoms.added_to(self._atom_weights.base.metric, self.weights)
+        return GLRPoint(self._atom_weights.objective, metric, self._sum)

@@ -13,7 +13,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.objectives.metric_face import MetricAtomWeights
+from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
 from gdaopt.validation import FloatArray, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LogDet"]
 
-_BYTES_PER_ENTRY = 25  # of the square of a semidefinite matrix's entries; CLARABEL, K = 60
-_ROUND_OFF = 1e-10  # of the largest entry of S: a smallest eigenvalue that far below 0 is 0
+_BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entries; CLARABEL, K = 60
+_ROUND_OFF = 1e-10  # of the largest entry of S: a smallest eigenvalue that little below 0 is 0
 
 
 class LogDet:
@@ -80,9 +80,9 @@ class LogDet:
         """Return the point at a symmetric K×K matrix."""
         return LogDetPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
-    def atom_weights(self, base: FloatArray) -> MetricAtomWeights:
+    def atom_weights(self, base: FloatArray) -> MatrixAtomWeights:
         """Return Q as a function of the weights of atoms."""
-        return MetricAtomWeights(self, base)
+        return MatrixAtomWeights(self, base)
 
     def value(self, metric: FloatArray) -> float:
         """Return ``Q(M)``."""
@@ -107,7 +107,7 @@ class LogDet:
         return cp.trace(self.covariance @ metric) - cp.log_det(metric), []
 
     def conic_bytes(self) -> float:
-        """Return an estimate for the expression: CVXPY's has a 2K×2K semidefinite matrix."""
+        """Return an estimate of its memory: CVXPY's expression has a 2K×2K semidefinite matrix."""
         size = 2 * self.n_features
         return _BYTES_PER_ENTRY * (size * (size + 1) / 2) ** 2
 

@@ -1,14 +1,14 @@
-"""The evaluation seam: what methods see of an objective (DESIGN section 5).
+"""The interface of objectives: all that methods see of a function of metric matrices.
 
-An objective Q is convex and differentiable on symmetric K×K matrices. Methods evaluate it through a
-`Point`, which belongs to one metric matrix and keeps what has been computed there, through a
-`Line`, the restriction of Q to a direction, and through an `AtomWeights`, its restriction to the
-weights of some atoms. They take structured directions and atoms (`gdaopt.linalg`), so that neither
-a step in one column nor one in the weights ever costs a K×K gradient.
+An objective Q is convex and differentiable on symmetric K×K matrices. Methods evaluate it in three
+ways: through a `Point`, which belongs to one metric matrix and keeps what has been computed there;
+through a `Line`, the restriction of Q to a direction; and through an `AtomWeights`, Q as a function
+of the weights of atoms. All three take structured directions and atoms (`gdaopt.linalg`), so that
+neither a step in one column nor a step in the weights ever costs a K×K gradient.
 
 **Your own objective**: subclass `gdaopt.objectives.DenseObjective` and write `value` and
-`gradient`; it supplies points and lines. Run `gdaopt.check_objective` on it once. When the dense
-K×K gradient is too slow, write an `at` that returns your own `Point`.
+`gradient`; it supplies everything else. Run `gdaopt.check_objective` on it once. When the dense K×K
+gradient is too slow, write an `at` that returns your own `Point`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = ["AtomWeights", "AtomWeightsPoint", "Line", "Objective", "Point"]
 class Line(Protocol):
     """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ.
 
-    One whose slope changes by decades can have a method ``balance(γ)``, too: a function h with its
-    derivative such that ``φ' = (e^h - 1) f``, where f > 0 does not rise with γ. Exact steps are
-    found on h, which is nearly linear where f is not.
+    A line whose slope changes by decades can also have a method ``balance(γ)``, which returns a
+    function h and its derivative such that ``φ' = (e^h - 1) f``, where f > 0 does not rise with γ.
+    Exact steps are then found on h, which is nearly linear where φ' is not.
     """
 
     @property
@@ -41,7 +41,7 @@ class Line(Protocol):
         """Return ``φ(γ)``; infinite outside of Q's domain."""
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
-        """Return ``φ'(γ)`` and ``φ''(γ)``; the second may be NaN where it is not known."""
+        """Return ``φ'(γ)`` and ``φ''(γ)``; the second is NaN where it is not known."""
 
 
 class Point(Protocol):
@@ -72,13 +72,13 @@ class Point(Protocol):
         """Return Q restricted to ``M + γ D``."""
 
     def moved(self, direction: Direction, gamma: float) -> Point:
-        """Return the point at ``M + γ D``, updating what is kept rather than computing it anew."""
+        """Return the point at ``M + γ D``; it may update what this point keeps."""
 
     def vanished(self) -> str | None:
-        """Say why the value or the gradient carries no information here, and what to do.
+        """Return a sentence where the value or the gradient carries no information, else None.
 
-        None for a usable point. An objective that may underflow answers with a sentence, such as
-        by what to rescale the features; a gradient of zero at a minimiser is no such case.
+        The sentence says why, and what to do: an objective that has underflowed says by which
+        factor to rescale the features. A gradient of zero at a minimiser is no such case.
         """
 
 
@@ -94,10 +94,10 @@ class AtomWeightsPoint(Protocol):
         """Q, or an increasing function of it: log Q for `gdaopt.GLR`."""
 
     def gradient(self) -> FloatArray:
-        """Return the derivatives by w, shape (n,), of that value."""
+        """Return the derivatives of `value` with respect to w, shape (n,)."""
 
     def hessian(self) -> FloatArray:
-        """Return the second derivatives, shape (n, n)."""
+        """Return the second derivatives of `value` with respect to w, shape (n, n)."""
 
     def at(self, weights: FloatArray) -> AtomWeightsPoint:
         """Return the point at other weights of the same atoms."""
@@ -107,7 +107,7 @@ class AtomWeightsPoint(Protocol):
 
 
 class AtomWeights(Protocol):
-    """An objective on the metrics that are sums of atoms away from a base B."""
+    """An objective on the metrics ``B + Σ_k w_k u_k u_k'``: a base B and weighted atoms."""
 
     def at(self, atoms: Atoms, weights: FloatArray) -> AtomWeightsPoint:
         """Return the point at ``B + Σ_k w_k u_k u_k'``."""
@@ -153,7 +153,7 @@ class Objective(Protocol):
         expression : cvxpy.Expression
             A scalar.
         constraints : list of cvxpy.Constraint
-            What the expression's own variables have to fulfil; often none.
+            Constraints on the expression's own variables; often there are none.
         """
 
     def conic_bytes(self) -> float:

@@ -140,13 +140,15 @@ class Program(ABC, Generic[PolytopeT]):
     ----------
     size : int
         Number of variables.
-    options : ProgramOptions, optional
-        Who solves it, and how; HiGHS when left out.
+    solver : str or ProgramOptions, optional
+        Who solves it: a name, or a name with options.
 
     Attributes
     ----------
     name : str
         What messages call the program.
+    options : ProgramOptions
+        Who solves it, and how.
     only_gains_matter : bool
         Whether each entry has a lower bound of its own that it leaves for a negative cost only. How
         large a positive cost is does then not matter, and it is cut off: left large, it would make
@@ -156,9 +158,9 @@ class Program(ABC, Generic[PolytopeT]):
     name: ClassVar[str]
     only_gains_matter: ClassVar[bool] = False
 
-    def __init__(self, size: int, options: ProgramOptions | None = None) -> None:
+    def __init__(self, size: int, solver: str | ProgramOptions = "HIGHS") -> None:
         self.size = size
-        self.options = options or ProgramOptions()
+        self.options = ProgramOptions(solver=solver) if isinstance(solver, str) else solver
 
     @abstractmethod
     def _build(self) -> tuple[cp.Problem, cp.Variable]:

@@ -1,20 +1,17 @@
 """The column program: the best column c of off-diagonals under aligned left-ends.
 
-With ``x_j = -M_jc ≥ 0``, ``a_j = v_j / v_c`` and the diagonal fixed (DESIGN section 3):
+With ``x_j = -M_jc ≥ 0``, ``a_j = v_j / v_c`` and the diagonal fixed:
 
     min h'x   s.t.   floor_j ≤ x_j ≤ u_j,   Σ a_j x_j ≤ M_cc - ρ
     u_j = a_j (M_jj - ρ) - Σ_{k≠c,j} |M_jk| v_k / v_c
 
-Floors keep a graph connected when the set has an edge floor ε. The paper keeps the entry of the
-column that was largest before, index ζ, at ε. That rule does not keep the graph connected (an edge
-that is not the largest of its column may be the only bridge, see the test of erratum 2), and it is
-infeasible when an earlier column has left less than ε for that entry. Keeping ``min(ε, weight)`` on
-the edges of a maximum spanning tree that meet the column is always feasible and never disconnects.
+It is a fractional knapsack ("Proposition: column program is a fractional knapsack").
+
+Floors keep a graph connected (`gdaopt.programs.floors`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,15 +19,14 @@ import numpy as np
 
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.programs.base import Program
-from gdaopt.programs.floors import tree_floors
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["CONNECTIVITY", "ColumnPolytope", "ColumnProgram", "tree_floor", "zeta_floor"]
+__all__ = ["ColumnPolytope", "ColumnProgram"]
 
-_ROUND_OFF = 1e-12  # relative excess of floors over their bounds that is mended
+_ROUND_OFF = 1e-12  # relative excess of floors over their bounds that is repaired
 _BUDGET_UNIT = 1e3  # solvers see this budget: their tolerances for it are absolute, as for costs
 
 
@@ -164,7 +160,7 @@ class ColumnProgram(Program[ColumnPolytope]):
 
     Examples
     --------
-    >>> program = ColumnProgram(2)
+    >>> program = ColumnProgram(2, "HIGHS")
     >>> program.is_dpp()
     True
     >>> polytope = ColumnPolytope(
@@ -198,50 +194,3 @@ class ColumnProgram(Program[ColumnPolytope]):
         self.parameters["upper"].value = np.sign(unit)  # 1, or 0 for an entry that can only be 0
         self.parameters["weights"].value = scale * polytope.weights * unit
         self.parameters["budget"].value = scale * polytope.budget
-
-
-def tree_floor(metric: FloatArray, column: int, edge_floor: float) -> FloatArray:
-    """Return the floors of a column that never disconnect: ε on a maximum spanning tree's edges.
-
-    Parameters
-    ----------
-    metric : ndarray of shape (K, K)
-        A connected metric.
-    column : int
-        c.
-    edge_floor : float
-        ε.
-
-    Returns
-    -------
-    ndarray of shape (K-1,)
-        ``min(ε, weight)`` where the edge (c, j) is in the tree, else 0.
-
-    Examples
-    --------
-    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
-    >>> tree_floor(M, column=0, edge_floor=1.5)
-    array([1.5, 1. ])
-    """
-    return np.delete(tree_floors(metric, edge_floor)[:, column], column)
-
-
-def zeta_floor(metric: FloatArray, column: int, edge_floor: float) -> FloatArray:
-    """Return the paper's floors: ε on the column's largest entry, index ζ.
-
-    Examples
-    --------
-    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
-    >>> zeta_floor(M, column=0, edge_floor=1.5)
-    array([1.5, 0. ])
-    """
-    weights = np.delete(-metric[:, column], column)
-    floor = np.zeros(len(weights))
-    floor[weights.argmax()] = edge_floor
-    return floor
-
-
-CONNECTIVITY: dict[str, Callable[[FloatArray, int, float], FloatArray]] = {
-    "tree": tree_floor,
-    "zeta": zeta_floor,
-}

@@ -1,6 +1,8 @@
 """The diagonal program: the best diagonal under aligned left-ends and the trace bound.
 
-min g'm   s.t.   m_i ≥ l_i = Σ_{j≠i} |M_ij| v_j / v_i + ρ,   Σ m_i ≤ C        (DESIGN section 3)
+min g'm   s.t.   m_i ≥ l_i = Σ_{j≠i} |M_ij| v_j / v_i + ρ,   Σ m_i ≤ C
+
+("Proposition: diagonal program")
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DiagonalPolytope", "DiagonalProgram"]
 
-_ROUND_OFF = 1e-10  # of C: a sum of lower bounds above C by less is mended, by more refused
+_ROUND_OFF = 1e-10  # of C: a sum of lower bounds above C by less is repaired, by more refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,7 @@ class DiagonalProgram(Program[DiagonalPolytope]):
 
     Examples
     --------
-    >>> program = DiagonalProgram(2)
+    >>> program = DiagonalProgram(2, "HIGHS")
     >>> program.is_dpp(), sorted(program.parameters)
     (True, ['cost', 'lower', 'trace_bound'])
     >>> polytope = DiagonalPolytope(np.array([1.0, 1.0]), trace_bound=5.0)

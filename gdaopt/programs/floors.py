@@ -1,13 +1,23 @@
-"""Floors of edges that keep a graph connected, for columns and for the joint program alike."""
+"""Floors of edges that keep a graph connected, for the column and the joint program.
+
+With an edge floor ε the edges of weight ≥ ε connect all features ("Definition: edge floor"). The
+paper keeps the entry of the column that was largest before, index ζ, at ε. That rule does not keep
+the graph connected ("Erratum 2: one kept edge does not keep the graph connected"), and it is
+infeasible when an earlier column has left less than ε for that entry. Keeping ``min(ε, weight)`` on
+the edges of a maximum spanning tree is always feasible and never disconnects
+("Lemma: spanning tree floors").
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from gdaopt.linalg.laplacian import maximum_spanning_tree
 from gdaopt.validation import FloatArray
 
-__all__ = ["tree_floors"]
+__all__ = ["CONNECTIVITY", "tree_floor", "tree_floors", "zeta_floor"]
 
 
 def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
@@ -27,3 +37,51 @@ def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
         floors[rows, columns] = np.minimum(edge_floor, -metric[rows, columns])
     symmetric: FloatArray = floors + floors.T
     return symmetric
+
+
+def tree_floor(metric: FloatArray, column: int, edge_floor: float) -> FloatArray:
+    """Return the column of `tree_floors`, without the entry on the diagonal.
+
+    Parameters
+    ----------
+    metric : ndarray of shape (K, K)
+        A connected metric.
+    column : int
+        c.
+    edge_floor : float
+        ε.
+
+    Returns
+    -------
+    ndarray of shape (K-1,)
+        ``min(ε, weight)`` where the edge (c, j) is in the tree, else 0.
+
+    Examples
+    --------
+    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
+    >>> tree_floor(M, column=0, edge_floor=1.5)
+    array([1.5, 1. ])
+    """
+    return np.delete(tree_floors(metric, edge_floor)[:, column], column)
+
+
+def zeta_floor(metric: FloatArray, column: int, edge_floor: float) -> FloatArray:
+    """Return the paper's floors: ε on the column's largest entry, index ζ.
+
+    Examples
+    --------
+    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
+    >>> zeta_floor(M, column=0, edge_floor=1.5)
+    array([1.5, 0. ])
+    """
+    weights = np.delete(-metric[:, column], column)
+    floor = np.zeros(len(weights))
+    floor[weights.argmax()] = edge_floor
+    return floor
+
+
+CONNECTIVITY: dict[str, Callable[[FloatArray, int, float], FloatArray]] = {
+    "tree": tree_floor,
+    "zeta": zeta_floor,
+}
+"""The rules for the floors of a column, by name."""

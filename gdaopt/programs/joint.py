@@ -1,13 +1,14 @@
 """The joint program: the best metric of all that have the same aligned left-ends.
 
-    min ⟨G, M⟩   s.t.   M_ij ≤ 0 (i ≠ j),   M v ≥ ρ v,   tr M ≤ C                 (DESIGN section 3)
+    min ⟨G, M⟩   s.t.   M_ij ≤ 0 (i ≠ j),   M v ≥ ρ v,   tr M ≤ C
 
 With ``y_ij = -M_ij`` and what the rows leave, ``t_i = (Mv)_i / v_i - ρ``, one budget remains:
 
     Σ t_i + Σ_{i<j} (v_j/v_i + v_i/v_j) y_ij ≤ C - Kρ
 
-so that the polytope is a simplex with K(K+1)/2 + 1 vertices, and the program one ratio test. The
-entries of a metric are handled as a vector: K diagonal entries, then y_ij for i < j, row by row.
+so that the polytope is a simplex with K(K+1)/2 + 1 vertices, and the program one ratio test
+("Proposition: joint program is a ratio test"). The entries of a metric are handled as a vector: K
+diagonal entries, then y_ij for i < j, row by row.
 """
 
 from __future__ import annotations
@@ -22,15 +23,14 @@ from scipy.sparse import csr_array
 
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.programs.base import Program, ProgramOptions
-from gdaopt.programs.floors import tree_floors as floor_matrix
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["JointPolytope", "JointProgram", "edges_of", "entries_of", "matrix_of", "tree_floors"]
+__all__ = ["JointPolytope", "JointProgram", "edges_of", "entries_of", "matrix_of"]
 
-_ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are mended
+_ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are repaired
 
 
 @cache
@@ -68,19 +68,6 @@ def matrix_of(entries: FloatArray, n_features: int) -> FloatArray:
     return matrix
 
 
-def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
-    """Return floors that never disconnect: ``min(ε, weight)`` on a maximum spanning tree's edges.
-
-    Examples
-    --------
-    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
-    >>> tree_floors(M, edge_floor=1.5)
-    array([1.5, 1. , 0. ])
-    """
-    floors: FloatArray = floor_matrix(metric, edge_floor)[np.triu_indices(len(metric), 1)]
-    return floors
-
-
 @dataclass(frozen=True, eq=False)
 class JointPolytope:
     """``{M : M_ij ≤ -floor_ij, M v ≥ ρ v, tr M ≤ C}``, as vectors of entries.
@@ -92,7 +79,7 @@ class JointPolytope:
     min_eigenvalue, trace_bound : float
         ρ and C.
     floor : ndarray of shape (K(K-1)/2,)
-        Least edge weights, such as `tree_floors`.
+        Least edge weights, such as those of `gdaopt.programs.floors.tree_floors`.
     current : ndarray of shape (K(K+1)/2,), optional
         Entries of a metric inside; when left out, the one that all edges at their floors and all
         rows tight give.
@@ -229,12 +216,12 @@ class JointProgram(Program[JointPolytope]):
     ----------
     n_features : int
         K.
-    options : ProgramOptions, optional
-        Who solves it, and how; HiGHS when left out.
+    solver : str or ProgramOptions, optional
+        Who solves it: a name, or a name with options.
 
     Examples
     --------
-    >>> program = JointProgram(2)
+    >>> program = JointProgram(2, "HIGHS")
     >>> polytope = JointPolytope(np.ones(2), 0.0, 4.0, floor=np.zeros(1))
     >>> program.is_dpp(), program.solve(np.array([-1.0, -1.0, 6.0]), polytope).value
     (True, -4.0)
@@ -242,8 +229,8 @@ class JointProgram(Program[JointPolytope]):
 
     name = "joint program"
 
-    def __init__(self, n_features: int, options: ProgramOptions | None = None) -> None:
-        super().__init__(n_features * (n_features + 1) // 2, options)
+    def __init__(self, n_features: int, solver: str | ProgramOptions = "HIGHS") -> None:
+        super().__init__(n_features * (n_features + 1) // 2, solver)
         self.n_features = n_features
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:

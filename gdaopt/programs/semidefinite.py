@@ -1,4 +1,4 @@
-"""The semidefinite program: the best metric of the whole set, as everybody else would find it.
+"""The semidefinite program: the best metric of a whole set, found without its closed form.
 
     min ⟨G, M⟩   s.t.   M in the set
 
@@ -74,8 +74,8 @@ class SemidefiniteProgram(Program[WholeSet]):
         The set.
     n_features : int
         K.
-    options : ProgramOptions, optional
-        Who solves it, and how, with a semidefinite cone; CLARABEL when left out.
+    solver : str or ProgramOptions, optional
+        Who solves it, with a semidefinite cone: a name, or a name with options.
 
     Examples
     --------
@@ -94,10 +94,11 @@ class SemidefiniteProgram(Program[WholeSet]):
         self,
         feasible_set: FeasibleSet,
         n_features: int,
-        options: ProgramOptions | None = None,
+        solver: str | ProgramOptions = "CLARABEL",
     ) -> None:
-        options = options or ProgramOptions(solver="CLARABEL", cone="semidefinite")
-        super().__init__(n_features * (n_features + 1) // 2, options)
+        if isinstance(solver, str):
+            solver = ProgramOptions(solver=solver, cone="semidefinite")
+        super().__init__(n_features * (n_features + 1) // 2, solver)
         self.feasible_set = feasible_set
         self.n_features = n_features
 

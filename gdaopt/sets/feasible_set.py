@@ -20,16 +20,14 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.sets.cones import CONES, is_symmetric
 from gdaopt.sets.family import AtomFamily, PricedAtoms, finite_gradient
 from gdaopt.validation import FloatArray, integer, number, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["CONES", "FeasibleSet", "LinearMinimum"]
-
-CONES = ("semidefinite", "second-order")
-"""The cones that can say ``M ⪰ ρI`` to a conic solver."""
+__all__ = ["FeasibleSet", "LinearMinimum"]
 
 # Round-off allowed to members, as multiples of C, C and C/K.
 _EIGENVALUE_SLACK = 1e-10
@@ -430,7 +428,7 @@ class FeasibleSet(ABC):
 
         if cone not in CONES:
             raise unknown_name("cone", cone, CONES)
-        if metric.ndim != 2 or metric.shape[0] != metric.shape[1] or not _is_symmetric(metric):
+        if metric.ndim != 2 or metric.shape[0] != metric.shape[1] or not is_symmetric(metric):
             raise InvalidInputError(
                 f"metric must be a symmetric K×K expression, got {metric} of shape {metric.shape}; "
                 "make it by cp.Variable((K, K), symmetric=True)"
@@ -445,22 +443,3 @@ class FeasibleSet(ABC):
             cp.trace(above) <= self.budget(size) / unit,
             *family.entry_constraints(above),
         ]
-
-
-def _is_symmetric(metric: cp.Expression) -> bool:
-    """Say whether an affine K×K expression is symmetric, whatever its variables' values are."""
-    import cvxpy as cp
-
-    if metric.is_symmetric() or isinstance(metric, cp.Variable):
-        return bool(metric.is_symmetric())
-    # CVXPY cannot tell for most expressions; at random values it shows.
-    rng = np.random.default_rng(0)
-    held = [(variable, variable.value) for variable in metric.variables()]
-    for variable, _ in held:
-        value = rng.standard_normal(variable.shape)
-        symmetric = variable.ndim == 2 and variable.is_symmetric()
-        variable.save_value(value + value.T if symmetric else value)
-    found = metric.value
-    for variable, value in held:
-        variable.save_value(value)
-    return found is None or bool(np.allclose(found, found.T))  # None: parameters without values

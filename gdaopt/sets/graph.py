@@ -12,10 +12,10 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.eigen import align
-from gdaopt.linalg.pairs import best_pairs, decomposition, pair_atoms
+from gdaopt.linalg.two_sparse import best_pairs, decomposition, pair_atoms
+from gdaopt.sets.cones import pair_cones
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
-from gdaopt.sets.pair_cones import pair_cones
 from gdaopt.validation import FloatArray, number
 
 if TYPE_CHECKING:

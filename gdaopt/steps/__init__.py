@@ -21,7 +21,7 @@ def find_step(step: str | Step) -> Step:
     Raises
     ------
     InvalidInputError
-        For an unknown name, or an object that is no step rule.
+        For an unknown name, or an object that is not a step rule.
 
     Examples
     --------

@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Adaptive"]
 
-_MOST_DOUBLINGS = 200  # with any increase the estimate has then long passed every true constant
+_MOST_INCREASES = 200  # more than enough for the estimate to pass every true constant
 _PROBE = 1e-3  # step of the difference that estimates the first curvature
-_ROUND_OFF = 1e-14  # of the value: a decrease that is asked for but smaller cannot be seen
+_ROUND_OFF = 1e-14  # of the value: a smaller decrease cannot be seen
 
 
 @dataclass(frozen=True)
 class Adaptive(Step):
-    """The short step with a local constant, raised until it explains the decrease that it promises.
+    """The short step with a local estimate L of the Lipschitz constant.
 
-    The estimate starts at the first direction's curvature; each step first lowers it, then raises
-    it until ``φ(γ) ≤ φ(0) + γ φ'(0) + γ² L ‖D‖² / 2``. The objective never rises.
+    The estimate starts at the first direction's curvature. Each step first lowers it, then raises
+    it until the decrease that it promises is true: ``φ(γ) ≤ φ(0) + γ φ'(0) + γ² L ‖D‖² / 2``. The
+    objective never rises.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ class Adaptive(Step):
         if number("decrease", self.decrease, above=0) > 1:
             raise InvalidInputError(f"decrease must be at most 1, got {self.decrease!r}")
 
-    def prepared(self, problem: MetricProblem) -> Step:  # noqa: ARG002 (every problem alike)
-        """Return the rule with an estimate of its own."""
+    def prepared(self, problem: MetricProblem) -> Step:  # noqa: ARG002 (not needed)
+        """Return the rule for one run, with an estimate of its own."""
         return _Backtracking(self)
 
     def size(self, line: Line, iteration: int) -> float:
@@ -63,7 +64,7 @@ class Adaptive(Step):
 
 
 class _Backtracking(Step):
-    """The rule in a run: its estimate goes from step to step."""
+    """The rule in one run, which passes its estimate from step to step."""
 
     name = Adaptive.name
 
@@ -71,7 +72,7 @@ class _Backtracking(Step):
         self._rule = rule
         self._estimate: float | None = None
 
-    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (the estimate remembers)
+    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
         value, (slope, curvature) = line.value(0.0), line.derivatives(0.0)
         length = line.direction.norm_squared()
         if not slope < 0 or length == 0:
@@ -82,7 +83,7 @@ class _Backtracking(Step):
             self._estimate = max(curvature / length, -_ROUND_OFF * slope / length)
         else:
             self._estimate *= self._rule.decrease
-        for _ in range(_MOST_DOUBLINGS):
+        for _ in range(_MOST_INCREASES):
             gamma = min(1.0, -slope / (self._estimate * length))
             bound = value + gamma * slope + gamma**2 * self._estimate * length / 2
             if line.value(gamma) <= bound:

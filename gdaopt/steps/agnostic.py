@@ -12,7 +12,7 @@ __all__ = ["Agnostic"]
 
 @dataclass(frozen=True)
 class Agnostic(Step):
-    """``γ = 2 / (t + 2)``, t the steps taken with the same polytope; the first goes to the vertex.
+    """``γ = 2 / (t + 2)`` after t steps with the same polytope; the first step goes to the vertex.
 
     Over a fixed polytope ``Q - Q* ≤ 2 L diam² / (t + 2)`` (Jaggi 2013, theorem 1).
 
@@ -24,6 +24,6 @@ class Agnostic(Step):
 
     name = "agnostic"
 
-    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (it does not look)
+    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
         """Return ``2 / (iteration + 2)``."""
         return 2 / (iteration + 2)

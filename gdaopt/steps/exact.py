@@ -12,7 +12,7 @@ from gdaopt.validation import number
 
 __all__ = ["Exact"]
 
-_BALANCED = 1e-14  # the logarithm of two equal sums, up to their round-off
+_BALANCED = 1e-14  # the balance of two sums that are equal up to round-off
 _MOST_EVALUATIONS = 120  # enough for bisection at every other one to reach round-off
 
 
@@ -20,11 +20,11 @@ _MOST_EVALUATIONS = 120  # enough for bisection at every other one to reach roun
 class Exact(Step):
     """Minimise along the direction: Newton's method on the slope, safeguarded by a bracket.
 
-    Or on the line's `balance`, where it has one: on the graph Laplacian regulariser that takes
-    three or four evaluations, and on its slope thirty. A Newton step that leaves the bracket, or
-    that follows one that left a quarter or more of the slope, is replaced by bisection, and so is
-    one towards γ ≥ 1, by γ = 1. Where the line does not know its curvature, a secant through the
-    bracket's ends takes Newton's place.
+    Where the line has a `balance`, Newton's method works on that instead: on the graph Laplacian
+    regulariser it takes three or four evaluations, and on the slope thirty. A Newton step is
+    replaced by bisection when it leaves the bracket, or when the step before left a quarter or more
+    of the slope; a step beyond γ = 1 is replaced by γ = 1. Where the line does not know its
+    curvature, a secant through the ends of the bracket takes the place of Newton's step.
 
     Parameters
     ----------
@@ -51,17 +51,17 @@ class Exact(Step):
     def __post_init__(self) -> None:
         number("accuracy", self.accuracy, above=0)
 
-    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (the same at each)
+    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
         """Return the minimiser of φ over [0, 1]."""
         balance = getattr(line, "balance", None)
         function: Callable[[float], tuple[float, float]] = balance or line.derivatives
         first, rate = function(0.0)
         if not first < (-_BALANCED if balance else 0.0):
             return 0.0
-        # φ' = (e^h - 1) f, and f only shrinks: a bound for h bounds the slope.
+        # φ' = (e^h - 1) f, and f never rises with γ: a bound on h bounds the slope.
         allowed = -self.accuracy * (math.expm1(first) if balance else first)
         low, low_value = 0.0, first
-        high, high_value = math.inf, math.nan  # of γ = 1 nothing is known yet
+        high, high_value = math.inf, math.nan  # nothing is known yet of γ = 1
         gamma, value, is_slow = low, first, False
         for _ in range(_MOST_EVALUATIONS):
             if rate > 0:

@@ -1,4 +1,4 @@
-"""The full step: to the vertex of the program."""
+"""The full step, to the vertex that the program returns."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ class Full(Step):
 
     name = "full"
 
-    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (the same everywhere)
+    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
         """Return 1."""
         return 1.0

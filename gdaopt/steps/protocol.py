@@ -1,4 +1,4 @@
-"""Step rules: how far to go along a direction, γ between 0 and 1."""
+"""The interface of step rules: how far to go along a direction, γ between 0 and 1."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Step(ABC):
     Attributes
     ----------
     name : str
-        What results and tables call it.
+        The name of the rule in results and tables.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Step(ABC):
         line : Line
             The objective along the direction; γ = 1 is the program's vertex.
         iteration : int
-            Steps taken before with the same polytope: 0, 1, …
+            Number of steps taken before with the same polytope: 0, 1, …
         """
 
     def prepared(self, problem: MetricProblem) -> Step:  # noqa: ARG002 (for subclasses)

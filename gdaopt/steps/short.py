@@ -23,13 +23,14 @@ class Short(Step):
     Parameters
     ----------
     lipschitz : float, optional
-        L, a Lipschitz constant of the objective's gradient over the set; the objective's own when
-        left out. The steps are as short as L is large.
+        L, a Lipschitz constant of the objective's gradient over the set. When left out, it is the
+        objective's own constant. The larger L is, the shorter are the steps.
 
     Raises
     ------
     InvalidInputError
-        When L is not positive; at the start of a run, when the objective knows none either.
+        When L is not positive; at the start of a run, when L is left out and the objective knows no
+        constant.
 
     Examples
     --------
@@ -46,7 +47,7 @@ class Short(Step):
             number("lipschitz", self.lipschitz, above=0)
 
     def prepared(self, problem: MetricProblem) -> Step:
-        """Return the rule with the objective's constant."""
+        """Return the rule with the objective's constant, unless it has one already."""
         if self.lipschitz is not None:
             return self
         constant = problem.objective.lipschitz(problem.feasible_set.min_eigenvalue)
@@ -55,10 +56,10 @@ class Short(Step):
                 "the objective knows no Lipschitz constant of its gradient; define "
                 "lipschitz(min_eigenvalue), or pass gda.steps.Short(lipschitz=...)"
             )
-        # All pairs coincide or are infinitely far apart: then the objective is flat, at any L.
+        # A constant of 0 means that the objective is flat: then any L will do.
         return replace(self, lipschitz=constant or 1.0)
 
-    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (the same at each)
+    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
         """Return the minimiser of the quadratic upper bound over [0, 1]."""
         if self.lipschitz is None:
             raise InvalidInputError("Short has no Lipschitz constant; use what prepared() returns")

@@ -10,9 +10,10 @@ from scipy.spatial.distance import cdist
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.class_pairs import class_signal, nearest_of_other_classes
+from gdaopt.estimators.labels import class_signal
+from gdaopt.estimators.problem_learner import nearest_of_other_classes
 from gdaopt.scaling import auto_trace_bound
-from tests.learner_cases import LEARNERS, certified_by_the_learner, samples
+from tests.estimators.cases import LEARNERS, certified_by_the_learner, samples
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

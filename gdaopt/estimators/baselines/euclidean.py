@@ -1,20 +1,20 @@
-"""No learning: the Euclidean distance as a metric learner."""
+"""The Euclidean distance as a metric learner that learns nothing."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from gdaopt.estimators.supervised import SupervisedMetricLearner
+from gdaopt.estimators.base import SupervisedMetricLearner
+from gdaopt.estimators.labels import Codes
 from gdaopt.validation import FloatArray
 
 __all__ = ["EuclideanMetric"]
 
 
 class EuclideanMetric(SupervisedMetricLearner):
-    """The identity matrix: what a learned metric is compared with.
+    """The identity matrix, to compare learned metrics with.
 
-    It takes the place of a learner in a study; labels are checked and not used.
+    It takes the place of a learner in a study. The labels are checked but not used.
 
     Attributes
     ----------
@@ -28,5 +28,5 @@ class EuclideanMetric(SupervisedMetricLearner):
     array([5.])
     """
 
-    def _learn(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:  # noqa: ARG002 (labels play no role)
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:  # noqa: ARG002 (labels are not used)
         return np.eye(X.shape[1])

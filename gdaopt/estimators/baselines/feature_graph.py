@@ -1,4 +1,4 @@
-"""Feature graph learning: projected gradient steps on the diagonal and on single rows."""
+"""Feature graph learning: projected gradient steps on the diagonal and on single rows of M."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.baselines.feature_graph_steps import FeatureGraphDescent, start_metric
-from gdaopt.estimators.class_pairs import class_signal
-from gdaopt.estimators.supervised import SupervisedMetricLearner
+from gdaopt.estimators.labels import Codes, class_signal
 from gdaopt.objectives import GLR
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import PositiveDefiniteMetrics
@@ -26,23 +25,25 @@ __all__ = ["FeatureGraphLearning"]
 class FeatureGraphLearning(SupervisedMetricLearner):
     """Learn a positive definite metric of bounded trace by feature graph learning (FGL).
 
-    It lowers the graph Laplacian regulariser of the labels, `gdaopt.GLR`, by projected gradient
-    steps on the diagonal, then on each row, and so on. Gershgorin's discs keep M positive definite
-    in steps on the diagonal, a Schur complement in those on a row. Both conditions are stricter
-    than needed: the method stops well above the optimum over `gdaopt.PositiveDefiniteMetrics`.
+    The learner lowers the graph Laplacian regulariser of the labels, `gdaopt.GLR`, by projected
+    gradient steps on the diagonal and then on each row, in rounds. Gershgorin's discs keep M
+    positive definite in the steps on the diagonal, and a Schur complement in the steps on a row.
+    Both conditions are stricter than necessary, so that the method stops well above the optimum
+    over `gdaopt.PositiveDefiniteMetrics`.
 
     Parameters
     ----------
     trace_bound : {"auto", "K"} or float, default="auto"
-        C. By "auto" it follows the scale of the features, see `gdaopt.scaling`; by "K" it is the
-        number of features, as in the published comparisons, which have z-scores.
+        C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
+        it is the number of features, as in the published comparisons, which use z-scores.
     tolerance : float, default=1e-5
-        Stop when a round, the diagonal and all rows, lowers the objective by no more.
+        The method stops when a round, over the diagonal and all rows, lowers the objective by at
+        most this much.
     inner_tolerance : float, default=1e-3
-        Go on to the next row when a step lowers the objective by no more.
+        A round goes on to the next row when a step lowers the objective by at most this much.
     max_iterations : int, default=1000
-        Most rounds, and most steps on the diagonal or on a row in one round; a fit that meets
-        either limit warns.
+        Limit of the number of rounds, and of the steps on the diagonal or on a row in one round. If
+        a fit reaches either limit, it warns.
 
     Attributes
     ----------
@@ -51,39 +52,39 @@ class FeatureGraphLearning(SupervisedMetricLearner):
     trace_bound_ : float
         C.
     objective_ : ndarray of shape (n_steps + 1,)
-        ``z'L(M)z`` for labels z = ±1, at the start and after each step; it never rises. With more
-        than two classes, the sum over "this class against the rest".
+        ``z'L(M)z`` for labels z = ±1, at the start and after each step. It never rises. With more
+        than two classes it is the sum over each class against the rest.
     n_iter_ : int
-        Rounds.
+        Number of rounds.
 
     Notes
     -----
     Source: Hu, Gao, Cheung, Guo, *Feature Graph Learning for 3D Point Cloud Denoising* (IEEE
     Transactions on Signal Processing 2020; preprint 2019).
 
-    Published: the problem, and steps on the diagonal and on rows in turn, with Gershgorin's and
-    Schur's conditions.
+    * *Published:* the problem, and steps on the diagonal and on rows in turn, under Gershgorin's
+      and Schur's conditions.
+    * *From code* that the authors compared with later: M starts as the identity with 0.1 at the
+      entries (i, i ± 1). The first step size lr is ``0.1 / N``. It is halved when the objective
+      rises, and otherwise multiplied by 1.01. A step on the diagonal is ``m ← max(m - lr·g, f)``
+      with the floors ``f_i = Σ_j |m_ij|``. If the new diagonal exceeds the trace bound, one number
+      is subtracted from all its entries, but no entry goes below its floor. A step on row i is
+      ``s ← s - lr·g``, shortened to the length ``√(λ_min(M_-i) m_ii)``, where ``M_-i`` is M without
+      row and column i. If the floors would then add up to more than C, the row stays as it is. The
+      g are the derivatives of the sum over all ordered pairs, twice those of ``z'Lz``, and the
+      two equal entries of M off the diagonal count as one variable. The tolerances and limits are
+      from the code, too.
+    * *Reconstructed:* a step that raises the objective is undone and tried again with half the
+      size; the code keeps it. Entries can violate their own condition after other entries have
+      changed. If then steps of all sizes raise the objective, no step is taken. All floors are
+      computed from the current M; in the code, the floors of other rows can be out of date. The
+      eigenvalues stay at least ``10⁻⁹ C/K`` above 0. The algorithm runs in units of C/K, that is,
+      on the features times ``√(C/K)`` with trace bound K, so that the result does not depend on the
+      scale of the features with ``"auto"``. For C = K these units change nothing. The sum over more
+      than two classes is this package's own.
 
-    From the code that its authors compared with later: M starts as the identity with 0.1 at the
-    entries (i, i ± 1). The first step size is ``0.1 / N``; it is halved when the objective rises,
-    else multiplied by 1.01. A step on the diagonal is ``m ← max(m - lr·g, f)`` with the floors
-    ``f_i = Σ_j |m_ij|``; where that exceeds the trace bound, all is lowered by one number, but no
-    entry below its floor. A step on row i is ``s ← s - lr·g``, shortened to the length
-    ``√(λ_min(M_-i) m_ii)``, with ``M_-i`` what is left of M without row and column i; where the
-    floors would then add up to more than C, the row is left as it is. g are the derivatives of the
-    sum over all ordered pairs, twice those of ``z'Lz``; a pair of entries of M counts as one
-    variable. The tolerances and limits are the code's, too.
-
-    Reconstructed: a step that raises the objective is taken back and tried with half the size; in
-    the code it stays. Where the entries are outside of their own condition, because other entries
-    have changed, a step that ends in a rise whatever its size is left out. All floors are those of
-    the present M; in the code, those of other rows lag behind. Eigenvalues keep a distance of
-    ``10⁻⁹ C/K`` from 0. The algorithm runs in units of C/K: on the features times ``√(C/K)`` with
-    trace bound K, so that with "auto" the scale of the features drops out. With C = K that changes
-    nothing. More than two classes are this package's sum of their signals.
-
-    Each row of each round takes an eigenvalue of a matrix of size K - 1: at K = 100 a fit takes
-    less than a second, at K = 1000 about ten minutes.
+    In each round, each row takes the smallest eigenvalue of a matrix of size K - 1. A fit takes
+    less than a second for K = 100, and about ten minutes for K = 1000.
 
     Examples
     --------
@@ -115,7 +116,7 @@ class FeatureGraphLearning(SupervisedMetricLearner):
         self.inner_tolerance = inner_tolerance
         self.max_iterations = max_iterations
 
-    def _learn(self, X: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         signal = 2 * class_signal(codes) - 1
         self.trace_bound_ = read_trace_bound(
             self.trace_bound, GLR(X, signal), PositiveDefiniteMetrics(1.0, 0.0)
@@ -134,7 +135,7 @@ class FeatureGraphLearning(SupervisedMetricLearner):
             warnings.warn(
                 "FeatureGraphLearning did not converge: "
                 f"max_iterations = {self.max_iterations} was reached {descent.n_limits} times; "
-                "raise it, or tolerance and inner_tolerance",
+                "raise max_iterations, or tolerance and inner_tolerance",
                 ConvergenceWarning,
                 stacklevel=4,  # the caller of fit, through scikit-learn's decorator
             )

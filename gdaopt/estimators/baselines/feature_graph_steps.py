@@ -1,9 +1,9 @@
-"""The steps of feature graph learning, in units where the trace bound is K.
+"""The steps of feature graph learning, in units in which the trace bound is K.
 
-What is published, from code and reconstructed is said in
-`gdaopt.estimators.baselines.feature_graph.FeatureGraphLearning`. Three conditions hold after every
-step: the trace is at most K, the floors ``f_i = Σ_j |m_ij|`` add up to at most K, and M is positive
-definite. After a step on the diagonal each entry on it is at least its floor, too.
+The notes of `gdaopt.estimators.FeatureGraphLearning` say which formulas are published, from code or
+reconstructed. Three conditions hold after every step: the trace is at most K, the floors
+``f_i = Σ_j |m_ij|`` add up to at most K, and M is positive definite. After a step on the diagonal,
+each entry of the diagonal is also at least its floor.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["FeatureGraphDescent", "Step", "floors", "start_metric"]
 
-_PATH = 0.1  # entries beside the diagonal, at the start
-_RATE = 0.1  # first step, divided by the number of samples
-_GROWTH = 1.01
-_LEAST = 1e-9  # eigenvalues stay above: what round-off takes away leaves them positive
+_PATH = 0.1  # entries beside the diagonal at the start
+_RATE = 0.1  # the first step size, times the number of samples
+_GROWTH = 1.01  # factor of the step size after each step
+_LEAST = 1e-9  # lower bound of the eigenvalues, so that they are positive in spite of round-off
 _MOST_HALVINGS = 60
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A metric that the method goes through.
+    """A metric on the way of the method.
 
     Attributes
     ----------
     changed : int or None
-        The row that was changed; None for the diagonal, and at the start.
+        The row that the step changed. It is None at the start and for the diagonal.
     metric : ndarray of shape (K, K)
         M.
     objective : float
@@ -55,18 +55,22 @@ class FeatureGraphDescent:
     Parameters
     ----------
     objective : GLR
-        Of signals ±1, on features for which the trace bound is K.
+        The regulariser of signals ±1, on features in whose units the trace bound is K.
     n_samples : int
-        N.
+        N, the number of samples.
     tolerance, inner_tolerance, max_iterations : float, float and int
-        See `FeatureGraphLearning`.
+        See `gdaopt.estimators.FeatureGraphLearning`.
 
     Attributes
     ----------
+    point : GLRPoint
+        The objective at the current metric.
+    rate : float
+        The current step size.
     rounds : int
-        Completed rounds.
+        Number of completed rounds.
     n_limits : int
-        How often `max_iterations` ended something.
+        How often `max_iterations` ended the steps on some entries, or the rounds.
 
     Examples
     --------
@@ -127,7 +131,7 @@ class FeatureGraphDescent:
         self.n_limits += 1
 
     def _lower(self, block: _Block) -> GLRPoint | None:
-        """Return a point that is not higher, None where the block is to be left as it is."""
+        """Return a point that is not higher, or None if no step is to be taken."""
         gradient = block.gradient(self.point)
         rate = self.rate
         for halvings in range(_MOST_HALVINGS):
@@ -151,24 +155,27 @@ class FeatureGraphDescent:
 
 
 class _Block(Protocol):
-    """Entries of M that change together, and the condition on them while the others stay."""
+    """Entries of M that change together, and the condition on them while the others are fixed."""
 
     @property
     def row(self) -> int | None:
-        """Which row; None for the diagonal."""
+        """The row of the entries, or None for the diagonal."""
 
     def gradient(self, point: GLRPoint) -> FloatArray:
         """Return the derivatives by the entries, shape (K,)."""
 
     def direction(self, metric: FloatArray, step: FloatArray) -> Direction | None:
-        """Return the change to the nearest allowed entries of "entries - step"; None to skip."""
+        """Return the change to the allowed entries nearest to the entries minus `step`.
+
+        None says that no step is to be taken.
+        """
 
     def contains(self, metric: FloatArray) -> bool:
         """Say whether the entries meet the condition."""
 
 
 class _Diagonal:
-    """The diagonal: at least the floors, and of a sum of at most K."""
+    """The diagonal. Its entries are at least their floors, and their sum is at most K."""
 
     row = None
 
@@ -191,10 +198,12 @@ class _Diagonal:
 
 
 class _Row:
-    """Off-diagonals of one row: of a length that keeps M definite, and a sum that keeps floors low.
+    """The entries of one row off the diagonal.
 
-    By the Schur complement M is positive definite if ``s'M_-i⁻¹s < m_ii`` for the row s; a length
-    of ``√(λ_min(M_-i) m_ii)`` is enough. Here both are taken of ``M - 10⁻⁹ I``.
+    Their length keeps M positive definite, and the sum of their absolute values keeps the sum of
+    the floors within K. By the Schur complement, M is positive definite if ``s'M_-i⁻¹s < m_ii`` for
+    the row s, where M_-i is M without row and column i. A length below ``√(λ_min(M_-i) m_ii)`` is
+    sufficient. Here both factors are those of ``M - 10⁻⁹ I``.
 
     Parameters
     ----------
@@ -210,7 +219,7 @@ class _Row:
         smallest = smallest_eigenvalue(metric[np.ix_(others, others)])
         room = max(smallest - _LEAST, 0.0) * max(float(metric[row, row]) - _LEAST, 0.0)
         self._radius = float(np.sqrt(room))
-        # Each entry counts in the floor of its row, and in that of its column.
+        # Each entry counts in two floors, that of its row and that of its column.
         sums = floors(metric)
         rest = float(sums.sum()) - 2 * float(sums[row])
         self._budget = (1 - 2 * _LEAST) * len(metric) - rest
@@ -237,7 +246,9 @@ class _Row:
 
 
 def floors(metric: FloatArray) -> FloatArray:
-    """Return ``Σ_j |m_ij|`` over j ≠ i for each i: a diagonal above them makes M definite.
+    """Return the floors ``Σ_j |m_ij|`` over j ≠ i, for each i.
+
+    If each entry of the diagonal is above its floor, M is positive definite.
 
     Examples
     --------

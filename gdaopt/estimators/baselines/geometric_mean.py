@@ -1,4 +1,4 @@
-"""Geometric mean metric learning: a closed form between similar and dissimilar pairs."""
+"""Geometric mean metric learning: a closed form from similar and dissimilar pairs."""
 
 from __future__ import annotations
 
@@ -15,77 +15,77 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import components_of
-from gdaopt.estimators.class_pairs import one_hot
-from gdaopt.estimators.supervised import SupervisedMetricLearner
+from gdaopt.estimators.base import SupervisedMetricLearner, components_of
+from gdaopt.estimators.labels import Codes, one_hot
 from gdaopt.linalg.geodesic import geometric_mean_of_inverse, reciprocal_condition
 from gdaopt.validation import FloatArray
 
 __all__ = ["GeometricMeanMetric", "pair_matrices", "regularised"]
 
-_PAIRS = 40  # times h(h-1)
-_LEAST_CONDITION = 1e-9
-_RIDGE = 1e-6
-_COARSE = (0.1, 0.3, 0.5, 0.7, 0.9)
-_FINE = 0.02 * np.arange(-7, 8)
+_PAIRS = 40  # times h(h-1) pairs are drawn for h classes
+_LEAST_CONDITION = 1e-9  # below this reciprocal condition number the ridge is added
+_RIDGE = 1e-6  # as a share of the variances
+_COARSE = (0.1, 0.3, 0.5, 0.7, 0.9)  # the values of t that are tried first
+_FINE = 0.02 * np.arange(-7, 8)  # added to the best of them, for the values that are tried next
 _NEIGHBORS = 5
 _NUMBERS_AT_ONCE = 2**22  # 32 MB of differences
-_LARGEST_SPREAD = 1e140  # of the features: M holds squares of it
-
-Codes = npt.NDArray[np.intp]
+_LARGEST_SPREAD = 1e140  # of the samples: M contains squares of it
 
 
 class GeometricMeanMetric(SupervisedMetricLearner):
     """Learn a metric as a weighted geometric mean of similar and dissimilar pairs (GMML).
 
-    Let S and D be the sums of ``d d'`` over the differences d of random pairs of samples of the
-    same class, and of different classes. M is the point t on the geodesic from ``S⁻¹`` to D: small
-    where similar samples differ, large where dissimilar ones do.
+    Random pairs of samples are drawn. Let S be the sum of ``d d'`` over the differences d of the
+    similar pairs, whose samples are of the same class, and D the sum over the dissimilar pairs,
+    whose samples are of different classes. M is the point t on the geodesic from ``S⁻¹`` to D. It
+    is small in directions in which similar samples differ, and large in directions in which
+    dissimilar samples differ.
 
-    Features of different units want a `sklearn.preprocessing.StandardScaler` before it: M changes
-    with their scales, and across many orders of magnitude digits are lost.
+    If the features have different units, put a `sklearn.preprocessing.StandardScaler` before the
+    learner: M depends on the scales of the features, and it loses digits if these scales spread
+    over many orders of magnitude.
 
     Parameters
     ----------
     t : float or "cv", default=0.5
-        From 0, ``M ∝ S⁻¹``, to 1, ``M ∝ D``. By "cv" the t of the best accuracy of 5-NN in
-        cross-validation: the best of 0.1, 0.3, …, 0.9, and then of the t's at most 0.14 away from
-        it, in steps of 0.02.
+        A number from 0, where ``M ∝ S⁻¹``, to 1, where ``M ∝ D``. With ``"cv"``, t is the value for
+        which five nearest neighbours have the best accuracy in cross-validation: first the best of
+        0.1, 0.3, …, 0.9, then the best of the values at most 0.14 away from it, in steps of 0.02.
     n_pairs : int, default=None
-        How many pairs to draw; None for ``40 h(h - 1)`` with h classes.
+        How many pairs to draw. None stands for ``40 h(h - 1)``, where h is the number of classes.
     cv : int, default=5
-        Number of stratified folds for ``t="cv"``; at most as many as the smallest class has
-        samples, and at least 2.
+        Number of stratified folds for ``t="cv"``. There are never more folds than samples in the
+        smallest class, but at least 2.
     random_state : int, RandomState instance or None, default=None
-        Of the pairs and the folds, see scikit-learn's glossary.
+        Source of the random pairs and folds, see scikit-learn's glossary.
 
     Attributes
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
     t_ : float
-        The t used.
+        The value of t that M was computed with.
     n_similar_, n_dissimilar_ : int
-        How many pairs of either kind were drawn.
+        How many similar and dissimilar pairs were drawn.
     cv_scores_ : dict of float to float
-        Mean accuracy for each t that was tried; empty for a fixed t.
+        Mean accuracy for each t that was tried. It is empty if t is a number.
 
     Notes
     -----
-    Source: Zadeh, Hosseini, Sra, *Geometric Mean Metric Learning* (ICML 2016). Published: the sums
-    S and D, ``M = S⁻¹ #_t D``, the number of pairs, the values of t that are tried, and adding
-    ``10⁻⁶ I`` to both S and D where the reciprocal condition number of either is below 10⁻⁹.
+    Source: Zadeh, Hosseini, Sra, *Geometric Mean Metric Learning* (ICML 2016).
 
-    From code, a public derivative of the authors': both samples of a pair are drawn from all
-    samples, independently and with replacement, and then the labels say which kind the pair is. So
-    the numbers of both kinds follow the sizes of classes, and a pair of a sample with itself counts
-    among the similar ones and adds 0.
-
-    Reconstructed: the ridge is ``10⁻⁶ diag(v)`` with the variances v of the features, which is the
-    published one for z-scores and follows other scales; a constant feature gets the mean variance
-    of the others. For the condition number the features are taken at variance 1, too. Of t's with
-    equal accuracy the smallest counts. All t's are tried on the same pairs, drawn from the training
-    part of each fold.
+    * *Published:* the sums S and D, ``M = S⁻¹ #_t D``, the number of pairs, the values of t that
+      are tried, and a ridge of ``10⁻⁶ I`` that is added to both S and D if either has a reciprocal
+      condition number below 10⁻⁹.
+    * *From code,* which is public and derived from the authors' code: both samples of a pair are
+      drawn from all samples, independently and with replacement. Then the labels decide of which
+      kind the pair is. So the numbers of both kinds depend on the sizes of the classes. A pair of a
+      sample with itself counts as similar and adds 0.
+    * *Reconstructed:* the ridge is ``10⁻⁶ diag(v)`` with the variances v of the features. This is
+      the published ridge for z-scores, and it follows other scales. A constant feature gets the
+      mean variance of the others. The condition number is computed for features of variance 1,
+      too. Of several values of t with the same accuracy, the smallest is used. All values of t are
+      tried on the same pairs, which are drawn from the training part of each fold.
 
     Examples
     --------
@@ -131,14 +131,14 @@ class GeometricMeanMetric(SupervisedMetricLearner):
             if self.t == "cv"
             else float(self.t)
         )
-        # Back in the features' own units: S⁻¹ #_t D is that of the scaled ones times unit^(4t-2).
+        # In the features' own units, S⁻¹ #_t D is that of the scaled features times unit^(4t-2).
         metric: FloatArray = _metric(S, D, X / unit, self.t_) * unit ** (4 * self.t_ - 2)
         return metric
 
     def _cross_validated(
         self, X: FloatArray, codes: Codes, n_pairs: int, random: np.random.RandomState
     ) -> float:
-        """Return the t of the best accuracy, the smallest of them."""
+        """Return the t with the best accuracy; of several, the smallest."""
         folds = [
             (*pair_matrices(X[train], codes[train], n_pairs, random)[:2], train, test)
             for train, test in self._folds(codes, random)
@@ -163,13 +163,13 @@ class GeometricMeanMetric(SupervisedMetricLearner):
         counts = np.bincount(codes)
         if counts.max() < 2:
             raise InvalidInputError(
-                "t='cv' needs a class of two samples or more, and each class has 1; pass a number "
+                "t='cv' needs a class of two or more samples, but each class has 1; pass a number "
                 "for t, such as 0.5"
             )
         n_folds = min(self.cv, max(2, int(counts.min())))
         split = StratifiedKFold(n_folds, shuffle=True, random_state=random).split(codes, codes)
         with warnings.catch_warnings():
-            # A class of one sample is in one fold only; that is all that can be done with it.
+            # There are at least two folds, which are more than a class of one sample can be in.
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             yield from list(split)
 
@@ -177,18 +177,26 @@ class GeometricMeanMetric(SupervisedMetricLearner):
 def pair_matrices(
     X: FloatArray, codes: Codes, n_pairs: int, random: np.random.RandomState
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Draw pairs of samples; return S, D and the number of similar pairs.
+    """Draw random pairs of samples, and return S, D and the number of similar pairs.
 
     Parameters
     ----------
     X : ndarray of shape (N, K)
         Samples.
     codes : ndarray of int, shape (N,)
-        Their classes.
+        Class of each sample.
     n_pairs : int
-        How many to draw.
+        How many pairs to draw.
     random : RandomState
-        What draws them: the first sample of each pair, then the second of each.
+        Source of random numbers. It first draws the first samples of all pairs, then the second
+        ones.
+
+    Returns
+    -------
+    S, D : ndarray of shape (K, K)
+        Sums of ``d d'`` over the differences d of similar and of dissimilar pairs.
+    n_similar : int
+        Number of similar pairs.
 
     Examples
     --------
@@ -212,14 +220,18 @@ def pair_matrices(
 
 
 def regularised(S: FloatArray, D: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return S and D, with a ridge on both where either is nearly singular.
+    """Return S and D, with a ridge added to both if either is nearly singular.
 
     Parameters
     ----------
     S, D : ndarray of shape (K, K)
-        Of pairs.
+        Sums over the similar and the dissimilar pairs.
     X : ndarray of shape (N, K)
-        The samples, for the variances of the features.
+        Samples, which give the variances of the features.
+
+    Returns
+    -------
+    S, D : ndarray of shape (K, K)
 
     Examples
     --------
@@ -237,20 +249,20 @@ def regularised(S: FloatArray, D: FloatArray, X: FloatArray) -> tuple[FloatArray
 
 
 def _variances(X: FloatArray) -> FloatArray:
-    """Return the variances of the features, for constant ones the mean of the others."""
-    variances: FloatArray = (X - X[0]).var(axis=0)  # a constant feature has 0, without round-off
+    """Return the variances of the features; a constant feature gets the mean of the others."""
+    variances: FloatArray = (X - X[0]).var(axis=0)  # exactly 0 for a constant feature
     varies = variances > 0
     variances[~varies] = variances[varies].mean() if varies.any() else 1.0
     return variances
 
 
 def _unit(X: FloatArray) -> float:
-    """Return about the size of the differences of samples, a power of two."""
+    """Return a power of two of about the size of the differences between samples."""
     spread = 2 * float(np.abs(X / 2 - X[0] / 2).max())
     if not 1 / _LARGEST_SPREAD < spread < _LARGEST_SPREAD:
         raise InvalidInputError(
-            f"samples differ by {spread:.3g} in their largest feature, of which floating point "
-            "makes no metric; rescale the features, or drop constant ones"
+            f"samples differ by {spread:.3g} in their largest feature, which is out of the range "
+            "that a metric can be computed from; rescale the features, or drop constant ones"
         )
     return float(2.0 ** np.round(np.log2(spread)))
 
@@ -260,8 +272,8 @@ def _metric(S: FloatArray, D: FloatArray, X: FloatArray, t: float) -> FloatArray
 
 
 def _accuracy(metric: FloatArray, X: FloatArray, codes: Codes, train: Codes, test: Codes) -> float:
-    """Return the share of test samples that the nearest training samples classify rightly."""
-    # As `KNeighborsClassifier`, whose checks of input would take most of the time of "cv".
+    """Return the share of test samples that the nearest training samples classify correctly."""
+    # The same as `KNeighborsClassifier`, whose checks would take most of the time of t="cv".
     mapped = X @ components_of(metric).T
     distances = cdist(mapped[test], mapped[train], "sqeuclidean")
     nearest = np.argsort(distances, axis=1, kind="stable")[:, :_NEIGHBORS]

@@ -1,4 +1,4 @@
-"""Zhu, Ghahramani, Lafferty 2003: feature scales that make harmonic labels certain."""
+"""Feature scales that make harmonic labels certain (Zhu, Ghahramani, Lafferty 2003)."""
 
 from __future__ import annotations
 
@@ -7,42 +7,43 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from gdaopt.estimators.base import TransductiveMetricLearner
 from gdaopt.estimators.baselines.label_entropy import LabelEntropy
 from gdaopt.estimators.baselines.predicted_labels import check_spread
-from gdaopt.estimators.transductive import TransductiveMetricLearner
+from gdaopt.estimators.labels import Codes, Mask
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["HarmonicEntropyWeights"]
 
-_AT_A_LIMIT = 1  # what SciPy's L-BFGS-B calls it
+_AT_A_LIMIT = 1  # the status of SciPy's L-BFGS-B when a limit ended it
 
 
 class HarmonicEntropyWeights(TransductiveMetricLearner):
-    """Learn feature weights by minimum entropy of the harmonic solution (Zhu et al. 2003).
+    """Learn feature weights by the minimum entropy of predicted labels (Zhu et al. 2003).
 
-    The weights of the graph of all samples are ``w_ij = exp(-Σ_d (x_id - x_jd)²/σ_d²)``, so that
-    the metric is ``diag(1/σ²)``. The scales σ are those under which the labels that the harmonic
-    solution gives to unlabelled samples are least in doubt.
+    The graph of all samples has the edge weights ``w_ij = exp(-Σ_d (x_id - x_jd)²/σ_d²)``, so that
+    the metric is ``diag(1/σ²)``. The learner finds the scales σ under which the harmonic solution
+    is most certain of the labels that it predicts for unlabelled samples.
 
     Parameters
     ----------
     eta : float, default=0.01
-        Share of moves to any sample in the smoothed walk; between 0 and 1. Without it the entropy
-        is least, and of no use, as σ goes to 0.
+        Probability, between 0 and 1, that a step of the random walk goes to any sample. This
+        smoothing is necessary: without it the entropy goes to its minimum as σ goes to 0, which
+        says nothing about the features.
     max_log_scale : float, default=3.0
-        Each ``|log σ_d|`` stays within it.
+        Bound of each ``|log σ_d|``.
     tolerance : float, default=1e-5
-        Stop where no derivative of the entropy by log σ, projected on the bounds, is larger; also
-        where a step gains less than 2e-9.
+        The method stops when all derivatives of the entropy by log σ, projected on the bounds, are
+        at most this large. It also stops when a step lowers the entropy by less than 2e-9.
     max_iterations : int, default=500
-        Limit of the steps of L-BFGS-B; a fit that ends there warns.
+        Limit of the number of steps of L-BFGS-B. If it ends the fit, the fit warns.
     missing_label : object, default=-1
-        What stands for "no label" in `y`.
+        The value that stands for "no label" in `y`.
 
     Attributes
     ----------
@@ -51,11 +52,12 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
     length_scales_ : ndarray of shape (n_features,)
         σ.
     entropy_ : ndarray of shape (n_steps + 1,)
-        H at the start and after each step; none is above the one before.
+        The entropy H at the start and after each step. It never rises.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
-        f at the end: of given labels 0 and 1, else the smoothed harmonic solution.
+        The class shares f at the end: 0 and 1 for given labels, else the smoothed harmonic
+        solution.
     n_iter_ : int
-        Steps.
+        Number of steps.
 
     Notes
     -----
@@ -63,17 +65,18 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
     Harmonic Functions* (ICML 2003), section 6.
 
     * *Published:* the weights; ``P = D⁻¹W``, smoothed to ``P̃ = η/N + (1-η)P``; the harmonic
-      solution ``f_U = (I - P̃_UU)⁻¹ P̃_UF f_F``; for two classes the mean entropy
-      ``H = -mean_U [f ln f + (1-f) ln(1-f)]``, and its gradient, which is here found by one
-      adjoint solve for all features.
-    * *Reconstructed:* the minimisation, by L-BFGS-B over log σ from σ = 1 within ``|log σ| ≤ 3``,
-      which is meant for standardised features: with features of far smaller or larger spread the
-      entropy is flat there, and σ stays near 1. For more than two classes f has one column for
-      each and ``H = -mean_U Σ_c f_c ln f_c``, the published one for two. Without any unlabelled
-      sample, labels are predicted from those of the others, ``f_i = Σ_j p̃_ij f_j`` over j ≠ i.
+      solution ``f_U = (I - P̃_UU)⁻¹ P̃_UF f_F``, where U and F are the samples without and with
+      labels; for two classes, the mean entropy ``H = -mean_U [f ln f + (1-f) ln(1-f)]`` and its
+      gradient. Here one adjoint solve gives the gradient for all features.
+    * *Reconstructed:* L-BFGS-B minimises H over log σ, from σ = 1 and within ``|log σ| ≤ 3``. This
+      is meant for standardised features: if the features have a far smaller or larger spread, H is
+      flat at the start, and σ stays near 1. With more than two classes, f has one column for each
+      class and ``H = -mean_U Σ_c f_c ln f_c``, which for two classes is the published H. If all
+      samples have labels, each one's label is predicted from the labels of the others:
+      ``f_i = Σ_j p̃_ij f_j`` over j ≠ i.
 
-    The metric comes as it is, its trace unbounded; the harmonic solution of
-    `gdaopt.GraphClassifier` under it is not smoothed.
+    The trace of the metric is not bounded. The harmonic solution of `gdaopt.GraphClassifier` under
+    this metric is not smoothed.
 
     Examples
     --------
@@ -111,15 +114,13 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
         self.max_iterations = max_iterations
         self.missing_label = missing_label
 
-    def _learn(
-        self, X: FloatArray, codes: npt.NDArray[np.intp], labelled: npt.NDArray[np.bool_]
-    ) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
         check_spread(X)
         entropy = LabelEntropy(X, codes, labelled, self.eta)
         start = np.zeros(X.shape[1])
         history = [entropy.value_and_gradient(start)[0]]
 
-        def note(intermediate_result: OptimizeResult) -> None:  # SciPy goes by the argument's name
+        def note(intermediate_result: OptimizeResult) -> None:  # SciPy reads the argument's name
             history.append(float(intermediate_result.fun))
 
         found = minimize(
@@ -137,8 +138,8 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
         self.label_distributions_ = read_only(entropy.shares(found.x))
         if found.status == _AT_A_LIMIT:
             warnings.warn(
-                f"HarmonicEntropyWeights did not converge in {self.n_iter_} steps: allow more by "
-                f"max_iterations (now {self.max_iterations}), or raise tolerance",
+                f"HarmonicEntropyWeights did not converge in {self.n_iter_} steps; raise "
+                f"max_iterations (now {self.max_iterations}) or tolerance",
                 ConvergenceWarning,
                 stacklevel=4,  # the caller of fit, through scikit-learn's decorator
             )

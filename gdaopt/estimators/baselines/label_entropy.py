@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lu_factor, lu_solve
 from scipy.spatial.distance import cdist
 
-from gdaopt.estimators.class_pairs import one_hot
+from gdaopt.estimators.labels import Codes, Mask, one_hot
 from gdaopt.validation import FloatArray
 
 __all__ = ["LabelEntropy"]
 
-_LEAST_SHARE = 1e-300  # whose logarithm is taken where a share is 0, and multiplied by 0
+_LEAST_SHARE = 1e-300  # replaces a share of 0 in the logarithm, which is then multiplied by 0
 
 
 class LabelEntropy:
-    """``H = -mean_i Σ_c f_ic ln f_ic`` over samples whose labels are predicted.
+    """The mean entropy ``H = -mean_i Σ_c f_ic ln f_ic`` of the samples with predicted labels.
 
-    The class shares ``f_U`` of unlabelled samples are the harmonic solution of the smoothed walk
-    ``P̃ = η/N + (1-η) D⁻¹W``: ``(I - P̃_UU) f_U = P̃_UF f_F``. `gdaopt.estimators.harmonic` solves
-    that for η = 0, by a symmetric matrix, which P̃ cannot be made, and without the factors that the
-    gradient takes. With all samples labelled, f is predicted from the others' labels,
-    ``f_i = Σ_j p̃_ij f_j`` over j ≠ i, where the smoothing is ``η/(N-1)`` off the diagonal.
+    The class shares ``f_U`` of the unlabelled samples U are the harmonic solution of the smoothed
+    random walk ``P̃ = η/N + (1-η) D⁻¹W``: they solve ``(I - P̃_UU) f_U = P̃_UF f_F``, where F are
+    the labelled samples. (`gdaopt.estimators.harmonic` solves this system for η = 0 only, where it
+    has a symmetric form, and it does not keep the factors that the gradient needs.) If all samples
+    have labels, each one is predicted from the labels of the others, ``f_i = Σ_j p̃_ij f_j`` over
+    j ≠ i, and the smoothing is ``η/(N-1)`` off the diagonal.
 
     Parameters
     ----------
@@ -33,13 +33,13 @@ class LabelEntropy:
     codes : ndarray of int, shape (n_labelled,)
         Classes of the labelled samples, from 0 on.
     labelled : ndarray of bool, shape (N,)
-        Which those are.
+        Which samples have a label.
     smoothing : float
-        η. With 0 the system is singular where samples are cut off from labelled ones.
+        η. With 0 the system is singular if no path joins some samples to labelled ones.
 
     Examples
     --------
-    Half-way between two labels:
+    A sample half-way between two labels has the largest entropy:
 
     >>> X, labelled = np.array([[0.0], [1.0], [2.0]]), np.array([True, False, True])
     >>> entropy = LabelEntropy(X, np.array([0, 1]), labelled, smoothing=0.01)
@@ -51,8 +51,8 @@ class LabelEntropy:
     def __init__(
         self,
         X: FloatArray,
-        codes: npt.NDArray[np.intp],
-        labelled: npt.NDArray[np.bool_],
+        codes: Codes,
+        labelled: Mask,
         smoothing: float,
     ) -> None:
         offsets = X - X[0]  # so that constant features are 0 exactly
@@ -65,15 +65,15 @@ class LabelEntropy:
         self._labels = one_hot(codes)
 
     def shares(self, log_scales: FloatArray) -> FloatArray:
-        """Return f for all samples, shape (N, n_classes); given labels are 0 and 1."""
+        """Return f for all samples, shape (N, n_classes); it is 0 and 1 for given labels."""
         return self._solved(self._moves(self._coordinates(log_scales)))[0]
 
     def value_and_gradient(self, log_scales: FloatArray) -> tuple[float, FloatArray]:
         """Return H and its derivatives by ``log σ``, shape (K,).
 
-        ``∂H = Σ_ij λ_i'f_j ∂p̃_ij`` with λ from one adjoint solve, and ``∂p_ij/∂log σ_d =
-        2 p_ij (a_ijd - Σ_n p_in a_ind)``, where ``a_ijd = (x_id - x_jd)²/σ_d²``: all features at
-        once are a few products of matrices.
+        ``∂H = Σ_ij λ_i'f_j ∂p̃_ij``, where one adjoint solve gives λ, and ``∂p_ij/∂log σ_d =
+        2 p_ij (a_ijd - Σ_n p_in a_ind)`` with ``a_ijd = (x_id - x_jd)²/σ_d²``. So a few matrix
+        products give the derivatives by all features.
         """
         coordinates = self._coordinates(log_scales)
         moves = self._moves(coordinates)
@@ -81,13 +81,13 @@ class LabelEntropy:
         predicted = self._predicted(moves, shares)
         logarithms = np.log(np.maximum(predicted, _LEAST_SHARE))
         value = -float((predicted * logarithms).sum()) / len(predicted)
-        # Of ∂H/∂f = -(ln f + 1) the 1 drops out: shares sum to 1 whatever the scales.
+        # ∂H/∂f = -(ln f + 1), but the 1 has no effect: the shares sum to 1 under all scales.
         slope = -logarithms / len(predicted)
         adjoint = slope if factors is None else lu_solve(factors, slope, trans=1)
         rates = adjoint @ shares.T
         rates -= np.einsum("ij,ij->i", moves, rates)[:, None]
         rates *= moves
-        # Rows of the rates sum to 0, so that Σ rates_ij (z_i - z_j)² has no term z_i².
+        # Each row of the rates sums to 0, so that Σ rates_ij (z_i - z_j)² has no terms z_i².
         gradient = rates.sum(axis=0) @ coordinates**2
         gradient -= 2 * np.einsum("id,id->d", coordinates[self._rows], rates @ coordinates)
         gradient *= 2 * (1 - self._smoothing)
@@ -98,7 +98,10 @@ class LabelEntropy:
         return coordinates
 
     def _moves(self, coordinates: FloatArray) -> FloatArray:
-        """Return the rows of P of the predicted samples, in units of the weight of the nearest."""
+        """Return the rows of P of the predicted samples.
+
+        The weights of each row are divided by the largest of them, so that no row underflows.
+        """
         squared = cdist(coordinates[self._rows], coordinates, "sqeuclidean")
         squared[self._own] = np.inf
         moves: FloatArray = np.exp(squared.min(axis=1, keepdims=True) - squared)
@@ -106,7 +109,7 @@ class LabelEntropy:
         return moves
 
     def _smoothed(self, moves: FloatArray) -> FloatArray:
-        """Return the rows of P̃."""
+        """Return the rows of P̃ of the predicted samples."""
         n_others = moves.shape[1] - self._leaves_one_out
         smoothed: FloatArray = (1 - self._smoothing) * moves + self._smoothing / n_others
         if self._leaves_one_out:
@@ -127,7 +130,7 @@ class LabelEntropy:
         return shares, factors
 
     def _predicted(self, moves: FloatArray, shares: FloatArray) -> FloatArray:
-        """Return f where it is predicted."""
+        """Return f of the predicted samples."""
         if self._leaves_one_out:
             return self._smoothed(moves) @ shares
         predicted: FloatArray = shares[self._rows]

@@ -1,20 +1,20 @@
-"""Labels ±1 of least graph Laplacian form, by the semidefinite relaxation."""
+"""Labels ±1 that cut the least edge weight of a graph, by a semidefinite relaxation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from gdaopt.backends import solve_program
 from gdaopt.errors import SolverFailedError
+from gdaopt.estimators.labels import Codes, Mask
 from gdaopt.validation import FloatArray
 
 __all__ = ["LabelRelaxation", "relax_labels", "relaxed_codes"]
 
-_UNDECIDED = 1e-2  # of ±1: below, x is solvers' inaccuracy where a sample's weights are tiny
+_UNDECIDED = 1e-2  # a smaller |x| can be the solver's inaccuracy, if a sample has tiny edge weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,12 +24,12 @@ class LabelRelaxation:
     Attributes
     ----------
     labels : ndarray of shape (N,)
-        x: ±1 where they are given, else in [-1, 1].
+        x: ±1 for given labels, and between -1 and 1 for the others.
     products : ndarray of shape (N, N)
-        X, of diagonal 1, with ``[[X, x], [x', 1]]`` positive semidefinite up to the solver's
-        accuracy.
+        X, with diagonal 1. The matrix ``[[X, x], [x', 1]]`` is positive semidefinite up to the
+        solver's accuracy.
     value : float
-        ``tr(LX)``: no labels ±1 have a smaller ``x'Lx``, up to that accuracy.
+        ``tr(LX)``. Up to the solver's accuracy, no labels ±1 have a smaller ``x'Lx``.
     """
 
     labels: FloatArray
@@ -38,32 +38,36 @@ class LabelRelaxation:
 
 
 def relax_labels(
-    weights: FloatArray, given: FloatArray, labelled: npt.NDArray[np.bool_], solver: str
+    weights: FloatArray, given: FloatArray, labelled: Mask, solver: str
 ) -> LabelRelaxation:
-    """Minimise ``tr(LX)`` over X with ``[[X, x], [x', 1]] ⪰ 0``, ``X_ii = 1``, given labels fixed.
+    """Minimise ``tr(LX)`` subject to ``[[X, x], [x', 1]] ⪰ 0``, ``X_ii = 1`` and the given labels.
 
-    Where ``x_i = ±1``, the cone forces ``X_ij = x_i x_j``. So the program that is solved is of the
-    unlabelled samples and one more row, that of x.
+    If ``x_i = ±1``, the cone forces ``X_ij = x_i x_j``. So the program that is solved has one row
+    for each unlabelled sample and one row for x.
 
     Parameters
     ----------
     weights : ndarray of shape (N, N)
-        Of the edges: symmetric, non-negative, the diagonal 0.
+        Edge weights, symmetric and non-negative, with diagonal 0.
     given : ndarray of shape (n_labelled,)
-        Labels ±1.
+        The given labels ±1.
     labelled : ndarray of bool, shape (N,)
-        Which samples have one; not all.
+        Which samples have a label. At least one has none.
     solver : str
         Canonical name of a solver with a semidefinite cone.
+
+    Returns
+    -------
+    LabelRelaxation
 
     Raises
     ------
     SolverFailedError
-        See `gdaopt.backends.solve_program`.
+        If the solver fails, see `gdaopt.backends.solve_program`, or returns no finite numbers.
 
     Examples
     --------
-    A path from 1 to -1, of which the weaker edge is cut:
+    On a path from the label 1 to the label -1, the weaker edge is cut:
 
     >>> W = np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
     >>> ends = np.array([True, False, True])
@@ -71,11 +75,11 @@ def relax_labels(
     >>> relaxed.labels.round(4), round(relaxed.value, 4)
     (array([ 1.,  1., -1.]), 4.0)
     """
-    import cvxpy as cp  # on demand: importing gdaopt loads no solver
+    import cvxpy as cp  # imported on demand: importing gdaopt loads no solver
 
     among = weights[np.ix_(~labelled, ~labelled)]
     pull = weights[np.ix_(~labelled, labelled)] @ given
-    # tr(LX) is a constant less Σ_ij w_ij X_ij: X_ii is 1.
+    # tr(LX) is a constant minus Σ_ij w_ij X_ij, since X_ii is 1.
     reward = np.block([[among, pull[:, None]], [pull[None, :], np.zeros((1, 1))]])
     unit = float(np.abs(reward).max()) or 1.0
     lifted = cp.Variable(reward.shape, PSD=True)
@@ -86,7 +90,7 @@ def relax_labels(
     if lifted.value is None or not np.isfinite(lifted.value).all():
         raise SolverFailedError(f"{solver} returned {lifted.value} for the labels")
     found = np.asarray(lifted.value, dtype=np.float64)
-    lengths = np.sqrt(np.diagonal(found))  # 1, but for the solver's accuracy
+    lengths = np.sqrt(np.diagonal(found))  # 1 up to the solver's accuracy
     found = found / np.outer(lengths, lengths)
     labels = np.empty(len(weights))
     labels[labelled], labels[~labelled] = given, found[:-1, -1]
@@ -99,11 +103,13 @@ def relax_labels(
 def relaxed_codes(
     X: FloatArray,
     feature_weights: FloatArray,
-    start: npt.NDArray[np.intp],
-    labelled: npt.NDArray[np.bool_],
+    start: Codes,
+    labelled: Mask,
     solver: str,
-) -> npt.NDArray[np.intp]:
-    """Return the class of all samples by one relaxation for each, against the rest; one for two.
+) -> Codes:
+    """Return the class of each sample by one relaxation for each class against the rest.
+
+    For two classes one relaxation is enough.
 
     Parameters
     ----------
@@ -112,12 +118,18 @@ def relaxed_codes(
     feature_weights : ndarray of shape (K,)
         c of ``w_ij = exp(-Σ_k c_k (x_ik - x_jk)²)``.
     start : ndarray of int, shape (N,)
-        Classes, from 0 on. They stay those of the labelled samples, and of others whose label the
-        relaxation leaves open: their weights are too small beside the largest for a solver to see.
+        Class of each sample, from 0 on. Labelled samples keep it. So do unlabelled samples that
+        the relaxation does not decide, because their edge weights are so much smaller than the
+        largest one that the solver does not resolve them.
     labelled : ndarray of bool, shape (N,)
-        Which samples are labelled; not all.
+        Which samples have a label. At least one has none.
     solver : str
-        See `relax_labels`.
+        Canonical name of a solver with a semidefinite cone.
+
+    Returns
+    -------
+    ndarray of int, shape (N,)
+        Class of each sample, from 0 on.
 
     Examples
     --------
@@ -143,5 +155,5 @@ def relaxed_codes(
         scores = np.column_stack([-scores[:, 0], scores[:, 0]])
     best = np.sort(scores, axis=1)
     decided = best[:, -1] - best[:, -2] > 2 * _UNDECIDED
-    codes: npt.NDArray[np.intp] = np.where(decided, scores.argmax(axis=1), start)
+    codes: Codes = np.where(decided, scores.argmax(axis=1), start)
     return codes

@@ -1,37 +1,38 @@
-"""What transductive baselines share: usable samples, and labels predicted under feature weights."""
+"""Labels predicted by the harmonic solution under feature weights, and a check of the samples."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.class_pairs import one_hot
 from gdaopt.estimators.harmonic import full_graph_shares
+from gdaopt.estimators.labels import Codes, Mask, one_hot
 from gdaopt.validation import FloatArray
 
 __all__ = ["check_spread", "harmonic_codes"]
 
-_LARGEST_SPREAD = 1e70  # second derivatives hold its fourth power, or that of its inverse
-
-Codes = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
+_LARGEST_SPREAD = 1e70  # second derivatives contain the fourth power of it or of its inverse
 
 
 def check_spread(X: FloatArray) -> None:
-    """Refuse samples that are all the same, or whose distances leave floating point.
+    """Refuse samples that are all the same, or whose distances leave the range of floating point.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, K)
+        Samples.
 
     Raises
     ------
     InvalidInputError
-        For such samples.
+        If the samples are such.
 
     Examples
     --------
     >>> check_spread(np.array([[0.0, 7.0], [1.0, 7.0]]))
     """
-    spread = float(np.abs(X / 2 - X[0] / 2).max()) * 2  # of halves: differences can overflow
+    spread = float(np.abs(X / 2 - X[0] / 2).max()) * 2  # halved, since differences can overflow
     if spread == 0:
         raise InvalidInputError(
             f"X holds {len(X)} samples that are all the same, so that no metric tells them apart; "
@@ -39,13 +40,13 @@ def check_spread(X: FloatArray) -> None:
         )
     if not 1 / _LARGEST_SPREAD <= spread <= _LARGEST_SPREAD:
         raise InvalidInputError(
-            f"X spans about {spread:.2g}, and powers of that leave floating point; rescale X to "
-            "values of about 1"
+            f"X spans about {spread:.2g}, and powers of that leave the range of floating point; "
+            "rescale X to values of about 1"
         )
 
 
 def harmonic_codes(X: FloatArray, weights: FloatArray, codes: Codes, labelled: Mask) -> Codes:
-    """Return the class of all samples: given, or of the largest share of the harmonic solution.
+    """Return the class of each sample: the given one, or that of the harmonic solution.
 
     Parameters
     ----------
@@ -56,14 +57,15 @@ def harmonic_codes(X: FloatArray, weights: FloatArray, codes: Codes, labelled: M
     codes : ndarray of int, shape (n_labelled,)
         Classes of the labelled samples, from 0 on.
     labelled : ndarray of bool, shape (N,)
-        Which those are.
+        Which samples have a label.
 
     Returns
     -------
     ndarray of int, shape (N,)
-        As `gdaopt.GraphClassifier` labels them: samples that no path of weights above 1e-300 joins
-        to a labelled one are of the class of the nearest. For two classes it is the sign of ``z_U``
-        in ``L_UU z_U = -L_UF z_F``.
+        The same classes that `gdaopt.GraphClassifier` finds. The class with the largest share
+        wins, which for two classes is the sign of ``z_U`` in ``L_UU z_U = -L_UF z_F``. A sample
+        that no path of weights above 1e-300 joins to a labelled sample gets the class of the
+        nearest labelled sample.
 
     Examples
     --------

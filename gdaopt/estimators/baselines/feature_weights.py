@@ -1,0 +1,153 @@
+"""The graph Laplacian regulariser as a function of feature weights, and its minimisation."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.projection import project_on_bounded_sum
+from gdaopt.objectives import GLR
+from gdaopt.objectives.glr import GLRAtomWeightsPoint
+from gdaopt.validation import FloatArray
+
+__all__ = ["WeightStep", "minimize_over_weights", "regulariser_of_weights"]
+
+_FIRST_STEP = 0.1  # largest change of a weight in the first step, as a share of the trace bound
+_MOST_STEPS = 2000  # for z-scores of samples 10 to 200 are enough
+_MEMORY = 10  # a step may end anywhere below the largest of this many last values
+_DECREASE = 1e-4  # share of the decrease promised by the slope that a step has to reach below that
+_SHORTER = 4.0  # factor by which a refused step is shortened
+_FARTHEST = 1e3  # most by which step lengths may change at once: gradients have round-off
+_ROUND_OFF = 1e-14  # relative round-off of the values
+_PATIENCE = 50  # the method stalls after this many steps without a smaller value
+
+
+@dataclass(frozen=True, eq=False)
+class WeightStep:
+    """The result of `minimize_over_weights`.
+
+    Attributes
+    ----------
+    point : GLRAtomWeightsPoint
+        log Q and its derivatives at the weights that were found.
+    gap : float
+        Certified bound of how far log Q is above its minimum. For Q, it bounds the relative
+        distance.
+    status : {"converged", "stalled", "step_limit"}
+        ``"converged"`` if the gap is within the tolerance, ``"stalled"`` if no step lowers Q by
+        more than round-off, and ``"step_limit"`` if neither holds after the last step.
+    """
+
+    point: GLRAtomWeightsPoint
+    gap: float
+    status: str
+
+
+def regulariser_of_weights(
+    X: FloatArray, signal: FloatArray, weights: FloatArray
+) -> GLRAtomWeightsPoint:
+    """Return ``log Σ_ij exp(-Σ_k c_k (x_ik - x_jk)²) ‖z_i - z_j‖²`` at the feature weights c.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, K)
+        Samples.
+    signal : ndarray of shape (N, m)
+        z.
+    weights : ndarray of shape (K,)
+        c.
+
+    Returns
+    -------
+    GLRAtomWeightsPoint
+
+    Examples
+    --------
+    >>> X, z = np.array([[0.0], [2.0]]), np.array([[0.0], [1.0]])
+    >>> point = regulariser_of_weights(X, z, np.ones(1))
+    >>> round(float(point.value - np.log(2)), 9), point.gradient().round(9)
+    (-4.0, array([-4.]))
+    """
+    size = X.shape[1]
+    features = Atoms.of_features(np.arange(size))
+    return GLR(X, signal).atom_weights(np.zeros((size, size))).at(features, weights)
+
+
+def minimize_over_weights(
+    point: GLRAtomWeightsPoint, trace_bound: float, tolerance: float
+) -> WeightStep:
+    """Minimise log Q over ``c ≥ 0, Σc ≤ C`` by proximal gradients with backtracking.
+
+    The proximal step of the constraints is the projection. Each step is first tried with the length
+    of Barzilai and Borwein (1988), and shortened until log Q is below the largest of its last ten
+    values. The point with the least value is returned (spectral projected gradients: Birgin,
+    Martínez, Raydan 2000). Since log Q is convex (see "Lemma: log-convexity of the regulariser" in
+    ``docs/theory.md``), ``∇'c - C min(∇, 0)`` bounds how far log Q is above its minimum.
+
+    Parameters
+    ----------
+    point : GLRAtomWeightsPoint
+        Where to start; its weights meet the constraints.
+    trace_bound : float
+        C.
+    tolerance : float
+        The gap at which to stop.
+
+    Returns
+    -------
+    WeightStep
+
+    Examples
+    --------
+    >>> X, z = np.array([[0.0, 0.0], [1.0, 3.0], [2.0, 0.1]]), np.array([[0.0], [1.0], [1.0]])
+    >>> start = regulariser_of_weights(X, z, np.ones(2))
+    >>> found = minimize_over_weights(start, 2.0, tolerance=1e-6)
+    >>> found.point.weights.round(4), found.gap <= 1e-6
+    (array([1.4416, 0.5584]), True)
+    """
+    steepest = float(np.abs(point.gradient()).max())
+    curvature = steepest / (_FIRST_STEP * trace_bound) if steepest else 1.0
+    best, waited, values = point, 0, deque([point.value], maxlen=_MEMORY)
+    for n_steps in range(_MOST_STEPS + 1):
+        if _gap(point, trace_bound) <= tolerance:
+            return WeightStep(point, _gap(point, trace_bound), "converged")
+        noise = _ROUND_OFF * max(abs(point.value), 1.0)
+        waited = 0 if point.value < best.value - noise else waited + 1
+        best = point if point.value < best.value else best
+        if n_steps == _MOST_STEPS or waited > _PATIENCE:
+            break
+        slope = point.gradient()
+        moved, curvature = _step(point, curvature, trace_bound, max(values) + noise)
+        change = moved.weights - point.weights
+        if not change.any():
+            waited = _PATIENCE  # shorter steps would not change the weights, either
+            break
+        bend = float((moved.gradient() - slope) @ change) / float(change @ change)
+        curvature = min(max(bend, curvature / _FARTHEST), curvature * _FARTHEST)
+        point = moved
+        values.append(point.value)
+    status = "stalled" if waited >= _PATIENCE else "step_limit"
+    return WeightStep(best, _gap(best, trace_bound), status)
+
+
+def _gap(point: GLRAtomWeightsPoint, trace_bound: float) -> float:
+    """Return how far log Q can be above its minimum."""
+    slope = point.gradient()
+    return float(slope @ point.weights) - trace_bound * min(float(slope.min()), 0.0)
+
+
+def _step(
+    point: GLRAtomWeightsPoint, curvature: float, trace_bound: float, reference: float
+) -> tuple[GLRAtomWeightsPoint, float]:
+    """Return the point after a step that ends below the reference, and 1 over the step's length."""
+    slope = point.gradient()
+    while True:
+        weights = project_on_bounded_sum(point.weights - slope / curvature, trace_bound)
+        change = weights - point.weights
+        moved = point.at(weights)
+        if moved.value <= reference + _DECREASE * float(slope @ change) or not change.any():
+            return moved, curvature
+        curvature *= _SHORTER

@@ -1,0 +1,133 @@
+"""Squared distances of pairs of samples as CVXPY expressions, sparse as solvers like them.
+
+Written out, each pair costs a row of K(K+1)/2 coefficients, ``δ_ij = ⟨d_ij d_ij', M⟩``, and the
+factorisations inside of a solver fill up with them. With ``y_i = M x_i`` as variables for the
+samples of one side a pair costs a row of K + 2:
+
+    δ_ij = x_i'y_i + x_j'M x_j - 2 x_j'y_i
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from gdaopt.objectives.pairs.protocol import WeightedPairs
+from gdaopt.validation import FloatArray
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["distinct_differences", "n_coefficients", "squared_distances"]
+
+_SAME = 1e-11  # of the largest entry: differences closer than that are equal up to round-off
+
+
+def distinct_differences(
+    pairs: WeightedPairs,
+) -> tuple[FloatArray, npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
+    """Return one pair for each distinct difference, with the weights of all such pairs added up.
+
+    A sum ``Σ_p w_p f(δ_p)`` stays the same, and a solver has fewer terms to see.
+
+    Returns
+    -------
+    features : ndarray of shape (N, K)
+        The distinct samples.
+    left, right : ndarray of int, shape (n,)
+        The two samples of each pair; `left` is the side with fewer distinct samples.
+    weights : ndarray of shape (n,)
+        Positive.
+
+    Examples
+    --------
+    >>> from gdaopt.objectives.pairs.reading import weighted_pairs
+    >>> pairs = weighted_pairs([[0.0], [1.0], [2.0], [3.0]], [1, -1, 1, -1])
+    >>> features, left, right, weights = distinct_differences(pairs)
+    >>> (features[right] - features[left]).ravel(), weights
+    (array([1., 3.]), array([24.,  8.]))
+    """
+    merged = pairs.merged()
+    left, right, weights = merged.listed()
+    differences = merged.features[left] - merged.features[right]
+    lattice = np.round(differences / (_SAME * float(np.abs(differences).max(initial=0.0)) or 1.0))
+    # d and -d are the same pair: the first entry that is not 0 is made positive.
+    first = lattice[np.arange(len(lattice)), (lattice != 0).argmax(axis=1)]
+    lattice *= np.where(first < 0, -1.0, 1.0)[:, None]
+    _, chosen, group = np.unique(lattice + 0.0, axis=0, return_index=True, return_inverse=True)
+    summed = np.zeros(len(chosen))
+    np.add.at(summed, group.ravel(), weights)
+    left, right = left[chosen], right[chosen]
+    if len(np.unique(left)) > len(np.unique(right)):
+        left, right = right, left
+    return merged.features, left, right, summed
+
+
+def squared_distances(
+    features: FloatArray,
+    left: npt.NDArray[np.intp],
+    right: npt.NDArray[np.intp],
+    metric: cp.Expression,
+) -> tuple[cp.Expression, list[cp.Constraint]]:
+    """Return ``δ_p(M)`` for all pairs p, and the constraints that define its variables.
+
+    Parameters
+    ----------
+    features : ndarray of shape (N, K)
+        Samples.
+    left, right : ndarray of int, shape (n,)
+        The two samples of each pair. Each distinct sample on the left costs K + 1 variables.
+    metric : cvxpy.Expression of shape (K, K)
+        Symmetric and affine.
+
+    Returns
+    -------
+    expression : cvxpy.Expression of shape (n,)
+        Affine.
+    constraints : list of cvxpy.Constraint
+        Equations.
+    """
+    import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+    # In units of the samples: solvers judge constraints by absolute tolerances.
+    unit = float(np.abs(features).max()) or 1.0
+    features, metric = features / unit, unit**2 * metric
+    size = features.shape[1]
+    own, row = np.unique(left, return_inverse=True)  # the samples i, each with its y_i
+    others, column = np.unique(right, return_inverse=True)
+    products = cp.Variable((len(own), size))
+    squares = cp.Variable(len(own))  # x_i'y_i
+    other_squares = cp.Variable(len(others))  # x_j'M x_j
+    flat = cp.vec(products, order="C")
+    rows, columns = np.triu_indices(size)
+    forms = features[others][:, rows] * features[others][:, columns]
+    forms[:, rows != columns] *= 2
+    constraints = [
+        products == features[own] @ metric,
+        squares == _dot_products(np.arange(len(own)), features[own], len(own)) @ flat,
+        other_squares == forms @ metric[rows, columns],
+    ]
+    mixed = _dot_products(row, 2 * features[right], len(own))
+    return squares[row] + other_squares[column] - mixed @ flat, constraints
+
+
+def n_coefficients(pairs: WeightedPairs) -> int:
+    """Return about how many coefficients `squared_distances` has, without merging anything."""
+    n_samples, size = pairs.features.shape
+    entries = size * (size + 1) // 2
+    total: int = pairs.n_pairs * (size + 8) + n_samples * entries
+    return total
+
+
+def _dot_products(positions: np.ndarray, factors: FloatArray, n_rows: int) -> csr_array:
+    """Return the matrix that maps n_rows rows of length K, one after the other, to dot products.
+
+    Its p-th row multiplies the row at ``positions[p]`` by ``factors[p]``.
+    """
+    n, size = factors.shape
+    columns = positions[:, None] * size + np.arange(size)
+    starts = np.arange(0, n * size + 1, size)
+    return csr_array((factors.ravel(), columns.ravel(), starts), shape=(n, n_rows * size))

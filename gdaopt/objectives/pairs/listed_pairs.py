@@ -1,0 +1,161 @@
+"""Weighted pairs of samples from a list.
+
+Where each sample is paired with a few others only, such as its neighbours, the pairs form no
+rectangles (see `gdaopt.objectives.pairs.signal_pairs`). Their differences are written out, for one
+run of pairs at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.validation import FloatArray, read_only
+
+__all__ = ["ListedPairs"]
+
+_BLOCK_ENTRIES = 2**17  # 1 MB: the differences of a run of pairs stay in cache
+
+
+class ListedPairs:
+    """Pairs of samples with a weight each: a `WeightedPairs`. Those of weight 0 drop out.
+
+    The blocks are runs of the list; the numbers of a block are an array of one dimension.
+
+    Parameters
+    ----------
+    features : ndarray of shape (N, K)
+        Samples.
+    left, right : ndarray of int, shape (n,)
+        The two samples of each pair; a pair that is listed twice counts twice.
+    weights : ndarray of shape (n,)
+        Non-negative.
+
+    Attributes
+    ----------
+    features : ndarray of shape (N, K)
+        The samples, centred, in the order in which they were given.
+    n_pairs : int
+        Number of pairs of positive weight.
+
+    Examples
+    --------
+    >>> X, z = np.array([[0.0], [1.0], [3.0]]), np.array([[1.0], [-1.0], [1.0]])
+    >>> pairs = ListedPairs.of_signal(X, z, np.ones(3), np.array([[0, 1], [0, 2], [1, 2]]))
+    >>> [distances.tolist() for distances in pairs.products(X, X)]
+    [[1.0, 4.0]]
+    """
+
+    def __init__(
+        self,
+        features: FloatArray,
+        left: npt.NDArray[np.intp],
+        right: npt.NDArray[np.intp],
+        weights: FloatArray,
+    ) -> None:
+        offsets = features - features[0]  # first, so that a constant feature becomes 0 exactly
+        self.features = read_only(offsets - offsets.mean(axis=0))
+        counts = np.flatnonzero(weights > 0)
+        self._left, self._right, self._weights = left[counts], right[counts], weights[counts]
+        self.n_pairs = len(counts)
+
+    @classmethod
+    def of_signal(
+        cls,
+        features: FloatArray,
+        signal: FloatArray,
+        sample_weight: FloatArray,
+        pairs: npt.NDArray[np.intp],
+    ) -> ListedPairs:
+        """Return pairs with the weights ``2 s_i s_j Σ_m (z_im - z_jm)²``, as in `SignalPairs`.
+
+        Parameters
+        ----------
+        features : ndarray of shape (N, K)
+            Samples.
+        signal : ndarray of shape (N, m)
+            z.
+        sample_weight : ndarray of shape (N,)
+            s, positive.
+        pairs : ndarray of int, shape (n, 2)
+            The samples of each pair.
+        """
+        left, right = pairs[:, 0], pairs[:, 1]
+        # Signal by signal: the differences of all at once would take n·m numbers.
+        squares = sum(((z[left] - z[right]) ** 2 for z in signal.T), start=np.zeros(len(pairs)))
+        return cls(features, left, right, 2 * sample_weight[left] * sample_weight[right] * squares)
+
+    def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
+        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each run of pairs (see `WeightedPairs`)."""
+        for pairs in self._runs():
+            yield np.einsum(
+                "pf,pf->p", self._differences(left, pairs), self._differences(right, pairs)
+            )
+
+    def log_weights(self) -> Iterator[FloatArray]:
+        """Yield the logarithms of the weights of each run."""
+        for pairs in self._runs():
+            yield np.log(self._weights[pairs])
+
+    def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, shape (K, K)."""
+        size = self.features.shape[1]
+        total = np.zeros((size, size))
+        for pairs, p in zip(self._runs(), coefficients, strict=True):
+            differences = self._differences(self.features, pairs)
+            total += differences.T @ (p[:, None] * differences)
+        symmetric: FloatArray = (total + total.T) / 2  # to the last bit
+        return symmetric
+
+    def scatter_size(self, coefficients: Iterable[FloatArray]) -> float:
+        """Return ``Σ p_rc ‖x_r - x_c‖²``: the round-off of `scatter` is relative to it."""
+        return float(self.scatter_diagonal(coefficients).sum())
+
+    def scatter_diagonal(
+        self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
+    ) -> FloatArray:
+        """Return ``Σ p_rc (a_r - a_c)²``, shape (n,): the diagonal of `scatter` if a is X."""
+        values = self.features if coordinates is None else coordinates
+        diagonal = np.zeros(values.shape[1])
+        for pairs, p in zip(self._runs(), coefficients, strict=True):
+            diagonal += p @ self._differences(values, pairs) ** 2
+        return diagonal
+
+    def covariance(
+        self, coefficients: Iterable[FloatArray], coordinates: FloatArray, means: FloatArray
+    ) -> FloatArray:
+        """Return ``Σ p_rc (φ_k - m_k)(φ_l - m_l)`` with ``φ_k = (a_r - a_c)_k²``, shape (n, n)."""
+        total = np.zeros((len(means), len(means)))
+        for pairs, p in zip(self._runs(), coefficients, strict=True):
+            centred = self._differences(coordinates, pairs) ** 2 - means
+            total += centred.T @ (p[:, None] * centred)
+        return total
+
+    def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
+        """Return one column of `scatter`, shape (K,)."""
+        result = np.zeros(self.features.shape[1])
+        for pairs, p in zip(self._runs(), coefficients, strict=True):
+            differences = self._differences(self.features, pairs)
+            result += (p * differences[:, column]) @ differences
+        return result
+
+    def merged(self) -> ListedPairs:
+        """Return the pairs of the distinct samples."""
+        distinct, group = np.unique(self.features, axis=0, return_inverse=True)
+        group = group.ravel()
+        return ListedPairs(distinct, group[self._left], group[self._right], self._weights)
+
+    def listed(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
+        """Return the indices of both samples of each pair, and the weights."""
+        return self._left, self._right, self._weights
+
+    def _runs(self) -> Iterator[slice]:
+        step = max(1, _BLOCK_ENTRIES // self.features.shape[1])
+        for start in range(0, self.n_pairs, step):
+            yield slice(start, start + step)
+
+    def _differences(self, values: FloatArray, pairs: slice) -> FloatArray:
+        differences: FloatArray = values[self._left[pairs]] - values[self._right[pairs]]
+        return differences

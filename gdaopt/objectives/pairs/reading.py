@@ -1,0 +1,116 @@
+"""Weighted pairs from samples, signals, sample weights and a list of pairs, as users pass them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.pairs.listed_pairs import ListedPairs
+from gdaopt.objectives.pairs.protocol import WeightedPairs
+from gdaopt.objectives.pairs.signal_pairs import SignalPairs
+from gdaopt.validation import FloatArray, finite_array
+
+__all__ = ["weighted_pairs"]
+
+_LARGEST_SPREAD = 1e150  # its square, summed up, is finite; that of its inverse is not 0
+
+
+def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None) -> WeightedPairs:
+    """Return the pairs of samples with the weights ``2 s_i s_j Σ_m (z_im - z_jm)²``.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        Samples.
+    z : array-like of shape (N,) or (N, m)
+        Signals.
+    sample_weight : array-like of shape (N,), optional
+        s; all 1 when left out.
+    pairs : array-like of int, shape (n, 2), optional
+        The pairs to take; all when left out.
+
+    Returns
+    -------
+    WeightedPairs
+        `SignalPairs` of all pairs that differ in the signal, or `ListedPairs` of those that are
+        given.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, lengths that differ, fewer than two samples, a signal that is
+        the same for all samples or in all pairs, sample weights that are not positive, pairs that
+        refer to samples that X does not have, or values so large or small that their squares leave
+        float64.
+
+    Examples
+    --------
+    >>> weighted_pairs([[0.0], [1.0], [3.0]], [1, -1, -1]).n_pairs
+    2
+    """
+    features = finite_array("X", X, ndim=2)
+    signal = finite_array("z", z, ndim=(1, 2))
+    if len(features) != len(signal):
+        raise InvalidInputError(
+            f"X has {len(features)} samples and z has {len(signal)}; they must be as many"
+        )
+    if len(features) < 2:
+        raise InvalidInputError("X has 1 sample; pairs need at least 2")
+    signal = signal.reshape(len(signal), -1)
+    if (signal == signal[0]).all():
+        raise InvalidInputError(
+            f"z is {signal[0].squeeze().tolist()} for all {len(signal)} samples; "
+            "the signal must take at least two values"
+        )
+    _check_spread("X", features, least=0.0)
+    _check_spread("z", signal, least=1 / _LARGEST_SPREAD)
+    weights = np.ones(len(signal))
+    if sample_weight is not None:
+        weights = _checked_weights(sample_weight, len(signal))
+    if pairs is None:
+        return SignalPairs(features, signal, weights)
+    listed = ListedPairs.of_signal(features, signal, weights, _checked_pairs(pairs, len(signal)))
+    if not listed.n_pairs:
+        raise InvalidInputError("pairs holds no two samples with different signals")
+    return listed
+
+
+def _checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
+    """Return weights as an array; refuse other lengths, and weights that are not positive."""
+    weights = finite_array("sample_weight", sample_weight, ndim=1)
+    if len(weights) != n_samples:
+        raise InvalidInputError(f"sample_weight has {len(weights)} entries for {n_samples} samples")
+    if weights.min() <= 0:
+        raise InvalidInputError(
+            f"sample_weight holds {weights.min():g} at index {int(weights.argmin())}; weights must "
+            "be positive: leave samples without weight out"
+        )
+    return weights
+
+
+def _checked_pairs(pairs: Any, n_samples: int) -> npt.NDArray[np.intp]:
+    """Return pairs as an array of indices; refuse other shapes, and indices without a sample."""
+    indices = np.asarray(pairs)
+    if indices.ndim != 2 or indices.shape[1] != 2 or not np.issubdtype(indices.dtype, np.integer):
+        raise InvalidInputError(
+            f"pairs must be whole numbers of shape (n, 2), got {indices.dtype} of {indices.shape}"
+        )
+    if indices.size and not (indices.min() >= 0 and indices.max() < n_samples):
+        raise InvalidInputError(
+            f"pairs refers to samples {indices.min()} to {indices.max()}; X has 0 to "
+            f"{n_samples - 1}"
+        )
+    return indices.astype(np.intp)
+
+
+def _check_spread(name: str, values: FloatArray, least: float) -> None:
+    """Refuse values whose squared differences under- or overflow."""
+    spread = float(np.abs(values / 2 - values[0] / 2).max())
+    if not least <= spread <= _LARGEST_SPREAD:
+        raise InvalidInputError(
+            f"{name} spans about {spread:.2g}, and the square of that leaves floating point; "
+            f"rescale {name} to values of about 1"
+        )

@@ -1,0 +1,245 @@
+"""All pairs of samples that differ in a signal, in rectangular blocks.
+
+A sum over all pairs (i, j) of samples is never written out as N² differences. The pairs are split
+into rectangles ``rows × columns`` of the (sorted, centred) samples, small enough to stay in the
+processor's cache, and quadratic forms of the differences become products of matrices:
+
+    Σ_f (a_r - a_c)(b_r - b_c) = a_r·b_r + a_c·b_c - 2 a_r·b_c      (A B' symmetric)
+
+The signal decides which rectangles there are. If it takes few values, they lie between each two of
+its levels (two labels need the N₊×N₋ block only); a real-valued signal needs all pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.validation import FloatArray, read_only
+
+__all__ = ["SignalPairs"]
+
+_BLOCK_ENTRIES = 2**16  # half a MB of float64: a block and its temporaries stay in cache
+_MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
+_NEGLIGIBLE = 1e-20  # of the largest coefficient, times 1 to 1e8 pairs: below round-off of the sum
+_MOST_LEVELS = 16  # beyond, rectangles between levels get too small to be worth their overhead
+
+
+@dataclass(frozen=True)
+class _Rectangle:
+    """The pairs of samples `rows` × `columns`, both contiguous, with one weight or many."""
+
+    rows: slice
+    columns: slice
+    log_weight: float | None  # without the sample weights; None where it varies within the block
+
+
+class SignalPairs:
+    """The pairs of samples that differ in a signal, with weight ``2 s_i s_j Σ_m (z_im - z_jm)²``.
+
+    A `WeightedPairs`. The factor 2 stands for the two orders of a pair: each pair is met once, or
+    twice with half of the weight in the squares on the diagonal of a real-valued signal's pairs.
+
+    Parameters
+    ----------
+    features : ndarray of shape (N, K)
+        Samples.
+    signal : ndarray of shape (N, m)
+        Signals.
+    sample_weight : ndarray of shape (N,), optional
+        s, positive; all 1 when left out.
+
+    Attributes
+    ----------
+    features : ndarray of shape (N, K)
+        The samples, sorted by the signal and centred: differences stay, cancellation shrinks.
+    n_pairs : int
+        Number of pairs evaluated.
+    """
+
+    def __init__(
+        self, features: FloatArray, signal: FloatArray, sample_weight: FloatArray | None = None
+    ) -> None:
+        levels, level_of = np.unique(signal, axis=0, return_inverse=True)
+        order = np.argsort(level_of.ravel(), kind="stable")
+        offsets = features - features[0]  # first, so that a constant feature becomes 0 exactly
+        self.features = read_only(np.ascontiguousarray((offsets - offsets.mean(axis=0))[order]))
+        self.signal = read_only(np.ascontiguousarray(signal[order]))
+        weight = np.ones(len(signal)) if sample_weight is None else sample_weight[order]
+        self.sample_weight = read_only(weight)
+        if len(levels) <= _MOST_LEVELS:
+            bounds = np.searchsorted(level_of.ravel()[order], np.arange(len(levels) + 1))
+            self._rectangles = list(_level_rectangles(levels, bounds))
+        else:
+            self._rectangles = list(_triangle_rectangles(len(signal)))
+        self.n_pairs = sum(
+            (block.rows.stop - block.rows.start) * (block.columns.stop - block.columns.start)
+            for block in self._rectangles
+        )
+
+    def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
+        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each rectangle (see `WeightedPairs`)."""
+        if left.shape[1] == 1:
+            a, b = left[:, 0], right[:, 0]
+            for block in self._rectangles:
+                product = np.subtract.outer(a[block.rows], a[block.columns])
+                product *= np.subtract.outer(b[block.rows], b[block.columns])
+                yield product
+            return
+        # One product of matrices gives all three terms.
+        own = np.einsum("nf,nf->n", left, right)[:, None]
+        ones = np.ones_like(own)
+        rows = np.hstack([left, own, ones])
+        columns = np.hstack([-2 * right, ones, own])
+        for block in self._rectangles:
+            yield rows[block.rows] @ columns[block.columns].T
+
+    def log_weights(self) -> Iterator[FloatArray]:
+        """Yield the logarithms of the weights of each block; -inf for a pair of equal signals.
+
+        A block whose weights are all the same is an array without dimensions.
+        """
+        log_sample_weight = np.log(self.sample_weight)
+        for block in self._rectangles:
+            rows, columns = log_sample_weight[block.rows], log_sample_weight[block.columns]
+            if (rows == rows[0]).all() and (columns == columns[0]).all():  # such as class weights
+                rows, columns = rows[:1], columns[:1]
+                shape: tuple[int, ...] = ()
+            else:
+                shape = (len(rows), len(columns))
+            if block.log_weight is None:
+                yield self._log_signal_weights(block) + np.add.outer(rows, columns)
+            else:
+                yield (block.log_weight + np.add.outer(rows, columns)).reshape(shape)
+
+    def _log_signal_weights(self, block: _Rectangle) -> FloatArray:
+        """Return the logarithms of ``2 Σ_m (z_im - z_jm)²`` for a block where they vary."""
+        rows, columns = self.signal[block.rows], self.signal[block.columns]
+        weights = np.zeros((len(rows), len(columns)))
+        for a, b in zip(rows.T, columns.T, strict=True):
+            difference = np.subtract.outer(a, b)
+            difference *= difference
+            weights += difference
+        weights *= 2
+        weights[:, : len(rows)] /= 2  # the square on the diagonal holds both orders
+        with np.errstate(divide="ignore"):
+            return np.log(weights, out=weights)
+
+    def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, shape (K, K)."""
+        # X' diag(d) X - X'PX - X'P'X; only the last product is of K×K size.
+        degrees = np.zeros(len(self.features))
+        products = np.zeros_like(self.features)
+        for block, p in zip(self._rectangles, coefficients, strict=True):
+            degrees[block.rows] += p.sum(axis=1)
+            degrees[block.columns] += p.sum(axis=0)
+            products[block.rows] += p @ self.features[block.columns]
+        half = self.features.T @ (self.features * (degrees / 2)[:, None] - products)
+        total: FloatArray = half + half.T
+        return total
+
+    def scatter_size(self, coefficients: Iterable[FloatArray]) -> float:
+        """Return ``Σ p_rc (‖x_r‖² + ‖x_c‖²)``: the round-off of `scatter` is relative to it."""
+        squares = (self.features**2).sum(axis=1)
+        return sum(
+            float(p.sum(axis=1) @ squares[block.rows] + p.sum(axis=0) @ squares[block.columns])
+            for block, p in zip(self._rectangles, coefficients, strict=True)
+        )
+
+    def scatter_diagonal(
+        self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
+    ) -> FloatArray:
+        """Return ``Σ p_rc (a_r - a_c)²``, shape (n,): the diagonal of `scatter` if a is X."""
+        values = self.features if coordinates is None else coordinates
+        diagonal = np.zeros(values.shape[1])
+        for block, p in zip(self._rectangles, coefficients, strict=True):
+            rows, columns = values[block.rows], values[block.columns]
+            diagonal += p.sum(axis=1) @ rows**2 + p.sum(axis=0) @ columns**2
+            diagonal -= 2 * np.einsum("rk,rk->k", rows, p @ columns)
+        return diagonal
+
+    def covariance(
+        self, coefficients: Iterable[FloatArray], coordinates: FloatArray, means: FloatArray
+    ) -> FloatArray:
+        """Return ``Σ p_rc (φ_k - m_k)(φ_l - m_l)`` with ``φ_k = (a_r - a_c)_k²``, shape (n, n)."""
+        values = np.ascontiguousarray(coordinates.T)
+        size = len(values)
+        total = np.zeros((size, size))
+        for block, p in zip(self._rectangles, coefficients, strict=True):
+            columns = values[:, block.columns]
+            step = max(1, _MOMENT_ENTRIES // columns.size)
+            for start in range(0, len(p), step):
+                part = p[start : start + step]
+                rows = values[:, block.rows][:, start : start + step]
+                counts = part > _NEGLIGIBLE
+                if counts.all():
+                    centred = (rows[:, :, None] - columns[:, None, :]).reshape(size, -1)
+                else:  # under a metric of large trace most pairs are far apart, with p about 0
+                    r, c = np.nonzero(counts)
+                    centred = rows[:, r] - columns[:, c]
+                centred *= centred
+                centred -= means[:, None]
+                centred *= np.sqrt(part[counts])
+                total += centred @ centred.T
+        return total
+
+    def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
+        """Return one column of `scatter`, shape (K,), in O(pairs + N K)."""
+        feature = self.features[:, column]
+        product = np.zeros(len(feature))  # graph Laplacian of the coefficients times the feature
+        for block, p in zip(self._rectangles, coefficients, strict=True):
+            rows, columns = feature[block.rows], feature[block.columns]
+            product[block.rows] += p.sum(axis=1) * rows - p @ columns
+            product[block.columns] += p.sum(axis=0) * columns - rows @ p
+        result: FloatArray = product @ self.features
+        return result
+
+    def merged(self) -> SignalPairs:
+        """Return the pairs of the distinct samples: those that coincide add up their weights."""
+        signal_and_features = np.hstack([self.signal, self.features])
+        distinct, group = np.unique(signal_and_features, axis=0, return_inverse=True)
+        weights = np.bincount(group.ravel(), self.sample_weight).astype(np.float64)
+        n_signals = self.signal.shape[1]
+        return SignalPairs(distinct[:, n_signals:], distinct[:, :n_signals], weights)
+
+    def listed(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
+        """Return the indices of both samples of each pair of positive weight, and the weights."""
+        left, right, weights = [], [], []
+        for block, log_weight in zip(self._rectangles, self.log_weights(), strict=True):
+            rows = np.arange(block.rows.start, block.rows.stop)
+            columns = np.arange(block.columns.start, block.columns.stop)
+            weight = np.broadcast_to(np.exp(log_weight), (len(rows), len(columns)))
+            row, column = np.nonzero(weight)
+            left.append(rows[row])
+            right.append(columns[column])
+            weights.append(weight[row, column])
+        return np.concatenate(left), np.concatenate(right), np.concatenate(weights)
+
+
+def _chunks(rows: int, columns: int) -> Iterator[tuple[int, int]]:
+    """Yield bounds of runs of rows, so that a run times `columns` stays small."""
+    step = max(1, _BLOCK_ENTRIES // max(columns, 1))
+    for start in range(0, rows, step):
+        yield start, min(start + step, rows)
+
+
+def _level_rectangles(levels: FloatArray, bounds: np.ndarray) -> Iterator[_Rectangle]:
+    """Yield rectangles between each two levels of the signal."""
+    for a in range(len(levels)):
+        for b in range(a + 1, len(levels)):
+            # hypot does not underflow where the squares would
+            log_weight = math.log(2) + 2 * math.log(math.hypot(*(levels[a] - levels[b])))
+            columns = slice(int(bounds[b]), int(bounds[b + 1]))
+            first, last = int(bounds[a]), int(bounds[a + 1])
+            for start, stop in _chunks(last - first, columns.stop - columns.start):
+                yield _Rectangle(slice(first + start, first + stop), columns, log_weight)
+
+
+def _triangle_rectangles(n_samples: int) -> Iterator[_Rectangle]:
+    """Yield runs of rows against all samples from the run's first on."""
+    for start, stop in _chunks(n_samples, n_samples):
+        yield _Rectangle(slice(start, stop), slice(start, n_samples), None)

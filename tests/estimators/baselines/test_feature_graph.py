@@ -1,0 +1,274 @@
+"""Feature graph learning: against the loop written out, its conditions, hard input."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import approx_fprime
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gdaopt as gda
+from gdaopt.datasets import load
+from gdaopt.estimators.baselines.feature_graph import FeatureGraphLearning
+from gdaopt.estimators.baselines.feature_graph_steps import (
+    FeatureGraphDescent,
+    Step,
+    _Diagonal,
+    floors,
+    start_metric,
+)
+from gdaopt.estimators.labels import class_signal
+from gdaopt.validation import FloatArray
+from tests.estimators.baselines.literal_feature_graph import literal_fit
+from tests.estimators.cases import samples
+
+
+@parametrize_with_checks([FeatureGraphLearning()])  # type: ignore[untyped-decorator]  # scikit-learn has no types
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def z_scored(name: str, positive: str, every: int = 2) -> tuple[FloatArray, FloatArray]:
+    data = load(name)
+    X, z = data.features[::every], data.signal(positive)[::every]
+    return (X - X.mean(axis=0)) / X.std(axis=0), z
+
+
+def steps(X: FloatArray, z: FloatArray, inner_tolerance: float = 1e-3) -> list[Step]:
+    return list(FeatureGraphDescent(gda.GLR(X, z), len(X), 1e-5, inner_tolerance, 1000).steps())
+
+
+def fits_the_set(learner: FeatureGraphLearning, X: FloatArray) -> bool:
+    feasible_set = gda.PositiveDefiniteMetrics(learner.trace_bound_, 0.0)
+    history = learner.objective_
+    return (
+        feasible_set.contains(learner.metric_)
+        and bool((np.diff(history) <= 0).all())
+        and len(history) > 1
+        and bool(np.isfinite(learner.transform(X)).all())
+    )
+
+
+# --- The algorithm -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "positive", "every", "inner_tolerance"),
+    [("iris", "setosa", 20, 1e-2), ("iris", "versicolor", 15, 1e-3), ("wine", "class_1", 25, 1e-2)],
+)
+def test_it_is_the_loop_written_out(
+    name: str, positive: str, every: int, inner_tolerance: float
+) -> None:
+    X, z = z_scored(name, positive, every)
+    X, z = X[:, :5], z
+    metric, history = literal_fit(X, z, inner_tolerance=inner_tolerance)
+    learner = FeatureGraphLearning(X.shape[1], inner_tolerance=inner_tolerance).fit(X, z)
+    assert len(history) == len(learner.objective_) > 10
+    np.testing.assert_allclose(learner.objective_, history, rtol=1e-9)
+    np.testing.assert_allclose(learner.metric_, metric, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "positive", "inner_tolerance"),
+    [
+        ("wine", "class_0", 1e-5),
+        ("wine", "class_1", 1e-5),
+        ("iris", "setosa", 1e-3),
+        ("iris", "versicolor", 1e-5),
+        ("breast_cancer", "malignant", 1e-3),
+    ],
+)
+def test_conditions_hold_after_every_step(name: str, positive: str, inner_tolerance: float) -> None:
+    X, z = z_scored(name, positive)
+    found = steps(X, z, inner_tolerance)
+    size = X.shape[1]
+    np.testing.assert_array_equal(found[0].metric, start_metric(size))
+    assert len({step.changed for step in found}) > 3
+    for before, after in itertools.pairwise(found):
+        M = after.metric
+        assert after.objective <= before.objective
+        np.testing.assert_array_equal(M, M.T)
+        assert np.trace(M) <= size * (1 + 1e-14)
+        assert floors(M).sum() <= size
+        assert np.linalg.eigvalsh(M)[0] > 0
+        differs = before.metric != M
+        if after.changed is None:
+            assert not differs[~np.eye(size, dtype=bool)].any()
+            assert (np.diagonal(M) >= floors(M)).all()
+        else:
+            differs[after.changed] = differs[:, after.changed] = False
+            assert not differs.any()
+    last = found[-1]
+    assert last.objective == pytest.approx(gda.GLR(X, z).value(last.metric) / 2, rel=1e-9)
+    assert last.objective < 0.9 * found[0].objective
+
+
+@pytest.mark.parametrize("changed", [None, 0, 2])
+def test_the_first_step_goes_down_the_gradient(changed: int | None) -> None:
+    """It has the published size: 0.1/N times the derivatives of the sum over ordered pairs."""
+    X, z = z_scored("iris", "setosa")
+    glr = gda.GLR(X, z)
+    found = steps(X, z)
+    number = next(i for i, step in enumerate(found) if i and step.changed == changed)
+    before, after = found[number - 1].metric, found[number].metric
+    size = len(before)
+    others = [i for i in range(size) if i != changed]
+
+    def value(entries: FloatArray) -> float:
+        M = before.copy()
+        if changed is None:
+            M[np.diag_indices(size)] = entries
+        else:
+            M[changed, others] = M[others, changed] = entries
+        return glr.value(M)
+
+    entries = np.diagonal(before).copy() if changed is None else before[changed, others]
+    change = (np.diagonal(after) if changed is None else after[changed, others]) - entries
+    slopes = approx_fprime(entries, value, 1e-7)
+    if changed is None:  # the trace is at its bound: the same number is subtracted everywhere
+        np.testing.assert_allclose(change, -0.1 / len(X) * (slopes - slopes.mean()), rtol=1e-4)
+    else:  # the step size has changed by then, and maybe the length was limited
+        assert -change @ slopes > 0.3 * np.linalg.norm(change) * np.linalg.norm(slopes)
+
+
+def test_a_step_that_is_too_large_is_halved() -> None:
+    X, z = z_scored("wine", "class_0")
+    for power in range(4, 24):
+        descent = FeatureGraphDescent(gda.GLR(X, z), len(X), 1e-5, 1e-3, 1000)
+        stepping = descent.steps()
+        start = next(stepping)
+        descent.rate = 2.0**power
+        first = next(stepping)
+        if first.changed is None and descent.rate < 2.0**power:
+            break
+    else:
+        raise AssertionError("no step was too large")
+    assert first.objective <= start.objective
+    halvings = np.log2(2.0**power * 1.01 / descent.rate)
+    assert halvings == pytest.approx(round(halvings), abs=1e-9)
+    # With one halving fewer the objective would rise. The trace is at its bound in this step.
+    direction = _Diagonal(start.metric).direction(
+        start.metric, 2 * descent.rate / 1.01 * gda.GLR(X, z).at(start.metric).gradient_diagonal()
+    )
+    assert gda.GLR(X, z).value(direction.added_to(start.metric, 1.0)) / 2 > start.objective
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_objective_of_all_classes(classes: int) -> None:
+    X, codes = samples(classes=classes)
+    learner = FeatureGraphLearning().fit(X, codes)
+    glr = gda.GLR(X, class_signal(codes))
+    assert learner.objective_[-1] == pytest.approx(2 * glr.value(learner.metric_))
+    start = learner.trace_bound_ / 4 * start_metric(4)
+    assert learner.objective_[0] == pytest.approx(2 * glr.value(start))
+    best = gda.PositiveDefiniteMetricLearner().fit(X, codes).result_.lower_bound
+    assert 2 * best <= learner.objective_[-1] < 0.95 * learner.objective_[0]
+    assert fits_the_set(learner, X)
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e-6, 3.7, 1e6, 1e60])
+def test_the_scale_of_all_features_drops_out(scale: float) -> None:
+    X, codes = samples()
+    expected, found = (FeatureGraphLearning().fit(s * X, codes) for s in (1.0, scale))
+    np.testing.assert_allclose(found.metric_ * scale**2, expected.metric_, rtol=1e-5, atol=1e-7)
+    assert found.n_iter_ == expected.n_iter_
+    number = FeatureGraphLearning(expected.trace_bound_ / scale**2).fit(scale * X, codes)
+    np.testing.assert_allclose(number.metric_, found.metric_, rtol=1e-5)
+
+
+# --- Hard input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exponents", [(-6, 6, 0, 0), (6, 0, 0, -6), (6, 6, -6, -6)])
+def test_scales_of_single_features(exponents: tuple[int, ...]) -> None:
+    X, codes = samples()
+    X = X * 10.0 ** np.array(exponents)
+    assert fits_the_set(FeatureGraphLearning().fit(X, codes), X)
+
+
+def test_constant_features_and_copies() -> None:
+    X, codes = samples()
+    for more in (
+        np.column_stack([X, np.full(60, 1e3), np.zeros(60)]),
+        np.column_stack([X, X[:, 0]]),
+        np.tile(X, 5),
+        X[:, :1],
+    ):
+        learner = FeatureGraphLearning().fit(more, codes)
+        if more.shape[1] == 1:
+            assert learner.metric_ == pytest.approx(learner.trace_bound_)
+        else:
+            assert fits_the_set(learner, more)
+
+
+def test_few_samples() -> None:
+    X, codes = samples(n=6)
+    for rows in (slice(6), slice(2), [0, 1, 3, 4], [0, 3, 4]):  # at last, one of class 1
+        assert fits_the_set(FeatureGraphLearning().fit(X[rows], codes[rows]), X)
+
+
+def test_more_features_than_samples() -> None:
+    X, codes = samples(n=20, k=40)
+    assert fits_the_set(FeatureGraphLearning().fit(X, codes), X)
+
+
+@pytest.mark.slow
+def test_few_samples_of_many_features() -> None:
+    """One round only, since each row takes an eigenvalue of a large matrix."""
+    X, codes = samples(n=60, k=300)
+    assert fits_the_set(FeatureGraphLearning(tolerance=1e9).fit(X, codes), X)
+
+
+def test_labels_are_names_only() -> None:
+    X, codes = samples()
+    expected = FeatureGraphLearning().fit(X, codes).metric_
+    names = np.array(["ash", "birch", "cedar"])[codes]
+    for y in (names, names.astype(object), pd.Series(names), 10 * codes - 5):
+        np.testing.assert_array_equal(FeatureGraphLearning().fit(X, y).metric_, expected)
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_a_limit_that_ends_the_fit_warns_its_caller(limit: int) -> None:
+    X, codes = samples()
+    learner = FeatureGraphLearning(tolerance=0.0, inner_tolerance=0.0, max_iterations=limit)
+    with pytest.warns(ConvergenceWarning, match=f"max_iterations = {limit} was reached") as caught:
+        learner.fit(X, codes)
+    assert caught[0].filename == __file__
+    assert learner.n_iter_ <= limit
+    assert fits_the_set(learner, X)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"trace_bound": 0},
+        {"trace_bound": "K"},
+        {"tolerance": -1},
+        {"inner_tolerance": -1},
+        {"max_iterations": 0},
+    ],
+)
+def test_bad_parameters(bad: dict[str, Any]) -> None:
+    name = next(iter(bad))
+    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of FeatureGraphLearning"):
+        FeatureGraphLearning(**bad).fit(*samples())
+
+
+def test_hopeless_input() -> None:
+    X, codes = samples()
+    with pytest.raises(gda.InvalidInputError, match="y has 1 class, 'a'"):
+        FeatureGraphLearning().fit(X, ["a"] * 60)
+    with pytest.raises(gda.InvalidInputError, match="samples of different classes differ by 0 "):
+        FeatureGraphLearning().fit(0 * X, codes)
+    with pytest.raises(gda.InvalidInputError, match="trace_bound 4: all samples coincide"):
+        FeatureGraphLearning(4).fit(0 * X, codes)
+    message = re.escape("trace_bound 4: the objective is 0 in floating point or nearly so (log Q")
+    with pytest.raises(gda.InvalidInputError, match=message):
+        FeatureGraphLearning(4).fit(1e6 * X, codes)

@@ -1,0 +1,242 @@
+"""Geometric mean metric learning: its pairs, its minimiser, its choice of t, hard input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gdaopt as gda
+from gdaopt.datasets import load
+from gdaopt.estimators.baselines.geometric_mean import (
+    GeometricMeanMetric,
+    _accuracy,
+    pair_matrices,
+    regularised,
+)
+from gdaopt.validation import FloatArray
+from tests.estimators.cases import samples
+from tests.linalg.cases import definite
+
+
+@parametrize_with_checks([GeometricMeanMetric()])  # type: ignore[untyped-decorator]  # scikit-learn has no types
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def learned_from(
+    X: FloatArray, codes: Any, seed: int = 0, n_pairs: int = 240
+) -> tuple[FloatArray, FloatArray]:
+    """Return S and D of the pairs that a learner with this seed draws."""
+    return pair_matrices(X, codes, n_pairs, np.random.RandomState(seed))[:2]
+
+
+def test_pairs_by_a_loop() -> None:
+    X, codes = samples(n=20)
+    random = np.random.RandomState(3)
+    first, second = random.randint(20, size=500), random.randint(20, size=500)
+    S, D, similar = np.zeros((4, 4)), np.zeros((4, 4)), 0
+    for i, j in zip(first, second, strict=True):
+        outer = np.outer(X[i] - X[j], X[i] - X[j])
+        if codes[i] == codes[j]:
+            S += outer
+            similar += 1
+        else:
+            D += outer
+    found = pair_matrices(X, codes, 500, np.random.RandomState(3))
+    np.testing.assert_allclose(found[0], S, rtol=1e-12)
+    np.testing.assert_allclose(found[1], D, rtol=1e-12)
+    assert found[2] == similar
+
+
+@pytest.mark.parametrize(("classes", "pairs"), [(2, 80), (3, 240), (5, 800)])
+def test_numbers_of_pairs(classes: int, pairs: int) -> None:
+    X, codes = samples(classes=classes)
+    learner = GeometricMeanMetric(random_state=0).fit(X, codes)
+    assert learner.n_similar_ + learner.n_dissimilar_ == pairs
+    assert learner.n_similar_ == pytest.approx(pairs / classes, rel=0.3)
+    learner = GeometricMeanMetric(n_pairs=7, random_state=0).fit(X, codes)
+    assert learner.n_similar_ + learner.n_dissimilar_ == 7
+
+
+def test_the_learned_metric_is_the_minimiser() -> None:
+    X, codes = samples()
+    S, D = learned_from(X, codes)
+    M = GeometricMeanMetric(random_state=0).fit(X, codes).metric_
+    np.testing.assert_allclose(M @ S @ M, D, rtol=1e-9, atol=1e-9 * np.abs(D).max())
+
+    def cost(entries: FloatArray) -> float:
+        metric = entries.reshape(4, 4)
+        return float(np.trace(metric @ S) + np.trace(np.linalg.inv(metric) @ D))
+
+    slopes = approx_fprime(M.ravel(), cost, 1e-6)
+    assert np.abs(slopes).max() < 1e-4 * np.abs(S).max()
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        change = rng.standard_normal((4, 4))
+        assert cost((M + 1e-2 * (change + change.T)).ravel()) > cost(M.ravel())
+
+
+def test_both_ends() -> None:
+    X, codes = samples()
+    S, D = learned_from(X, codes)
+    inverse = GeometricMeanMetric(0.0, random_state=0).fit(X, codes).metric_
+    np.testing.assert_allclose(inverse @ S, np.eye(4), atol=1e-10)
+    np.testing.assert_allclose(
+        GeometricMeanMetric(1, random_state=0).fit(X, codes).metric_, D, rtol=1e-10
+    )
+
+
+def test_ridge_only_where_it_is_needed() -> None:
+    X, codes = samples()
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    S, D = learned_from(X, codes)
+    for found, expected in zip(regularised(S, D, X), (S, D), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    X = np.column_stack([X, X[:, 0]])  # z-scores: the ridge is the published one
+    S, D = learned_from(X, codes)
+    for found, expected in zip(regularised(S, D, X), (S, D), strict=True):
+        np.testing.assert_allclose(found - expected, 1e-6 * np.eye(5), rtol=1e-6, atol=1e-12)
+
+
+def test_random_states() -> None:
+    X, codes = samples()
+
+    def metric(random_state: Any) -> FloatArray:
+        learned: FloatArray = GeometricMeanMetric(random_state=random_state).fit(X, codes).metric_
+        return learned
+
+    np.testing.assert_array_equal(metric(5), metric(5))
+    np.testing.assert_array_equal(metric(5), metric(np.random.RandomState(5)))
+    assert not np.array_equal(metric(5), metric(6))
+    assert not np.array_equal(metric(None), metric(None))
+    shared = np.random.RandomState(5)
+    assert not np.array_equal(metric(shared), metric(shared))
+
+
+def a_case_for_one_end() -> tuple[FloatArray, Any]:
+    """Return two classes that differ only in their scatter, for which M ∝ S⁻¹ is the best."""
+    rng = np.random.default_rng(1)
+    codes = np.arange(80) % 2
+    X = rng.standard_normal((80, 3)) * [0.1, 10.0, 10.0]
+    X[:, 0] += codes
+    return X, codes
+
+
+def test_cross_validation_picks_the_best() -> None:
+    X, codes = a_case_for_one_end()
+    learner = GeometricMeanMetric("cv", random_state=0).fit(X, codes)
+    scores = learner.cv_scores_
+    assert set(np.round([0.1, 0.3, 0.5, 0.7, 0.9], 12)) <= set(scores)
+    coarse = max((0.1, 0.3, 0.5, 0.7, 0.9), key=lambda t: (scores[t], -t))
+    fine = np.round(np.clip(coarse + 0.02 * np.arange(-7, 8), 0, 1), 12)
+    assert set(scores) == {0.1, 0.3, 0.5, 0.7, 0.9, *fine.tolist()}
+    assert scores[learner.t_] == max(scores.values())
+    assert learner.t_ == min(t for t, score in scores.items() if score == scores[learner.t_])
+    assert scores[learner.t_] > 0.95 > 0.75 > scores[0.9]
+    again = GeometricMeanMetric("cv", random_state=0).fit(X, codes)
+    assert again.cv_scores_ == scores
+    np.testing.assert_array_equal(again.metric_, learner.metric_)
+    fixed = GeometricMeanMetric(learner.t_, random_state=0).fit(X, codes)
+    np.testing.assert_array_equal(fixed.metric_, learner.metric_)
+    assert fixed.cv_scores_ == {}
+
+
+def test_scores_are_those_of_scikit_learns_neighbours() -> None:
+    X, codes = samples(n=70)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        metric, (train, test) = definite(rng, 4), np.split(rng.permutation(70), [40])
+        expected = gda.MetricKNeighborsClassifier(5, metric=metric).fit(X[train], codes[train])
+        found = _accuracy(metric, X, codes, train, test)
+        assert found == pytest.approx(expected.score(X[test], codes[test]))
+
+
+def test_on_wine() -> None:
+    X, y = load("wine").features, load("wine").labels
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    learner = GeometricMeanMetric(random_state=0)
+    classifier = gda.MetricKNeighborsClassifier(5, metric=learner).fit(X[::2], y[::2])
+    assert classifier.score(X[1::2], y[1::2]) > 0.9
+
+
+# --- Hard input ----------------------------------------------------------------------------------
+
+
+def is_fine(learner: Any, X: FloatArray) -> bool:
+    M = learner.metric_
+    return (
+        bool(np.isfinite(M).all() and np.isfinite(learner.transform(X)).all())
+        and bool((M == M.T).all())
+        and float(np.linalg.eigvalsh(M)[0]) >= -1e-12 * np.trace(M)
+        and float(np.trace(M)) > 0
+    )
+
+
+@pytest.mark.parametrize("scale", [2.0**-400, 1e-6, 3.7, 1e6, 2.0**400])
+@pytest.mark.parametrize(("t", "copies"), [(0.25, 1), (0.25, 2), (0.5, 2), ("cv", 1)])
+def test_scales_of_all_features(scale: float, t: Any, copies: int) -> None:
+    """S and D scale by s², and a ridge has to scale with them."""
+    X, codes = samples(n=30)
+    X = np.tile(X, copies)
+    expected, found = (
+        GeometricMeanMetric(t, random_state=0).fit(s * X, codes) for s in (1.0, scale)
+    )
+    assert found.t_ == expected.t_
+    factor = scale ** (4 * found.t_ - 2)
+    np.testing.assert_allclose(
+        found.metric_ / factor, expected.metric_, rtol=1e-4, atol=1e-6 * expected.metric_.max()
+    )
+
+
+@pytest.mark.parametrize("t", [0.5, "cv"])
+@pytest.mark.parametrize("exponents", [(-6, 6, 0, 0), (6, 0, 0, -6), (6, 6, -6, -6)])
+def test_scales_of_single_features(exponents: tuple[int, ...], t: Any) -> None:
+    X, codes = samples()
+    X = X * 10.0 ** np.array(exponents)
+    assert is_fine(GeometricMeanMetric(t, random_state=0).fit(X, codes), X)
+
+
+@pytest.mark.parametrize("t", [0, 0.5, 1, "cv"])
+def test_constant_features_copies_and_few_samples(t: Any) -> None:
+    X, codes = samples()
+    for more in (
+        np.column_stack([X, np.full(60, 1e3), np.zeros(60)]),
+        np.column_stack([X, X[:, 0]]),
+        X[:, :1],
+    ):
+        assert is_fine(GeometricMeanMetric(t, random_state=0).fit(more, codes), more)
+    for rows in (slice(6), [0, 1, 3, 4], [0, 3, 4]):
+        assert is_fine(GeometricMeanMetric(t, random_state=0).fit(X[rows], codes[rows]), X)
+    if t != "cv":  # the only similar pairs are those of a sample with itself: S = 0
+        assert is_fine(GeometricMeanMetric(t, random_state=0).fit(X[:3], codes[:3]), X)
+    assert is_fine(GeometricMeanMetric(t, n_pairs=1, random_state=0).fit(X, codes), X)
+
+
+def test_few_samples_of_many_features() -> None:
+    X, codes = samples(n=60, k=1000)
+    assert is_fine(GeometricMeanMetric(random_state=0).fit(X, codes), X)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"t": 1.5}, {"t": "best"}, {"n_pairs": 0}, {"cv": 1}, {"random_state": "x"}]
+)
+def test_bad_parameters(bad: dict[str, Any]) -> None:
+    name = next(iter(bad))
+    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of GeometricMeanMetric"):
+        GeometricMeanMetric(**bad).fit(*samples())
+
+
+def test_hopeless_input() -> None:
+    X, codes = samples()
+    for scale in (0.0, 1e-150, 1e150):
+        with pytest.raises(
+            gda.InvalidInputError, match="in their largest feature, which is out of"
+        ):
+            GeometricMeanMetric().fit(scale * X, codes)
+    with pytest.raises(gda.InvalidInputError, match="each class has 1; pass a number for t"):
+        GeometricMeanMetric("cv").fit(X[:3], codes[:3])

@@ -1,0 +1,181 @@
+"""The learners keep scikit-learn's rules and have metric-learn's names."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gdaopt as gda
+from gdaopt.datasets import load
+from gdaopt.estimators import SupervisedMetricLearner
+from gdaopt.estimators.base import components_of
+from gdaopt.validation import FloatArray
+from tests.estimators.cases import LEARNERS, wine_z_scores
+
+
+@parametrize_with_checks([learner() for learner in LEARNERS])  # type: ignore[untyped-decorator]  # scikit-learn has no types
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(name="wine", scope="module")
+def _wine() -> tuple[FloatArray, Any]:
+    return wine_z_scores()
+
+
+@pytest.fixture(params=LEARNERS)
+def fitted(request: pytest.FixtureRequest, wine: tuple[FloatArray, Any]) -> Any:
+    return request.param().fit(*wine)
+
+
+# --- The metric ----------------------------------------------------------------------------------
+
+
+def test_all_distances_are_the_metrics(fitted: Any, wine: tuple[FloatArray, Any]) -> None:
+    X = wine[0][:20]
+    pairs = np.stack([X[:10], X[10:]], axis=1)
+    differences = X[:10] - X[10:]
+    expected = np.sqrt(np.einsum("pk,kl,pl->p", differences, fitted.metric_, differences))
+    transformed = fitted.transform(X)
+    between = np.linalg.norm(transformed[:10] - transformed[10:], axis=1)
+    np.testing.assert_allclose(between, expected, rtol=1e-10)
+    np.testing.assert_allclose(fitted.pair_distance(pairs), expected, rtol=1e-10)
+    np.testing.assert_array_equal(fitted.pair_score(pairs), -fitted.pair_distance(pairs))
+    distance = fitted.get_metric()
+    assert [distance(a, b) for a, b in pairs] == pytest.approx(expected)
+    assert [distance(a, b, squared=True) for a, b in pairs] == pytest.approx(expected**2)
+
+
+def test_components_and_matrix(fitted: Any) -> None:
+    np.testing.assert_array_equal(fitted.metric_, fitted.result_.metric)
+    product = fitted.components_.T @ fitted.components_
+    np.testing.assert_allclose(product, fitted.metric_, atol=1e-14 * np.trace(fitted.metric_))
+    np.testing.assert_array_equal(np.tril(fitted.components_, -1), 0)
+    for fixed in (fitted.metric_, fitted.components_):
+        assert not fixed.flags.writeable
+    matrix = fitted.get_mahalanobis_matrix()
+    matrix[:] = 0  # a copy
+    assert fitted.metric_.any()
+
+
+def test_components_of_a_singular_metric() -> None:
+    metric = np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    components = components_of(metric)
+    np.testing.assert_allclose(components.T @ components, metric, atol=1e-15)
+
+
+def test_the_distance_goes_into_a_neighbours_classifier(wine: tuple[FloatArray, Any]) -> None:
+    X, y = wine
+    learner = gda.GraphMetricLearner().fit(X, y)
+    by_function = KNeighborsClassifier(metric=learner.get_metric()).fit(X, y)
+    by_transform = make_pipeline(learner, KNeighborsClassifier()).fit(X, y)
+    np.testing.assert_array_equal(by_function.predict(X[::9]), by_transform.predict(X[::9]))
+
+
+@pytest.mark.parametrize("shape", [(4, 13), (4, 3, 13), (4, 2, 12)])
+def test_pairs_of_another_shape(shape: tuple[int, ...], wine: tuple[FloatArray, Any]) -> None:
+    learner = gda.DiagonalMetricLearner().fit(*wine)
+    with pytest.raises(gda.InvalidInputError, match=re.escape(f"pairs has shape {shape}")):
+        learner.pair_distance(np.zeros(shape))
+    with pytest.raises(gda.InvalidInputError, match="vectors have 2 entries"):
+        learner.get_metric()([0.0, 0.0], [1.0, 1.0])
+
+
+def test_nothing_before_fit() -> None:
+    learner = gda.GraphMetricLearner()
+    for call in (
+        learner.get_metric,
+        learner.get_mahalanobis_matrix,
+        learner.plot_graph,
+        lambda: learner.pair_distance(np.zeros((1, 2, 3))),
+        lambda: learner.graph_,
+    ):
+        with pytest.raises(NotFittedError):
+            call()
+
+
+# --- scikit-learn's tools ------------------------------------------------------------------------
+
+
+def test_pipeline_and_grid_search(wine: tuple[FloatArray, Any]) -> None:
+    pipeline = make_pipeline(StandardScaler(), gda.GraphMetricLearner(), KNeighborsClassifier())
+    grid = {"graphmetriclearner__min_eigenvalue": ["auto", 1e-4], "kneighborsclassifier__p": [1, 2]}
+    search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2).fit(*wine)
+    assert search.best_score_ > 0.95
+
+
+def test_five_neighbours_on_plain_z_scores() -> None:
+    """Five nearest neighbours under the Euclidean distance have 0.949."""
+    data = load("wine")
+    folds = StratifiedKFold(5)
+
+    def accuracy(*steps: Any) -> float:
+        pipeline = make_pipeline(StandardScaler(), *steps, KNeighborsClassifier(5))
+        return float(cross_val_score(pipeline, data.features, data.labels, cv=folds).mean())
+
+    assert accuracy() == pytest.approx(0.949, abs=1e-3)
+    assert accuracy(gda.GraphMetricLearner()) >= 0.97  # 0.9776
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_clones_and_copies(learner: Any, wine: tuple[FloatArray, Any], tmp_path: Path) -> None:
+    X, y = wine
+    first = learner(tolerance=1e-3, class_weight={"class_0": 2.0}, n_neighbors=5)
+    second = clone(first)
+    assert second.get_params() == first.get_params()
+    expected = first.fit(X, y).transform(X)
+    np.testing.assert_array_equal(second.fit(X, y).transform(X), expected)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)).transform(X), expected)
+    joblib.dump(first, tmp_path / "learner.joblib")
+    loaded = joblib.load(tmp_path / "learner.joblib")
+    np.testing.assert_array_equal(loaded.transform(X), expected)
+    assert loaded.result_ == first.result_
+    assert "GraphMetricLearner" in gda.GraphMetricLearner()._repr_html_()
+
+
+def test_data_frames_in_and_out() -> None:
+    data = load("wine")
+    frame = pd.DataFrame(data.features, columns=list(data.feature_names))
+    scaler = StandardScaler().set_output(transform="pandas")
+    learner = gda.GraphMetricLearner().set_output(transform="pandas")
+    transformed = make_pipeline(scaler, learner).fit_transform(frame, pd.Series(data.labels))
+    assert list(transformed.columns) == [f"graphmetriclearner{i}" for i in range(13)]
+    assert list(learner.get_feature_names_out()) == list(transformed.columns)
+    assert list(learner.feature_names_in_) == list(data.feature_names)
+    assert list(learner.classes_) == ["class_0", "class_1", "class_2"]
+    a, b, weight = learner.graph_.named_edges()[0]
+    i, j = (data.feature_names.index(name) for name in (a, b))
+    assert weight == -learner.metric_[i, j] == -np.triu(learner.metric_, 1).min()
+
+
+def test_sparse_samples_are_refused(wine: tuple[FloatArray, Any]) -> None:
+    X, y = wine
+    with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
+        gda.GraphMetricLearner().fit(csr_array(X), y)
+    learner = gda.GraphMetricLearner().fit(X, y)
+    with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
+        learner.transform(csr_array(X))
+
+
+def test_the_base_is_all_that_another_learner_needs(wine: tuple[FloatArray, Any]) -> None:
+    class Whitening(SupervisedMetricLearner):
+        def _learn(self, X: FloatArray, codes: Any) -> FloatArray:
+            return np.asarray(np.linalg.inv(np.cov(X.T)), dtype=np.float64)
+
+    transformed = Whitening().fit(*wine).transform(wine[0])
+    np.testing.assert_allclose(np.cov(transformed.T), np.eye(13), atol=1e-10)

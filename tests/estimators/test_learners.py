@@ -1,0 +1,245 @@
+"""The learners on several classes, with weights, with few pairs; limits and errors."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import InvalidParameterError
+
+import gdaopt as gda
+from gdaopt.datasets import load
+from gdaopt.estimators.labels import class_signal
+from gdaopt.estimators.problem_learner import nearest_of_other_classes
+from gdaopt.validation import FloatArray
+from tests.estimators.cases import LEARNERS, certified_by_the_learner, samples
+
+# --- Several classes -----------------------------------------------------------------------------
+
+
+def test_joint_is_the_sum_of_the_binary_problems() -> None:
+    X, codes = samples()
+    metric = np.diag([0.5, 0.3, 0.2, 0.1]) - 0.02
+    binary = [gda.GLR(X, (codes == c).astype(float)) for c in range(3)]
+    joint = gda.GLR(X, class_signal(codes))
+    assert joint.value(metric) == pytest.approx(sum(q.value(metric) for q in binary), rel=1e-13)
+    gradients = sum(q.gradient(metric) for q in binary)
+    np.testing.assert_allclose(joint.gradient(metric), gradients, rtol=1e-12)
+    learner = gda.GraphMetricLearner().fit(X, codes)
+    result = learner.result_
+    assert result.objective == pytest.approx(joint.value(learner.metric_), rel=1e-12)
+    feasible_set = gda.GraphMetrics(learner.trace_bound_, learner.min_eigenvalue_)
+    optimum = gda.solve(
+        gda.MetricProblem(joint, feasible_set), "certified", tolerance=1e-9
+    ).objective
+    assert result.lower_bound * (1 - 1e-12) <= optimum <= result.objective
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_labels_are_names_only(learner: Any) -> None:
+    X, codes = samples()
+    expected = learner().fit(X, codes)
+    assert certified_by_the_learner(expected, X)
+    names = np.array(["ash", "birch", "cedar"])[codes]
+    for y in (names, names.astype(object), pd.Series(names), 10 * codes - 5, codes.astype(float)):
+        np.testing.assert_array_equal(learner().fit(X, y).metric_, expected.metric_)
+
+
+def test_two_classes_have_one_signal() -> None:
+    X, codes = samples(classes=2)
+    learner = gda.GraphMetricLearner().fit(X, np.where(codes, "yes", "no"))
+    glr = gda.GLR(X, codes)
+    assert learner.result_.objective == pytest.approx(glr.value(learner.metric_), rel=1e-12)
+
+
+def test_many_classes() -> None:
+    X, codes = samples(n=80, classes=20)
+    learner = gda.GraphMetricLearner().fit(X, codes)
+    assert certified_by_the_learner(learner, X)
+    glr = gda.GLR(X, class_signal(codes))
+    assert learner.result_.objective == pytest.approx(glr.value(learner.metric_), rel=1e-12)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_two_samples_of_each_class(learner: Any) -> None:
+    X, codes = samples(n=6)
+    assert certified_by_the_learner(learner().fit(X, codes), X)
+    assert certified_by_the_learner(learner().fit(X[:2], codes[:2]), X)
+
+
+# --- Weights and neighbours ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_class_weights_are_copies_of_samples(learner: Any) -> None:
+    X, codes = samples()
+    times = np.array([1, 3, 2])
+    repeated = learner(tolerance=1e-8).fit(
+        X.repeat(times[codes], axis=0), codes.repeat(times[codes])
+    )
+    weighted = learner(tolerance=1e-8, class_weight={1: 3.0, 2: 2.0}).fit(X, codes)
+    assert weighted.trace_bound_ == pytest.approx(repeated.trace_bound_, rel=1e-12)
+    assert weighted.result_.objective == pytest.approx(repeated.result_.objective, rel=1e-7)
+    plain = learner(tolerance=1e-8).fit(X, codes)
+    assert not np.allclose(plain.metric_, weighted.metric_, rtol=1e-3)
+
+
+def test_balanced_weights_make_up_for_the_sizes_of_classes() -> None:
+    X, codes = samples(n=60)
+    few = np.concatenate([np.flatnonzero(codes != 2), np.flatnonzero(codes == 2)[:5]])
+    found = gda.GraphMetricLearner(class_weight="balanced").fit(X[few], codes[few])
+    weights = 45 / (3 * np.array([20, 20, 5]))
+    by_hand = gda.GraphMetricLearner(class_weight=dict(enumerate(weights))).fit(X[few], codes[few])
+    np.testing.assert_array_equal(found.metric_, by_hand.metric_)
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.nan])
+def test_weights_that_are_not_positive(weight: float) -> None:
+    X, codes = samples()
+    with pytest.raises(gda.InvalidInputError, match=f"class_weight of 1 is {weight}"):
+        gda.GraphMetricLearner(class_weight={1: weight}).fit(X, codes)
+
+
+def test_nearest_of_other_classes() -> None:
+    X, codes = samples(n=30)
+    expected = set()
+    for i, row in enumerate(cdist(X, X)):
+        others = np.flatnonzero(codes != codes[i])
+        for j in others[np.argsort(row[others])[:3]]:
+            expected.add((min(i, j), max(i, j)))
+    found = nearest_of_other_classes(X, codes, 3)
+    assert [tuple(pair) for pair in found] == sorted(expected)
+    assert len(nearest_of_other_classes(X, codes, 100)) == 30 * 20 / 2
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_all_neighbours_are_all_pairs(learner: Any) -> None:
+    X, codes = samples()
+    every = learner(tolerance=1e-8).fit(X, codes)
+    listed = learner(tolerance=1e-8, n_neighbors=60).fit(X, codes)
+    assert listed.result_.objective == pytest.approx(every.result_.objective, rel=1e-7)
+    near = learner(n_neighbors=5, class_weight="balanced").fit(X, codes)
+    assert certified_by_the_learner(near, X)
+
+
+def test_few_neighbours_learn_nearly_the_same() -> None:
+    data = load("wine")
+    X = StandardScaler().fit_transform(data.features)
+    every = gda.GraphMetricLearner().fit(X, data.labels)
+    near = gda.GraphMetricLearner(n_neighbors=10).fit(X, data.labels)
+    problem = gda.GLR(X, class_signal(np.unique(data.labels, return_inverse=True)[1]))
+    start = problem.value(every.trace_bound_ / 13 * np.eye(13))
+    assert problem.value(near.metric_) < start
+    assert problem.value(near.metric_) < 1.5 * every.result_.objective
+
+
+# --- Methods, limits, errors ---------------------------------------------------------------------
+
+
+def test_methods_and_solvers() -> None:
+    X, codes = samples()
+    best = gda.GraphMetricLearner().fit(X, codes).result_
+    found = gda.GraphMetricLearner(method="alternating", solver="analytic").fit(X, codes).result_
+    assert found.method == "alternating"
+    assert best.objective * (1 - 1e-4) <= found.objective
+    floor = 1e-3 * best.metric.trace()
+    connected = gda.GraphMetricLearner(edge_floor=floor).fit(X, codes)
+    assert connected.result_.components == 1
+    with pytest.raises(gda.InvalidInputError, match="has no programs to solve"):
+        gda.GraphMetricLearner(solver="HIGHS").fit(X, codes)
+
+
+def test_an_objective_of_ones_own() -> None:
+    def distances(X: FloatArray, signal: FloatArray) -> gda.GLR:
+        assert signal.shape == (60, 3)
+        return gda.GLR(2 * X, signal)
+
+    X, codes = samples()
+    learner = gda.GraphMetricLearner(distances).fit(X, codes)
+    assert certified_by_the_learner(learner, X)
+    with pytest.raises(gda.InvalidInputError, match="class_weight and n_neighbors are for"):
+        gda.GraphMetricLearner(distances, n_neighbors=3).fit(X, codes)
+
+
+def test_the_rule_for_the_trace_is_for_objectives_of_convex_logarithm() -> None:
+    def likelihood(X: FloatArray, signal: FloatArray) -> gda.LogDet:
+        return gda.LogDet(np.cov(X.T))
+
+    X, codes = samples()
+    with pytest.raises(gda.InvalidInputError, match="trace_bound='auto' follows the slope of log"):
+        gda.GraphMetricLearner(likelihood).fit(X, codes)
+    learner = gda.GraphMetricLearner(likelihood, trace_bound=10.0).fit(X, codes)
+    assert certified_by_the_learner(learner, X)
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"), [({"max_iterations": 1}, "max_iterations = 1"), ({"time_limit": 1e-9}, "s")]
+)
+def test_a_limit_that_ends_the_fit_warns_its_caller(limit: dict[str, Any], words: str) -> None:
+    X, codes = samples()
+    learner = gda.GraphMetricLearner(tolerance=0, **limit)
+    with pytest.warns(ConvergenceWarning, match=f"did not converge: .*{words}") as caught:
+        learner.fit(X, codes)
+    assert caught[0].filename == __file__
+    assert learner.n_iter_ == learner.result_.iterations <= 1
+
+
+def test_interrupts_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gda.GraphMetrics, "best_atoms", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        gda.GraphMetricLearner().fit(*samples())
+
+
+def test_no_output_unless_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    gda.GraphMetricLearner().fit(*samples())
+    assert capsys.readouterr() == ("", "")
+    gda.GraphMetricLearner(verbose=True).fit(*samples())
+    assert capsys.readouterr().out.startswith("round")
+
+
+def test_fewer_than_two_classes() -> None:
+    X, codes = samples()
+    with pytest.raises(gda.InvalidInputError, match="y has 1 class, 'a'"):
+        gda.GraphMetricLearner().fit(X, ["a"] * len(X))
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        gda.GraphMetricLearner().fit(X, codes + 0.5)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"objective": "lda"},
+        {"method": "magic"},
+        {"trace_bound": 0},
+        {"trace_bound": "large"},
+        {"min_eigenvalue": -1.0},
+        {"edge_floor": -1.0},
+        {"multiclass": "ovr"},
+        {"class_weight": "equal"},
+        {"n_neighbors": 0},
+        {"tolerance": -1e-6},
+        {"max_iterations": 1.5},
+        {"time_limit": 0},
+        {"verbose": "yes"},
+    ],
+)
+def test_bad_parameters(bad: dict[str, Any]) -> None:
+    name = next(iter(bad))
+    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of GraphMetricLearner"):
+        gda.GraphMetricLearner(**bad).fit(*samples())
+
+
+def test_bounds_that_leave_no_metric() -> None:
+    learner = gda.GraphMetricLearner(trace_bound=1.0, min_eigenvalue=0.5)
+    message = "trace_bound 1 must exceed n_features · min_eigenvalue = 4 · 0.5 = 2"
+    with pytest.raises(gda.InvalidInputError, match=re.escape(message)):
+        learner.fit(*samples())

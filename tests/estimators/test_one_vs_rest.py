@@ -1,0 +1,250 @@
+"""One metric for each class against the rest: votes, scores, and samples without labels."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gdaopt as gda
+from gdaopt.estimators import TransductiveMetricLearner
+from gdaopt.estimators.one_vs_rest import class_scores
+from gdaopt.validation import FloatArray
+from tests.estimators.cases import samples
+
+AGGREGATIONS = ("vote", "score")
+MINUS_ONE = {"check_classifiers_classes": "-1 stands for no label, as in LabelPropagation"}
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    [gda.OneVsRestMetricClassifier(), gda.OneVsRestMetricClassifier(missing_label=None)],
+    expected_failed_checks=lambda estimator: MINUS_ONE if estimator.missing_label == -1 else {},
+)
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+class Weights(TransductiveMetricLearner):
+    """Learns 1 over the variances of all samples, with and without labels."""
+
+    seen: ClassVar[list[tuple[int, int]]] = []
+
+    def __init__(self, missing_label: Any = -1) -> None:
+        self.missing_label = missing_label
+
+    def _learn(self, X: FloatArray, codes: Any, labelled: Any) -> FloatArray:
+        Weights.seen.append((len(X), int(labelled.sum())))
+        return np.diag(1 / X.var(axis=0))
+
+
+def literal_labels(
+    learner: Any, classifier: Any, train: Any, test: FloatArray, aggregation: str
+) -> list[int]:
+    """Return the labels by the published rule, written out for the classes 0, 1, 2."""
+    X, y = train
+    votes, scores = np.zeros((len(test), 3)), np.zeros((len(test), 3))
+    for c in range(3):
+        sign = np.where(y == c, 1, -1)
+        metric = clone(learner).fit(X, sign).metric_
+        fitted = clone(classifier).set_params(metric=metric).fit(X, sign)
+        votes[:, c] = fitted.predict(test) == 1
+        scores[:, c] = fitted.predict_proba(test)[:, 1]
+    chosen = []
+    for row in votes if aggregation == "vote" else scores:
+        best = 0
+        for c in (1, 2):
+            if row[c] > row[best]:
+                best = c
+        chosen.append(best)
+    return chosen
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize(
+    "classifier",
+    [gda.MetricKNeighborsClassifier(4), gda.GraphClassifier(missing_label=None)],
+    ids=["neighbours", "graph"],
+)
+def test_it_is_the_published_rule(classifier: Any, aggregation: str) -> None:
+    X, y = samples(n=90)
+    train, test = (X[:50], y[:50]), X[50:]
+    learner = gda.DiagonalMetricLearner()
+    one_vs_rest = gda.OneVsRestMetricClassifier(learner, classifier, aggregation=aggregation)
+    one_vs_rest.fit(*train)
+    expected = literal_labels(learner, classifier, train, test, aggregation)
+    assert one_vs_rest.predict(test).tolist() == expected
+    assert len(set(expected)) == 3
+    assert expected != clone(classifier).fit(*train).predict(test).tolist()
+
+
+def test_the_aggregations_differ() -> None:
+    X, y = samples(n=120)
+    labels = [
+        gda.OneVsRestMetricClassifier(aggregation=how).fit(X[:30], y[:30]).predict(X[30:])
+        for how in AGGREGATIONS
+    ]
+    assert (labels[0] != labels[1]).any()
+
+
+def test_a_metric_for_each_class() -> None:
+    X, y = samples()
+    fitted = gda.OneVsRestMetricClassifier().fit(X, np.array(["a", "b", "c"])[y])
+    assert len(fitted.learners_) == len(fitted.estimators_) == len(fitted.metrics_) == 3
+    for c, (metric, learner) in enumerate(zip(fitted.metrics_, fitted.learners_, strict=True)):
+        alone = gda.GraphMetricLearner().fit(X, y == c)
+        np.testing.assert_array_equal(metric, alone.metric_)
+        np.testing.assert_array_equal(metric, learner.metric_)
+    assert not np.allclose(fitted.metrics_[0], fitted.metrics_[1])
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_two_classes_are_one_problem(aggregation: str) -> None:
+    X, codes = samples(classes=2)
+    y = np.where(codes, "yes", "no")
+    classifier = gda.MetricKNeighborsClassifier(4, metric=gda.DiagonalMetricLearner())
+    alone = classifier.fit(X[:40], y[:40])
+    fitted = gda.OneVsRestMetricClassifier(
+        gda.DiagonalMetricLearner(), gda.MetricKNeighborsClassifier(4), aggregation=aggregation
+    ).fit(X[:40], y[:40])
+    assert len(fitted.metrics_) == 1
+    np.testing.assert_array_equal(fitted.predict(X[40:]), alone.predict(X[40:]))
+    decision = fitted.decision_function(X[40:])
+    assert decision.shape == (20,)
+    np.testing.assert_array_equal(decision > 0, fitted.predict(X[40:]) == "yes")
+
+
+def test_votes_and_scores() -> None:
+    z = [np.array([0.0, 0.3, -0.1, 0.1]), np.array([-1.0, 0.5, -0.2, 0.0])]
+    z.append(np.array([-0.5, 0.9, -0.3, 1.0]))
+    assert class_scores(z, "vote").argmax(axis=1).tolist() == [0, 0, 0, 0]
+    assert class_scores(z, "score").argmax(axis=1).tolist() == [0, 2, 0, 2]
+    for aggregation in AGGREGATIONS:  # the first of two classes if the scores are equal
+        scores = class_scores([np.array([-0.5, 0.0, 0.5])], aggregation)
+        assert scores.argmax(axis=1).tolist() == [0, 0, 1]
+
+
+# --- Samples without labels ----------------------------------------------------------------------
+
+
+def test_unlabelled_samples_are_classified_together() -> None:
+    X, y = samples(n=80)
+    names = np.array(["a", "b", "c"])[y]
+    half = np.where(np.arange(80) < 12, names, "?")
+    learner, labelled = gda.DiagonalMetricLearner(), half != "?"
+    fitted = gda.OneVsRestMetricClassifier(
+        learner, gda.GraphClassifier(), aggregation="score", missing_label="?"
+    ).fit(X, half)
+    assert fitted.classes_.tolist() == ["a", "b", "c"]
+    scores = np.zeros((80, 3))
+    for c, name in enumerate(fitted.classes_):
+        metric = clone(learner).fit(X[labelled], half[labelled] == name).metric_
+        one = np.where(labelled, (half == name).astype(int), -1)
+        scores[:, c] = gda.GraphClassifier(metric).fit(X, one).label_distributions_[:, 1]
+    np.testing.assert_array_equal(fitted.transduction_, fitted.classes_[scores.argmax(axis=1)])
+    np.testing.assert_array_equal(fitted.transduction_[labelled], names[labelled])
+    # Classified one by one, some samples get other labels.
+    alone = clone(fitted).fit(X[labelled], names[labelled])
+    assert (alone.predict(X[~labelled]) != fitted.transduction_[~labelled]).any()
+
+
+def test_others_see_labelled_samples_only() -> None:
+    X, y = samples(n=80)
+    half = np.where(np.arange(80) % 2, y, -1)
+    fitted = gda.OneVsRestMetricClassifier().fit(X, half)
+    alone = gda.OneVsRestMetricClassifier().fit(X[half >= 0], half[half >= 0])
+    np.testing.assert_allclose(fitted.metrics_, alone.metrics_)
+    expected = alone.predict(X[half < 0])
+    np.testing.assert_array_equal(fitted.transduction_[half < 0], expected)
+
+
+@pytest.mark.parametrize("classifier", [gda.GraphClassifier(), gda.MetricKNeighborsClassifier()])
+def test_learners_that_take_unlabelled_samples_get_them(classifier: Any) -> None:
+    X, y = samples(n=80)
+    half = np.where(np.arange(80) % 2, y, -1)
+    Weights.seen.clear()
+    fitted = gda.OneVsRestMetricClassifier(Weights(), classifier).fit(X, half)
+    assert Weights.seen == [(80, 40)] * 3
+    np.testing.assert_allclose(fitted.metrics_[0], np.diag(1 / X.var(axis=0)))
+    Weights.seen.clear()
+    gda.GraphClassifier(Weights()).fit(X, half)
+    assert Weights.seen == [(80, 40)]
+
+
+def test_minus_one_is_a_label_where_it_does_not_stand_for_none() -> None:
+    X, y = samples(classes=2)
+    signs = np.where(y, 1, -1)
+    learner = Weights(missing_label=-1)
+    fitted = gda.OneVsRestMetricClassifier(learner, missing_label=None).fit(X, signs)
+    assert fitted.classes_.tolist() == [-1, 1]
+    assert set(fitted.predict(X)) == {-1, 1}
+    assert gda.GraphClassifier(learner, missing_label=None).fit(X, signs).score(X, signs) > 0.5
+
+
+# --- In scikit-learn -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [KNeighborsClassifier(3), LinearDiscriminantAnalysis(), SVC()],
+    ids=str,
+)
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_any_classifier(classifier: Any, aggregation: str) -> None:
+    X, y = make_blobs(90, centers=3, n_features=3, cluster_std=1.5, random_state=0)
+    fitted = gda.OneVsRestMetricClassifier(None, classifier, aggregation=aggregation)
+    assert fitted.fit(X[:60], y[:60]).score(X[60:], y[60:]) > 0.8
+
+
+def test_search_over_what_is_inside() -> None:
+    X, y = samples(n=90)
+    estimator = make_pipeline(
+        StandardScaler(),
+        gda.OneVsRestMetricClassifier(gda.GraphMetricLearner(), gda.MetricKNeighborsClassifier()),
+    )
+    grid = {
+        "onevsrestmetricclassifier__learner__trace_bound": ["auto", 0.01],
+        "onevsrestmetricclassifier__classifier__n_neighbors": [1, 5],
+    }
+    frame, names = pd.DataFrame(X, columns=list("pqrs")), pd.Series(list("abc"))[y].to_numpy()
+    search = GridSearchCV(estimator, grid, cv=StratifiedKFold(2)).fit(frame, names)
+    assert search.best_score_ > 0.6
+    best = search.best_estimator_[-1]
+    assert best.estimators_[0].n_neighbors == search.best_params_[next(reversed(grid))]
+
+
+# --- Bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "y", "message"),
+    [
+        ({}, [1] * 60, r"y has 1 class, .*1.*; one against the rest needs two classes"),
+        ({}, [-1, 1] * 30, "y holds only -1 and 1, and missing_label=-1"),
+        ({}, [-1] * 60, "y holds no label"),
+        ({}, [0, 1, 2], "inconsistent numbers of samples"),
+        ({"learner": StandardScaler()}, [0, 1, 2] * 20, r"StandardScaler\(\) learns no metric"),
+    ],
+)
+def test_bad_labels_and_learners(parameters: Any, y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        gda.OneVsRestMetricClassifier(**parameters).fit(samples()[0], y)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"learner": 3}, {"classifier": StandardScaler()}, {"aggregation": "mean"}]
+)
+def test_bad_parameters(parameters: Any) -> None:
+    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
+        gda.OneVsRestMetricClassifier(**parameters).fit(*samples())

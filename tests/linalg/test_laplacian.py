@@ -1,0 +1,103 @@
+"""Graphs of metrics, against networkx."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.laplacian import (
+    edge_weights,
+    generalized_laplacian,
+    maximum_spanning_tree,
+    n_components,
+    path_laplacian,
+    self_loops,
+)
+from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_metric
+
+sizes = st.integers(1, 12)
+
+
+def graph_of(metric: FloatArray, threshold: float = 0.0) -> nx.Graph[int]:
+    """Return the graph of the edges above a threshold, in networkx."""
+    weights = edge_weights(metric)
+    return nx.from_numpy_array(np.where(weights > threshold, weights, 0.0))
+
+
+class TestLaplacian:
+    @PROPERTY
+    @given(data=st.data(), size=sizes)
+    def test_weights_and_self_loops_round_trip(self, data: st.DataObject, size: int) -> None:
+        upper = data.draw(arrays(float, (size, size), elements=st.floats(0, 1e6)))
+        loops = data.draw(arrays(float, size, elements=st.floats(-1e6, 1e6)))
+        weights = np.triu(upper, 1) + np.triu(upper, 1).T
+        metric = generalized_laplacian(weights, loops)
+        np.testing.assert_array_equal(edge_weights(metric), weights)
+        round_off = 1e-15 * size * np.abs(metric).max()
+        np.testing.assert_allclose(self_loops(metric), loops, rtol=0, atol=round_off)
+
+    @PROPERTY
+    @given(rng=generators, size=sizes)
+    def test_metric_round_trip(self, rng: np.random.Generator, size: int) -> None:
+        metric = random_metric(rng, size, density=0.5)
+        again = generalized_laplacian(edge_weights(metric), self_loops(metric))
+        np.testing.assert_allclose(again, metric, rtol=1e-14)
+
+    @pytest.mark.parametrize(
+        ("weights", "loops", "message"),
+        [
+            ([[0, 1], [2, 0]], [0, 0], "weights is not symmetric"),
+            ([[0, np.nan], [np.nan, 0]], [0, 0], "weights holds nan"),
+            ([[0, 1], [1, 0]], [0, np.inf], "loops holds inf"),
+            ([[0, 1], [1, 0]], [1], r"1 loops for 2 nodes"),
+        ],
+    )
+    def test_bad_graphs_are_refused(self, weights: Any, loops: Any, message: str) -> None:
+        with pytest.raises(InvalidInputError, match=message):
+            generalized_laplacian(weights, loops)
+
+    @pytest.mark.parametrize("size", [1, 2, 3, 7])
+    def test_path_laplacian(self, size: int) -> None:
+        expected = nx.laplacian_matrix(nx.path_graph(size)).toarray()
+        np.testing.assert_array_equal(path_laplacian(size), expected)
+
+    @PROPERTY
+    @given(rng=generators, size=sizes, threshold=st.sampled_from([0.0, 0.05, 0.3]))
+    def test_components(self, rng: np.random.Generator, size: int, threshold: float) -> None:
+        metric = random_metric(rng, size, density=0.3)
+        expected = nx.number_connected_components(graph_of(metric, threshold))
+        assert n_components(metric, threshold) == expected
+
+    def test_an_edge_at_the_threshold_does_not_connect(self) -> None:
+        metric = np.array([[1.0, -0.25], [-0.25, 1.0]])
+        assert n_components(metric, 0.25) == 2
+        assert n_components(metric, np.nextafter(0.25, 0)) == 1
+
+    @PROPERTY
+    @given(rng=generators, size=sizes, density=st.sampled_from([0.2, 0.5, 1.0]))
+    def test_maximum_spanning_tree(
+        self, rng: np.random.Generator, size: int, density: float
+    ) -> None:
+        metric = random_metric(rng, size, density=density)
+        edges = maximum_spanning_tree(metric)
+        assert (edges[:, 0] < edges[:, 1]).all()
+        weights = np.sort(edge_weights(metric)[edges[:, 0], edges[:, 1]])
+        tree = nx.maximum_spanning_edges(graph_of(metric), data=True)
+        expected = np.sort([attributes["weight"] for *_, attributes in tree])
+        np.testing.assert_allclose(weights, expected, rtol=1e-15)
+
+    @PROPERTY
+    @given(rng=generators, size=st.integers(2, 12))
+    def test_the_tree_has_the_largest_bottleneck(self, rng: np.random.Generator, size: int) -> None:
+        metric = random_metric(rng, size)
+        bottleneck = min(-metric[i, j] for i, j in maximum_spanning_tree(metric))
+        assert n_components(metric, np.nextafter(bottleneck, 0)) == 1
+        assert n_components(metric, bottleneck) > 1

@@ -1,0 +1,125 @@
+"""Projections on a simplex, a cone and their intersections: against CVXPY and by properties."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from gdaopt.linalg import projection
+from gdaopt.linalg.projection import (
+    Projection,
+    project_on_bounded_sum,
+    project_on_intersection,
+    project_on_simplex,
+    project_spectrum,
+)
+from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_symmetric
+
+sizes = st.sampled_from([1, 2, 3, 5, 12, 30])
+
+
+class TestProjectedOnSimplex:
+    @settings(PROPERTY, max_examples=200)
+    @given(generators, sizes, st.floats(-6, 6), st.booleans())
+    def test_is_the_shifted_positive_part(
+        self, rng: np.random.Generator, size: int, magnitude: float, ties: bool
+    ) -> None:
+        """``max(p - t, 0)`` with the t, found by bisection, for which the entries add up."""
+        point = rng.standard_normal(size) * 10 ** rng.uniform(-2, 2)
+        point = np.round(point) if ties else point
+        total = 10**magnitude
+        shift = brentq(
+            lambda t: np.maximum(point - t, 0.0).sum() - total,
+            point.min() - total - 1,
+            point.max(),
+            xtol=1e-300,
+            rtol=4 * np.finfo(np.float64).eps,
+        )
+        projected = project_on_simplex(point, total)
+        unit = total + float(np.abs(point).max())
+        np.testing.assert_allclose(projected, np.maximum(point - shift, 0.0), atol=1e-14 * unit)
+        assert projected.min() >= 0
+        assert projected.sum() == pytest.approx(total, abs=1e-14 * size * unit)
+
+    @PROPERTY
+    @given(generators, sizes, st.floats(0, 25))
+    def test_the_sum_does_not_drown_in_large_entries(
+        self, rng: np.random.Generator, size: int, magnitude: float
+    ) -> None:
+        projected = project_on_simplex(rng.standard_normal(size) * 10**magnitude, 1.0)
+        assert projected.min() >= 0
+        assert projected.sum() == pytest.approx(1.0, rel=1e-12)
+
+    @PROPERTY
+    @given(generators, sizes)
+    def test_points_of_the_simplex_stay(self, rng: np.random.Generator, size: int) -> None:
+        point = rng.random(size) * (rng.random(size) < 0.7)
+        point[0] += 0.1
+        projected = project_on_simplex(point, float(point.sum()))
+        np.testing.assert_allclose(projected, point, atol=1e-15 * size)
+
+    @pytest.mark.parametrize("size", [2, 7])
+    def test_is_cvxpys_projection(self, size: int) -> None:
+        point = np.random.default_rng(size).standard_normal(size)
+        x = cp.Variable(size, nonneg=True)
+        problem = cp.Problem(cp.Minimize(cp.sum_squares(x - point)), [cp.sum(x) == 1.5])
+        problem.solve(solver="CLARABEL")
+        assert project_on_simplex(point, 1.5) == pytest.approx(x.value, abs=1e-6)
+
+
+def value_of(variable: cp.Variable) -> FloatArray:
+    assert variable.value is not None
+    return np.asarray(variable.value)
+
+
+@settings(PROPERTY, max_examples=25)
+@given(generators, st.integers(1, 6))
+def test_bounded_sum_and_spectrum_are_cvxpys(rng: np.random.Generator, size: int) -> None:
+    point, most = 2 * rng.standard_normal(size), float(rng.uniform(0.1, 3))
+    x = cp.Variable(size)
+    vector = cp.Problem(cp.Minimize(cp.sum_squares(x - point)), [x >= 0, cp.sum(x) <= most])
+    vector.solve("CLARABEL")
+    np.testing.assert_allclose(project_on_bounded_sum(point, most), value_of(x), atol=1e-5)
+    matrix = 2 * random_symmetric(rng, size)
+    M = cp.Variable((size, size), symmetric=True)
+    cone = cp.Problem(cp.Minimize(cp.sum_squares(M - matrix)), [M >> 0, cp.trace(M) <= most])
+    cone.solve("CLARABEL")
+    nearest = project_spectrum(matrix, lambda values: project_on_bounded_sum(values, most))
+    np.testing.assert_allclose(nearest, value_of(M), atol=1e-5)
+
+
+@PROPERTY
+@given(generators, st.integers(1, 40), st.floats(-12, 12), st.floats(-12, 12))
+def test_the_simplex_at_any_scale(
+    rng: np.random.Generator, size: int, spread: float, total: float
+) -> None:
+    """The optimum: entries are the point's less one number, where they are positive."""
+    most = 10.0**total
+    point = rng.standard_normal(size) * 10.0**spread
+    nearest = project_on_simplex(point, most)
+    unit = max(most, float(np.abs(point).max()))
+    assert nearest.min() >= 0
+    assert nearest.sum() == pytest.approx(most, rel=1e-12)
+    shift = (point - nearest)[nearest > 0]
+    assert np.ptp(shift) <= 1e-13 * size * unit
+    assert (point[nearest == 0] <= shift.max() + 1e-13 * size * unit).all()
+    bounded = project_on_bounded_sum(point, most)
+    expected = np.maximum(point, 0) if np.maximum(point, 0).sum() <= most else nearest
+    np.testing.assert_array_equal(bounded, expected)
+
+
+def test_gives_up_on_an_empty_intersection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says how far apart cone and polyhedron are."""
+    monkeypatch.setattr(projection, "_MOST_ITERATIONS", 50)
+
+    def below(matrix: FloatArray) -> FloatArray:
+        return np.minimum(matrix, -np.eye(2))
+
+    found: Projection = project_on_intersection(np.eye(2), below, 1e-9)
+    assert found.eigen_decompositions == 50
+    assert found.apart >= np.sqrt(2)

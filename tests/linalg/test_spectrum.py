@@ -1,0 +1,108 @@
+"""The lower end of the spectrum, against dense solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import LinAlgError, block_diag, eigh, eigvalsh
+
+from gdaopt.linalg import spectrum
+from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
+from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.linalg.cases import raises, uniform_path
+
+sizes = st.integers(1, 12)
+
+
+def scattered(rng: np.random.Generator, blocks: list[FloatArray]) -> FloatArray:
+    """Return the blocks on a diagonal, features in random order."""
+    order = rng.permutation(sum(len(block) for block in blocks))
+    matrix: FloatArray = block_diag(*blocks)[np.ix_(order, order)]
+    return matrix
+
+
+class TestSpectrum:
+    @PROPERTY
+    @given(rng=generators, size=sizes)
+    def test_small_matrices(self, rng: np.random.Generator, size: int) -> None:
+        matrix = random_symmetric(rng, size)
+        assert smallest_eigenvalue(matrix) == pytest.approx(eigvalsh(matrix)[0], abs=1e-14 * size)
+
+    @pytest.mark.parametrize("least", ["single", "block", "largest block"])
+    @pytest.mark.parametrize("n_singles", [1, 200])
+    def test_components_of_large_matrices(
+        self, least: str, n_singles: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rng = np.random.default_rng(0)
+        singles = [rng.uniform(-1, 1, (1, 1)) for _ in range(n_singles)]
+        blocks = [random_symmetric(rng, size) / 40 for size in (2, 3, 3, 50, 250)]
+        chosen = {"single": singles[0], "block": blocks[1], "largest block": blocks[-1]}[least]
+        chosen -= 9 * np.eye(len(chosen))
+        matrix = scattered(rng, singles + blocks)
+        expected, solved = eigvalsh(matrix)[0], []
+
+        def recorded(block: FloatArray, **options: Any) -> Any:
+            solved.append(len(block))
+            return eigh(block, **options)
+
+        monkeypatch.setattr(spectrum, "eigh", recorded)
+        assert smallest_eigenvalue(matrix) == pytest.approx(expected, abs=1e-13)
+        assert sorted(solved) == [2, 3, 3, 50, 250]
+
+    @pytest.mark.parametrize(
+        "matrix",
+        [
+            pytest.param(np.diag(np.arange(300.0) - 7), id="singles"),
+            pytest.param(random_symmetric(np.random.default_rng(0), 300), id="one component"),
+            pytest.param(np.zeros((300, 300)), id="zero"),
+            pytest.param(uniform_path(300, 0.5), id="path"),
+        ],
+    )
+    def test_large_matrices(self, matrix: FloatArray) -> None:
+        expected = eigvalsh(matrix)
+        round_off = 1e-14 * np.abs(expected).max()
+        assert smallest_eigenvalue(matrix) == pytest.approx(expected[0], rel=0, abs=round_off)
+
+    @PROPERTY
+    @given(rng=generators, size=sizes, count=st.integers(1, 15))
+    def test_eigenpairs(self, rng: np.random.Generator, size: int, count: int) -> None:
+        matrix = random_symmetric(rng, size)
+        values, vectors = smallest_eigenpairs(matrix, count)
+        np.testing.assert_allclose(values, eigvalsh(matrix)[:count], rtol=0, atol=1e-14 * size)
+        identity = np.eye(min(size, count))
+        np.testing.assert_allclose(vectors @ vectors.T, identity, rtol=0, atol=1e-14 * size)
+        residuals = vectors @ matrix - values[:, None] * vectors
+        np.testing.assert_allclose(residuals, 0, rtol=0, atol=1e-14 * size)
+
+    @pytest.mark.parametrize(("size", "count"), [(256, 3), (300, 60)])
+    def test_where_a_guess_is_not_worth_it(
+        self, size: int, count: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        matrix = random_symmetric(np.random.default_rng(0), size)
+        monkeypatch.setattr(spectrum, "lobpcg", raises(AssertionError("a dense solver is due")))
+        guess = np.eye(size)[:count]
+        values, _ = smallest_eigenpairs(matrix, count, guess)
+        np.testing.assert_allclose(values, eigvalsh(matrix)[:count], rtol=0, atol=1e-12)
+
+    @pytest.mark.parametrize("lobpcg", [raises(LinAlgError("breakdown")), raises(ValueError("no"))])
+    def test_the_dense_solver_takes_over(
+        self, lobpcg: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        matrix = random_symmetric(np.random.default_rng(0), 300)
+        monkeypatch.setattr(spectrum, "lobpcg", lobpcg)
+        values, _ = smallest_eigenpairs(matrix, 2, np.eye(300)[:2])
+        np.testing.assert_allclose(values, eigvalsh(matrix)[:2], rtol=0, atol=1e-12)
+
+    @pytest.mark.parametrize("scale", [1.0, 1e200])
+    def test_a_guess_for_a_matrix_without_a_diagonal(self, scale: float) -> None:
+        matrix = random_symmetric(np.random.default_rng(0), 300)
+        np.fill_diagonal(matrix, 0.0)
+        expected, vectors = eigh(matrix)
+        values, _ = smallest_eigenpairs(scale * matrix, 1, vectors.T[:1])
+        assert values[0] / scale == pytest.approx(expected[0], rel=1e-12)

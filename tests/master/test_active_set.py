@@ -1,0 +1,97 @@
+"""The active set: atoms and their weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.master.active_set import ActiveSet
+from tests.helpers import PROPERTY, generators
+from tests.master.cases import random_atoms
+
+
+class TestActiveSet:
+    @PROPERTY
+    @given(generators, st.sampled_from([1, 2, 5, 40]), st.booleans())
+    def test_knows_its_atoms_with_either_sign(
+        self, rng: np.random.Generator, size: int, sparse: bool
+    ) -> None:
+        atoms = self.sparse(rng, size) if sparse else random_atoms(rng, 6, size)
+        active_set = ActiveSet(atoms, rng.random(len(atoms)))
+        signs = rng.choice([-1.0, 1.0], len(atoms))
+        same = Atoms(atoms.support, atoms.values * signs[:, None])
+        nearest, distance = active_set.nearest(same)
+        assert distance.max() <= 1e-7
+        np.testing.assert_allclose(
+            np.abs((atoms.dense(size)[nearest] * same.dense(size)).sum(axis=1)), 1.0, rtol=1e-14
+        )
+        assert len(active_set.with_new(same)) == len(active_set)
+
+    @staticmethod
+    def sparse(rng: np.random.Generator, size: int) -> Atoms:
+        """Return atoms of two entries, some of one; K = 1 has only one."""
+        support = rng.integers(0, size, (6, 2))
+        angle = rng.uniform(0, 2 * np.pi, 6)
+        values = np.column_stack([np.cos(angle), np.sin(angle)])
+        values[support[:, 0] == support[:, 1]] = [1.0, 0.0]
+        return Atoms(support, values)
+
+    @PROPERTY
+    @given(generators, st.sampled_from([2, 5, 40]), st.booleans())
+    def test_the_nearest_is_the_nearest(
+        self, rng: np.random.Generator, size: int, sparse: bool
+    ) -> None:
+        def draw() -> Atoms:
+            return self.sparse(rng, size) if sparse else random_atoms(rng, 6, size)
+
+        own, others = draw(), draw()
+        nearest, distance = ActiveSet(own, np.ones(6)).nearest(others)
+        u, v = own.dense(size), others.dense(size)
+        away = np.minimum(
+            np.linalg.norm(v[:, None] - u, axis=2), np.linalg.norm(v[:, None] + u, axis=2)
+        )
+        np.testing.assert_allclose(distance, away.min(axis=1), atol=1e-7)
+        np.testing.assert_allclose(away[np.arange(6), nearest], away.min(axis=1), atol=1e-7)
+
+    @pytest.mark.parametrize(("angle", "joins"), [(1e-6, True), (1e-9, False)])
+    def test_atoms_a_hair_apart_are_one(self, angle: float, joins: bool) -> None:
+        active_set = ActiveSet(Atoms(np.array([[0, 1]]), np.array([[0.6, -0.8]])), np.array([2.0]))
+        rotated = np.array([[0.6 * np.cos(angle) + 0.8 * np.sin(angle), 0.0]])
+        rotated[0, 1] = -0.8 * np.cos(angle) + 0.6 * np.sin(angle)
+        assert len(active_set.with_new(Atoms(np.array([[0, 1]]), rotated))) == 1 + joins
+
+    def test_new_atoms_come_last_with_weight_zero(self) -> None:
+        active_set = ActiveSet(Atoms.of_features(np.array([2, 0])), np.array([3.0, 4.0]))
+        longer = active_set.with_new(Atoms.of_features(np.array([0, 1, 3])))
+        np.testing.assert_array_equal(longer.weights, [3.0, 4.0, 0.0, 0.0])
+        np.testing.assert_array_equal(longer.atoms.dense(4).argmax(axis=1), [2, 0, 1, 3])
+        assert len(active_set) == 2
+
+    def test_a_single_atom_is_found_or_joins(self) -> None:
+        active_set = ActiveSet(Atoms.of_features(np.array([2, 0])), np.array([3.0, 4.0]))
+        same, where = active_set.with_one(Atoms.of_features(np.array([0])))
+        assert (len(same), where) == (2, 1)
+        longer, where = active_set.with_one(Atoms.of_features(np.array([1])))
+        assert (len(longer), where) == (3, 2)
+        np.testing.assert_array_equal(longer.weights, [3.0, 4.0, 0.0])
+
+    def test_without_zeros_keeps_the_sum(self) -> None:
+        rng = np.random.default_rng(0)
+        active_set = ActiveSet(random_atoms(rng, 5, 3), np.array([0.0, 1e-300, 2.0, 0.0, 1.0]))
+        shorter = active_set.without_zeros()
+        np.testing.assert_array_equal(shorter.weights, [1e-300, 2.0, 1.0])
+        zero = np.zeros((3, 3))
+        np.testing.assert_allclose(
+            shorter.atoms.added_to(zero, shorter.weights),
+            active_set.atoms.added_to(zero, active_set.weights),
+            rtol=1e-15,
+        )
+
+    def test_an_empty_list_takes_all(self) -> None:
+        nothing = ActiveSet(Atoms.of_features(np.zeros(0, np.intp)), np.zeros(0))
+        atoms = Atoms.of_vectors(np.eye(3))  # of another support than the empty list's
+        assert len(nothing) == 0
+        np.testing.assert_array_equal(nothing.with_new(atoms).weights, np.zeros(3))

@@ -1,0 +1,143 @@
+"""The master problem: the best weights of given atoms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gdaopt as gda
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.master.weights import MasterSolution, solve_master_problem
+from gdaopt.objectives.protocol import AtomWeightsPoint
+from tests.helpers import PROPERTY, generators
+from tests.master.cases import random_atoms
+
+ROOMY, NONE = 2**30, 1  # memory for the Hessian: Newton's method, or the first-order one
+
+
+@dataclass(frozen=True, eq=False)
+class Master:
+    """A master problem, at its start."""
+
+    objective: gda.GLR | gda.LogDet
+    atoms: Atoms
+    start: AtomWeightsPoint
+    total_weight: float
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, size: int, kind: str, share: float = 1.0) -> Master:
+        """With 2K atoms, whose weights have a share of the total weight."""
+        objective: gda.GLR | gda.LogDet
+        if kind == "glr":
+            X = rng.standard_normal((30, size)) / np.sqrt(2 * size)
+            z = np.where(X[:, 0] + 0.1 * rng.standard_normal(30) > 0, 1.0, -1.0)
+            z[0], z[1] = 1.0, -1.0
+            objective = gda.GLR(X, z)
+        else:
+            X = rng.standard_normal((3 * size, size))
+            objective = gda.LogDet(X.T @ X / len(X))
+        total_weight = size * float(rng.choice([0.2, 1.0, 10.0, 40.0]))
+        atoms = random_atoms(rng, 2 * size, size)
+        atom_weights = objective.atom_weights(1e-3 * np.eye(size))
+        start = atom_weights.at(atoms, np.full(2 * size, share * total_weight / (2 * size)))
+        return cls(objective, atoms, start, total_weight)
+
+    def gap(self, point: AtomWeightsPoint) -> float:
+        """An upper bound of how far the value is above its minimum."""
+        gradient = point.gradient()
+        least = min(0.0, float(gradient.min()))
+        return float(point.weights @ gradient) - self.total_weight * least
+
+    def solved(self, reduction: float, memory_limit: int = ROOMY) -> MasterSolution:
+        return solve_master_problem(self.start, self.total_weight, reduction, memory_limit)
+
+
+class TestSolveMasterProblem:
+    @settings(PROPERTY, max_examples=25)
+    @given(generators, st.sampled_from([1, 3, 8]), st.sampled_from([0.0, 0.4, 1.0]))
+    @pytest.mark.parametrize("memory_limit", [ROOMY, NONE], ids=["newton", "first order"])
+    @pytest.mark.parametrize("kind", ["glr", "log det"])
+    def test_reduces_the_gap_as_asked(
+        self, kind: str, memory_limit: int, rng: np.random.Generator, size: int, share: float
+    ) -> None:
+        master = Master.random(rng, size, kind, share)
+        for reduction in (0.1, 1e-5):
+            solution = master.solved(reduction, memory_limit)
+            point = solution.point
+            assert point.weights.min() >= 0
+            assert point.weights.sum() <= master.total_weight * (1 + 1e-12)
+            assert point.value <= master.start.value
+            allowed = reduction * master.gap(master.start)
+            assert master.gap(point) <= allowed + 1e-12 * abs(point.value)
+            newton = memory_limit == ROOMY
+            assert (solution.newton_steps > 0, solution.gradient_steps > 0) in (
+                (newton, not newton),
+                (False, False),  # the start was good enough
+            )
+
+    @pytest.mark.parametrize("memory_limit", [ROOMY, NONE], ids=["newton", "first order"])
+    @pytest.mark.parametrize("seed", [49, 77, 80, 84, 183])
+    def test_the_value_does_not_rise_where_the_slope_at_the_start_dwarfs_all_others(
+        self, seed: int, memory_limit: int
+    ) -> None:
+        """Next to a singular metric: secants then hardly shrink the bracket of the line search."""
+        master = Master.random(np.random.default_rng(seed), 3, "log det", 0.0)
+        for reduction in (0.5, 0.1):
+            assert master.solved(reduction, memory_limit).point.value <= master.start.value
+
+    @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.parametrize("kind", ["glr", "log det"])
+    def test_both_ways_agree(self, kind: str, seed: int) -> None:
+        """To the last digits of the value; weights are told apart by the square root of it."""
+        master = Master.random(np.random.default_rng(seed), 6, kind)
+        newton, first_order = (master.solved(1e-9, limit).point for limit in (ROOMY, NONE))
+        allowed = 1e-8 * master.gap(master.start)
+        assert newton.value == pytest.approx(first_order.value, rel=1e-13, abs=allowed)
+        gradient = newton.gradient()
+        costly = gradient > min(0.0, gradient.min()) + 1e-3 * np.ptp(gradient)
+        assert costly.any()
+        assert not newton.weights[costly].any()
+        assert not first_order.weights[costly].any()
+
+    @pytest.mark.parametrize("memory_limit", [ROOMY, NONE], ids=["newton", "first order"])
+    def test_is_cvxpys_minimum(self, memory_limit: int) -> None:
+        """The first-order method too, up to its 1e-7 of the gap at the start."""
+        rng = np.random.default_rng(2)
+        for kind in ("glr", "log det"):
+            master = Master.random(rng, 3, kind)
+            w = cp.Variable(len(master.start.weights), nonneg=True)
+            vectors = master.atoms.dense(3)
+            metric = 1e-3 * np.eye(3) + vectors.T @ cp.diag(w) @ vectors
+            value, constraints = master.objective.to_cvxpy(metric)
+            problem = cp.Problem(
+                cp.Minimize(value), [*constraints, cp.sum(w) <= master.total_weight]
+            )
+            problem.solve(solver="CLARABEL")
+            found = master.solved(1e-7, memory_limit).point.point().value
+            assert found == pytest.approx(problem.value, rel=1e-6)
+
+    def test_weight_that_is_not_needed_stays_unused(self) -> None:
+        """The maximum likelihood of a diagonal precision is 1/S_ii, whatever the total weight."""
+        objective = gda.LogDet(np.diag([2.0, 0.5]))
+        start = objective.atom_weights(np.zeros((2, 2))).at(
+            Atoms.of_features(np.arange(2)), np.array([30.0, 70.0])
+        )
+        solution = solve_master_problem(start, 100.0, 1e-12, ROOMY)
+        np.testing.assert_allclose(solution.point.weights, [0.5, 2.0], rtol=1e-9)
+
+    def test_the_memory_limit_counts_the_hessian_and_its_copies(self) -> None:
+        master = Master.random(np.random.default_rng(0), 3, "glr")
+        needed = 8 * 4 * (len(master.start.weights) + 1) ** 2
+        assert master.solved(1e-3, needed).newton_steps > 0
+        assert master.solved(1e-3, needed - 1).gradient_steps > 0
+
+    def test_a_start_that_is_good_enough_stays(self) -> None:
+        master = Master.random(np.random.default_rng(1), 3, "glr")
+        best = master.solved(1e-10).point
+        again = solve_master_problem(best, master.total_weight, 1.0, ROOMY)
+        np.testing.assert_array_equal(again.point.weights, best.weights)

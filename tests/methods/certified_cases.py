@@ -1,0 +1,203 @@
+"""Problems for the certified method over every kind of set, and what its results promise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import product, starmap
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+import gdaopt as gda
+from gdaopt.datasets import load, scale_features
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+
+KINDS = ("graph", "diagonal", "definite", "signed")
+HULLS = [(kind, 0.0) for kind in KINDS] + [("graph", 0.05), ("signed", 0.05)]  # with an edge floor
+ROUND_OFF = 1e-12  # of the objective: what certificates and decreases may be short of
+ADVICE = "multiply the features by about"  # where an objective underflows
+
+_DATA = ("iris", "wine", "breast_cancer")
+_SYNTHETIC = ((20, 60), (50, 80), (100, 100))
+_MULTIPLES = (0.2, 1, 10, 40)
+_RHOS = (1e-6, 1e-3)
+_LOUD = 1e140  # a signal so loud makes the objective larger by the square of it
+
+
+def set_of(
+    kind: str, size: int, trace_bound: float, min_eigenvalue: float, path_weight: float = 0.0
+) -> FeasibleSet:
+    """Return a set of one kind; colours alternate."""
+    match kind:
+        case "graph":
+            return gda.GraphMetrics(trace_bound, min_eigenvalue, path_weight)
+        case "diagonal":
+            return gda.DiagonalMetrics(trace_bound, min_eigenvalue)
+        case "definite":
+            return gda.PositiveDefiniteMetrics(trace_bound, min_eigenvalue)
+    return gda.SignedGraphMetrics(alternating(size), trace_bound, min_eigenvalue, path_weight)
+
+
+def alternating(size: int) -> list[float]:
+    return [(-1.0) ** i for i in range(size)]
+
+
+def of_kind(problem: gda.MetricProblem, kind: str) -> gda.MetricProblem:
+    """Return the problem over another set with the same bounds, and the floor where it has one."""
+    feasible_set = problem.feasible_set
+    assert isinstance(feasible_set, gda.GraphMetrics)
+    changed = set_of(
+        kind,
+        problem.n_features,
+        feasible_set.trace_bound,
+        feasible_set.min_eigenvalue,
+        feasible_set.path_weight,
+    )
+    return replace(problem, feasible_set=changed)
+
+
+def assert_optimal(problem: gda.MetricProblem, result: gda.Result, tolerance: float) -> None:
+    """Assert what a converged result promises."""
+    assert result.status == "converged", result.message
+    assert result.relative_gap is not None
+    assert -ROUND_OFF <= result.relative_gap <= tolerance
+    assert problem.feasible_set.contains(result.metric)
+
+
+def certified(problem: gda.MetricProblem, tolerance: float = 1e-9, **options: Any) -> gda.Result:
+    """Solve to optimality."""
+    result = gda.solve(problem, "certified", tolerance=tolerance, **options)
+    assert_optimal(problem, result, tolerance)
+    return result
+
+
+def assert_same_optimum(first: gda.Result, second: gda.Result, rel: float = 0.0) -> None:
+    """Neither is below what the other one proves."""
+    for one, other in ((first, second), (second, first)):
+        assert one.lower_bound is not None
+        assert one.lower_bound <= other.objective + (rel + ROUND_OFF) * abs(other.objective)
+
+
+@cache
+def samples(name: str, positive: str, share: str, scale: str) -> tuple[FloatArray, FloatArray]:
+    """Return all or a random half of the samples, z-scored among themselves, and the signal."""
+    data = load(name)
+    count = len(data.features)
+    order = np.random.default_rng(0).permutation(count) if share == "half" else np.arange(count)
+    chosen = order[: count // 2] if share == "half" else order
+    X = scale_features(data.features[chosen])
+    unit = math.sqrt(2 * X.shape[1]) if scale == "plain" else 1.0
+    return X * unit, data.signal(positive)[chosen]
+
+
+@cache
+def synthetic(n_features: int, n_samples: int) -> tuple[FloatArray, FloatArray]:
+    """Return samples of which three features tell the sign, up to some noise."""
+    rng = np.random.default_rng(n_features)
+    X = rng.standard_normal((n_samples, n_features))
+    told = X[:, :3].sum(axis=1) + 0.1 * rng.standard_normal(n_samples) > 0
+    return X / math.sqrt(2 * n_features), np.where(told, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of the grid: data, C = multiple · K, ρ, set."""
+
+    kind: str
+    data: tuple[Any, ...]
+    multiple: float
+    min_eigenvalue: float
+
+    def __str__(self) -> str:
+        data = "-".join(str(part) for part in self.data)
+        return f"{self.kind}-{data}-C{self.multiple:g}K-rho{self.min_eigenvalue:g}"
+
+    def problem(self, loudness: float = 1.0) -> gda.MetricProblem:
+        X, z = synthetic(*self.data) if len(self.data) == 2 else samples(*self.data)
+        size = X.shape[1]
+        feasible_set = set_of(self.kind, size, self.multiple * size, self.min_eigenvalue)
+        return gda.MetricProblem(gda.GLR(X, loudness * z), feasible_set)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there are 75 684 pairs: one ρ has to do."""
+        data_is_large = self.data[0] == "breast_cancer" and self.data[2] == "all"
+        return data_is_large and self.min_eigenvalue == _RHOS[0]
+
+    def underflows(self) -> bool:
+        """Whether the gradient at the optimum, found with a louder signal, is below 1e-290."""
+        problem = self.problem(_LOUD)
+        glr = problem.objective
+        assert isinstance(glr, gda.GLR)
+        metric = certified(problem, 1e-6).metric
+        steepest = float(np.abs(glr.log_gradient(metric)).max())
+        log_gradient = glr.log_value(metric) - 2 * math.log(_LOUD) + math.log(steepest)
+        return log_gradient < math.log(1e-290)
+
+
+def grid() -> list[Cell]:
+    """Return the cells to try: three data sets, wide synthetic data, all sets and bounds."""
+    built_in = [
+        (name, positive, share, scale)
+        for name in _DATA
+        for positive in load(name).classes
+        for share in ("half", "all")
+        for scale in ("unit", "plain")
+    ]
+    factors = product(KINDS, [*built_in, *_SYNTHETIC], _MULTIPLES, _RHOS)
+    return [cell for cell in starmap(Cell, factors) if not cell.is_large]
+
+
+def quick() -> list[Cell]:
+    """Return a cell of each kind for each data, in turns over the bounds, where that is fast."""
+    cells = grid()
+    data = list(dict.fromkeys(cell.data for cell in cells))
+    chosen = []
+    for cell in cells:
+        group, member = divmod(data.index(cell.data), 4)
+        turn = group + member + KINDS.index(cell.kind)
+        is_long = cell.data[0] == "breast_cancer" and cell.data[2:] != ("half", "unit")
+        bounds = (_MULTIPLES[turn % 4], _RHOS[turn // 2 % 2])
+        if bounds == (cell.multiple, cell.min_eigenvalue) and not is_long:
+            chosen.append(cell)
+    return chosen
+
+
+@dataclass
+class Watch:
+    """A callback: each state is a member, none has a larger objective or a smaller bound."""
+
+    feasible_set: FeasibleSet
+    states: list[gda.State] = field(default_factory=list)
+
+    def __call__(self, state: gda.State) -> None:
+        assert not self.feasible_set.violations(state.metric)
+        assert state.lower_bound is not None
+        if self.states:
+            last = self.states[-1]
+            assert last.lower_bound is not None
+            assert state.objective <= last.objective + ROUND_OFF * abs(last.objective)
+            assert state.lower_bound >= last.lower_bound
+        self.states.append(state)
+
+
+class Nearest(gda.DenseObjective):
+    """Half the squared distance to a target matrix."""
+
+    def __init__(self, target: FloatArray) -> None:
+        super().__init__(n_features=len(target))
+        self.target = target
+
+    def value(self, metric: FloatArray) -> float:
+        return float(((metric - self.target) ** 2).sum()) / 2
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return metric - self.target
+
+    def expression(self, metric: cp.Expression) -> cp.Expression:
+        half: cp.Expression = cp.sum_squares(metric - self.target) / 2
+        return half

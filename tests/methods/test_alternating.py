@@ -1,0 +1,158 @@
+"""The paper's method: its invariants at every iterate, its ends, and what it says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import gdaopt as gda
+from tests.methods.run_cases import Case, Invariants, cases
+
+N_CASES = 200
+
+
+def check_invariants(case: Case, solver: str) -> float:
+    """Run a case with the invariants checked; return by which factor the objective fell."""
+    problem = case.problem()
+    feasible_set = problem.feasible_set
+    assert isinstance(feasible_set, gda.GraphMetrics)
+    floor = case.edge_floor
+    invariants = Invariants(feasible_set, floor)
+    options: dict[str, Any] = {"solver": solver, "edge_floor": floor, "max_iterations": 400}
+    result = gda.solve(problem, callback=invariants, **options)
+    assert result.status in ("stalled", "iteration_limit"), result.message
+    assert feasible_set.contains(result.metric)
+    return result.objective / invariants.values[0]
+
+
+def test_invariants_when_the_bounds_follow_the_scale() -> None:
+    falls: dict[Case, float] = {}
+
+    @settings(max_examples=N_CASES, deadline=None, derandomize=True)
+    @given(cases(bounds_follow=True))
+    def check(case: Case) -> None:
+        falls[case] = check_invariants(case, "analytic")
+
+    check()
+    # The bounds keep Q > 0 at the start (else it is refused), and Q falls: at least nine times of
+    # ten where there is something to choose. A single feature starts at its optimum, M = C.
+    moved = [fall < 1 for case, fall in falls.items() if case.n_features > 1]
+    assert len(moved) >= N_CASES / 2
+    assert np.mean(moved) >= 0.9
+
+
+@settings(max_examples=N_CASES, deadline=None, derandomize=True)
+@given(cases(bounds_follow=False))
+def test_invariants_at_a_fixed_trace_bound(case: Case) -> None:
+    problem = case.problem()
+    start = gda.Alternating(edge_floor=case.edge_floor).start(problem)
+    if problem.objective.at(start).vanished() is None:
+        check_invariants(case, "analytic")
+    else:  # features a million times too large: refused before any step
+        with pytest.raises(gda.InvalidInputError, match="multiply the features by"):
+            gda.solve(problem, solver="analytic", edge_floor=case.edge_floor)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(cases(bounds_follow=True))
+@pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
+@pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL"])
+def test_invariants_with_a_solver(solver: str, case: Case) -> None:
+    check_invariants(case, solver)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
+def test_the_run_does_not_depend_on_the_feature_scale(scale: float) -> None:
+    rng = np.random.default_rng(5)
+    X, z = rng.standard_normal((20, 5)) / np.sqrt(10), np.repeat([1.0, -1.0], 10)
+    plain = gda.solve(gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(5.0, 1e-3)))
+    feasible_set = gda.GraphMetrics(5.0 / scale**2, 1e-3 / scale**2)
+    scaled = gda.solve(gda.MetricProblem(gda.GLR(X * scale, z), feasible_set))
+    assert scaled.objective == pytest.approx(plain.objective, rel=1e-5)
+    assert scaled.metric * scale**2 == pytest.approx(plain.metric, abs=2e-2)
+
+
+def wine_problem(positive: str = "class_1") -> gda.MetricProblem:
+    wine = gda.datasets.load("wine")
+    X = gda.datasets.scale_features(wine.features)
+    return gda.MetricProblem(gda.GLR(X, wine.signal(positive)), gda.GraphMetrics(13.0, 1e-6))
+
+
+def test_every_vertex_is_in_the_set() -> None:
+    """Full steps walk from vertex to vertex: each must be a metric."""
+    problem = wine_problem()
+    assert isinstance(problem.feasible_set, gda.GraphMetrics)
+    check = Invariants(problem.feasible_set, may_rise=True)
+    gda.solve(problem, solver="analytic", step="full", callback=check, max_iterations=300)
+    assert len(check.values) > 13
+
+
+def test_realigning_never_cuts_off_the_iterate() -> None:
+    """Theorem 1: right after alignment all left-ends are at λ_min, or above ρ."""
+    trace = gda.solve(wine_problem(), solver="analytic").trace
+    for row in trace:
+        assert row.aligned_spread is not None
+        assert row.lambda_min is not None
+        assert row.left_end_min is not None
+        assert row.lambda_min >= row.left_end_min - 1e-12
+        assert row.left_end_min >= 1e-6 - 1e-11
+        if row.scaling != "resolvent":
+            assert row.aligned_spread <= 1e-8
+
+
+@pytest.mark.parametrize("block_iterations", [1, 3])
+def test_block_iterations_bound_the_steps_of_a_block(block_iterations: int) -> None:
+    trace = gda.solve(wine_problem(), solver="analytic", block_iterations=block_iterations).trace
+    visits = [(row.round, row.phase, row.block) for row in trace]
+    assert max(visits.count(visit) for visit in set(visits)) == block_iterations
+
+
+def test_blocks_come_in_order() -> None:
+    trace = gda.solve(wine_problem(), solver="analytic").trace
+    first_round = [row.block for row in trace if row.round == 1]
+    assert list(dict.fromkeys(first_round)) == [None, *range(13)]
+
+
+def test_stops_when_a_round_gains_too_little() -> None:
+    result = gda.solve(wine_problem(), solver="analytic", tolerance=1e-3)
+    rounds = result.trace.column("round")
+    objective = result.trace.column("objective")
+    ends = np.array([objective[rounds == r][-1] for r in range(rounds[-1] + 1)])
+    gains = -np.diff(ends) / ends[:-1]
+    assert result.status == "stalled"
+    assert gains[-1] <= 1e-3 < gains[:-1].min()
+
+
+def test_the_trees_floor_keeps_the_graph_connected() -> None:
+    result = gda.solve(wine_problem(), solver="HIGHS", edge_floor=0.01)
+    assert (result.status, result.components) == ("stalled", 1)
+    without = gda.solve(wine_problem("class_0"), solver="HIGHS")
+    assert without.components > 1
+
+
+def test_other_sets_are_refused() -> None:
+    feasible_set = gda.DiagonalMetrics(trace_bound=4.0)
+    problem = gda.MetricProblem(gda.GLR([[0.0], [1.0]], [1, -1]), feasible_set)
+    with pytest.raises(gda.InvalidInputError, match="needs a set of GraphMetrics"):
+        gda.solve(problem, "alternating", solver="analytic")
+
+
+def test_one_feature() -> None:
+    problem = gda.MetricProblem(gda.GLR([[0.0], [1.0], [3.0]], [1, -1, 1]), gda.GraphMetrics(2.0))
+    result = gda.solve(problem, solver="HIGHS")
+    assert result.metric == pytest.approx(np.array([[2.0]]))
+    assert result.status == "stalled"
+
+
+def test_an_objective_that_vanishes_during_the_run_stalls_with_advice() -> None:
+    """Q falls from 1e-271 to 0 where the trace bound lets distances grow beyond 745."""
+    problem = gda.MetricProblem(
+        gda.GLR([[0.0, 0.0], [1.0, 0.5]], [1, -1]), gda.GraphMetrics(2 * 600.0)
+    )
+    result = gda.solve(problem, solver="analytic", initial=np.diag([500.0, 500.0]))
+    assert result.status == "stalled"
+    assert result.objective == 0
+    assert "multiply the features by" in result.message

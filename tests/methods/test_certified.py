@@ -1,0 +1,424 @@
+"""The certified method: it converges, to what others find, from anywhere, within its limits."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gdaopt as gda
+from gdaopt.objectives.pairs import SignalPairs
+from tests.helpers import PROPERTY, random_metric, scaled
+from tests.methods.certified_cases import (
+    ADVICE,
+    HULLS,
+    KINDS,
+    ROUND_OFF,
+    Cell,
+    Nearest,
+    Watch,
+    alternating,
+    assert_optimal,
+    assert_same_optimum,
+    certified,
+    grid,
+    of_kind,
+    quick,
+    samples,
+    set_of,
+)
+from tests.methods.run_cases import Case, cases
+
+# --- It converges --------------------------------------------------------------------------------
+
+QUICK = quick()
+SLOW = [cell for cell in grid() if cell not in QUICK]
+UNDERFLOWING = Cell("definite", ("wine", "class_0", "half", "plain"), 40, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "cell", [*QUICK, *(pytest.param(cell, marks=pytest.mark.slow) for cell in SLOW)], ids=str
+)
+def test_converges(cell: Cell) -> None:
+    problem = cell.problem()
+    result = gda.solve(problem, "certified", tolerance=1e-9)
+    if result.status == "stalled" and cell.underflows():
+        assert ADVICE in result.message
+        return
+    assert_optimal(problem, result, 1e-9)
+    again = gda.certify(problem, result.metric)
+    assert again.objective == pytest.approx(result.objective, rel=1e-10)
+    assert again.relative_gap <= 1e-8  # the run has kept the best bound of all rounds
+
+
+def test_says_what_to_rescale_on_the_way_to_an_optimum_that_underflows() -> None:
+    assert UNDERFLOWING.underflows()
+    result = gda.solve(UNDERFLOWING.problem(), "certified")
+    assert result.status == "stalled"
+    assert result.iterations > 0
+    assert ADVICE in result.message
+
+
+@pytest.mark.parametrize("cell", QUICK[::4], ids=str)
+def test_converges_to_the_default_tolerance(cell: Cell) -> None:
+    problem = replace(cell, multiple=min(cell.multiple, 10)).problem()
+    assert_optimal(problem, gda.solve(problem, "certified"), 1e-6)
+
+
+def test_smaller_sets_have_larger_optima() -> None:
+    X, z = samples("wine", "class_1", "half", "unit")
+    optima = []
+    for kind in ("definite", "graph", "diagonal"):
+        problem = gda.MetricProblem(gda.GLR(X, z), set_of(kind, 13, 130.0, 1e-3))
+        optima.append(certified(problem).objective)
+    assert optima[1] > 1.01 * optima[0]
+    assert optima[2] > 1.01 * optima[1]
+
+
+def test_colours_are_signs_of_features() -> None:
+    X, z = samples("wine", "class_1", "half", "unit")
+    signed = certified(gda.MetricProblem(gda.GLR(X, z), set_of("signed", 13, 130.0, 1e-3)))
+    flipped = gda.GLR(X * alternating(13), z)
+    assert_same_optimum(
+        signed, certified(gda.MetricProblem(flipped, set_of("graph", 13, 130.0, 1e-3)))
+    )
+
+
+# --- From every side -----------------------------------------------------------------------------
+
+
+kinds = st.sampled_from(KINDS)
+
+
+@PROPERTY
+@given(cases(bounds_follow=True), kinds)
+def test_every_step_is_feasible_and_no_worse(case: Case, kind: str) -> None:
+    problem = of_kind(case.hull_problem(), kind)
+    watch = Watch(problem.feasible_set)
+    result = certified(problem, callback=watch)
+    assert len(watch.states) == result.iterations + 1
+    for state in watch.states:
+        assert state.lower_bound is not None
+        assert state.lower_bound <= result.objective * (1 + ROUND_OFF)
+    assert result.lower_bound == watch.states[-1].lower_bound
+
+
+@settings(PROPERTY, max_examples=40)
+@given(cases(bounds_follow=False), kinds)
+def test_any_scale_converges_or_says_what_to_rescale(case: Case, kind: str) -> None:
+    problem = of_kind(case.hull_problem(), kind)
+    feasible_set, size = problem.feasible_set, problem.n_features
+    start = feasible_set.base(size) + feasible_set.budget(size) / size * np.eye(size)
+    if problem.objective.at(start).vanished():
+        with pytest.raises(gda.InvalidInputError, match=f"nothing to learn from.* is 0 .*{ADVICE}"):
+            gda.solve(problem, "certified")
+        return
+    result = gda.solve(problem, "certified", tolerance=1e-9)
+    if result.status == "stalled":
+        assert ADVICE in result.message
+        assert problem.feasible_set.contains(result.metric)
+    else:
+        assert_optimal(problem, result, 1e-9)
+
+
+@settings(PROPERTY, max_examples=25)
+@given(cases(bounds_follow=True, with_floor=False), kinds, st.integers(0, 2**32 - 1))
+def test_the_order_of_features_and_samples_does_not_matter(
+    case: Case, kind: str, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    problem = of_kind(case.hull_problem(), kind)
+    assert isinstance(problem.objective, gda.GLR)
+    pairs = problem.objective.pairs
+    assert isinstance(pairs, SignalPairs)
+    features = rng.permutation(problem.n_features)
+    order = rng.permutation(len(pairs.features))
+    feasible_set = problem.feasible_set
+    if isinstance(feasible_set, gda.SignedGraphMetrics):
+        feasible_set = replace(feasible_set, colors=[feasible_set.colors[i] for i in features])
+    shuffled = gda.GLR(pairs.features[np.ix_(order, features)], pairs.signal[order])
+    first = certified(problem, 1e-10)
+    second = certified(gda.MetricProblem(shuffled, feasible_set), 1e-10)
+    assert second.objective == pytest.approx(first.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_metric_follows_the_order_of_features(kind: str) -> None:
+    """Where 1600 pairs determine it, to about the square root of the tolerance."""
+    X, z = samples("iris", "versicolor", "half", "unit")
+    order = np.array([2, 0, 3, 1])
+    feasible_set = set_of(kind, 4, 4.0, 1e-3)
+    moved = feasible_set
+    if isinstance(feasible_set, gda.SignedGraphMetrics):
+        moved = replace(feasible_set, colors=[feasible_set.colors[i] for i in order])
+    first = certified(gda.MetricProblem(gda.GLR(X, z), feasible_set), 1e-11)
+    second = certified(gda.MetricProblem(gda.GLR(X[::-1, order], z[::-1]), moved), 1e-11)
+    np.testing.assert_allclose(second.metric, first.metric[np.ix_(order, order)], atol=1e-4)
+
+
+@settings(PROPERTY, max_examples=30)
+@given(cases(bounds_follow=True), kinds, st.sampled_from([-50.0, -3.3, 2.7, 50.0]))
+def test_features_and_bounds_scale_together(case: Case, kind: str, log_scale: float) -> None:
+    first = of_kind(replace(case, log_scale=0.0).problem(), kind)
+    second = of_kind(replace(case, log_scale=log_scale).problem(), kind)
+    one, other = certified(first, 1e-10), certified(second, 1e-10)
+    assert other.objective == pytest.approx(one.objective, rel=1e-9)
+    assert_same_optimum(one, other)
+
+
+# --- From a given metric -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "path_weight"), HULLS)
+def test_never_worse_than_the_start(kind: str, path_weight: float) -> None:
+    X, z = samples("wine", "class_0", "half", "unit")
+    feasible_set = set_of(kind, 13, 13.0, 1e-3, path_weight)
+    problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
+    optimum = certified(problem)
+    inside = feasible_set.base(13) + feasible_set.budget(13) / 20 * np.eye(13)
+    for initial in (inside, optimum.metric, (inside + optimum.metric) / 2):
+        result = certified(problem, 1e-6, initial=initial)
+        assert result.trace[0].objective == pytest.approx(problem.objective.at(initial).value)
+        assert result.objective <= result.trace[0].objective * (1 + ROUND_OFF)
+        assert_same_optimum(optimum, result)
+    assert certified(problem, initial=optimum.metric).iterations <= 3
+
+
+def test_improves_on_the_end_of_alternating() -> None:
+    X, z = samples("wine", "class_1", "half", "unit")
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(13.0))
+    end = gda.solve(problem, "alternating", solver="analytic")
+    result = certified(problem, initial=end.metric)
+    assert result.trace[0].objective == pytest.approx(end.objective, rel=1e-12)
+    assert result.objective < end.objective
+    assert end.lower_bound is not None
+    assert end.lower_bound <= result.objective
+
+
+def test_refuses_a_start_outside_of_the_set() -> None:
+    X, z = samples("iris", "setosa", "half", "unit")
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(4.0, 1e-3).containing_path(0.05))
+    with pytest.raises(gda.InvalidInputError, match=r"not in the set: .* trace 7.7 exceeds .* 3.7"):
+        gda.solve(problem, "certified", initial=2 * np.eye(4))
+    star = np.diag([1.0, 0.5, 0.5, 0.5])  # connects all, but not along the path
+    star[0, 1:] = star[1:, 0] = -0.1
+    with pytest.raises(gda.InvalidInputError, match=r"without the fixed part of the set: off-d"):
+        gda.solve(problem, "certified", initial=star)
+    with pytest.raises(gda.InvalidInputError, match=r"contains a path; .* pass edge_floor=0.05"):
+        gda.solve(problem, "alternating", solver="analytic")
+    over_all = gda.MetricProblem(problem.objective, gda.GraphMetrics(4.0, 1e-3))
+    assert over_all.feasible_set.contains(star)
+    options: dict[str, Any] = {"solver": "analytic", "initial": star, "edge_floor": 0.05}
+    assert gda.solve(over_all, "alternating", **options).iterations > 0
+
+
+# --- What others find ----------------------------------------------------------------------------
+
+
+def objective_of(name: str, size: int) -> gda.GLR | gda.LogDet | Nearest:
+    rng = np.random.default_rng(size)
+    if name == "nearest":
+        return Nearest(3 * random_metric(rng, size) + rng.standard_normal() * np.eye(size))
+    X = rng.standard_normal((9, size)) / np.sqrt(2 * size)
+    if name == "log det":
+        return gda.LogDet(X.T @ X)
+    return gda.GLR(X, np.where(np.arange(9) < 4, 1.0, -1.0))
+
+
+@pytest.mark.parametrize("size", [3, 5])
+@pytest.mark.parametrize("name", ["glr", "log det", "nearest"])
+@pytest.mark.parametrize(("kind", "path_weight"), HULLS)
+def test_is_cvxpys_optimum(kind: str, path_weight: float, name: str, size: int) -> None:
+    objective = objective_of(name, size)
+    for trace_bound, rho in ((1.0 * size, 1e-2), (10.0 * size, 0.0)):
+        feasible_set = set_of(kind, size, trace_bound, rho, path_weight)
+        M = cp.Variable((size, size), symmetric=True)
+        problem = gda.MetricProblem(objective, feasible_set)
+        program = problem.to_cvxpy(M)
+        program.solve(solver="CLARABEL")
+        result = certified(problem, 1e-8)
+        assert result.objective == pytest.approx(program.value, rel=1e-6)
+
+
+def test_a_target_in_the_set_is_reached() -> None:
+    """Q* = 0 is no measure of itself: here the absolute tolerance ends the run."""
+    target = random_metric(np.random.default_rng(0), 6)
+    problem = gda.MetricProblem(Nearest(target), gda.GraphMetrics(12.0, 0.0))
+    result = gda.solve(problem, "certified", absolute_tolerance=1e-12)
+    assert result.status == "converged"
+    np.testing.assert_allclose(result.metric, target, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"solver": "HIGHS"}, "no programs to solve.*add pricing='program'"),
+        ({"solver_opts": {"presolve": "on"}}, "no programs to solve"),
+        ({"pricing": "programm"}, "did you mean 'program'"),
+        ({"pricing": "orcale"}, "did you mean 'oracle'"),
+        ({"pricing": "program", "solver": "HIGH"}, "did you mean 'HIGHS'"),
+        ({"prcing": "program"}, "did you mean 'pricing'"),
+        ({"memory_limits": 1}, "did you mean 'memory_limit'"),
+        ({"memory_limit": 0}, "memory_limit"),
+        ({"memory_limit": 1.5}, "memory_limit"),
+        ({"tolerance": -1.0}, "tolerance"),
+        ({"on_interrupt": "retrun"}, "did you mean 'return'"),
+    ],
+    ids=str,
+)
+def test_bad_options_are_refused(options: dict[str, Any], match: str) -> None:
+    problem = Case(4, 0, 0.0, True, False).problem()
+    with pytest.raises(gda.GdaoptError, match=match):
+        gda.solve(problem, "certified", **options)
+
+
+# --- Little memory -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("positive", ["class_0", "class_1", "class_2"])
+def test_pairs_in_blocks_reach_the_same_optimum(positive: str) -> None:
+    X, z = samples("wine", positive, "half", "unit")
+    feasible_set = gda.GraphMetrics(13.0)
+    kept, blocks = (
+        certified(gda.MetricProblem(gda.GLR(X, z, **options), feasible_set))
+        for options in ({}, {"memory_limit": 1})
+    )
+    assert blocks.objective == pytest.approx(kept.objective, rel=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("positive", ["class_0", "class_1", "class_2"])
+def test_without_a_hessian_wine_reaches_1e_4(positive: str) -> None:
+    X, z = scaled("wine", positive)
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(13.0))
+    watch = Watch(problem.feasible_set)
+    result = certified(problem, 1e-4, memory_limit=1, callback=watch)
+    assert watch.states[-1].newton_steps == 0
+    assert_same_optimum(result, certified(problem))
+
+
+@pytest.mark.parametrize(("positive", "tolerance"), [("setosa", 1e-9), ("virginica", 1e-4)])
+def test_without_a_hessian_iris_converges(positive: str, tolerance: float) -> None:
+    """The steps of the first-order method, however long, stay within the budget."""
+    X, z = scaled("iris", positive)
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(4.0))
+    watch = Watch(problem.feasible_set)
+    result = certified(problem, tolerance, memory_limit=1, callback=watch)
+    assert watch.states[-1].newton_steps == 0
+    assert_same_optimum(result, certified(problem))
+
+
+# --- Limits --------------------------------------------------------------------------------------
+
+
+def wine() -> gda.MetricProblem:
+    X, z = samples("wine", "class_0", "half", "unit")
+    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(13.0))
+
+
+def end_of(**options: Any) -> gda.Result:
+    """Return the end of a run that nothing but a limit can stop, a member of the set."""
+    result = gda.solve(wine(), "certified", **({"tolerance": 0} | options))
+    assert wine().feasible_set.contains(result.metric)
+    assert result.trace[-1].objective == result.objective
+    assert result.lower_bound is not None
+    assert result.lower_bound <= result.objective * (1 + ROUND_OFF)
+    return result
+
+
+@pytest.mark.parametrize("most", [0, 1, 4])
+def test_max_iterations(most: int) -> None:
+    result = end_of(max_iterations=most)
+    assert (result.status, result.iterations) == ("iteration_limit", most)
+    assert result.oracle_calls == most + 1
+
+
+def test_time_limit() -> None:
+    assert end_of(time_limit=1e-9).iterations == 0
+    result = end_of(time_limit=0.1, callback=lambda state: time.sleep(0.06))
+    assert (result.status, result.iterations) == ("time_limit", 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tolerance_zero_ends_at_round_off(kind: str) -> None:
+    """Stalled, or converged where the gap is exactly 0; about 1e-15 was seen."""
+    X, z = samples("iris", "versicolor", "half", "unit")
+    problem = gda.MetricProblem(gda.GLR(X, z), set_of(kind, 4, 4.0, 1e-6))
+    result = gda.solve(problem, "certified", tolerance=0)
+    assert result.status in {"stalled", "converged"}
+    assert result.relative_gap is not None
+    assert abs(result.relative_gap) <= 1e-12
+    if result.status == "stalled":
+        assert "did not lower the certified gap" in result.message
+
+
+def test_a_callback_ends_the_run() -> None:
+    result = end_of(callback=lambda state: state.iteration < 2)
+    assert (result.status, result.iterations) == ("interrupted", 2)
+    assert end_of(callback=lambda state: False).iterations == 0
+
+
+def test_interrupts() -> None:
+    def interrupt(state: gda.State) -> None:
+        if state.iteration == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        end_of(callback=interrupt)
+    result = end_of(callback=interrupt, on_interrupt="return")
+    assert (result.status, result.iterations) == ("interrupted", 3)
+
+
+def test_iterate_yields_the_states_of_solve() -> None:
+    result = gda.solve(wine(), "certified")
+    states = list(gda.iterate(wine(), "certified"))
+    assert [s.objective for s in states] == [row.objective for row in result.trace]
+
+
+# --- Small and odd -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_feature(kind: str) -> None:
+    """Q falls with the only entry: all of the trace."""
+    problem = gda.MetricProblem(
+        gda.GLR([[0.0], [1.0], [2.5]], [1, -1, -1]), set_of(kind, 1, 3, 0.5)
+    )
+    assert certified(problem).metric == pytest.approx(3.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_samples(kind: str) -> None:
+    """One pair of difference d: the best atom is d itself, where the set has it."""
+    d = np.array([0.6, -0.3, 0.0])
+    problem = gda.MetricProblem(gda.GLR([d, 0 * d], [1, -1]), set_of(kind, 3, 3.0, 0.1))
+    expected = {"signed": 0.1 * 0.45 + 2.7 * 0.36, "diagonal": 0.1 * 0.45 + 2.7 * 0.36}
+    distance = expected.get(kind, (0.1 + 2.7) * 0.45)
+    assert certified(problem).objective == pytest.approx(8 * math.exp(-distance), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_duplicates_and_constants_change_nothing(kind: str) -> None:
+    """Each sample twice is a signal twice as loud; a constant feature has no part in the metric."""
+    rng = np.random.default_rng(4)
+    X, z = rng.standard_normal((12, 4)) / 3, np.where(np.arange(12) < 5, 1.0, -1.0)
+    plain = certified(gda.MetricProblem(gda.GLR(X, z), set_of(kind, 4, 4.0, 0.0)), 1e-10)
+    X, z = np.vstack([X, X]), np.concatenate([z, z])
+    X = np.column_stack([X, np.full(24, 7.0)])
+    changed = certified(gda.MetricProblem(gda.GLR(X, z), set_of(kind, 5, 4.0, 0.0)), 1e-10)
+    assert changed.objective == pytest.approx(4 * plain.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_objective_that_vanishes_at_the_start_is_refused(kind: str) -> None:
+    X, z = samples("wine", "class_0", "half", "unit")
+    problem = gda.MetricProblem(gda.GLR(1000 * X, z), set_of(kind, 13, 13.0, 1e-6))
+    with pytest.raises(gda.InvalidInputError, match=f"nothing to learn from.*{ADVICE} 0.001"):
+        gda.solve(problem, "certified")

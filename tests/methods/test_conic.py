@@ -1,0 +1,222 @@
+"""Methods sdp and socp: the optimum in other people's words, over sets, objectives and scales."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.linalg.laplacian import n_components
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+from tests.helpers import scaled
+from tests.methods.certified_cases import (
+    HULLS,
+    assert_same_optimum,
+    certified,
+    samples,
+    set_of,
+    synthetic,
+)
+
+WAYS = [("sdp", "CLARABEL"), ("sdp", "SCS"), ("socp", "CLARABEL"), ("socp", "ECOS")]
+SIGNED_HULLS = [hull for hull in HULLS if hull[0] != "definite"]  # those with a second-order form
+
+
+def need(solver: str) -> None:
+    if not any(info.name == solver and info.usable for info in gda.solvers()):
+        pytest.skip(f"{solver} does not work here")
+
+
+def objective_of(name: str, size: int, n_samples: int = 10) -> gda.GLR | gda.LogDet:
+    X, z = synthetic(size, n_samples)
+    return gda.GLR(2 * X, z) if name == "glr" else gda.LogDet(X.T @ X / n_samples)
+
+
+def small(kind: str = "graph", floor: float = 0.0, size: int = 3) -> gda.MetricProblem:
+    feasible_set = set_of(kind, size, float(size), 1e-2, floor)
+    return gda.MetricProblem(objective_of("glr", size), feasible_set)
+
+
+def assert_as_certified(
+    problem: gda.MetricProblem, result: gda.Result, rel: float = 1e-5, gap: float = 5e-3
+) -> None:
+    """Assert that the answer is no farther from the optimum than its certificate says, and near."""
+    assert result.status in ("converged", "stalled"), result.message
+    assert_same_optimum(certified(problem), result)
+    assert result.objective == pytest.approx(certified(problem).objective, rel=rel)
+    assert result.relative_gap is not None
+    assert result.relative_gap <= (1e-6 if result.status == "converged" else gap)
+    assert not problem.feasible_set.violations(result.metric)
+    assert result.repair_distance == result.trace[-1].repair_distance
+
+
+# --- The grid ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "size", [3, *(pytest.param(size, marks=pytest.mark.slow) for size in (5, 20))]
+)
+@pytest.mark.parametrize("name", ["glr", "log det"])
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+@pytest.mark.parametrize(("method", "solver"), WAYS)
+def test_is_the_certified_optimum(
+    method: str, solver: str, kind: str, floor: float, name: str, size: int, tmp_path: Path
+) -> None:
+    need(solver)
+    if (solver, size) == ("SCS", 20):
+        pytest.skip("minutes, for three digits")
+    floor = floor if size < 20 else floor / 10
+    for multiple, rho in ((1.0, 1e-2), (5.0, 0.0)):
+        feasible_set = set_of(kind, size, multiple * size, rho, floor)
+        problem = gda.MetricProblem(objective_of(name, size, 4 * size), feasible_set)
+        if method == "socp" and kind == "definite":
+            with pytest.raises(gda.InvalidInputError, match=r"no form in second-order.*'sdp'"):
+                gda.solve(problem, method, solver=solver)
+            return
+        result = gda.solve(problem, method, solver=solver)
+        if solver == "ECOS" and name == "log det":  # it has a semidefinite cone of its own
+            assert result.status == "solver_failed"
+            assert "ECOS" in result.message
+            return
+        assert_as_certified(problem, result)
+        assert (result.solver, result.iterations, len(result.trace)) == (solver, 1, 2)
+        assert result.repair_distance is not None
+        assert result.repair_distance <= 1e-3 * feasible_set.trace_bound
+        loaded = gda.Result.load(result.save(tmp_path / "result"))
+        assert loaded == result
+        assert loaded.repair_distance == loaded.trace[-1].repair_distance == result.repair_distance
+
+
+@pytest.mark.parametrize(
+    ("name", "positive"),
+    [
+        ("iris", "setosa"),
+        ("iris", "versicolor"),
+        pytest.param("wine", "class_0", marks=pytest.mark.slow),
+        pytest.param("wine", "class_2", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize(("method", "solver"), [WAYS[0], *WAYS[2:]])
+def test_built_in_data(method: str, solver: str, name: str, positive: str) -> None:
+    need(solver)
+    X, z = scaled(name, positive)
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(X.shape[1], 1e-3))
+    result = gda.solve(problem, method, solver=solver)
+    assert_as_certified(problem, result, gap=1e-3)
+    # Interior points leave edges of about 1e-9 everywhere.
+    edges = n_components(result.metric, 1e-4)
+    assert edges == certified(problem).components
+
+
+@pytest.mark.parametrize("log_scale", [-5.0, -2.0, 2.0, 5.0])
+@pytest.mark.parametrize(("kind", "floor"), [("graph", 0.05), ("diagonal", 0.0), ("definite", 0.0)])
+@pytest.mark.parametrize(("method", "solver"), WAYS)
+def test_features_and_bounds_scale_together(
+    method: str, solver: str, kind: str, floor: float, log_scale: float
+) -> None:
+    """Solvers judge by absolute tolerances: what they see must not depend on units."""
+    need(solver)
+    if method == "socp" and kind == "definite":
+        return
+    X, z = samples("iris", "versicolor", "half", "unit")
+    scale = 10.0**log_scale
+    bounds = np.array([4.0, 1e-3, floor]) / scale**2
+    problem = gda.MetricProblem(gda.GLR(scale * X[::2], z[::2]), set_of(kind, 4, *bounds))
+    assert_as_certified(problem, gda.solve(problem, method, solver=solver), gap=1e-3)
+
+
+@pytest.mark.parametrize(("kind", "floor"), [("graph", 0.0), ("graph", 0.05), ("signed", 0.0)])
+def test_no_method_is_below_the_bound_of_another(kind: str, floor: float) -> None:
+    problem = small(kind, floor)
+    results = [
+        gda.solve(problem, method, max_iterations=60)
+        for method in gda.methods.METHODS
+        if (kind == "graph" and floor == 0) or method not in ("alternating", "joint")
+    ]
+    lowest = min(result.objective for result in results)
+    for result in results:
+        assert result.lower_bound is not None
+        assert result.lower_bound <= lowest * (1 + 1e-12), result.method
+
+
+# --- Pairs that are the same ---------------------------------------------------------------------
+
+
+def n_exponentials(glr: gda.GLR, feasible_set: FeasibleSet) -> int:
+    metric = cp.Variable((glr.n_features, glr.n_features), symmetric=True)
+    program = gda.MetricProblem(glr, feasible_set).to_cvxpy(metric)
+    return int(program.get_problem_data("CLARABEL")[0]["dims"].exp)
+
+
+LATTICE = np.column_stack([np.arange(6.0), np.zeros(6), [0, 1, 0, 1, 0, 1]])
+LEVELS = np.array([0.0, 0.0, 0.5, 0.5, 2.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("X", "z", "expected"),
+    [
+        (synthetic(3, 10)[0], np.repeat([1.0, -1.0], [4, 6]), 4 * 6),
+        (np.vstack([synthetic(3, 10)[0]] * 2), np.tile(np.repeat([1.0, -1.0], [4, 6]), 2), 4 * 6),
+        (LATTICE, np.repeat([1.0, -1.0], 3), 6),  # of 9: (1, 1), (2, 0), (3, ±1), (4, 0), (5, 1)
+        (LATTICE[::-1], np.repeat([1.0, -1.0], 3), 6),  # and their negatives
+        (LATTICE / 3e7 + 1.0, np.repeat([1.0, -1.0], 3), 6),
+        (synthetic(3, 6)[0], LEVELS, 15 - 3),  # pairs of equal z drop out
+        (synthetic(3, 6)[0], np.column_stack([LEVELS, np.arange(6.0)]), 15),
+        (synthetic(3, 20)[0], np.arange(20.0) ** 2, 190),  # too many levels for rectangles
+        (synthetic(3, 20)[0], np.append(np.arange(19.0), 0.0), 189),
+        (np.vstack([LATTICE] * 4), np.arange(24.0), 8),  # (1, -1) and 0 as well
+    ],
+    ids=[
+        "plain",
+        "twice",
+        "lattice",
+        "reversed",
+        "tiny",
+        "levels",
+        "signals",
+        "real",
+        "tie",
+        "all",
+    ],
+)
+def test_equal_pairs_are_merged_and_the_optimum_stays(
+    X: FloatArray, z: FloatArray, expected: int
+) -> None:
+    unit = float(np.ptp(X))
+    glr = gda.GLR(X, z)
+    feasible_set = gda.GraphMetrics(3 / unit**2, 1e-2 / unit**2)
+    assert n_exponentials(glr, feasible_set) == expected
+    problem = gda.MetricProblem(glr, feasible_set)
+    for method in ("sdp", "socp"):
+        assert_as_certified(problem, gda.solve(problem, method))
+
+
+# --- Small and odd -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "solver"), WAYS)
+@pytest.mark.parametrize(("kind", "floor"), SIGNED_HULLS)
+def test_one_feature(kind: str, floor: float, method: str, solver: str) -> None:
+    """With one feature, and a start that is no optimum: M = 1 / S."""
+    need(solver)
+    feasible_set = set_of(kind, 1, 9.0, 0.5, floor)
+    if solver != "ECOS":
+        log_det = gda.MetricProblem(gda.LogDet([[0.25]]), feasible_set)
+        assert gda.solve(log_det, method, solver=solver).metric == pytest.approx(4.0, rel=1e-3)
+    glr = gda.MetricProblem(gda.GLR([[0.0], [1.0], [1.5]], [1, -1, -1]), feasible_set)
+    initial = [[2.0]]
+    assert gda.solve(glr, method, solver=solver, initial=initial).metric == pytest.approx(9.0)
+
+
+@pytest.mark.parametrize("method", ["sdp", "socp"])
+def test_two_samples_and_no_least_eigenvalue(method: str) -> None:
+    problem = gda.MetricProblem(
+        gda.GLR([[0.6, -0.3, 0.0], [0.0, 0.0, 0.0]], [1, -1]), gda.GraphMetrics(3.0, 0.0)
+    )
+    result = gda.solve(problem, method)
+    assert_as_certified(problem, result)
+    assert result.objective == pytest.approx(8 * np.exp(-3 * 0.45), rel=1e-6)

@@ -1,0 +1,150 @@
+"""Frank–Wolfe with the exact oracle: variants and step rules over all sets, against the optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import gdaopt as gda
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, random_symmetric, scaled
+from tests.methods.run_cases import Case, cases
+
+VARIANTS = ("vanilla", "away", "pairwise")
+STEPS = ("exact", "adaptive", "short", "agnostic", "full")
+K = 4
+SETS: dict[str, FeasibleSet] = {
+    "graph": gda.GraphMetrics(K, 1e-3),
+    "path": gda.GraphMetrics(K, 1e-3, path_weight=0.05),
+    "diagonal": gda.DiagonalMetrics(K, 1e-3),
+    "definite": gda.PositiveDefiniteMetrics(K, 1e-3),
+    "signed": gda.SignedGraphMetrics([1, -1, -1, 1], K, 1e-3),
+}
+
+
+def problem(feasible_set: FeasibleSet) -> gda.MetricProblem:
+    X, z = scaled("iris", "versicolor")
+    return gda.MetricProblem(gda.GLR(X[::3], z[::3]), feasible_set)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("step", STEPS)
+def test_bounds_meet_those_of_the_optimum(variant: str, name: str, step: str) -> None:
+    """Both runs certify the same optimum: each lower bound is below each objective."""
+    case = problem(SETS[name])
+    optimum = gda.solve(case, "certified", tolerance=1e-9)
+    members: list[bool] = []
+    result = gda.solve(
+        case,
+        "frank-wolfe",
+        variant=variant,
+        step=step,
+        max_iterations=60,
+        trace_every=20,
+        callback=lambda state: members.append(SETS[name].contains(state.metric)),
+    )
+    assert all(members)
+    assert result.lower_bound is not None
+    assert optimum.lower_bound is not None
+    assert optimum.lower_bound <= result.objective
+    assert result.lower_bound <= optimum.objective
+    assert result.atoms is not None
+    assert result.weights is not None
+    base = SETS[name].base(K)
+    rebuilt = base + np.einsum("n,ni,nj->ij", result.weights, result.atoms, result.atoms)
+    np.testing.assert_allclose(rebuilt, result.metric, atol=1e-12 * K)
+    if step in ("exact", "adaptive"):
+        objectives = result.trace.column("objective")
+        assert (np.diff(objectives) <= 1e-12 * objectives[:-1]).all()
+        assert result.objective <= optimum.objective * 1.05
+
+
+@pytest.mark.parametrize("variant", ["away", "pairwise"])
+def test_away_steps_converge_linearly_where_the_set_is_a_polytope(variant: str) -> None:
+    case = problem(SETS["diagonal"])
+    result = gda.solve(case, "frank-wolfe", variant=variant, tolerance=1e-9)
+    assert result.status == "converged"
+    vanilla = gda.solve(case, "frank-wolfe", max_iterations=result.iterations)
+    assert result.relative_gap is not None
+    assert vanilla.relative_gap is not None
+    assert result.relative_gap <= 1e-9 < 1e-6 < vanilla.relative_gap
+
+
+class TestSmallCases:
+    def test_one_feature(self) -> None:
+        glr = gda.GLR([[0.0], [1.0], [3.0]], [1, -1, 1])
+        result = gda.solve(gda.MetricProblem(glr, gda.GraphMetrics(2.0)), "frank-wolfe")
+        assert result.status == "converged"
+        np.testing.assert_allclose(result.metric, [[2.0]])
+
+    def test_where_the_base_is_best(self) -> None:
+        """All prices are positive: the base takes the place of an atom."""
+
+        class Trace(gda.DenseObjective):
+            def value(self, metric: FloatArray) -> float:
+                return 1.0 + float(np.trace(metric))
+
+            def gradient(self, metric: FloatArray) -> FloatArray:
+                return np.eye(len(metric))
+
+        for variant in VARIANTS:
+            case = gda.MetricProblem(Trace(3), gda.GraphMetrics(3.0, 0.1))
+            result = gda.solve(case, "frank-wolfe", variant=variant, absolute_tolerance=1e-12)
+            assert result.status == "converged", variant
+            np.testing.assert_allclose(result.metric, 0.1 * np.eye(3), atol=1e-12)
+
+    def test_a_full_away_step_drops_an_atom(self) -> None:
+        """The optimum is a vertex: all other atoms lose their weights one by one."""
+        G = random_symmetric(np.random.default_rng(3), 5)
+
+        class Linear(gda.DenseObjective):
+            def value(self, metric: FloatArray) -> float:
+                return 100 + float(np.vdot(G, metric))
+
+            def gradient(self, metric: FloatArray) -> FloatArray:
+                return G
+
+        feasible_set = gda.GraphMetrics(5.0)
+        case = gda.MetricProblem(Linear(5), feasible_set)
+        result = gda.solve(case, "frank-wolfe", variant="pairwise", tolerance=1e-12)
+        assert result.status == "converged"
+        assert result.weights is not None
+        assert len(result.weights) == 1
+        np.testing.assert_allclose(
+            result.metric, feasible_set.minimize_linear(G).vertex, atol=1e-12
+        )
+
+
+@PROPERTY
+@given(case=cases(bounds_follow=True))
+def test_every_iterate_is_a_member_and_the_objective_falls(case: Case) -> None:
+    given_problem = case.hull_problem()
+    values: list[float] = []
+
+    def check(state: gda.State) -> None:
+        assert given_problem.feasible_set.contains(state.metric)
+        assert not values or state.objective <= values[-1] * (1 + 1e-12)
+        assert state.lower_bound is not None
+        assert state.lower_bound <= state.objective * (1 + 1e-12)
+        values.append(state.objective)
+
+    variant = VARIANTS[case.seed % 3]
+    gda.solve(given_problem, "frank-wolfe", variant=variant, max_iterations=12, callback=check)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"variant": "pairwize"}, "unknown variant 'pairwize'; did you mean 'pairwise'"),
+        ({"step": "exakt"}, "unknown step 'exakt'; did you mean 'exact'"),
+        ({"solver": "HIGHS"}, "unknown option of method 'frank-wolfe': 'solver'"),
+        ({"initial": 2 * np.eye(K)}, "initial is not in the set: trace 8 exceeds the bound 4"),
+        ({"initial": np.ones((K, K))}, r"off-diagonal \[0,1\] is positive"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=message):
+        gda.solve(problem(SETS["graph"]), "frank-wolfe", **options)

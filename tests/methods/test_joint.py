@@ -1,0 +1,227 @@
+"""Frank–Wolfe over all entries at once, under either alignment."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import gdaopt as gda
+from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.methods import aligned
+from gdaopt.programs import JointPolytope
+from tests.helpers import scaled
+from tests.methods.run_cases import Case, Invariants, cases
+from tests.programs.cases import exact_minimum
+
+STEPS = ("exact", "adaptive", "short", "agnostic", "full")
+
+
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "alternating": ("alternating", {}),
+    "joint": ("joint", {}),
+    "joint by gradient": ("joint", {"align": "gradient"}),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    ("method", "with_floor"),
+    [
+        ("alternating", False),
+        ("alternating", True),
+        ("joint", False),
+        ("joint", True),
+        ("joint by gradient", False),
+    ],
+)
+def test_invariants(method: str, with_floor: bool, step: str) -> None:
+    """Of every step rule on every kind of set, at every state."""
+    seen: list[float] = []
+
+    @settings(max_examples=12, deadline=None, derandomize=True)
+    @given(cases(bounds_follow=True, with_floor=with_floor))
+    def check(case: Case) -> None:
+        problem = case.problem()
+        feasible_set = problem.feasible_set
+        assert isinstance(feasible_set, gda.GraphMetrics)
+        floor = case.edge_floor
+        invariants = Invariants(feasible_set, floor, may_rise=step in ("agnostic", "full"))
+        name, options = METHODS[method]
+        result = gda.solve(
+            problem,
+            name,
+            solver="analytic",
+            step=step,
+            callback=invariants,
+            max_iterations=80,
+            trace_every=0,
+            edge_floor=floor,
+            **options,
+        )
+        assert result.status in ("stalled", "iteration_limit"), result.message
+        assert feasible_set.contains(result.metric)
+        seen.append(result.objective / invariants.values[0])
+
+    check()
+    assert min(seen) < 1
+
+
+def wine(positive: str = "class_1") -> gda.MetricProblem:
+    return gda.MetricProblem(gda.GLR(*scaled("wine", positive)), gda.GraphMetrics(13.0, 1e-6))
+
+
+def joint(problem: gda.MetricProblem, **options: Any) -> gda.Result:
+    return gda.solve(problem, "joint", **({"solver": "analytic"} | options))
+
+
+@pytest.fixture(scope="module")
+def on_wine() -> gda.Result:
+    return joint(wine())
+
+
+@pytest.mark.parametrize(
+    ("dataset", "positive", "solver"),
+    [
+        *(("wine", f"class_{index}", "analytic") for index in range(3)),
+        ("iris", "virginica", "HIGHS"),
+        pytest.param("wine", "class_2", "HIGHS", marks=pytest.mark.slow),
+        pytest.param("breast_cancer", "malignant", "analytic", marks=pytest.mark.slow),
+    ],
+)
+def test_ends_no_worse_than_the_alternation(dataset: str, positive: str, solver: str) -> None:
+    X, z = scaled(dataset, positive)
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=X.shape[1]))
+    alternating = gda.solve(problem, "alternating", solver=solver, trace_every=0)
+    result = joint(problem, solver=solver, trace_every=0)
+    print(
+        f"{dataset} {positive} by {solver}: alternating {alternating.objective:.8g} in "
+        f"{alternating.iterations} steps, joint {result.objective:.8g} in {result.iterations}"
+    )
+    assert alternating.status == result.status == "stalled"
+    assert result.objective <= alternating.objective
+
+
+def test_rounds_are_k_steps(on_wine: gda.Result) -> None:
+    rows = on_wine.trace.rows
+    assert [row.round for row in rows] == [-(-row.iteration // 13) for row in rows]
+    assert {(row.phase, row.block) for row in rows[1:]} == {("joint", None)}
+    assert on_wine.iterations == on_wine.oracle_calls
+    assert on_wine.iterations % 13 == 0
+
+
+def test_stalls_after_two_rounds_that_gain_little(on_wine: gda.Result) -> None:
+    ends = on_wine.trace.column("objective")[::13]
+    gains = (ends[:-2] - ends[2:]) / ends[:-2]
+    assert on_wine.status == "stalled"
+    assert gains[-1] <= 1e-5 < gains[:-1].min()
+    assert "the last 2 rounds lowered" in on_wine.message
+
+
+@pytest.mark.parametrize("align", ["eigenvector", "gradient"])
+@pytest.mark.parametrize("edge_floor", [0.0, 0.01])
+def test_continued_from_its_end_it_makes_one_more_window(align: str, edge_floor: float) -> None:
+    if align == "gradient" and edge_floor:
+        pytest.skip("refused")
+    options: dict[str, Any] = {"align": align, "tolerance": 1e-4, "edge_floor": edge_floor}
+    first = joint(wine(), **options)
+    again = joint(wine(), initial=first.metric, **options)
+    assert first.status == again.status == "stalled"
+    assert again.trace[-1].round <= 2 < first.trace[-1].round
+    assert again.objective <= first.objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("align", ["eigenvector", "gradient"])
+@pytest.mark.parametrize(("realign_every", "period"), [(None, 13), (1, 1), (5, 5), (40, 40)])
+def test_realign_every(align: str, realign_every: int | None, period: int) -> None:
+    """The scaling changes there and only there, and open-loop steps begin anew."""
+    states = list(
+        gda.iterate(
+            wine(),
+            "joint",
+            solver="analytic",
+            step="agnostic",
+            align=align,
+            realign_every=realign_every,
+            max_iterations=90,
+        )
+    )
+    for before, state in pairwise(states[1:]):
+        begins = (state.iteration - 1) % period == 0
+        assert (state.v is before.v) == (not begins)
+    expected = [2 / ((state.iteration - 1) % period + 2) for state in states[1:]]
+    assert [state.step for state in states[1:]] == expected
+
+
+def test_realigning_never_cuts_off_the_iterate(on_wine: gda.Result) -> None:
+    for state in gda.iterate(wine(), "joint", solver="analytic", max_iterations=60):
+        assert state.v is not None
+        assert left_ends(state.metric, state.v).min() >= 1e-6 - 1e-11
+    assert {row.scaling for row in on_wine.trace} != {"gradient"}
+
+
+def test_by_gradient_no_eigenvector_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the start's row; and each program after an alignment is over the whole set."""
+    problem = wine()
+    states = gda.iterate(
+        problem, "joint", solver="analytic", align="gradient", realign_every=1, max_iterations=40
+    )
+    before = next(states)
+    monkeypatch.setattr(aligned, "align", lambda *_, **__: pytest.fail("aligned"))
+    for state in states:
+        gradient = before.point.gradient()
+        gap = float(np.vdot(gradient, before.metric)) - exact_minimum(
+            gradient, 1e-6, 13 * (1 - 1e-6)
+        )
+        assert state.block_gap == pytest.approx(gap, rel=1e-9)
+        assert state.scaling == "gradient"
+        before = state
+    assert before.iteration == 40
+
+
+def test_by_gradient_it_refuses_a_floor() -> None:
+    with pytest.raises(gda.InvalidInputError, match=r"align='gradient' .* edge_floor is 0\.01"):
+        gda.Joint(edge_floor=0.01, align="gradient")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"align": "eigen"}, "unknown align 'eigen'.*eigenvector"),
+        ({"realign_every": 0}, "realign_every"),
+        ({"realign_every": 1.5}, "realign_every"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=message):
+        gda.Joint(**options)
+
+
+def test_the_floor_keeps_the_graph_connected(on_wine: gda.Result) -> None:
+    method = gda.Joint(solver="analytic", edge_floor=0.01, tolerance=1e-4, trace_every=0)
+    result = gda.solve(wine(), method)
+    assert (result.status, result.components) == ("stalled", 1)
+    assert method.n_components(result.metric) == 1 < method.n_components(on_wine.metric)
+    assert result.objective > on_wine.objective
+
+
+@pytest.mark.parametrize("solver", ["analytic", "HIGHS"])
+def test_one_feature(solver: str) -> None:
+    problem = gda.MetricProblem(gda.GLR([[0.0], [1.0], [3.0]], [1, -1, 1]), gda.GraphMetrics(2.0))
+    result = joint(problem, solver=solver, initial=np.array([[0.5]]))
+    assert result.metric == pytest.approx(np.array([[2.0]]))
+    assert result.status == "stalled"
+
+
+def test_the_closed_form_is_never_called_when_a_solver_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        JointPolytope, "minimize", lambda self, cost: pytest.fail("closed form was called")
+    )
+    result = joint(wine(), solver="HIGHS", max_iterations=30)
+    assert set(result.trace.column("solver")[1:]) == {"HIGHS"}
+    assert result.objective < result.trace[0].objective

@@ -1,0 +1,56 @@
+"""Conic programs that would not fit into memory are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import gdaopt as gda
+from gdaopt.methods import memory
+from tests.methods.certified_cases import (
+    set_of,
+    synthetic,
+)
+
+
+def need(solver: str) -> None:
+    if not any(info.name == solver and info.usable for info in gda.solvers()):
+        pytest.skip(f"{solver} does not work here")
+
+
+def objective_of(name: str, size: int, n_samples: int = 10) -> gda.GLR | gda.LogDet:
+    X, z = synthetic(size, n_samples)
+    return gda.GLR(2 * X, z) if name == "glr" else gda.LogDet(X.T @ X / n_samples)
+
+
+def small(kind: str = "graph", floor: float = 0.0, size: int = 3) -> gda.MetricProblem:
+    feasible_set = set_of(kind, size, float(size), 1e-2, floor)
+    return gda.MetricProblem(objective_of("glr", size), feasible_set)
+
+
+@pytest.fixture
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
+
+
+@pytest.mark.parametrize("method", ["sdp", "socp"])
+def test_what_would_not_fit_is_refused_before_it_is_built(
+    method: str, little_memory: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert gda.solve(small(), method, force=True).status in ("converged", "stalled")
+
+    def to_cvxpy(*args: Any, **options: Any) -> Any:
+        pytest.fail("it has been built")
+
+    monkeypatch.setattr(gda.MetricProblem, "to_cvxpy", to_cvxpy)
+    with pytest.raises(gda.InvalidInputError, match=r"need about [\d.e-]+ GB.* 1e-05 are.*force"):
+        gda.solve(small(), method)
+
+
+def test_estimates_grow_with_the_program() -> None:
+    assert memory.cone_bytes(50, "semidefinite") > 10 * memory.cone_bytes(25, "semidefinite")
+    assert memory.cone_bytes(50, "second-order") < memory.cone_bytes(50, "semidefinite")
+    few, many = (objective_of("glr", 5, n).conic_bytes() for n in (20, 40))
+    assert many > 2 * few
+    assert 0 < memory.free_memory() < 1e15

@@ -1,0 +1,45 @@
+"""Where the atoms come from: the joint program finds the same optimum as the exact oracle."""
+
+from __future__ import annotations
+
+import pytest
+
+import gdaopt as gda
+from tests.methods.certified_cases import (
+    assert_same_optimum,
+    certified,
+    of_kind,
+    samples,
+)
+from tests.methods.run_cases import Case
+
+# --- Atoms from a program ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path_weight", [0.0, 0.05])
+@pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL", "ECOS", "SCS", "SCIPY"])
+@pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
+def test_a_program_finds_the_same_optimum(solver: str, path_weight: float) -> None:
+    if not any(info.name == solver and info.usable for info in gda.solvers()):
+        pytest.skip(f"{solver} does not work here")
+    for name, positive in (("iris", "versicolor"), ("wine", "class_0")):
+        X, z = samples(name, positive, "half", "unit")
+        feasible_set = gda.GraphMetrics(X.shape[1], 1e-6, path_weight)
+        problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
+        priced = certified(problem, 1e-6, pricing="program", solver=solver)
+        assert_same_optimum(priced, certified(problem, 1e-6))
+        assert priced.solver == solver
+        assert {row.solver for row in list(priced.trace)[1:]} == {solver}
+
+
+def test_highs_is_the_default_program_solver() -> None:
+    assert gda.Certified(pricing="program").solver_name == "HIGHS"
+    assert gda.Certified(pricing="program", solver="ecos").solver_name == "ECOS"
+    assert gda.Certified().solver_name == "closed form"
+
+
+@pytest.mark.parametrize("kind", ["diagonal", "definite", "signed"])
+def test_other_sets_have_no_program(kind: str) -> None:
+    problem = of_kind(Case(4, 0, 0.0, True, False).problem(), kind)
+    with pytest.raises(gda.InvalidInputError, match="needs a set of GraphMetrics, got"):
+        gda.solve(problem, "certified", pricing="program")

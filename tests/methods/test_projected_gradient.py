@@ -1,0 +1,298 @@
+"""Projected gradients: the optimum over all sets, step by step, and what the heuristic misses."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gdaopt as gda
+from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, random_metric, random_symmetric, scaled
+from tests.methods.certified_cases import (
+    ADVICE,
+    HULLS,
+    KINDS,
+    Nearest,
+    Watch,
+    assert_optimal,
+    assert_same_optimum,
+    certified,
+    of_kind,
+    samples,
+    set_of,
+    synthetic,
+)
+from tests.methods.run_cases import Case, cases
+
+METHOD = "projected-gradient"
+
+
+def objective_of(name: str, size: int) -> gda.GLR | gda.LogDet | Nearest:
+    X, z = synthetic(size, 12)
+    if name == "nearest":
+        return Nearest(2 * random_symmetric(np.random.default_rng(size), size))
+    return gda.GLR(2 * X, z) if name == "glr" else gda.LogDet(X.T @ X / 12)
+
+
+class Counting(Watch):
+    """A watch that sees eigen-decompositions never fall."""
+
+    def __call__(self, state: gda.State) -> None:
+        if self.states:
+            assert state.eigen_decompositions >= self.states[-1].eigen_decompositions
+        super().__call__(state)
+
+
+# --- The optimum ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("name", ["glr", "log det", "nearest"])
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_converges_to_the_optimum(
+    kind: str, floor: float, name: str, size: int, tmp_path: Path
+) -> None:
+    for multiple, rho in ((1.0, 1e-2), (4.0, 0.0)):
+        feasible_set = set_of(kind, size, multiple * size, rho, floor)
+        problem = gda.MetricProblem(objective_of(name, size), feasible_set)
+        watch = Counting(feasible_set)
+        result = gda.solve(problem, METHOD, callback=watch)
+        assert_optimal(problem, result, 1e-6)
+        assert_same_optimum(certified(problem), result)
+        rows = [row.eigen_decompositions for row in result.trace]
+        assert rows == [state.eigen_decompositions for state in watch.states]
+        assert result.eigen_decompositions == rows[-1]
+        if kind == "diagonal":
+            assert rows[-1] == 0
+            assert "eigen-decompositions" not in str(result)
+        else:
+            assert rows[-1] >= result.iterations
+            assert f"{rows[-1]} eigen-decompositions" in str(result)
+        assert gda.Result.load(result.save(tmp_path / "result")) == result
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("name", "positive"),
+    [("iris", "versicolor"), pytest.param("wine", "class_0", marks=pytest.mark.slow)],
+)
+def test_built_in_data(kind: str, name: str, positive: str) -> None:
+    X, z = scaled(name, positive)
+    problem = gda.MetricProblem(gda.GLR(X, z), set_of(kind, X.shape[1], X.shape[1], 1e-3))
+    result = gda.solve(problem, METHOD, callback=Counting(problem.feasible_set))
+    assert_optimal(problem, result, 1e-6)
+    assert_same_optimum(certified(problem), result)
+
+
+@settings(PROPERTY, max_examples=25)
+@given(cases(bounds_follow=True), st.sampled_from(KINDS))
+def test_every_step_is_feasible_and_no_worse(case: Case, kind: str) -> None:
+    problem = of_kind(case.hull_problem(), kind)
+    watch = Counting(problem.feasible_set)
+    result = gda.solve(problem, METHOD, max_iterations=15, callback=watch)
+    assert len(watch.states) == result.iterations + 1
+    assert_same_optimum(certified(problem), result)
+
+
+class Stretched(gda.DenseObjective):
+    """Squared distances that count more or less, entry by entry, in some unit."""
+
+    def __init__(self, unit: float) -> None:
+        super().__init__(n_features=4)
+        rng = np.random.default_rng(0)
+        self.unit = unit
+        self.target = 3 * random_symmetric(rng, 4)
+        self.stretch = np.exp(3 * np.abs(random_symmetric(rng, 4)))
+
+    def value(self, metric: FloatArray) -> float:
+        return self.unit * float((self.stretch * (metric - self.target) ** 2).sum()) / 2
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        gradient: FloatArray = self.unit * self.stretch * (metric - self.target)
+        return gradient
+
+
+@pytest.mark.parametrize("unit", [1e-18, 1e-10, 1e12])
+def test_the_unit_of_the_objective_does_not_matter(unit: float) -> None:
+    feasible_set = gda.GraphMetrics(4.0, 1e-3)
+    first, second = (
+        gda.solve(
+            gda.MetricProblem(Stretched(u), feasible_set), METHOD, callback=Watch(feasible_set)
+        )
+        for u in (1.0, unit)
+    )
+    assert second.status == first.status == "converged"
+    assert second.iterations == first.iterations
+    assert second.objective == pytest.approx(unit * first.objective, rel=1e-9)
+
+
+# --- From where it starts ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_stays_at_the_optimum(kind: str, floor: float) -> None:
+    problem = gda.MetricProblem(objective_of("glr", 4), set_of(kind, 4, 4.0, 1e-2, floor))
+    optimum = certified(problem, 1e-10)
+    result = gda.solve(problem, METHOD, initial=optimum.metric)
+    assert (result.status, result.iterations) == ("converged", 0)
+    further = gda.solve(problem, METHOD, initial=optimum.metric, tolerance=0.0, max_iterations=5)
+    assert further.objective <= result.objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_starts_anywhere_in_the_set(kind: str) -> None:
+    problem = gda.MetricProblem(objective_of("glr", 4), set_of(kind, 4, 4.0, 1e-2))
+    base = problem.feasible_set.base(4)
+    vertex = problem.feasible_set.minimize_linear(-np.diag([4.0, 3.0, 2.0, 1.0])).vertex
+    for initial in (base, vertex, (base + vertex) / 2):
+        result = gda.solve(problem, METHOD, initial=initial)
+        assert result.trace[0].objective == pytest.approx(problem.objective.at(initial).value)
+        assert_optimal(problem, result, 1e-6)
+
+
+def test_a_start_without_the_path_of_the_set_is_refused() -> None:
+    star = np.diag([1.0, 0.5, 0.5])  # connects all, but not along the path
+    star[0, 1:] = star[1:, 0] = -0.1
+    problem = gda.MetricProblem(objective_of("glr", 3), gda.GraphMetrics(3.0, 0.1, 0.05))
+    assert gda.GraphMetrics(3.0, 0.1).contains(star)
+    with pytest.raises(gda.InvalidInputError, match="initial is not in the set: without the fixed"):
+        gda.solve(problem, METHOD, initial=star)
+
+
+# --- Small and odd -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_feature(kind: str) -> None:
+    feasible_set = set_of(kind, 1, 9.0, 0.5)
+    glr = gda.MetricProblem(gda.GLR([[0.0], [1.0], [1.5]], [1, -1, -1]), feasible_set)
+    assert gda.solve(glr, METHOD, initial=[[2.0]]).metric == pytest.approx(9.0)
+    log_det = gda.MetricProblem(gda.LogDet([[0.25]]), feasible_set)
+    assert gda.solve(log_det, METHOD).metric == pytest.approx(4.0, rel=1e-2)
+
+
+class Noting(gda.LogDet):
+    """Counts the metrics at which it is infinite."""
+
+    n_infinite = 0
+
+    def at(self, metric: FloatArray) -> Any:
+        point = super().at(metric)
+        self.n_infinite += point.factor is None
+        return point
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_out_of_the_domain_are_taken_back(kind: str) -> None:
+    """ρ = 0: some steps leave the cone, where log det M is infinite; a run survives that."""
+    log_det = Noting(np.diag([100.0, 1.0, 0.01]) + 0.05)
+    problem = gda.MetricProblem(log_det, set_of(kind, 3, 100.0, 0.0))
+    watch = Counting(problem.feasible_set)
+    start = np.eye(3)
+    result = gda.solve(problem, METHOD, initial=start, callback=watch, max_iterations=100)
+    assert log_det.n_infinite > 0
+    assert result.status == "iteration_limit"
+    assert result.objective < 0.1 * result.trace[0].objective
+    assert_same_optimum(certified(problem), result)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_target_in_the_set_is_reached(kind: str) -> None:
+    """Q* = 0 is no measure of itself: here the absolute tolerance ends the run."""
+    feasible_set = set_of(kind, 4, 8.0, 0.0)
+    target = random_metric(np.random.default_rng(0), 4)
+    target = feasible_set.projected(target).point
+    problem = gda.MetricProblem(Nearest(target), feasible_set)
+    result = gda.solve(problem, METHOD, absolute_tolerance=1e-8)
+    assert result.status == "converged"
+    np.testing.assert_allclose(result.metric, target, atol=2e-4)
+
+
+def test_a_gradient_of_zero_ends_the_run() -> None:
+    problem = gda.MetricProblem(Nearest(np.eye(3)), gda.GraphMetrics(4.0, 0.1))
+    result = gda.solve(problem, METHOD, initial=np.eye(3))
+    assert (result.status, result.iterations, result.objective) == ("converged", 0, 0.0)
+
+
+def test_an_objective_that_vanishes_is_refused_with_advice() -> None:
+    X, z = samples("wine", "class_0", "half", "unit")
+    problem = gda.MetricProblem(gda.GLR(1000 * X, z), gda.GraphMetrics(13.0))
+    with pytest.raises(gda.InvalidInputError, match=f"nothing to learn from.*{ADVICE} 0.001"):
+        gda.solve(problem, METHOD)
+
+
+# --- The heuristic -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_clipping_is_no_projection_and_the_certificate_says_so(kind: str, floor: float) -> None:
+    feasible_set = set_of(kind, 4, 4.0, 1e-2, floor)
+    problem = gda.MetricProblem(objective_of("glr", 4), feasible_set)
+    optimum = certified(problem)
+    watch = Counting(feasible_set)
+    result = gda.solve(problem, METHOD, projection="clip", callback=watch, max_iterations=400)
+    assert result.status in ("stalled", "iteration_limit")
+    assert_same_optimum(optimum, result)
+    excess = result.objective / optimum.objective - 1
+    assert excess > 1e-2  # it ends above the optimum
+    assert result.relative_gap is not None
+    assert result.relative_gap >= excess / (1 + excess)  # and does not claim anything else
+    assert result.eigen_decompositions >= result.iterations
+    exact = gda.solve(problem, METHOD)
+    assert exact.objective < result.objective
+    assert "no projection" in " ".join((gda.ProjectedGradient.__doc__ or "").split()).replace(
+        "*", ""
+    )
+
+
+# --- Limits and options --------------------------------------------------------------------------
+
+
+def wine() -> gda.MetricProblem:
+    return gda.MetricProblem(
+        gda.GLR(*samples("wine", "class_0", "half", "unit")), gda.GraphMetrics(13.0)
+    )
+
+
+def test_limits() -> None:
+    assert gda.solve(wine(), METHOD, time_limit=1e-9).status == "time_limit"
+    slow = gda.solve(wine(), METHOD, time_limit=0.1, callback=lambda state: time.sleep(0.06))
+    assert (slow.status, slow.iterations) == ("time_limit", 1)
+    few = gda.solve(wine(), METHOD, max_iterations=3)
+    assert (few.status, few.iterations, len(few.trace)) == ("iteration_limit", 3, 4)
+    ended = gda.solve(wine(), METHOD, callback=lambda state: state.iteration < 2)
+    assert (ended.status, ended.iterations) == ("interrupted", 2)
+    assert gda.solve(wine(), METHOD, tolerance=0.0, max_iterations=0).iterations == 0
+
+
+def test_tolerance_zero_ends_where_the_gap_no_longer_shrinks() -> None:
+    X, z = samples("iris", "versicolor", "half", "unit")
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.DiagonalMetrics(4.0, 1e-6))
+    result = gda.solve(problem, METHOD, tolerance=0.0)
+    assert result.status in ("stalled", "converged")
+    assert result.relative_gap is not None
+    assert result.relative_gap <= 1e-6
+    assert_same_optimum(certified(problem), result)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"projection": "clipp"}, "did you mean 'clip'"),
+        ({"projection": "dijkstra"}, "did you mean 'dykstra'"),
+        ({"solver": "CLARABEL"}, "unknown option of method 'projected-gradient': 'solver'"),
+        ({"tolerance": -1.0}, "tolerance"),
+        ({"initial": np.eye(13)[:2, :2]}, "must be 13×13"),
+        ({"initial": 2 * np.eye(13)}, "not in the set: trace 26 exceeds"),
+    ],
+    ids=["clipp", "dijkstra", "solver", "tolerance", "small", "outside"],
+)
+def test_bad_options_are_refused(options: dict[str, Any], match: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=match):
+        gda.solve(wine(), METHOD, **options)

@@ -1,0 +1,180 @@
+"""Frank–Wolfe by semidefinite programs: the same steps as with the exact oracle, at a price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from cvxpy.reductions.dcp2cone.cone_matrix_stuffing import ConeMatrixStuffing
+
+import gdaopt as gda
+from gdaopt.backends import isolated
+from gdaopt.methods import memory
+from tests.methods.certified_cases import HULLS, Nearest, Watch, certified, set_of, synthetic
+
+METHOD = "sdp-frank-wolfe"
+STEPS = 12
+
+
+def problem(kind: str = "graph", floor: float = 0.0, size: int = 4) -> gda.MetricProblem:
+    X, z = synthetic(size, 12)
+    return gda.MetricProblem(gda.GLR(2 * X, z), set_of(kind, size, float(size), 1e-2, floor))
+
+
+# --- The steps -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["exact", "agnostic"])
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_takes_the_steps_of_frank_wolfe(kind: str, floor: float, step: str) -> None:
+    feasible_set = problem(kind, floor).feasible_set
+    start = feasible_set.base(4) + feasible_set.budget(4) / 4 * np.eye(4)
+    options: dict[str, Any] = {"step": step, "initial": start, "max_iterations": STEPS}
+    expected = gda.solve(problem(kind, floor), "frank-wolfe", **options)
+    values = expected.trace.column("objective")
+    analytic = gda.solve(problem(kind, floor), METHOD, solver="analytic", **options)
+    np.testing.assert_allclose(analytic.trace.column("objective"), values, rtol=1e-9)
+    np.testing.assert_allclose(analytic.metric, expected.metric, atol=1e-8)
+    bounds = analytic.trace.column("lower_bound")
+    np.testing.assert_allclose(bounds, expected.trace.column("lower_bound"), rtol=1e-8)
+    solved = gda.solve(problem(kind, floor), METHOD, **options)
+    np.testing.assert_allclose(solved.trace.column("objective"), values, rtol=1e-3)
+    assert (analytic.solver, solved.solver) == ("analytic", "CLARABEL")
+    assert {row.solver for row in list(solved.trace)[1:]} == {"CLARABEL"}
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "SCS", "analytic"])
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_certificates_hold(kind: str, floor: float, solver: str) -> None:
+    watch = Watch(problem(kind, floor).feasible_set)
+    result = gda.solve(
+        problem(kind, floor), METHOD, solver=solver, max_iterations=60, callback=watch
+    )
+    optimum = certified(problem(kind, floor)).objective
+    assert result.lower_bound is not None
+    assert result.lower_bound <= optimum * (1 + 1e-12)
+    assert result.objective >= optimum * (1 - 1e-9)
+    assert result.objective <= optimum * 1.05
+    assert len(watch.states) == result.iterations + 1
+    assert not watch.feasible_set.violations(result.metric)
+    assert [row.round for row in result.trace] == [-(-row.iteration // 4) for row in result.trace]
+
+
+def test_stalls_where_two_rounds_gain_nothing_much() -> None:
+    result = gda.solve(problem(), METHOD, solver="analytic", tolerance=1e-3)
+    assert result.status in ("converged", "stalled")
+    coarse = gda.solve(problem(), METHOD, solver="analytic", tolerance=0.02)
+    assert coarse.iterations <= result.iterations
+    vertex = -np.eye(3) + np.diag([0.0, 0.0, 9.0])
+    reached = gda.solve(gda.MetricProblem(Nearest(vertex), gda.GraphMetrics(3.0)), METHOD)
+    assert reached.status == "converged"  # an optimum that is a vertex
+    assert reached.metric[2, 2] == pytest.approx(3.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["graph", "diagonal", "definite", "signed"])
+def test_one_feature(kind: str) -> None:
+    glr = gda.GLR([[0.0], [1.0], [1.5]], [1, -1, -1])
+    case = gda.MetricProblem(glr, set_of(kind, 1, 9.0, 0.5))
+    assert gda.solve(case, METHOD, initial=[[2.0]]).metric == pytest.approx(9.0, rel=1e-5)
+
+
+# --- The solver ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def solves(monkeypatch: pytest.MonkeyPatch) -> list[cp.Problem]:
+    """Return the problems that CVXPY solves, one after the other."""
+    gda.SemidefiniteFrankWolfe(fallback="SCS")  # probed before
+    solved: list[cp.Problem] = []
+    real: Callable[..., Any] = cp.Problem.solve
+
+    def solve(program: cp.Problem, **options: Any) -> Any:
+        solved.append(program)
+        return real(program, **options)
+
+    monkeypatch.setattr(cp.Problem, "solve", solve)
+    return solved
+
+
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_compiled_once(
+    kind: str, floor: float, solves: list[cp.Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuffed: list[object] = []
+    real: Callable[..., Any] = ConeMatrixStuffing.apply
+
+    def apply(self: Any, program: Any) -> Any:
+        stuffed.append(program)
+        return real(self, program)
+
+    monkeypatch.setattr(ConeMatrixStuffing, "apply", apply)
+    result = gda.solve(problem(kind, floor), METHOD, max_iterations=6, tolerance=1e-12)
+    assert len(solves) == result.oracle_calls == result.iterations == 6
+    assert len({id(program) for program in solves}) == 1
+    assert solves[0].is_dpp()
+    assert len(stuffed) == 1
+
+
+@pytest.mark.parametrize("fault", ["raise", "NaN", "far"])
+def test_fall_backs(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    gda.SemidefiniteFrankWolfe(fallback="SCS")
+    real: Callable[..., Any] = cp.Problem.solve
+
+    def solve(program: cp.Problem, **options: Any) -> Any:
+        value = real(program, **options)
+        if options["solver"] == "CLARABEL":
+            if fault == "raise":
+                raise cp.SolverError("no licence")
+            for variable in program.variables():
+                variable.save_value(np.full(variable.shape, np.nan if fault == "NaN" else 1e3))
+        return value
+
+    monkeypatch.setattr(cp.Problem, "solve", solve)
+    alone = gda.solve(problem(), METHOD)
+    assert (alone.status, alone.iterations) == ("solver_failed", 0)
+    np.testing.assert_array_equal(alone.metric, np.eye(4))  # the middle of the set, C = 4
+    for fallback, by in (("analytic", "analytic"), ("SCS", "SCS"), (["clarabel", "scs"], "SCS")):
+        result = gda.solve(problem(), METHOD, fallback=fallback, max_iterations=5)
+        assert result.iterations == 5
+        assert {row.solver for row in list(result.trace)[1:]} == {by}
+        assert "after: CLARABEL" in result.trace[-1].solver_status
+        assert result.objective < result.trace[0].objective
+
+
+def test_in_a_worker_it_is_the_same() -> None:
+    try:
+        here, there = (
+            gda.solve(problem(), METHOD, isolate=isolate, max_iterations=5)
+            for isolate in (False, True)
+        )
+    finally:
+        isolated._kill()
+    np.testing.assert_allclose(there.metric, here.metric, atol=1e-9)
+
+
+def test_what_would_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 1000)
+    with pytest.raises(gda.InvalidInputError, match=r"semidefinite program would need about .* GB"):
+        gda.solve(problem(), METHOD)
+    for options in ({"force": True}, {"solver": "analytic"}):
+        assert gda.solve(problem(), METHOD, max_iterations=2, **options).iterations == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"solver": "HIGHS"}, r"HIGHS has no semidefinite cone.*CLARABEL"),
+        ({"fallback": "HIGHS"}, r"HIGHS has no semidefinite cone.*CLARABEL"),
+        ({"fallback": ["SCS", "clarable"]}, "did you mean 'CLARABEL'"),
+        ({"step": "exakt"}, "did you mean 'exact'"),
+        ({"solver": "analytic", "solver_opts": {"eps": 1}}, "make no sense with solver='analytic'"),
+        ({"variant": "away"}, "unknown option of method 'sdp-frank-wolfe': 'variant'"),
+    ],
+    ids=str,
+)
+def test_bad_options_are_refused(options: dict[str, Any], match: str) -> None:
+    with pytest.raises(gda.GdaoptError, match=match):
+        gda.solve(problem(), METHOD, **options)

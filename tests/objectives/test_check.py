@@ -1,0 +1,101 @@
+"""The check of an objective finds what is wrong with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.directions import (
+    Direction,
+)
+from gdaopt.objectives.exponentials import ExponentialLine
+from gdaopt.objectives.glr import GLRPoint
+from gdaopt.validation import FloatArray
+from tests.objectives.cases import LogDet, N, samples
+
+
+class WrongGradient(LogDet):
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return 1.001 * super().gradient(metric)
+
+
+class AsymmetricGradient(LogDet):
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return super().gradient(metric) + np.diag(np.full(len(metric) - 1, 0.01), 1)
+
+
+class Concave(gda.DenseObjective):
+    def value(self, metric: FloatArray) -> float:
+        return -float(np.sum(metric**2))
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return -2 * metric
+
+
+class PatchedGLR(gda.GLR):
+    """A GLR whose points are of another class."""
+
+    def __init__(self, point: type[GLRPoint]) -> None:
+        rng = np.random.default_rng(0)
+        super().__init__(samples(rng)[:, :3], rng.standard_normal(N))
+        self.point = point
+
+    def at(self, metric: FloatArray) -> GLRPoint:
+        return self.point(self, metric.copy())
+
+
+class WrongColumn(GLRPoint):
+    def gradient_column(self, column: int) -> FloatArray:
+        return super().gradient_column(0)
+
+
+class WrongDiagonal(GLRPoint):
+    def gradient_diagonal(self) -> FloatArray:
+        return 2 * super().gradient_diagonal()
+
+
+class WrongCurvatureLine(ExponentialLine):
+    def derivatives(self, gamma: float) -> tuple[float, float]:
+        slope, curvature = super().derivatives(gamma)
+        return slope, 0.9 * curvature
+
+
+class WrongCurvature(GLRPoint):
+    def line(self, direction: Direction) -> ExponentialLine:
+        right = super().line(direction)
+        return WrongCurvatureLine(direction, self.sum.exponents, right.rates)
+
+
+class WrongMove(GLRPoint):
+    def moved(self, direction: Direction, gamma: float) -> GLRPoint:
+        return super().moved(direction, 2 * gamma)
+
+
+class StaleMove(GLRPoint):
+    def moved(self, direction: Direction, gamma: float) -> GLRPoint:
+        return GLRPoint(self.objective, direction.added_to(self.metric, gamma), self.sum)
+
+
+class TestCheckObjective:
+    @pytest.mark.parametrize(
+        ("objective", "message"),
+        [
+            (WrongGradient(np.eye(3)), "^the line's slope along a"),
+            (AsymmetricGradient(np.eye(3)), "^the gradient is symmetric: error 0.01"),
+            (Concave(3), "^the objective is not convex: its second derivative along a"),
+            (PatchedGLR(WrongColumn), "^gradient_column: error"),
+            (PatchedGLR(WrongDiagonal), "^gradient_diagonal: error"),
+            (PatchedGLR(WrongCurvature), "^the line's curvature along a DiagonalDirection"),
+            (PatchedGLR(WrongMove), "^the metric moved along a DiagonalDirection"),
+            (PatchedGLR(StaleMove), "^the value moved along a DiagonalDirection"),
+        ],
+        ids=lambda value: type(value).__name__,
+    )
+    def test_names_what_is_wrong(self, objective: gda.GLR, message: str) -> None:
+        with pytest.raises(InvalidInputError, match=message):
+            gda.check_objective(objective)
+
+    def test_the_patched_objective_is_right_without_the_fault(self) -> None:
+        gda.check_objective(PatchedGLR(GLRPoint))

@@ -1,0 +1,212 @@
+"""Instances of the programs: polytopes from random metrics and random ones, with their costs."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+
+from gdaopt.backends import solvers
+from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.programs import (
+    ANALYTIC,
+    ColumnPolytope,
+    ColumnProgram,
+    DiagonalPolytope,
+    DiagonalProgram,
+    ProgramSolution,
+)
+from gdaopt.programs.floors import tree_floor
+from gdaopt.validation import FloatArray
+
+SOLVERS = ("HIGHS", "ECOS", "CLARABEL")
+KINDS = ("no slack", "positive costs", "ties", "zero bounds", "floors", "five decades")
+
+AnyPolytope = DiagonalPolytope | ColumnPolytope
+AnyProgram = DiagonalProgram | ColumnProgram
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """A metric with a scaling v that leaves it the slack that programs can use."""
+
+    metric: FloatArray
+    v: FloatArray
+    min_eigenvalue: float
+    trace_bound: float
+    column: int
+    edge_floor: float
+
+    @property
+    def slack(self) -> FloatArray:
+        return np.maximum(left_ends(self.metric, self.v) - self.min_eigenvalue, 0.0)
+
+    def diagonal(self) -> DiagonalPolytope:
+        return DiagonalPolytope.at(self.metric, self.slack, self.trace_bound)
+
+    def edges(self) -> ColumnPolytope:
+        floor = np.zeros(len(self.metric) - 1)
+        if self.edge_floor > 0:
+            floor = tree_floor(self.metric, self.column, self.edge_floor)
+        return ColumnPolytope.at(self.metric, self.v, self.slack, self.column, floor)
+
+
+def situation(rng: np.random.Generator, size: int, kind: str = "") -> Situation:
+    """Return a random situation: v aligns the metric, or (as after a step) leaves uneven slack."""
+    decades = 5.0 if kind == "five decades" else rng.choice([0.0, 1.0, 2.0])
+    v = 10 ** rng.uniform(-decades, 0, size)
+    v[rng.integers(size)] = 1.0
+    if kind == "five decades":
+        v[v.argmin()] = 1e-5
+    weights = rng.random((size, size)) * (rng.random((size, size)) < rng.choice([0.3, 1.0]))
+    weights *= np.minimum.outer(v, v) / np.maximum.outer(v, v)  # no diagonal entry is huge
+    slack = rng.uniform(0, 2, size) if rng.random() < 0.5 else np.full(size, rng.uniform(0, 2))
+    min_eigenvalue = float(rng.choice([0.0, 1e-6, 1e-2]))
+    if kind == "zero bounds":
+        weights[rng.random((size, size)) < 0.5] = 0.0
+        isolated = rng.random(size) < 0.5
+        weights[isolated] = weights[:, isolated] = 0.0
+        slack[rng.random(size) < 0.5] = 0.0
+        min_eigenvalue = 0.0
+    metric = -np.triu(weights, 1)
+    metric += metric.T
+    metric[np.diag_indices(size)] = -(metric @ v) / v + min_eigenvalue
+    if kind != "no slack":
+        metric[np.diag_indices(size)] += slack
+    trace = float(np.trace(metric)) or 1.0
+    return Situation(
+        metric,
+        v,
+        min_eigenvalue,
+        trace if kind == "no slack" else trace * rng.uniform(1, 2),
+        int(rng.integers(size)),
+        float(rng.uniform(0, 0.5)) if kind == "floors" else 0.0,
+    )
+
+
+def random_diagonal(rng: np.random.Generator, size: int, kind: str = "") -> DiagonalPolytope:
+    """Return bounds that need not belong to a metric."""
+    lower = rng.random(size) * 10 ** rng.uniform(-5 if kind == "five decades" else -1, 0, size)
+    if kind == "zero bounds":
+        lower[rng.random(size) < 0.5] = 0.0
+    needed = float(lower.sum()) or 1.0
+    return DiagonalPolytope(lower, needed if kind == "no slack" else needed * rng.uniform(1, 3))
+
+
+def random_column(rng: np.random.Generator, size: int, kind: str = "") -> ColumnPolytope:
+    """Return bounds, weights and floors that need not belong to a metric."""
+    edges = size - 1
+    decades = 2.5 if kind == "five decades" else 1.0
+    weights = 10 ** rng.uniform(-decades, decades, edges)
+    if kind == "five decades":
+        weights[rng.integers(edges)] = 10 ** rng.choice([-5.0, 5.0])
+    upper = rng.random(edges)
+    if kind == "zero bounds":
+        upper[rng.random(edges) < 0.5] = 0.0
+    floor = np.zeros(edges)
+    if kind == "floors":
+        floor = upper * rng.random(edges) * (rng.random(edges) < 0.5)
+    share = 1.0 if kind == "no slack" else rng.random()
+    budget = float(weights @ (floor + share * (upper - floor)))
+    return ColumnPolytope(upper, weights, floor, budget)
+
+
+def random_cost(rng: np.random.Generator, polytope: AnyPolytope, kind: str = "") -> FloatArray:
+    """Return costs of one magnitude from 1e-12 to 1e12."""
+    cost = rng.standard_normal(len(polytope.current))
+    if kind == "positive costs":
+        cost = np.abs(cost)
+    elif kind == "ties":
+        cost = np.round(2 * cost) / 2
+        if isinstance(polytope, ColumnPolytope):
+            cost *= polytope.weights  # what ties there is the cost per weight
+        if not cost.any():
+            cost[:] = -1.0
+    result: FloatArray = cost * 10 ** rng.uniform(-12, 12)
+    return result
+
+
+@cache
+def cases(block: str, size: int, kind: str, count: int) -> list[tuple[FloatArray, AnyPolytope]]:
+    """Return costs and polytopes of the diagonal or column program, always the same ones."""
+    rng = np.random.default_rng(zlib.crc32(f"{block} {size} {kind}".encode()))
+    found: list[tuple[FloatArray, AnyPolytope]] = []
+    while len(found) < count:
+        polytope: AnyPolytope
+        if len(found) % 2:
+            polytope = (random_diagonal if block == "diagonal" else random_column)(rng, size, kind)
+        else:
+            there = situation(rng, size, kind)
+            polytope = there.diagonal() if block == "diagonal" else there.edges()
+        cost = random_cost(rng, polytope, kind)
+        if (cost * largest(polytope)).any():  # else there is nothing to solve
+            found.append((cost, polytope))
+    return found
+
+
+def program_for(polytope: AnyPolytope, solver: str) -> AnyProgram:
+    """Return a program of the polytope's kind and size."""
+    kind = DiagonalProgram if isinstance(polytope, DiagonalPolytope) else ColumnProgram
+    return kind(len(polytope.current), solver)
+
+
+def answer(program: AnyProgram, cost: FloatArray, polytope: AnyPolytope) -> ProgramSolution:
+    """Solve a program over a polytope of its own kind."""
+    return program.solve(cost, polytope)  # type: ignore[arg-type]
+
+
+def largest(polytope: AnyPolytope) -> FloatArray:
+    """Return the largest value that each entry can take."""
+    if isinstance(polytope, DiagonalPolytope):
+        return polytope.lower + polytope.spare
+    return polytope.unit
+
+
+def assert_inside(point: FloatArray, polytope: AnyPolytope) -> None:
+    """Assert that a point is in the polytope, up to round-off."""
+    if isinstance(polytope, DiagonalPolytope):
+        assert (point >= polytope.lower).all()
+        assert point.sum() <= polytope.trace_bound * (1 + 1e-14) + 1e-300
+    else:
+        assert (point >= polytope.floor).all()
+        assert (point <= polytope.upper * (1 + 1e-15)).all()
+        assert polytope.weights @ point <= polytope.budget * (1 + 1e-14) + 1e-300
+
+
+def assert_optimal(solution: ProgramSolution, cost: FloatArray, polytope: AnyPolytope) -> None:
+    """Assert that a solver's answer is feasible and of optimal value.
+
+    ``|value - reference| ≤ tol · |g|'|x|``, tol = 1e-9 for HiGHS, where x is the larger of the two
+    points in each entry. Others have 1e-6, and x is the largest value that each entry can take: an
+    interior point ends at about 1e-9 of that, and not at 0 where the optimum is x = 0.
+    """
+    assert_inside(solution.point, polytope)
+    reference = polytope.minimize(cost)
+    difference = abs(solution.value - float(cost @ reference))
+    if solution.solver in ("HIGHS", "analytic"):
+        size = np.maximum(np.abs(reference), np.abs(solution.point))
+        assert difference <= 1e-9 * float(np.abs(cost) @ size)
+    else:  # also when v spans decades, thanks to a unit for each entry (`ColumnPolytope.unit`)
+        assert difference <= 1e-6 * float(np.abs(cost) @ largest(polytope))
+
+
+def need(solver: str) -> None:
+    """Skip a test whose solver has no wheel for this machine (ECOS)."""
+    if solver != ANALYTIC and not any(info.name == solver and info.usable for info in solvers()):
+        pytest.skip(f"{solver} does not work here")
+
+
+def exact_minimum(gradient: FloatArray, rho: float, tau: float) -> float:
+    """The least ``⟨G, M⟩`` over the set ("Theorem: exact linear minimisation oracle")."""
+    size = len(gradient)
+    least = min(0.0, *(gradient[i, i] for i in range(size)))
+    for i in range(size):
+        for j in range(i + 1, size):
+            if gradient[i, j] > 0:
+                middle = (gradient[i, i] + gradient[j, j]) / 2
+                half = (gradient[i, i] - gradient[j, j]) / 2
+                least = min(least, middle - np.sqrt(half**2 + gradient[i, j] ** 2))
+    return float(rho * np.trace(gradient) + tau * least)

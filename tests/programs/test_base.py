@@ -1,0 +1,320 @@
+"""The programs: closed forms against solvers and a literal LP, repair, faults of the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import gdaopt as gda
+from gdaopt.programs import (
+    ColumnPolytope,
+    ColumnProgram,
+    DiagonalPolytope,
+    DiagonalProgram,
+    ProgramOptions,
+)
+from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, scaled
+from tests.programs.cases import (
+    KINDS,
+    SOLVERS,
+    AnyPolytope,
+    Situation,
+    answer,
+    assert_inside,
+    assert_optimal,
+    cases,
+    need,
+    program_for,
+    random_column,
+    random_cost,
+    random_diagonal,
+    situation,
+)
+
+N_CASES = 200
+
+sizes = st.sampled_from([2, 3, 5, 12])
+kinds = st.sampled_from(["", *KINDS])
+
+
+# --- The grid: closed form against every solver --------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")  # judged by the answer
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [2, 3, 10, 60])
+@pytest.mark.parametrize("block", ["diagonal", "column"])
+def test_solvers_agree_with_the_closed_form(block: str, size: int, kind: str, solver: str) -> None:
+    need(solver)
+    grid = cases(block, size, kind, N_CASES)
+    program = program_for(grid[0][1], solver)
+    solved = 0
+    for cost, polytope in grid:
+        solution = answer(program, cost, polytope)
+        assert_optimal(solution, cost, polytope)
+        solved += solution.solver == solver
+    assert solved == N_CASES == 200
+
+
+@pytest.mark.parametrize("block", ["diagonal", "column"])
+def test_costs_of_the_grid_have_every_magnitude(block: str) -> None:
+    for size in (2, 3, 10, 60):
+        for kind in KINDS:
+            largest = [np.abs(cost).max() for cost, _ in cases(block, size, kind, N_CASES)]
+            assert min(largest) < 1e-9
+            assert max(largest) > 1e9
+
+
+@pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL"])
+@pytest.mark.parametrize("hidden_by", [-1.0, 1.0])
+def test_small_costs_beside_large_ones(solver: str, hidden_by: float) -> None:
+    """A cost far below the largest decides nothing to a solver, unless the large one is idle."""
+    polytope = ColumnPolytope(np.ones(3), np.ones(3), np.zeros(3), budget=2.0)
+    cost = np.array([hidden_by, -1e-5, 1e-5])
+    solution = answer(program_for(polytope, solver), cost, polytope)
+    np.testing.assert_allclose(solution.point, [hidden_by < 0, 1.0, 0.0], atol=1e-3)
+
+
+def test_a_positive_cost_does_not_hide_the_gain() -> None:
+    polytope = DiagonalPolytope(np.zeros(2), trace_bound=1.0)
+    cost = np.array([1e9, -1e-9])
+    assert answer(program_for(polytope, "HIGHS"), cost, polytope).value == pytest.approx(-1e-9)
+
+
+@pytest.mark.parametrize("excess", [1e-13, 1e-11, 1e-9, 1e-7])
+@pytest.mark.parametrize("rest", [1e-10, 1e-8])
+def test_budgets_used_up_but_for_round_off(excess: float, rest: float) -> None:
+    """The presolve of HiGHS calls some of these infeasible."""
+    upper = np.array([0.5 + excess, 0.5, rest])
+    polytope = ColumnPolytope(upper, np.ones(3), np.zeros(3), budget=1.0)
+    cost = np.array([-1.0, -2.0, 3.0])
+    assert_optimal(answer(program_for(polytope, "HIGHS"), cost, polytope), cost, polytope)
+
+
+# --- The closed form against the literal programs, written out -----------------------------
+
+
+def literal_diagonal(there: Situation, cost: FloatArray) -> float:
+    magnitudes = np.abs(there.metric - np.diag(np.diagonal(there.metric)))
+    lower = magnitudes @ there.v / there.v + there.min_eigenvalue
+    ones = np.ones((1, len(lower)))
+    bounds = [(float(low), None) for low in lower]
+    solved = linprog(cost, A_ub=ones, b_ub=[there.trace_bound], bounds=bounds)
+    assert solved.fun is not None
+    return float(solved.fun)
+
+
+def literal_column(there: Situation, cost: FloatArray) -> float:
+    metric, v, rho, c = there.metric, there.v, there.min_eigenvalue, there.column
+    others = [j for j in range(len(v)) if j != c]
+    bounds = []
+    for j, low in zip(others, there.edges().floor, strict=True):
+        rest = sum(v[k] * abs(metric[j, k]) for k in others if k != j)
+        bounds.append((float(low), float((v[j] * (metric[j, j] - rho) - rest) / v[c])))
+    budget = v[c] * (metric[c, c] - rho)
+    solved = linprog(cost, A_ub=[v[others]], b_ub=[budget], bounds=bounds)
+    assert solved.fun is not None
+    return float(solved.fun)
+
+
+@PROPERTY
+@given(generators, sizes, st.sampled_from(["", "positive costs", "zero bounds", "floors"]))
+def test_closed_forms_solve_the_literal_programs(
+    rng: np.random.Generator, size: int, kind: str
+) -> None:
+    there = situation(rng, size, kind)
+    for polytope, literal in (
+        (there.diagonal(), literal_diagonal),
+        (there.edges(), literal_column),
+    ):
+        cost = rng.standard_normal(len(polytope.current))
+        point = polytope.minimize(cost)
+        assert_inside(point, polytope)
+        assert cost @ point == pytest.approx(literal(there, cost), rel=1e-7, abs=1e-7)
+
+
+@PROPERTY
+@given(generators, sizes, kinds)
+def test_vertices_keep_the_left_ends_and_the_trace(
+    rng: np.random.Generator, size: int, kind: str
+) -> None:
+    """What the programs mean: ``M v ≥ ρ v`` and ``tr M ≤ C`` hold with a vertex in the metric."""
+    there = situation(rng, size, kind)
+    diagonal, edges = there.diagonal(), there.edges()
+    with_diagonal, with_edges = there.metric.copy(), there.metric.copy()
+    np.fill_diagonal(with_diagonal, diagonal.minimize(random_cost(rng, diagonal)))
+    others = np.arange(size) != there.column
+    vertex = -edges.minimize(random_cost(rng, edges))
+    with_edges[others, there.column] = with_edges[there.column, others] = vertex
+    for metric in (with_diagonal, with_edges):
+        slack = metric @ there.v - there.min_eigenvalue * there.v
+        terms = (np.abs(there.metric) + np.abs(metric)) @ there.v
+        assert (slack >= -1e-14 * terms).all()
+        assert np.trace(metric) <= there.trace_bound * (1 + 1e-14)
+        smallest = np.linalg.eigvalsh(metric)[0]
+        assert smallest >= there.min_eigenvalue - 1e-12 * np.abs(metric).max() * size
+
+
+@PROPERTY
+@given(generators, sizes, kinds)
+def test_the_current_point_is_inside(rng: np.random.Generator, size: int, kind: str) -> None:
+    there = situation(rng, size, kind)
+    diagonal, edges = there.diagonal(), there.edges()
+    np.testing.assert_array_equal(diagonal.current, np.diagonal(there.metric))
+    assert_inside(diagonal.current, diagonal)
+    np.testing.assert_array_equal(
+        edges.current, np.delete(-there.metric[there.column], there.column)
+    )
+    assert_inside(edges.current, edges)
+
+
+# --- Back into the polytope ----------------------------------------------------------------------
+
+
+def violation(point: FloatArray, polytope: AnyPolytope) -> float:
+    """Return by how much bounds and budget are broken, in the budget's units."""
+    if isinstance(polytope, DiagonalPolytope):
+        low, high = polytope.lower, np.full(len(point), np.inf)
+        weights, budget = np.ones(len(point)), polytope.trace_bound
+    else:
+        low, high = polytope.floor, polytope.upper
+        weights, budget = polytope.weights, polytope.budget
+    outside = np.maximum(low - point, 0) + np.maximum(point - high, 0)
+    return float(weights @ outside) + max(float(weights @ point) - budget, 0.0)
+
+
+def distance(change: FloatArray, polytope: AnyPolytope) -> float:
+    weights = polytope.weights if isinstance(polytope, ColumnPolytope) else np.ones(len(change))
+    return float(weights @ np.abs(change))
+
+
+def any_polytope(rng: np.random.Generator, size: int, kind: str) -> AnyPolytope:
+    there = situation(rng, size, kind)
+    made: list[AnyPolytope] = [
+        random_diagonal(rng, size, kind),
+        random_column(rng, size, kind),
+        there.diagonal(),
+        there.edges(),
+    ]
+    return made[rng.integers(4)]
+
+
+@PROPERTY
+@given(generators, sizes, kinds, st.floats(-12, 3))
+def test_repaired_points_are_inside_and_stay(
+    rng: np.random.Generator, size: int, kind: str, magnitude: float
+) -> None:
+    polytope = any_polytope(rng, size, kind)
+    noise = rng.standard_normal(len(polytope.current)) * 10**magnitude
+    repaired = polytope.repaired(polytope.current + noise)
+    assert_inside(repaired, polytope)
+    np.testing.assert_allclose(polytope.repaired(repaired), repaired, rtol=1e-13)
+
+
+@PROPERTY
+@given(generators, sizes, kinds, st.floats(-12, 3))
+def test_repair_moves_in_proportion_to_the_violation(
+    rng: np.random.Generator, size: int, kind: str, magnitude: float
+) -> None:
+    polytope = any_polytope(rng, size, kind)
+    noise = rng.standard_normal(len(polytope.current)) * 10**magnitude
+    point = polytope.minimize(random_cost(rng, polytope)) + noise
+    moved = distance(polytope.repaired(point) - point, polytope)
+    round_off = 1e-14 * distance(np.abs(point) + polytope.current, polytope)
+    assert moved <= 2 * violation(point, polytope) + round_off
+
+
+def test_the_movement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    polytope = DiagonalPolytope(np.ones(2), trace_bound=4.0)
+    program = DiagonalProgram(2, "HIGHS")
+    assert program.solve(np.array([-2.0, -1.0]), polytope).repair_distance <= 1e-12
+    monkeypatch.setattr(DiagonalPolytope, "repaired", lambda self, point: point - 0.125)
+    assert program.solve(np.array([-2.0, -1.0]), polytope).repair_distance == pytest.approx(0.125)
+
+
+# --- What is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["analytic", "HIGHS"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_costs_that_are_not_finite_are_refused(solver: str, bad: float) -> None:
+    polytope = DiagonalPolytope(np.ones(2), trace_bound=3.0)
+    with pytest.raises(gda.InvalidInputError, match=f"cost of the diagonal program holds {bad}"):
+        DiagonalProgram(2, solver).solve(np.array([1.0, bad]), polytope)
+
+
+def test_options_without_a_solver_are_refused() -> None:
+    with pytest.raises(gda.InvalidInputError, match="make no sense"):
+        ProgramOptions(solver="analytic", solver_opts={"presolve": "off"})
+
+
+@pytest.mark.parametrize("solver", ["analytic", *SOLVERS])
+def test_a_zero_cost_is_answered_by_the_current_point(solver: str) -> None:
+    need(solver)
+    there = situation(np.random.default_rng(7), 4)
+    polytopes: list[AnyPolytope] = [there.diagonal(), there.edges()]
+    for polytope in polytopes:
+        cost = np.zeros(len(polytope.current))
+        solution = answer(program_for(polytope, solver), cost, polytope)
+        np.testing.assert_array_equal(solution.point, polytope.current)
+        assert (solution.value, solution.repair_distance) == (0.0, 0.0)
+
+
+# --- The CVXPY problem ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        (DiagonalProgram, {"cost", "lower", "trace_bound"}),
+        (ColumnProgram, {"cost", "floor", "upper", "weights", "budget"}),
+    ],
+)
+def test_the_problem_is_dpp_with_its_parameters(kind: Any, parameters: set[str]) -> None:
+    program = kind(3, "HIGHS")
+    assert program.is_dpp()
+    assert set(program.parameters) == parameters
+    assert {parameter.name() for parameter in program.problem.parameters()} == parameters
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("block", ["diagonal", "column"])
+def test_the_problem_is_built_and_compiled_once(
+    block: str, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need(solver)
+    grid = cases(block, 10, "floors", N_CASES)[:5]
+    program = program_for(grid[0][1], solver)
+    answer(program, *grid[0])
+    problem, compiled = program.problem, program.problem._cache.param_prog
+    assert compiled is not None
+    monkeypatch.setattr(type(program), "_build", lambda self: pytest.fail("built again"))
+    for cost, polytope in grid[1:]:
+        answer(program, cost, polytope)
+        assert program.problem is problem
+        assert problem._cache.param_prog is compiled
+
+
+def test_the_closed_form_is_never_called_when_a_solver_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(self: AnyPolytope, cost: FloatArray) -> FloatArray:
+        raise AssertionError("the closed form was called")
+
+    monkeypatch.setattr(DiagonalPolytope, "minimize", refuse)
+    monkeypatch.setattr(ColumnPolytope, "minimize", refuse)
+    X, z = scaled("wine", "class_1")
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=X.shape[1]))
+    result = gda.solve(problem, "alternating", solver="HIGHS")
+    assert result.status == "stalled"
+    assert set(result.trace.column("solver")[1:]) == {"HIGHS"}
+    assert result.objective < 0.9 * result.trace[0].objective
+    with pytest.raises(AssertionError, match="closed form was called"):
+        gda.solve(problem, "alternating", solver="analytic")

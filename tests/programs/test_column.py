@@ -1,0 +1,36 @@
+"""The column program: what is refused, and a column that cannot move."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.programs import (
+    ColumnPolytope,
+)
+from tests.programs.cases import (
+    answer,
+    program_for,
+)
+
+
+@pytest.mark.parametrize(
+    ("upper", "budget", "message"),
+    [
+        ([1.0, 0.25], 9.0, r"floor 0\.5 of entry 1 exceeds its bound 0\.25"),
+        ([1.0, 1.0], 0.75, r"floors need 1 of a budget of 0\.75"),
+    ],
+)
+def test_infeasible_columns_are_refused_with_their_numbers(
+    upper: list[float], budget: float, message: str
+) -> None:
+    with pytest.raises(gda.InfeasibleProblemError, match=message):
+        ColumnPolytope(np.array(upper), np.ones(2), np.full(2, 0.5), budget)
+
+
+def test_a_column_that_cannot_move_is_its_floors() -> None:
+    polytope = ColumnPolytope(np.zeros(2), np.ones(2), np.zeros(2), budget=0.0)
+    for solver in ("analytic", "HIGHS"):
+        solution = answer(program_for(polytope, solver), np.array([-1.0, 1.0]), polytope)
+        np.testing.assert_array_equal(solution.point, [0.0, 0.0])

@@ -1,0 +1,422 @@
+"""The exact linear minimisation oracle of each set: against CVXPY and against brute force."""
+
+from collections.abc import Callable
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import eigh
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg import spectrum
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.dual_alignment import dual_alignment
+from gdaopt.programs import JointPolytope
+from gdaopt.programs.joint import entries_of
+from gdaopt.sets import GraphMetrics, PositiveDefiniteMetrics, PricedAtoms
+from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.sets.cases import FAMILIES, RHO, Family
+
+
+def sparse(rng: np.random.Generator, size: int) -> FloatArray:
+    matrix = random_symmetric(rng, size) * (rng.random((size, size)) < 0.4)
+    return np.triu(matrix) + np.triu(matrix, 1).T
+
+
+def definite(rng: np.random.Generator, size: int) -> FloatArray:
+    root = random_symmetric(rng, size)
+    matrix: FloatArray = root @ root.T
+    return matrix
+
+
+def graded(rng: np.random.Generator, size: int) -> FloatArray:
+    """Return a gradient of GLR on features of scales over decades."""
+    features = rng.standard_normal((2 * size, size)) * 10 ** rng.uniform(-4, 0, size)
+    gradient: FloatArray = -features.T @ features
+    return gradient
+
+
+Draw = Callable[[np.random.Generator, int], FloatArray]
+
+GRADIENTS: dict[str, Draw] = {
+    "indefinite": random_symmetric,
+    "positive definite": definite,
+    "negative definite": lambda rng, size: -definite(rng, size),
+    "zeros": sparse,
+    "ties": lambda rng, size: np.round(2 * random_symmetric(rng, size)),
+    "graded": graded,
+    "large": lambda rng, size: 1e200 * random_symmetric(rng, size),
+    "small": lambda rng, size: 1e-200 * random_symmetric(rng, size),
+}
+
+families = pytest.mark.parametrize("family", FAMILIES, ids=str)
+closed_forms = pytest.mark.parametrize(
+    "family", [family for family in FAMILIES if family.kind != "definite"], ids=str
+)
+draws = st.sampled_from(list(GRADIENTS.values()))
+
+
+def unit_of(gradient: FloatArray) -> float:
+    """Return the largest entry, 1 for a zero matrix: what errors are measured in."""
+    return float(np.abs(gradient).max()) or 1.0
+
+
+def assert_oracle_is_the_optimum(
+    family: Family, size: int, by_hand: bool, n_draws: int, seed: int
+) -> None:
+    """Solve one problem for several gradients; the solver sees costs of entries up to 1."""
+    feasible_set = family.feasible_set(size)
+    metric = cp.Variable((size, size), symmetric=True)
+    cost = cp.Parameter((size, size), symmetric=True)
+    constraints = family.constraints(metric) if by_hand else feasible_set.constraints(metric)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(cost, metric))), constraints)
+    rng = np.random.default_rng(seed + size)
+    for gradient in (draw(rng, size) for draw in GRADIENTS.values() for _ in range(n_draws)):
+        unit = unit_of(gradient)
+        cost.value = gradient / unit
+        expected = problem.solve(solver="CLARABEL")
+        found = feasible_set.minimize_linear(gradient).value / unit
+        assert found == pytest.approx(expected, rel=0, abs=1e-7 * family.budget(size))
+
+
+class TestAgainstCvxpy:
+    @families
+    @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 8, 10, 12])
+    def test_constraints_have_the_same_optimum(self, family: Family, size: int) -> None:
+        assert_oracle_is_the_optimum(family, size, by_hand=False, n_draws=1, seed=0)
+
+    @families
+    @pytest.mark.parametrize("size", [1, 2, 3, 6])
+    def test_constraints_by_hand_have_the_same_optimum(self, family: Family, size: int) -> None:
+        assert_oracle_is_the_optimum(family, size, by_hand=True, n_draws=1, seed=100)
+
+    @pytest.mark.slow
+    @families
+    @pytest.mark.parametrize("by_hand", [False, True])
+    @pytest.mark.parametrize("size", range(1, 13))
+    def test_many_draws(self, family: Family, size: int, by_hand: bool) -> None:
+        assert_oracle_is_the_optimum(family, size, by_hand, n_draws=5, seed=200)
+
+    @families
+    def test_constraints_hold_where_the_hull_is(self, family: Family) -> None:
+        size, rng = 4, np.random.default_rng(0)
+        feasible_set = family.feasible_set(size)
+        metric = cp.Variable((size, size), symmetric=True)
+        constraints = feasible_set.constraints(metric)
+        points = [any_of.member(rng, size) for any_of in FAMILIES for _ in range(8)]
+        points += [2.5 * member for member in points]
+        satisfied = []
+        for point in points:
+            metric.value = point
+            satisfied.append(all(constraint.value(1e-9) for constraint in constraints))
+        assert satisfied == [not feasible_set.violations(point) for point in points]
+        assert 8 <= sum(satisfied) <= len(points) - 8
+
+
+class TestMinimizeLinear:
+    @families
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12), draw=draws)
+    def test_the_vertex_is_an_extreme_point_of_that_value(
+        self, family: Family, rng: np.random.Generator, size: int, draw: Draw
+    ) -> None:
+        gradient = draw(rng, size)
+        unit, budget = unit_of(gradient), family.budget(size)
+        minimum = family.feasible_set(size).minimize_linear(gradient)
+        value, u = minimum.value / unit, minimum.atom
+        round_off = 1e-14 * size * family.bound(size)
+        assert np.vdot(gradient / unit, minimum.vertex) == pytest.approx(value, abs=round_off)
+        above = minimum.vertex - family.base(size)
+        if u is None:
+            np.testing.assert_allclose(above, 0, rtol=0, atol=1e-15)
+            return
+        np.testing.assert_allclose(above, budget * np.outer(u, u), rtol=0, atol=1e-14 * budget)
+        assert np.linalg.norm(u) == pytest.approx(1, rel=1e-14)
+        assert np.count_nonzero(u) <= {"diagonal": 1, "definite": size}.get(family.kind, 2)
+        if family.kind in ("graph", "signed"):
+            products = family.flipped(np.outer(u, u))
+            assert products[~np.eye(size, dtype=bool)].max(initial=0.0) <= 0
+
+    @families
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12), draw=draws)
+    def test_the_vertex_is_a_member(
+        self, family: Family, rng: np.random.Generator, size: int, draw: Draw
+    ) -> None:
+        feasible_set = family.feasible_set(size)
+        vertex = feasible_set.minimize_linear(draw(rng, size)).vertex
+        assert feasible_set.violations(vertex) == feasible_set.violations(vertex) == ()
+        np.testing.assert_array_equal(vertex, vertex.T)
+        assert np.trace(vertex) <= family.bound(size) * (1 + 1e-12)
+        assert np.linalg.eigvalsh(vertex)[0] >= RHO - 1e-12 * family.bound(size)
+
+    @families
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12), draw=draws)
+    def test_no_member_is_better(
+        self, family: Family, rng: np.random.Generator, size: int, draw: Draw
+    ) -> None:
+        gradient = draw(rng, size)
+        unit = unit_of(gradient)
+        value = family.feasible_set(size).minimize_linear(gradient).value / unit
+        round_off = 1e-14 * size * family.bound(size)
+        for _ in range(2):
+            assert np.vdot(gradient / unit, family.member(rng, size)) >= value - round_off
+
+    @families
+    @pytest.mark.parametrize("scale", [1e-200, 1e200])
+    def test_scales_of_the_gradient_do_not_matter(self, family: Family, scale: float) -> None:
+        rng = np.random.default_rng(0)
+        for size in range(1, 13):
+            gradient, feasible_set = random_symmetric(rng, size), family.feasible_set(size)
+            expected, found = (
+                feasible_set.minimize_linear(g) for g in (gradient, scale * gradient)
+            )
+            assert found.value / scale == pytest.approx(expected.value, rel=1e-13)
+            np.testing.assert_allclose(found.vertex, expected.vertex, rtol=0, atol=1e-12 * size)
+
+    @families
+    @pytest.mark.parametrize("size", [1, 2, 7])
+    @pytest.mark.parametrize("shift", [0.0, 2.0])
+    def test_the_base_where_nothing_is_gained(
+        self, family: Family, size: int, shift: float
+    ) -> None:
+        gradient = shift * np.eye(size) + np.sign(shift)
+        minimum = family.feasible_set(size).minimize_linear(gradient)
+        assert minimum.atom is None
+        np.testing.assert_allclose(minimum.vertex, family.base(size), rtol=0, atol=1e-16)
+        assert minimum.value == pytest.approx(np.vdot(gradient, family.base(size)), rel=1e-15)
+
+    @families
+    @pytest.mark.parametrize("size", [1, 2, 5, 12])
+    def test_all_diagonals_tie(self, family: Family, size: int) -> None:
+        minimum = family.feasible_set(size).minimize_linear(-3 * np.eye(size))
+        assert minimum.value == pytest.approx(-3 * family.bound(size), rel=1e-14)
+        assert np.trace(minimum.vertex) == pytest.approx(family.bound(size), rel=1e-14)
+
+    @pytest.mark.parametrize("size", [2, 5, 12])
+    def test_all_pairs_tie(self, size: int) -> None:
+        gradient = np.ones((size, size)) - np.eye(size)
+        minimum = GraphMetrics(1.5 * size, RHO).minimize_linear(gradient)
+        assert minimum.value == pytest.approx(-(1.5 - RHO) * size, rel=1e-14)
+
+    @families
+    @pytest.mark.parametrize(
+        ("gradient", "message"),
+        [
+            (
+                [[1.0, np.nan], [np.nan, 1.0]],
+                r"gradient holds nan at index \(0, 1\); remove",
+            ),
+            ([[np.inf, 0.0], [0.0, -np.inf]], r"gradient holds inf at index \(0, 0\); remove"),
+            ([[1.0, 2.0], [3.0, 1.0]], r"not symmetric: \[0,1\] is 2, \[1,0\] is 3"),
+            ([[1.0, 2.0, 3.0]], r"gradient must be square, got shape \(1, 3\)"),
+            ([[1.0, 1j], [1j, 1.0]], "gradient is complex; pass real numbers"),
+        ],
+    )
+    def test_bad_gradients_are_refused(
+        self, family: Family, gradient: list[list[complex]], message: str
+    ) -> None:
+        with pytest.raises(InvalidInputError, match=message):
+            family.feasible_set(2).minimize_linear(gradient)  # type: ignore[arg-type]
+
+
+def all_prices(family: Family, gradient: FloatArray) -> FloatArray:
+    """Return diagonals and smaller eigenvalues of the blocks of ``G_ij > 0``, ascending."""
+    diagonal, flipped = np.diagonal(gradient), family.flipped(gradient)
+    if family.kind == "diagonal":
+        return np.sort(diagonal)
+    i, j = np.nonzero(np.triu(flipped, 1) > 0)
+    mean, half = (diagonal[i] + diagonal[j]) / 2, (diagonal[i] - diagonal[j]) / 2
+    return np.sort(np.concatenate([diagonal, mean - np.hypot(half, flipped[i, j])]))
+
+
+def assert_priced(gradient: FloatArray, best: PricedAtoms, abs_tolerance: float = 0.0) -> None:
+    """Assert that atoms are of unit length, prices ascending, and ``u'Gu``."""
+    size, unit = len(gradient), unit_of(gradient)
+    u = best.atoms.dense(size)
+    prices = ((u @ (gradient / unit)) * u).sum(axis=1)
+    atol = 1e-14 * size + abs_tolerance
+    np.testing.assert_allclose(best.prices / unit, prices, rtol=0, atol=atol)
+    np.testing.assert_allclose(np.linalg.norm(u, axis=1), 1, rtol=1e-13)
+    assert (np.diff(best.prices) >= 0).all()
+
+
+class TestBestAtoms:
+    @closed_forms
+    @PROPERTY
+    @given(
+        rng=generators, size=st.integers(1, 12), draw=draws, count=st.sampled_from([1, 2, 9, 999])
+    )
+    def test_they_are_the_best(
+        self, family: Family, rng: np.random.Generator, size: int, draw: Draw, count: int
+    ) -> None:
+        gradient = draw(rng, size)
+        best = family.feasible_set(size).best_atoms(gradient, count)
+        assert_priced(gradient, best)
+        expected = all_prices(family, gradient)[:count]
+        atol = 1e-14 * unit_of(gradient)
+        np.testing.assert_allclose(best.prices, expected, rtol=0, atol=atol)
+
+    @pytest.mark.parametrize("size", [300, 700])
+    @pytest.mark.parametrize("count", [1, 60, 1000])
+    @pytest.mark.parametrize("order", ["random", "best last", "ties"])
+    def test_blocks_of_rows(self, size: int, count: int, order: str) -> None:
+        rng, family = np.random.default_rng(size), FAMILIES[0]
+        gradient = random_symmetric(rng, size)
+        if order == "best last":
+            gradient -= np.linspace(0, 1, size) + np.linspace(0, 1, size)[:, None]
+        elif order == "ties":
+            gradient = np.round(gradient)
+        best = family.feasible_set(size).best_atoms(gradient, count)
+        assert_priced(gradient, best)
+        expected = all_prices(family, gradient)[:count]
+        np.testing.assert_allclose(best.prices, expected, rtol=0, atol=1e-14 * unit_of(gradient))
+
+    @families
+    @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+    @pytest.mark.parametrize("where", [(0, 0), (1, 0)])
+    def test_bad_gradients_are_refused(
+        self, family: Family, bad: float, where: tuple[int, int]
+    ) -> None:
+        gradient = np.eye(3)
+        gradient[where] = gradient[where[::-1]] = bad
+        with pytest.raises(InvalidInputError, match=f"gradient holds {bad}"):
+            family.feasible_set(3).best_atoms(gradient)
+
+    @families
+    def test_infinities_of_both_signs_are_refused(self, family: Family) -> None:
+        with pytest.raises(InvalidInputError, match="gradient holds inf"):
+            family.feasible_set(2).best_atoms(np.diag([np.inf, -np.inf]))
+
+
+class TestDefinite:
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12), draw=draws)
+    def test_the_smallest_eigenvalue_is_the_best_price(
+        self, rng: np.random.Generator, size: int, draw: Draw
+    ) -> None:
+        gradient = draw(rng, size)
+        best = PositiveDefiniteMetrics(4.0).best_atoms(gradient)
+        assert_priced(gradient, best)
+        unit = unit_of(gradient)
+        smallest = np.linalg.eigvalsh(gradient / unit)[0]
+        assert best.prices / unit == pytest.approx([smallest], rel=0, abs=1e-14 * size)
+
+    @pytest.mark.parametrize(("size", "count"), [(1, 4), (1, 8), (2, 9), (7, 64)])
+    def test_more_than_there_are(self, size: int, count: int) -> None:
+        gradient = random_symmetric(np.random.default_rng(size), size)
+        best = PositiveDefiniteMetrics(40.0).best_atoms(gradient, count)
+        np.testing.assert_allclose(best.prices[:size], np.linalg.eigvalsh(gradient), atol=1e-14)
+
+    @pytest.mark.parametrize("count", [3, 4, 9])
+    def test_several(self, count: int) -> None:
+        gradient = random_symmetric(np.random.default_rng(0), 12)
+        best = PositiveDefiniteMetrics(40.0).best_atoms(gradient, count)
+        assert len(best.atoms) == len(best.prices) <= count
+        assert_priced(gradient, best)
+
+
+ROOT = np.random.default_rng(0).standard_normal((50, 300))
+LARGE = {"Wigner": random_symmetric(np.random.default_rng(0), 300), "low rank": -ROOT.T @ ROOT}
+EIGENPAIRS = {name: eigh(matrix) for name, matrix in LARGE.items()}
+
+GUESSES: dict[str, Callable[[np.random.Generator, FloatArray], FloatArray]] = {
+    "exact": lambda rng, vectors: vectors[:5],
+    "nearby": lambda rng, vectors: vectors[:5] + 1e-3 * rng.standard_normal((5, 300)),
+    "random": lambda rng, vectors: rng.standard_normal((5, 300)),
+    "largest": lambda rng, vectors: vectors[-5:],
+    "all but the smallest": lambda rng, vectors: vectors[1:6],
+    "nothing": lambda rng, vectors: np.zeros((5, 300)),
+    "five times one": lambda rng, vectors: vectors[[0, 0, 0, 0, 0]],
+    "two-sparse": lambda rng, vectors: np.eye(300)[:5],
+}
+
+
+@pytest.mark.parametrize("matrix", LARGE)
+class TestWarmStarts:
+    @pytest.mark.parametrize("guess", GUESSES.values(), ids=GUESSES.keys())
+    @pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
+    def test_the_first_price_is_the_smallest_eigenvalue(
+        self,
+        matrix: str,
+        guess: Callable[[np.random.Generator, FloatArray], FloatArray],
+        scale: float,
+    ) -> None:
+        gradient, (values, vectors) = LARGE[matrix], EIGENPAIRS[matrix]
+        # What a Cholesky factor cannot tell from nothing: 1e-13 of the diagonal's magnitudes.
+        margin = 1.01e-13 * np.abs(np.diagonal(gradient)).sum()
+        atoms = Atoms.of_vectors(guess(np.random.default_rng(0), vectors.T))
+        best = PositiveDefiniteMetrics(4.0).best_atoms(scale * gradient, 3, atoms)
+        prices = best.prices / scale
+        assert values[0] - margin <= prices[0] <= values[0] + 1e-14 * np.abs(values).max()
+        assert (prices[1:] >= values[1:3] - margin).all()
+        assert_priced(gradient, PricedAtoms(best.atoms, prices), margin / unit_of(gradient))
+
+    def test_the_value_is_that_of_a_cold_start(self, matrix: str) -> None:
+        gradient, feasible_set = LARGE[matrix], PositiveDefiniteMetrics(40.0)
+        cold = feasible_set.minimize_linear(gradient)
+        assert cold.atom is not None
+        nearby = Atoms.of_vectors(cold.atom[None] + 1e-3)
+        warm = feasible_set.minimize_linear(gradient, nearby)
+        assert warm.value == pytest.approx(cold.value, rel=1e-11)
+        np.testing.assert_allclose(warm.vertex, cold.vertex, rtol=0, atol=1e-6)
+
+    def test_a_good_guess_saves_the_dense_solver(
+        self, matrix: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        guess = Atoms.of_vectors(EIGENPAIRS[matrix][1].T[:5])
+        monkeypatch.setattr(spectrum, "eigh", None)
+        best = PositiveDefiniteMetrics(4.0).best_atoms(LARGE[matrix], 3, guess)
+        assert len(best.atoms) == 3
+
+
+def joint_value(gradient: FloatArray, v: FloatArray) -> float:
+    """Return the value of the joint program over ``P(v)`` for C = 1.5 K and ρ = 0.1."""
+    size = len(v)
+    polytope = JointPolytope(v, RHO, 1.5 * size, floor=np.zeros(size * (size - 1) // 2))
+    # Each off-diagonal counts twice in an inner product of matrices.
+    cost = entries_of(gradient) * np.r_[np.ones(size), np.full(len(polytope.floor), 2.0)]
+    return float(cost @ polytope.minimize(cost))
+
+
+class TestDualAlignment:
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12), draw=draws)
+    def test_the_joint_program_has_the_oracles_value(
+        self, rng: np.random.Generator, size: int, draw: Draw
+    ) -> None:
+        gradient = draw(rng, size)
+        v = dual_alignment(gradient)
+        assert (v > 0).all()
+        assert v.max() == 1
+        unit = unit_of(gradient)
+        expected = GraphMetrics(1.5 * size, RHO).minimize_linear(gradient).value / unit
+        atol = 1e-14 * 1.5 * size
+        assert joint_value(gradient, v) / unit == pytest.approx(expected, rel=0, abs=atol)
+
+    @pytest.mark.parametrize("coupling", [-1.0, 0.0, 1e-18, 1e-12, 1e-9, 1e-8, 1e-7, 1e-4])
+    @pytest.mark.parametrize("seed", range(5))
+    def test_diagonal_vertices(self, coupling: float, seed: int) -> None:
+        """The least diagonal entry, hardly coupled or not: its v is 0, and clamped, or near 0.
+
+        What the clamp costs is of its square: the value is as exact here as elsewhere.
+        """
+        rng = np.random.default_rng(seed)
+        gradient = -definite(rng, 6)
+        gradient[0] = gradient[:, 0] = coupling * rng.random(6)
+        gradient[0, 0] = 2 * np.linalg.eigvalsh(gradient)[0]
+        v, unit = dual_alignment(gradient), unit_of(gradient)
+        assert v[0] == v.min()
+        assert v[0] == 1e-8 or coupling >= 1e-8
+        minimum = GraphMetrics(9.0, RHO).minimize_linear(gradient)
+        assert joint_value(gradient, v) / unit == pytest.approx(minimum.value / unit, abs=1e-13)
+
+    def test_another_alignment_is_worse(self) -> None:
+        gradient = np.ones((6, 6)) - np.diag(np.arange(6.0))
+        minimum = GraphMetrics(9.0, RHO).minimize_linear(gradient)
+        assert np.count_nonzero(minimum.vertex - RHO * np.eye(6)) == 4
+        assert joint_value(gradient, np.ones(6)) > minimum.value + 0.1

@@ -1,0 +1,358 @@
+"""Sets of metrics: membership, starts, the way back into the set, sums of atoms."""
+
+import json
+import math
+from collections.abc import Callable
+from functools import partial
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.sets import (
+    DiagonalMetrics,
+    FeasibleSet,
+    GraphMetrics,
+    PositiveDefiniteMetrics,
+    SignedGraphMetrics,
+    set_of_record,
+)
+from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.sets.cases import FAMILIES, RHO, Family
+
+SET = GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)
+
+SETS: dict[str, Callable[..., FeasibleSet]] = {
+    "graph": GraphMetrics,
+    "diagonal": DiagonalMetrics,
+    "definite": PositiveDefiniteMetrics,
+    "signed": partial(SignedGraphMetrics, (1, -1, 1, -1)),
+}
+WITH_PATH = ("graph", "signed")
+
+USES: dict[str, Callable[[FeasibleSet], object]] = {
+    "check_size": lambda feasible_set: feasible_set.check_size(4),
+    "start": lambda feasible_set: feasible_set.start(4),
+    "minimize_linear": lambda feasible_set: feasible_set.minimize_linear(np.eye(4)),
+    "constraints": lambda feasible_set: feasible_set.constraints(
+        cp.Variable((4, 4), symmetric=True)
+    ),
+}
+METHODS = ["start", "minimize_linear", "best_atoms", "contains", "decomposed"]
+
+families = pytest.mark.parametrize("family", FAMILIES, ids=str)
+kinds = pytest.mark.parametrize("kind", SETS)
+
+
+def edge(weight: float, size: int = 4) -> FloatArray:
+    """Return a member of SET: unit diagonal, one edge (1, 2) of this weight."""
+    metric = np.eye(size)
+    metric[1, 2] = metric[2, 1] = -weight
+    return metric
+
+
+class TestMembership:
+    @pytest.mark.parametrize("metric", [np.eye(4), edge(0.9), 0.1 * np.eye(4)])
+    def test_members(self, metric: FloatArray) -> None:
+        assert SET.violations(metric) == ()
+        assert SET.contains(metric)
+
+    @pytest.mark.parametrize(
+        ("metric", "sentence"),
+        [
+            (edge(-0.5), "off-diagonal [1,2] is positive: 0.5"),
+            (np.eye(4) + 0.25 * np.eye(4), "trace 5 exceeds the bound 4"),
+            (np.diag([1, 1, 1, 0.05]), "smallest eigenvalue 0.05 is below 0.1"),
+        ],
+    )
+    def test_names_the_violated_condition(self, metric: FloatArray, sentence: str) -> None:
+        assert SET.violations(metric) == (sentence,)
+        assert not SET.contains(metric)
+
+    def test_names_all_violated_conditions(self) -> None:
+        assert len(SET.violations(edge(-20.0) + np.eye(4))) == 3
+
+    def test_refuses_what_is_not_symmetric(self) -> None:
+        with pytest.raises(InvalidInputError, match="metric is not symmetric"):
+            SET.violations(np.triu(np.ones((3, 3))))
+
+    # λ_min ≥ ρ - 1e-10·C, tr M ≤ C(1 + 1e-12), M_ij ≤ 1e-12·C/K
+    @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
+    def test_slack_of_the_smallest_eigenvalue(self, share: float, inside: bool) -> None:
+        metric = np.diag([0.1 - share * 1e-10 * 4.0, 1, 1, 1])
+        assert SET.contains(metric) is inside
+
+    @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
+    def test_slack_of_the_trace(self, share: float, inside: bool) -> None:
+        metric = np.diag([1, 1, 1, 1 + share * 1e-12 * 4.0])
+        assert SET.contains(metric) is inside
+
+    @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
+    def test_slack_of_off_diagonals(self, share: float, inside: bool) -> None:
+        assert SET.contains(edge(-share * 1e-12 * 4.0 / 4)) is inside
+
+    @pytest.mark.parametrize(("share", "components"), [(0.99, 4), (1.01, 3)])
+    def test_an_edge_counts_above_round_off(self, share: float, components: int) -> None:
+        assert SET.n_components(edge(share * 1e-9 * 4.0 / 4)) == components
+
+
+class TestSize:
+    @pytest.mark.parametrize("size", [1, 39])
+    def test_fits(self, size: int) -> None:
+        SET.check_size(size)
+
+    @pytest.mark.parametrize("size", [40, 50])
+    def test_trace_bound_must_exceed_the_eigenvalues(self, size: int) -> None:
+        with pytest.raises(InvalidInputError, match=f"{size} · 0.1 = {size / 10:g}; raise trace"):
+            SET.check_size(size)
+
+    def test_path_weight_must_leave_budget(self) -> None:
+        # 4 · 0.125 + 2 · 0.5 · 3 = 3.5, without round-off
+        GraphMetrics(3.51, 0.125, path_weight=0.5).check_size(4)
+        with pytest.raises(InvalidInputError, match=r"3 edges .* need a trace of 3.5, .* lower"):
+            GraphMetrics(3.5, 0.125, path_weight=0.5).check_size(4)
+
+    @pytest.mark.parametrize(
+        ("kind", "name"),
+        [(kind, name) for kind in SETS for name in ("trace_bound", "min_eigenvalue")]
+        + [(kind, "path_weight") for kind in WITH_PATH],
+    )
+    @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf, "1", None, True])
+    def test_bad_numbers_are_refused(self, kind: str, name: str, value: object) -> None:
+        arguments: dict[str, object] = {"trace_bound": 4.0, name: value}
+        with pytest.raises(InvalidInputError, match=f"{name} must be .*, got {value!r}"):
+            SETS[kind](**arguments)
+
+    @kinds
+    def test_trace_bound_zero_is_refused(self, kind: str) -> None:
+        with pytest.raises(InvalidInputError, match="trace_bound must be above 0"):
+            SETS[kind](trace_bound=0.0)
+
+    @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
+    @pytest.mark.parametrize(
+        ("feasible_set", "message"),
+        [
+            *(
+                (cls(trace_bound=1.0, min_eigenvalue=0.25), r"trace_bound 1 must .* 4 · 0.25 = 1;")
+                for cls in SETS.values()
+            ),
+            *(
+                (
+                    SETS[kind](trace_bound=1.0, path_weight=0.5),
+                    "path_weight 0.5 leaves no budget: 3 edges",
+                )
+                for kind in WITH_PATH
+            ),
+        ],
+        ids=[*SETS, *(f"{kind}-path" for kind in WITH_PATH)],
+    )
+    def test_sets_without_room_are_of_no_use(
+        self, use: Callable[[FeasibleSet], object], feasible_set: FeasibleSet, message: str
+    ) -> None:
+        with pytest.raises(InvalidInputError, match=f"{message}.* (raise|lower) "):
+            use(feasible_set)
+
+    @pytest.mark.parametrize(
+        ("colors", "message"),
+        [
+            ([1, -1, 2], r"colors must be \+1 or -1, got 2 at index 2"),
+            ([1, 0.5, 1], r"colors must be \+1 or -1, got 0.5 at index 1"),
+            ([0, 1], r"colors must be \+1 or -1, got 0 at index 0"),
+            ([1, math.nan], r"colors holds nan at index \(1,\)"),
+            ([1, -math.inf], r"colors holds -inf at index \(1,\)"),
+            ([], "colors is empty"),
+            ([[1, -1]], r"colors must have 1 dimension\(s\), got shape \(1, 2\)"),
+            (["red", "blue"], "colors cannot be read as an array of numbers"),
+        ],
+    )
+    def test_bad_colors_are_refused(self, colors: list[float], message: str) -> None:
+        with pytest.raises(InvalidInputError, match=message):
+            SignedGraphMetrics(colors, trace_bound=4.0)
+
+    @pytest.mark.parametrize("use", METHODS)
+    def test_colors_for_another_number_of_features(self, use: str) -> None:
+        feasible_set = SignedGraphMetrics([1, -1], trace_bound=4.0)
+        argument = 3 if use == "start" else np.eye(3)
+        with pytest.raises(InvalidInputError, match="colors has 2 entries for 3 features; give"):
+            getattr(feasible_set, use)(argument)
+
+
+def boundary_member(rng: np.random.Generator, size: int) -> tuple[GraphMetrics, FloatArray]:
+    """Return a metric and a set that it is a corner of: λ_min = ρ and tr M = C."""
+    metric = random_metric(rng, size, density=0.6)
+    rho = smallest_eigenvalue(metric)
+    metric += rng.uniform(0, 1) * np.diag(rng.random(size))
+    rho = max(min(rho, smallest_eigenvalue(metric)), 0.0)
+    return GraphMetrics(float(np.trace(metric)), rho), metric
+
+
+class TestRepaired:
+    @PROPERTY
+    @given(rng=generators, size=st.integers(2, 12))
+    def test_members_are_unchanged(self, rng: np.random.Generator, size: int) -> None:
+        metric = random_metric(rng, size, density=0.6)
+        feasible_set = GraphMetrics(float(np.trace(metric)), smallest_eigenvalue(metric) / 2)
+        np.testing.assert_array_equal(feasible_set.repaired(metric), metric)
+
+    @PROPERTY
+    @given(rng=generators, size=st.integers(2, 12), scale=st.sampled_from([1e-14, 1e-10, 1e-6]))
+    def test_round_off_is_repaired(self, rng: np.random.Generator, size: int, scale: float) -> None:
+        feasible_set, member = boundary_member(rng, size)
+        noise = rng.standard_normal((size, size)) * scale
+        repaired = feasible_set.repaired(member + noise + noise.T)
+        off_diagonal = repaired[~np.eye(size, dtype=bool)]
+        assert off_diagonal.max() <= 0
+        assert np.trace(repaired) <= feasible_set.trace_bound * (1 + 1e-14)
+        assert smallest_eigenvalue(repaired) >= feasible_set.min_eigenvalue - 1e-13 * size
+        # The way back is of the violations' order, over the set's width.
+        width = feasible_set.trace_bound - size * feasible_set.min_eigenvalue
+        assert np.abs(repaired - member).max() <= 100 * size**2 * scale * (1 + size / width)
+
+    @PROPERTY
+    @given(rng=generators, size=st.integers(2, 12))
+    def test_a_second_repair_changes_nothing(self, rng: np.random.Generator, size: int) -> None:
+        feasible_set, member = boundary_member(rng, size)
+        once = feasible_set.repaired(member * (1 + 1e-9))
+        np.testing.assert_allclose(feasible_set.repaired(once), once, rtol=0, atol=1e-13 * size)
+
+    def test_the_path_survives(self) -> None:
+        feasible_set = GraphMetrics(4.0, 0.1, path_weight=0.2)
+        metric = feasible_set.start(4) * (1 + 1e-6)
+        assert feasible_set.contains(feasible_set.repaired(metric))
+
+
+class TestEverySet:
+    @families
+    @pytest.mark.parametrize("size", [1, 2, 6])
+    def test_base_and_budget(self, family: Family, size: int) -> None:
+        feasible_set = family.feasible_set(size)
+        np.testing.assert_allclose(feasible_set.base(size), family.base(size), rtol=0, atol=1e-16)
+        expected = family.bound(size) - np.trace(family.base(size))
+        assert feasible_set.budget(size) == pytest.approx(expected, rel=1e-14)
+
+    @families
+    @pytest.mark.parametrize("size", [1, 2, 6])
+    def test_centre(self, family: Family, size: int) -> None:
+        atoms, weights = family.feasible_set(size).centre(size)
+        expected = family.base(size) + family.budget(size) / size * np.eye(size)
+        total = atoms.added_to(family.base(size), weights)
+        np.testing.assert_allclose(total, expected, rtol=0, atol=1e-15)
+
+    @families
+    def test_record(self, family: Family) -> None:
+        feasible_set = family.feasible_set(4)
+        record = json.loads(json.dumps(feasible_set.record()))
+        assert set_of_record(record) == feasible_set
+        assert record["kind"] == feasible_set.name == family.kind
+
+    def test_a_record_of_an_unknown_kind(self) -> None:
+        with pytest.raises(InvalidInputError, match="unknown kind of feasible set 'cone'; Known"):
+            set_of_record({"kind": "cone", "trace_bound": 1.0})
+
+    @families
+    @pytest.mark.parametrize("size", [1, 2, 6])
+    def test_start(self, family: Family, size: int) -> None:
+        feasible_set = family.feasible_set(size)
+        start = feasible_set.start(size)
+        assert feasible_set.contains(start)
+        assert np.trace(start) == pytest.approx(1.5 * size, rel=1e-14)
+        if not family.path_weight:
+            np.testing.assert_allclose(np.diagonal(start), 1.5, rtol=1e-15)
+        graph_like = family.kind in ("graph", "signed")
+        assert feasible_set.n_components(start) == (1 if graph_like else size)
+
+    @families
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12))
+    def test_members(self, family: Family, rng: np.random.Generator, size: int) -> None:
+        feasible_set, member = family.feasible_set(size), family.member(rng, size)
+        assert feasible_set.violations(member) == ()
+        assert feasible_set.contains(member)
+        atol = 1e-14 * family.bound(size)
+        np.testing.assert_allclose(feasible_set.repaired(member), member, rtol=0, atol=atol)
+
+    # λ_min ≥ ρ - 1e-10·C, tr M ≤ C(1 + 1e-12)
+    @families
+    @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
+    def test_slacks(self, family: Family, share: float, inside: bool) -> None:
+        feasible_set, base = family.feasible_set(4), family.base(4)
+        smallest = base + np.diag([0, 0, 1, -share * 1e-10 * 6.0])
+        trace = base + (6.0 * (1 + share * 1e-12) - np.trace(base)) / 4 * np.eye(4)
+        assert (feasible_set.contains(smallest), feasible_set.contains(trace)) == (inside, inside)
+        assert (
+            len(feasible_set.violations(smallest))
+            == len(feasible_set.violations(trace))
+            == 1 - inside
+        )
+
+    # ... and 1e-12·C/K on the wrong side of 0
+    @pytest.mark.parametrize(("share", "inside"), [(0.99, True), (1.01, False)])
+    @pytest.mark.parametrize(
+        ("kind", "sign"), [("diagonal", 1), ("diagonal", -1), ("graph", 1), ("signed", -1)]
+    )
+    def test_slack_of_entries(self, kind: str, sign: float, share: float, inside: bool) -> None:
+        feasible_set = SETS[kind](trace_bound=4.0)
+        assert feasible_set.contains(edge(-sign * share * 1e-12 * 4.0 / 4)) is inside
+
+    @pytest.mark.parametrize(
+        ("kind", "positive", "negative"),
+        [
+            ("graph", "off-diagonal [1,2] is positive: 0.5", ""),
+            ("diagonal", "off-diagonal [1,2] is not 0: 0.5", "off-diagonal [1,2] is not 0: -0.5"),
+            ("definite", "", ""),
+            ("signed", "", "off-diagonal [1,2] is positive: 0.5"),
+        ],
+    )
+    def test_signs_of_entries(self, kind: str, positive: str, negative: str) -> None:
+        feasible_set = SETS[kind](trace_bound=4.0, min_eigenvalue=0.1)
+        assert feasible_set.violations(edge(-0.5)) == ((positive,) if positive else ())
+        assert feasible_set.violations(edge(0.5)) == ((negative,) if negative else ())
+
+    @pytest.mark.parametrize(
+        ("kind", "components"), [("graph", 3), ("diagonal", 4), ("definite", 1), ("signed", 2)]
+    )
+    def test_components(self, kind: str, components: int) -> None:
+        metric = np.eye(4)  # the colours of 0 and 2 are the same, those of 1 and 3 are
+        for i, j, entry in ((0, 2, -0.5), (1, 2, 0.5), (1, 3, 0.5)):
+            metric[i, j] = metric[j, i] = entry
+        assert SETS[kind](trace_bound=4.0).n_components(metric) == components
+
+    @pytest.mark.parametrize("kind", WITH_PATH)
+    def test_the_set_around_a_path_holds_the_path(self, kind: str) -> None:
+        star = 3 * np.eye(4)
+        star[0, 1:] = star[1:, 0] = -0.5
+        colors = np.array([1, -1, 1, -1]) if kind == "signed" else np.ones(4)
+        metric = star * np.outer(colors, colors)
+        feasible_set = SETS[kind](trace_bound=16.0, min_eigenvalue=0.1, path_weight=0.2)
+        assert SETS[kind](trace_bound=16.0, min_eigenvalue=0.1).contains(metric)
+        sentence = feasible_set.violations(metric)[0]
+        assert sentence.startswith("without the fixed part of the set: off-diagonal [1,2] is p")
+
+    @pytest.mark.parametrize("size", range(2, 13))
+    def test_where_the_path_takes_nearly_all(self, size: int) -> None:
+        needed = 2 * 0.05 * (size - 1) + 1e-6 * size
+        feasible_set = GraphMetrics(needed + 1e-6, min_eigenvalue=1e-6, path_weight=0.05)
+        for weights in np.random.default_rng(0).dirichlet(np.ones(size), 20):
+            member = feasible_set.base(size) + feasible_set.budget(size) * np.diag(weights)
+            assert feasible_set.violations(member) == ()
+
+    @families
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12), scale=st.sampled_from([1e-16, 1e-13, 1e-11]))
+    def test_round_off_is_repaired(
+        self, family: Family, rng: np.random.Generator, size: int, scale: float
+    ) -> None:
+        feasible_set = family.feasible_set(size)
+        member = family.member(rng, size)
+        repaired = feasible_set.repaired(member + scale * random_symmetric(rng, size))
+        assert feasible_set.contains(repaired)
+        assert np.linalg.eigvalsh(repaired)[0] >= RHO - 1e-14 * size
+        assert np.trace(repaired) <= family.bound(size) * (1 + 1e-14)
+        assert np.abs(repaired - member).max() <= 100 * size**2 * scale
+        again = feasible_set.repaired(repaired)
+        np.testing.assert_allclose(again, repaired, rtol=0, atol=1e-14 * size)

@@ -1,0 +1,287 @@
+"""Projections on the sets: against CVXPY, by their properties, and what they cost."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gdaopt as gda
+from gdaopt.linalg import projection
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.methods.certified_cases import HULLS, set_of
+
+ACCURACY = 1e-10  # of C, the default
+
+hulls = st.sampled_from(HULLS)
+sizes = st.integers(1, 8)
+units = st.sampled_from([1e-6, 1.0, 1e6])  # C / K
+
+
+def case(
+    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float = 1.0
+) -> tuple[FeasibleSet, FloatArray]:
+    """Return a set of C = K units, and a symmetric target: near, far, or very far."""
+    kind, floor = hull
+    rho = rng.choice([0.0, 1e-3, 0.3]) * unit
+    feasible_set = set_of(kind, size, size * unit, rho, floor * unit)
+    target = random_symmetric(rng, size) * rng.choice([0.1, 1.0, 30.0]) * unit
+    if rng.random() < 0.3:  # that the trace bound alone is against
+        target = target + 3 * unit * np.eye(size)
+    return feasible_set, target
+
+
+def distance(first: FloatArray, second: FloatArray) -> float:
+    return float(np.linalg.norm(first - second))
+
+
+def value_of(variable: cp.Variable) -> FloatArray:
+    assert variable.value is not None
+    return np.asarray(variable.value)
+
+
+# --- Against other implementations ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # judged by the answer
+def test_is_cvxpys_projection(kind: str, floor: float, size: int) -> None:
+    """CVXPY looks for a better point as a change of ours: the distance's digits are not needed."""
+    rng = np.random.default_rng(size)
+    for _ in range(3):
+        feasible_set, target = case(rng, (kind, floor), size)
+        ours = feasible_set.projected(target).point
+        change = cp.Variable((size, size), symmetric=True)
+        rise = cp.sum_squares(change) + 2 * cp.sum(cp.multiply(ours - target, change))
+        program = cp.Problem(cp.Minimize(rise), feasible_set.constraints(ours + change))
+        program.solve("CLARABEL", **dict.fromkeys(("tol_gap_abs", "tol_gap_rel"), 1e-12))
+        assert np.abs(value_of(change)).max() <= 1e-6 * size
+
+
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+@pytest.mark.parametrize("solver", ["OSQP", "CLARABEL"])
+def test_signs_and_trace_alone_are_a_quadratic_program(
+    solver: str, kind: str, floor: float
+) -> None:
+    rng = np.random.default_rng(1)
+    size = 5
+    accurate = {
+        "OSQP": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 100_000},
+        "CLARABEL": dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-12),
+    }
+    for _ in range(3):
+        feasible_set, target = case(rng, (kind, floor), size)
+        M = cp.Variable((size, size), symmetric=True)
+        above = M - feasible_set.base(size)
+        signs = feasible_set.family.entry_constraints(above)
+        trace = cp.trace(M) <= feasible_set.trace_bound
+        program = cp.Problem(cp.Minimize(cp.sum_squares(M - target)), [*signs, trace])
+        program.solve(solver, **accurate[solver])
+        nearest = feasible_set.on_polyhedron(target)
+        np.testing.assert_allclose(nearest, value_of(M), atol=1e-6)
+        np.testing.assert_allclose(feasible_set.on_polyhedron(nearest), nearest, atol=1e-12)
+
+
+# --- Properties ----------------------------------------------------------------------------------
+
+
+@settings(PROPERTY, max_examples=120)
+@given(generators, hulls, sizes, units)
+def test_no_member_is_on_the_targets_side(
+    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
+) -> None:
+    """⟨target - P, V - P⟩ ≤ 0 for all members V: the exact oracle knows the worst of them."""
+    feasible_set, target = case(rng, hull, size, unit)
+    found = feasible_set.projected(target)
+    bound = feasible_set.trace_bound
+    assert found.apart <= ACCURACY * bound
+    assert np.abs(found.point - found.point.T).max() == 0
+    member = feasible_set.repaired(found.point)
+    assert not feasible_set.violations(member)
+    assert distance(member, found.point) <= 10 * size * ACCURACY * bound
+    away = member - target
+    worst = float(np.vdot(away, member)) - feasible_set.minimize_linear(away).value
+    assert worst <= 10 * size * ACCURACY * bound * (bound + distance(member, target))
+
+
+@settings(PROPERTY, max_examples=60)
+@given(generators, hulls, sizes, units)
+def test_members_stay_where_they_are(
+    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
+) -> None:
+    feasible_set, target = case(rng, hull, size, unit)
+    vertices = [feasible_set.minimize_linear(random_symmetric(rng, size)).vertex for _ in range(3)]
+    shares = rng.dirichlet(np.ones(3))
+    inside = sum(share * vertex for share, vertex in zip(shares, vertices, strict=True))
+    nearest = feasible_set.repaired(feasible_set.projected(target).point)
+    for member in (feasible_set.base(size), *vertices, inside, nearest):
+        found = feasible_set.projected(member)
+        assert distance(found.point, member) <= 1e-9 * feasible_set.trace_bound
+        assert found.eigen_decompositions <= 2
+
+
+@settings(PROPERTY, max_examples=60)
+@given(generators, hulls, sizes, st.sampled_from([1e-3, 0.1, 10.0]))
+def test_never_takes_points_farther_apart(
+    rng: np.random.Generator, hull: tuple[str, float], size: int, apart: float
+) -> None:
+    feasible_set, target = case(rng, hull, size)
+    other = target + apart * random_symmetric(rng, size)
+    nearest = [feasible_set.projected(matrix).point for matrix in (target, other)]
+    assert distance(*nearest) <= distance(target, other) + 1e-7 * feasible_set.trace_bound
+
+
+@settings(PROPERTY, max_examples=40)
+@given(generators, hulls, st.integers(2, 6), st.sampled_from([1e-6, 1e-3, 1e3, 1e6]))
+def test_scales_with_the_set(
+    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
+) -> None:
+    seed = int(rng.integers(2**32))
+    small, target = case(np.random.default_rng(seed), hull, size)
+    large, scaled = case(np.random.default_rng(seed), hull, size, unit)
+    one, other = small.projected(target), large.projected(scaled)
+    np.testing.assert_allclose(other.point, unit * one.point, atol=1e-8 * size * unit)
+    assert other.eigen_decompositions == pytest.approx(one.eigen_decompositions, rel=0.2, abs=2)
+
+
+@pytest.mark.parametrize("colors", [[1, 1, -1, 1, -1], [-1, -1, -1, -1, -1]])
+@pytest.mark.parametrize("floor", [0.0, 0.05])
+def test_colours_are_signs_of_features(colors: list[float], floor: float) -> None:
+    target = 2 * random_symmetric(np.random.default_rng(2), 5)
+    signed = gda.SignedGraphMetrics(colors, 5.0, 0.01, floor).projected(target)
+    flips = np.outer(colors, colors)
+    plain = gda.GraphMetrics(5.0, 0.01, floor).projected(flips * target)
+    np.testing.assert_allclose(signed.point, flips * plain.point, atol=1e-12)
+
+
+# --- What they cost ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the sizes of the matrices that are decomposed."""
+    sizes: list[int] = []
+
+    def eigh(matrix: FloatArray, **options: Any) -> Any:
+        sizes.append(len(matrix))
+        return scipy.linalg.eigh(matrix, **options)
+
+    monkeypatch.setattr(projection, "eigh", eigh)
+    return sizes
+
+
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_eigen_decompositions_are_counted(kind: str, floor: float, calls: list[int]) -> None:
+    rng = np.random.default_rng(3)
+    for size in (1, 2, 5, 8):
+        feasible_set, target = case(rng, (kind, floor), size)
+        calls.clear()
+        found = feasible_set.projected(target)
+        assert calls == [size] * found.eigen_decompositions
+        if kind == "diagonal":
+            assert not calls
+        elif kind == "definite":
+            assert len(calls) == 1
+        else:
+            assert len(calls) >= 1
+
+
+@pytest.mark.parametrize(("kind", "floor"), [hull for hull in HULLS if hull[0] != "diagonal"])
+def test_a_warm_start_gets_to_the_same_point_sooner(kind: str, floor: float) -> None:
+    rng = np.random.default_rng(4)
+    cold = warm = 0
+    for size in (3, 5, 8):
+        feasible_set, target = case(rng, (kind, floor), size)
+        first = feasible_set.projected(target)
+        again = feasible_set.projected(target, correction=first.correction)
+        assert again.eigen_decompositions <= min(first.eigen_decompositions, 2)
+        near = target + 1e-4 * random_symmetric(rng, size)
+        from_nothing = feasible_set.projected(near)
+        from_there = feasible_set.projected(near, correction=first.correction)
+        atol = 1e-8 * feasible_set.trace_bound
+        np.testing.assert_allclose(again.point, first.point, atol=atol)
+        np.testing.assert_allclose(from_there.point, from_nothing.point, atol=atol)
+        cold += from_nothing.eigen_decompositions
+        warm += from_there.eigen_decompositions
+    assert warm <= cold
+    if kind != "definite":
+        assert warm < 0.9 * cold
+
+
+@pytest.mark.parametrize("kind", ["graph", "signed"])
+def test_a_start_from_anywhere_gets_to_the_same_point(kind: str) -> None:
+    """A correction is a point of the dual problem: it changes the way, not the end."""
+    rng = np.random.default_rng(5)
+    feasible_set, target = case(rng, (kind, 0.0), 5)
+    expected = feasible_set.projected(target).point
+    for _ in range(5):
+        root = 10 ** rng.uniform(-3, 2) * rng.standard_normal((5, 3))
+        found = feasible_set.projected(target, correction=root @ root.T)
+        np.testing.assert_allclose(found.point, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["graph", "signed"])
+def test_a_coarser_accuracy_is_cheaper(kind: str) -> None:
+    rng = np.random.default_rng(6)
+    feasible_set, target = case(rng, (kind, 0.0), 8)
+    accuracies = (1e-2, 1e-4, 1e-8, 1e-12)
+    found = [feasible_set.projected(target, accuracy=accuracy) for accuracy in accuracies]
+    counts = [each.eigen_decompositions for each in found]
+    assert all(fewer < more for fewer, more in pairwise(counts))
+    for each, accuracy in zip(found, accuracies, strict=True):
+        assert each.apart <= accuracy * feasible_set.trace_bound
+
+
+@pytest.mark.parametrize("size", [30, pytest.param(100, marks=pytest.mark.slow)])
+def test_many_features(size: int) -> None:
+    """Hundreds of decompositions at most, where Dykstra's method alone takes thousands."""
+    rng = np.random.default_rng(7)
+    feasible_set = gda.GraphMetrics(size, 1e-3)
+    target = random_metric(rng, size) + 0.3 * random_symmetric(rng, size)
+    found = feasible_set.projected(target, accuracy=1e-7)
+    assert found.apart <= 1e-7 * size
+    assert found.eigen_decompositions <= 500
+
+
+# --- Bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "match"),
+    [
+        (np.full((3, 3), np.nan), "nan"),
+        (np.diag([1.0, np.inf, 1.0]), "inf"),
+        (np.triu(np.ones((3, 3))), "not symmetric"),
+        (np.ones((3, 2)), "square"),
+        (np.ones(3), "metric"),
+    ],
+    ids=["NaN", "infinite", "asymmetric", "oblong", "vector"],
+)
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_refuses_what_is_no_metric(kind: str, floor: float, target: FloatArray, match: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=match):
+        set_of(kind, 3, 3.0, 0.1, floor).projected(target)
+
+
+@pytest.mark.parametrize(
+    ("feasible_set", "match"),
+    [
+        (gda.GraphMetrics(1.0, 0.5), "trace_bound 1 must exceed"),
+        (gda.GraphMetrics(3.0, 0.0, path_weight=1.0), "leaves no budget"),
+        (gda.PositiveDefiniteMetrics(1.0, 0.5), "trace_bound 1 must exceed"),
+        (gda.SignedGraphMetrics([1, -1], 3.0), "2 entries for 3 features"),
+    ],
+    ids=["graph", "floor", "definite", "colours"],
+)
+def test_refuses_a_size_that_does_not_fit(feasible_set: FeasibleSet, match: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=match):
+        feasible_set.projected(np.eye(3))

@@ -1,0 +1,110 @@
+"""The layout of the package: no circles of imports, and a test file for each module.
+
+``python tests/test_architecture.py`` prints the modules that have no test file of their own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "gdaopt"
+
+CIRCLES: list[list[str]] = []
+"""The circles of imports that are known, each as a sorted list of modules."""
+
+SMALL = 40
+"""Lines up to which a module needs no test file of its own."""
+
+TESTED_ELSEWHERE: dict[str, str] = {
+    # The package itself, and the interfaces that others implement
+    "gdaopt": "tests/test_package.py",
+    "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
+    "gdaopt.steps.protocol": "tests/steps/test_find_step.py",
+    "gdaopt.steps": "tests/steps/test_find_step.py",
+    # Objectives as functions of the weights of atoms, whichever way they are evaluated
+    "gdaopt.objectives.matrix_atom_weights": "tests/objectives/test_atom_weights.py",
+    # Sums of exponentials are what the graph Laplacian regulariser is made of
+    "gdaopt.objectives.exponentials": "tests/objectives/test_glr.py",
+    # The scaling of the joint program
+    "gdaopt.linalg.dual_alignment": "tests/test_joint.py",
+}
+"""Modules whose tests are not at the path of the module, and the file that has them."""
+
+
+def name_of(path: Path) -> str:
+    """Return the dotted name of the module in a file of the package."""
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imported(module: str) -> Iterator[str]:
+    """Yield the modules of the package that a module imports, anywhere in its text.
+
+    Imports under ``if TYPE_CHECKING`` and inside of functions count as well: to understand one
+    module of a circle one has to read all of them, whenever the import happens.
+    """
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                yield submodule if submodule in MODULES else node.module
+
+
+def test_there_are_no_circles_of_imports() -> None:
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_edges_from((module, other) for module in MODULES for other in imported(module))
+    circles = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
+    assert sorted(circles) == CIRCLES
+    assert list(nx.nodes_with_selfloops(graph)) == []
+
+
+def test_the_imports_are_found() -> None:
+    """At the top, by name and by module, under TYPE_CHECKING; and not those of functions."""
+    found = set(imported("gdaopt.objectives.glr"))
+    assert {"gdaopt.linalg.atoms", "gdaopt.objectives.pairs", "gdaopt.validation"} <= found
+    assert "gdaopt.linalg.laplacian" in set(imported("gdaopt.sets.graph"))  # from linalg import …
+    assert "gdaopt.problem" in set(imported("gdaopt.steps.protocol"))  # under TYPE_CHECKING
+    assert "gdaopt.estimators" in set(imported("gdaopt"))
+    assert len(MODULES) > 100
+
+
+def expected_test_file(module: str) -> Path:
+    """Return where the tests of a module belong."""
+    if module in TESTED_ELSEWHERE:
+        return ROOT / TESTED_ELSEWHERE[module]
+    *folders, name = module.split(".")[1:]
+    return Path(ROOT, "tests", *folders, f"test_{name}.py")
+
+
+def needs_tests(module: str) -> bool:
+    """Say whether a module is long enough, and more than a list of names from other modules."""
+    text = MODULES[module].read_text(encoding="utf-8")
+    defines = any(
+        isinstance(node, ast.FunctionDef | ast.ClassDef) for node in ast.walk(ast.parse(text))
+    )
+    return module in TESTED_ELSEWHERE or (defines and len(text.splitlines()) > SMALL)
+
+
+def modules_without_tests() -> dict[str, str]:
+    """Return the modules whose test file does not exist, and that file."""
+    return {
+        module: str(expected_test_file(module).relative_to(ROOT))
+        for module in [*MODULES, *(TESTED_ELSEWHERE.keys() - MODULES.keys())]
+        if module not in MODULES
+        or (needs_tests(module) and not expected_test_file(module).exists())
+    }
+
+
+if __name__ == "__main__":
+    for module, path in modules_without_tests().items():
+        print(f"{module}: {path}")

@@ -1,0 +1,134 @@
+"""`MetricProblem.to_cvxpy`: the problem in the user's hands, solved, extended, or refused."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.validation import FloatArray
+from tests.helpers import random_symmetric
+from tests.methods.certified_cases import (
+    HULLS,
+    Nearest,
+    assert_same_optimum,
+    certified,
+    set_of,
+    synthetic,
+)
+
+CONES = ["semidefinite", "second-order"]
+SIGNED_HULLS = [hull for hull in HULLS if hull[0] != "definite"]  # those with a second-order form
+
+
+def small(kind: str = "graph", floor: float = 0.0) -> gda.MetricProblem:
+    X, z = synthetic(3, 10)
+    return gda.MetricProblem(gda.GLR(2 * X, z), set_of(kind, 3, 3.0, 1e-2, floor))
+
+
+@pytest.mark.parametrize("cone", CONES)
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize(("kind", "floor"), SIGNED_HULLS)
+def test_the_users_solve_finds_the_optimum(kind: str, floor: float, cone: str, log: bool) -> None:
+    problem = small(kind, floor)
+    M = cp.Variable((3, 3), symmetric=True)
+    program = problem.to_cvxpy(M, cone=cone, log=log)
+    assert program.is_dcp()
+    value = program.solve("CLARABEL")
+    optimum = certified(problem).objective
+    assert (np.exp(value) if log else value) == pytest.approx(optimum, rel=1e-5)
+    assert M.value is not None
+    nearest = problem.feasible_set.repaired((M.value + M.value.T) / 2)
+    assert problem.objective.at(nearest).value == pytest.approx(optimum, rel=1e-5)
+
+
+def test_further_constraints_make_one_set_another() -> None:
+    M = cp.Variable((3, 3), symmetric=True)
+    edges = [M[0, 1], M[0, 2], M[1, 2]]
+    for wider, further, narrower in (
+        ("definite", [edge <= 0 for edge in edges], "graph"),
+        ("graph", [edge == 0 for edge in edges], "diagonal"),
+    ):
+        program = small(wider).to_cvxpy(M)
+        value = cp.Problem(program.objective, [*program.constraints, *further]).solve("CLARABEL")
+        assert value == pytest.approx(certified(small(narrower)).objective, rel=1e-5)
+        assert value >= certified(small(wider)).objective * (1 - 1e-6)
+
+
+def test_further_terms_join_the_objective() -> None:
+    """Several signals are the sum of one problem for each."""
+    X, z = synthetic(3, 10)
+    signals = np.column_stack([z, np.arange(10.0) % 4])
+    feasible_set = gda.GraphMetrics(6.0, 1e-2)
+    M = cp.Variable((3, 3), symmetric=True)
+    one, other = (
+        gda.MetricProblem(gda.GLR(2 * X, signal), feasible_set).to_cvxpy(M) for signal in signals.T
+    )
+    both = cp.Problem(
+        one.objective + other.objective, [*one.constraints, *other.constraints]
+    ).solve("CLARABEL")
+    problem = gda.MetricProblem(gda.GLR(2 * X, signals), feasible_set)
+    assert both == pytest.approx(certified(problem).objective, rel=1e-5)
+    assert_same_optimum(certified(problem), gda.solve(problem, "socp"))
+
+
+@pytest.mark.parametrize("method", ["sdp", "socp"])
+def test_objectives_of_ones_own(method: str) -> None:
+    target = 3 * random_symmetric(np.random.default_rng(0), 4)
+    problem = gda.MetricProblem(Nearest(target), gda.GraphMetrics(4.0, 0.1))
+    result = gda.solve(problem, method)
+    assert_same_optimum(certified(problem), result)
+    projected = problem.feasible_set.projected(target).point
+    np.testing.assert_allclose(result.metric, projected, atol=1e-4)
+
+    class Nameless(gda.DenseObjective):
+        def value(self, metric: FloatArray) -> float:
+            return float((metric**2).sum()) + 1
+
+        def gradient(self, metric: FloatArray) -> FloatArray:
+            return 2 * metric
+
+    with pytest.raises(gda.InvalidInputError, match="Nameless has no CVXPY expression; define"):
+        gda.solve(gda.MetricProblem(Nameless(4), gda.GraphMetrics(4.0)), method)
+
+
+@pytest.mark.parametrize(
+    ("metric", "match"),
+    [
+        (cp.Variable((3, 3)), "must be a symmetric"),
+        (2 * cp.Variable((3, 3)), "must be a symmetric"),
+        (np.diag([1.0, 2.0, 3.0]) @ cp.Variable((3, 3), symmetric=True), "must be a symmetric"),
+        (cp.Variable((2, 2), symmetric=True), r"shape \(2, 2\), the objective takes 3×3"),
+        (cp.Variable(3), r"shape \(3,\), the objective takes 3×3"),
+    ],
+    ids=["variable", "expression", "product", "small", "vector"],
+)
+def test_metrics_that_do_not_fit_are_refused(metric: cp.Expression, match: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=match):
+        small().to_cvxpy(metric)
+
+
+def test_expressions_that_turn_out_symmetric_are_taken() -> None:
+    X, x = cp.Variable((3, 3)), cp.Variable(6)
+    x.value = np.arange(6.0)
+    lower = cp.vec_to_upper_tri(x[:3], strict=True).T
+    scaling = np.diag([1.0, 2.0, 3.0])
+    S = cp.Variable((3, 3), symmetric=True)
+    optimum = certified(small()).objective
+    for metric in (X + X.T, lower + lower.T + cp.diag(x[3:]), scaling @ S @ scaling):
+        assert small().to_cvxpy(metric).solve("CLARABEL") == pytest.approx(optimum, rel=1e-5)
+        x.value = np.arange(6.0)
+        small().to_cvxpy(metric)
+        assert x.value.tolist() == [0, 1, 2, 3, 4, 5]  # looked at, and put back
+
+
+def test_refuses_other_cones_and_logarithms() -> None:
+    M = cp.Variable((3, 3), symmetric=True)
+    with pytest.raises(gda.InvalidInputError, match="did you mean 'second-order'"):
+        small().to_cvxpy(M, cone="second order")
+    with pytest.raises(gda.InvalidInputError, match="no form in second-order cones"):
+        small("definite").to_cvxpy(M, cone="second-order")
+    log_det = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
+    with pytest.raises(gda.InvalidInputError, match=r"log=True.* is not known to be convex"):
+        log_det.to_cvxpy(M, log=True)
