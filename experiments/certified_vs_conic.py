@@ -135,7 +135,8 @@ def main() -> None:
             "set, features of scale unit (z-scored and divided by √(2K)); synthetic: 25 + 35 "
             "samples, 875 pairs. Seconds are those of the run, with building and compiling: median "
             f"of {REPEATS}, of two where a run takes more than {QUICK:g} s, one where the gap is "
-            f"not reached (limit {LIMIT:g} s). Written by `python experiments/certified_vs_conic.py`.",
+            f"not reached (limit {LIMIT:g} s). Written by `python "
+            "experiments/certified_vs_conic.py`.",
             100,
         ),
         "",

@@ -176,8 +176,8 @@ def main() -> None:
             f"certified to a relative gap of {EXACT:g}; excess: (Q - lower bound) / lower bound at "
             "the method's end, with the package's defaults (exact steps, tolerance 1e-5, path "
             "start, analytic programs). Components of the graph: of the optimum, and of the "
-            "methods' ends in their order. The two classes of breast cancer are the same problem. Written by `python "
-            "experiments/exact_vs_alternating.py`.",
+            "methods' ends in their order. The two classes of breast cancer are the same problem. "
+            "Written by `python experiments/exact_vs_alternating.py`.",
             100,
         ),
         "",
