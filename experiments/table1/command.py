@@ -40,12 +40,12 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @errors_shown()
 def table1(
     datasets: Annotated[
-        str, typer.Option(help=f"of {', '.join(DATASETS)}, separated by commas")
+        str, typer.Option(help=f"data sets, separated by commas, of {', '.join(DATASETS)}")
     ] = ",".join(DATASETS),
     rows: Annotated[
         str | None,
         typer.Option(
-            help=f"of {', '.join(ROWS)}, separated by commas (default: all but "
+            help=f"rows, separated by commas, of {', '.join(ROWS)} (default: all but "
             f"{', '.join(_EXTRA)}; metric-learn's where it is installed)"
         ),
     ] = None,
@@ -57,7 +57,7 @@ def table1(
         ),
     ] = False,
     classifiers: Annotated[
-        str, typer.Option(help="those to show, separated by commas; all are computed")
+        str, typer.Option(help="classifiers to show, separated by commas; all are computed")
     ] = ",".join(CLASSIFIERS),
     seeds: Annotated[int, typer.Option(help="how many splits: seeds 0, 1, …")] = 50,
     scaling: Annotated[

@@ -41,8 +41,8 @@ def compare(
     methods: Annotated[
         str,
         typer.Option(
-            help=f"of {', '.join(METHODS)}, separated by commas; options follow a colon, as in "
-            "frank-wolfe:variant=away:max_iterations=100"
+            help=f"methods, separated by commas, of {', '.join(METHODS)}; options follow a colon, "
+            "as in frank-wolfe:variant=away:max_iterations=100"
         ),
     ] = _METHODS,
     solvers: Annotated[

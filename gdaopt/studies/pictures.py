@@ -92,7 +92,7 @@ def write_pictures(
     suffix : {"png", "pdf", "svg"}, optional
         The format.
     replace : bool, optional
-        Replace whatever has the name of a picture, and not only earlier pictures.
+        Replace every file that has the name of a picture, and not only earlier pictures.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def write_pictures(
     Raises
     ------
     InvalidInputError
-        When a file that is no picture of ours is in the way (nothing is written then), or the
+        When a file of that name was not written here (nothing is written then), or when the
         folder cannot be written to.
     """
     names = list(PICTURES if names is None else names)
@@ -110,7 +110,7 @@ def write_pictures(
     for path in paths:
         if path.exists() and not replace and not _is_ours(path):
             raise InvalidInputError(
-                f"{path} is no picture that gdaopt drew, and stays; choose another --out"
+                f"{path} was not drawn by gdaopt and is not replaced; choose another --out"
             )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -169,7 +169,7 @@ def _left_ends(runs: Sequence[Run], title: str) -> Figure:
 
 
 def _time_split(runs: Sequence[Run], title: str) -> Figure:
-    """Draw what the runs' seconds went into: the seconds, and their shares."""
+    """Draw which parts of the runs took how many seconds, and the shares of these parts."""
     figure = _figure(11, 1.8 + 0.4 * len(runs), title)
     seconds, shares = figure.subplots(1, 2)
     plotting.time_split(_by_name(runs), ax=seconds)
@@ -226,7 +226,7 @@ def _by_name(runs: Sequence[Run]) -> dict[str, Result]:
 
 
 def _figure(width: float, height: float, title: str) -> Figure:
-    """Return a figure that pyplot does not know of, so that nothing has to close it."""
+    """Return a figure outside of pyplot, so that nothing has to close it."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, min(height, _TALLEST)), layout="constrained")

@@ -72,7 +72,7 @@ class TestPlot:
         (folder / "discs.svg").unlink()
         before = content(folder)
         error = self.plot(folder, "--format", "svg", code=2)
-        assert f"{folder / 'graph.svg'} is no picture that gdaopt drew" in error
+        assert f"{folder / 'graph.svg'} was not drawn by gdaopt and is not replaced" in error
         assert content(folder) == before  # nothing drawn
 
     @pytest.mark.usefixtures("no_pictures")
@@ -122,8 +122,8 @@ class TestPlot:
         full = self.own(tmp_path / "full", "run")
         assert f"{empty} holds no results" in self.plot(full, empty, code=2)
         absent = tmp_path / "absent"
-        assert f"{absent} is no directory" in self.plot(absent, code=2)
-        assert "is no directory" in self.plot(full / "run.npz", code=2)
+        assert f"{absent} is not a directory" in self.plot(absent, code=2)
+        assert "is not a directory" in self.plot(full / "run.npz", code=2)
         assert names(empty) == set()
         assert names(full) == {"run.npz"}
         assert "unknown picture format 'jpg'" in self.plot(full, "--format", "jpg", code=2)
