@@ -72,7 +72,7 @@ class RunDirectory:
         self._write_record()
 
     def finish(self) -> None:
-        """Draw the pictures, and remove the files of an earlier run that this one did not replace."""
+        """Draw the pictures; remove the files of an earlier run that this one did not replace."""
         runs = [
             Run(
                 name=name,
