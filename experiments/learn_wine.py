@@ -32,9 +32,9 @@ def main() -> None:
     panels = [[left, None], [None, None]]
     plotting.convergence(results, ax=panels, relative=True, problems=list(results))
     left.set_title("learning each class against the rest")
-    plotting.left_ends(shown.trace, options.min_eigenvalue, ax=right)
+    plotting.left_ends(shown, ax=right)
     right.set_title(f"{SHOWN}: left-ends of the discs, step by step", pad=22)  # above the legend
-    raw, aligned = plotting.discs(shown.metric, names=wine.feature_names, ax=below.subplots(1, 2))
+    raw, aligned = plotting.discs(shown, names=wine.feature_names, ax=below.subplots(1, 2))
     raw.set_title(f"{SHOWN}: Gershgorin discs of the metric learned")
     aligned.set_title("the same, aligned by its first eigenvector")
     write_atomically(OUT, lambda file: figure.savefig(file, format="png", dpi=120))

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt
 from gdaopt.datasets import load
-from gdaopt.datasets.storage import cache_directory
+from gdaopt.datasets.uci_files import cache_directory
 from gdaopt.io import write_atomically
 from gdaopt.studies.process_per_task import ProcessPerTask
 from gdaopt.studies.runner import Progress, Task, run_tasks

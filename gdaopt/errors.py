@@ -27,7 +27,7 @@ class GdaoptError(Exception):
 
 
 class InvalidInputError(GdaoptError, ValueError):
-    """An argument is wrong: the message says which, its value, and what to do."""
+    """An argument is wrong; the message names it, gives its value, and says what to do."""
 
 
 class DownloadError(GdaoptError):
@@ -39,35 +39,35 @@ class InfeasibleProblemError(GdaoptError):
 
 
 class SolverFailedError(GdaoptError):
-    """A solver raised, returned no usable point, or left without an answer.
+    """A solver raised an error, or returned no usable point.
 
-    The vendor's exception, where there is one, is chained as ``__cause__``.
+    When the solver raised an error, that error is chained as ``__cause__``.
     """
 
 
 class SolverNotFoundError(GdaoptError, ValueError):
-    """The named solver is unknown or does not work here; the message lists those that do."""
+    """The named solver is unknown or does not work here; the message lists those that work."""
 
 
 class InaccurateSolutionWarning(UserWarning):
-    """A solver called its own answer inaccurate; the answer was moved back into the polytope."""
+    """A solver called its own answer inaccurate; the answer was repaired and used."""
 
 
 class CutOffSamplesWarning(UserWarning):
-    """Samples too far from all others for a weight, or on no path to a label, in a graph."""
+    """Samples of a graph have no edge, being too far from all others, or no path to a label."""
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> InvalidInputError:
-    """Return the error for an unknown `name`, with the nearest known one.
+    """Return the error for an unknown name; its message suggests the nearest known name.
 
     Parameters
     ----------
     what : str
-        What the name stands for, e.g. ``"method"``.
+        What the name stands for, such as ``"method"``.
     name : object
-        What was given.
+        What the caller passed.
     known : iterable of str
-        The names that would have been accepted.
+        The names that are accepted.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Atomic writes: a file is either the old one or the new one, never half of it."""
+"""Atomic writes: under its name there is either the old file or the whole new one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import IO
 __all__ = ["is_temporary", "write_atomically", "write_text"]
 
 _reading_umask = threading.Lock()
-_TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}\.tmp")  # the names that mkstemp makes below
+_TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}\.tmp")  # names of the temporary files below
 
 
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> Path:
@@ -24,7 +24,7 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
     path : path-like
         The file to write or replace.
     write : callable
-        Called with the open binary file.
+        Writes the content; it is called with the open binary file.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
     Raises
     ------
     OSError
-        When the directory cannot be written to; nothing is left behind then.
+        When the directory cannot be written to. No temporary file remains.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes files private; what we hand over gets the permissions of any new file.
+        # mkstemp makes files private; give this one the permissions of any other new file.
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
@@ -65,7 +65,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 
 
 def is_temporary(name: str) -> bool:
-    """Say whether a file has a temporary name of ours: a writer that was killed leaves one.
+    """Say whether a name is that of a temporary file, which a killed writer leaves behind.
 
     Examples
     --------
@@ -76,8 +76,8 @@ def is_temporary(name: str) -> bool:
 
 
 def _umask() -> int:
-    """Return the process's umask, which can only be read by setting it."""
-    with _reading_umask:  # else another thread might read the 0 and put it back
+    """Return the umask of the process, which can only be read by setting it."""
+    with _reading_umask:  # otherwise another thread might read the 0 and set it for good
         mask = os.umask(0)
         os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""Worker processes: they leave interrupts to their parent, end with it, and know their memory."""
+"""Worker processes: they ignore interrupts, end with their parent, and know their memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
 
 def begin_worker(parent: int) -> None:
-    """Begin a worker: the parent decides on interrupts, and its end is the worker's.
+    """Prepare a new worker process: it ignores interrupts, and ends when its parent has ended.
 
     Parameters
     ----------
@@ -29,32 +29,38 @@ def begin_worker(parent: int) -> None:
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel kill this process with its parent, where it can: on Linux.
+    """Let the kernel kill this process when its parent ends; only Linux can do so.
 
-    A thread that watches the parent starves while a solver holds the interpreter's lock. The
-    kernel takes the end of the thread that started us for the parent's: call this only where that
-    thread waits for us.
+    A thread that watches the parent, as `begin_worker` starts one, does not run while a solver
+    holds the interpreter's lock. The kernel kills this process as soon as the thread of the parent
+    that started it ends: call this function only where that thread waits for this process.
+
+    Parameters
+    ----------
+    parent : int
+        The process id of the parent.
     """
     if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # a libc without it: the thread has to do
+        with suppress(OSError, AttributeError):  # a libc without prctl: there is still the thread
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != parent:  # it ended before we could ask
+    if os.getppid() != parent:  # the parent has ended before
         os._exit(1)
 
 
 @contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Hold interrupts back while processes start.
+    """Block interrupts while processes are started.
 
-    They inherit that, and Ctrl-C, which all processes of a terminal get, does not meet them before
-    they ignore interrupts.
+    The new processes inherit the block. So a Ctrl-C, which reaches all processes of a terminal,
+    cannot reach them before they ignore interrupts (`begin_worker`).
     """
     if sys.platform == "win32":
         yield
         return
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # with the first process, it would let interrupts through
+    # Started together with the first process, the tracker would end the block of interrupts.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -63,14 +69,14 @@ def without_interrupts() -> Iterator[None]:
 
 
 def peak_memory() -> int | None:
-    """Return the most memory that this process has held so far, in bytes; None if unknown.
+    """Return the largest memory of this process so far, in bytes; None when it is not known.
 
     Examples
     --------
     >>> peak_memory() is None or peak_memory() > 1_000_000
     True
     """
-    # Linux's ru_maxrss is inherited from the parent, whatever this process needs itself.
+    # On Linux a process inherits ru_maxrss from its parent, so that it may be too large.
     with suppress(OSError), open("/proc/self/status", encoding="ascii") as status:
         for line in status:
             if line.startswith("VmHWM:"):
@@ -84,7 +90,7 @@ def peak_memory() -> int | None:
 
 
 def _end_with(parent: int) -> None:
-    """End the process once it is an orphan: a pool's would wait for calls for ever."""
+    """End this process when its parent has ended: a pool's worker would wait for calls forever."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

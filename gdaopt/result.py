@@ -15,6 +15,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.io import write_atomically
+from gdaopt.printing import html_table, number_text
 from gdaopt.sets import FeasibleSet, set_of_record
 from gdaopt.trace import Trace, relative_gap, same_array
 from gdaopt.validation import FloatArray, read_only
@@ -34,7 +35,8 @@ Status = Literal[
 
 _FORMAT = 2
 _ARRAYS = ("metric", "atoms", "weights")
-# What reading a damaged file, or one that is none of ours, may raise.
+_CLOSED_FORM = ("analytic", "closed form")  # names that stand for no solver
+# Errors that may be raised while a damaged file, or a file of another program, is read.
 _UNREADABLE = (
     AttributeError,
     EOFError,
@@ -48,7 +50,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
-    """What `gdaopt.solve` returns; printing it gives a summary.
+    """What `gdaopt.solve` returns: a metric, and how it was found; printing it gives a summary.
 
     Attributes
     ----------
@@ -59,33 +61,48 @@ class Result:
     objective : float
         Q at the metric.
     status : str
-        ``converged``: ``Q - lower_bound`` is within the tolerances. ``stalled``: the objective no
-        longer decreases by more than the tolerance. ``iteration_limit``, ``time_limit``,
-        ``interrupted``, ``solver_failed``: what stopped the run. ``disconnected``,
-        ``infeasible``: the connectivity rule would break the graph, or left a program without a
-        point. The metric is a member of the set in each case.
+        How the run ended. ``converged``: ``Q - lower_bound`` is within the tolerances. ``stalled``:
+        going on would not help, most often because the objective decreases by no more than the
+        tolerance. ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the
+        user or the callback. ``solver_failed``: a solver did not solve a program.
+        ``disconnected``: a step would have disconnected a graph with an edge floor.
+        ``infeasible``: the edge floors left a program without a feasible point. In each case the
+        metric is a member of the set.
     message : str
-        One sentence on the status.
+        The reason for the status.
     lower_bound, gap, relative_gap : float or None
-        The certificate ``lower_bound ≤ Q*``, ``gap = objective - lower_bound`` and
-        ``gap / |objective|``; None when there is none. Q* is the least objective over the
-        feasible set.
+        The certificate ``lower_bound ≤ Q*``, where Q* is the least objective over the feasible
+        set; ``gap = objective - lower_bound``; and ``gap / |objective|``. None without a
+        certificate.
     components : int
         Number of components of the metric's graph.
     iterations, oracle_calls, eigen_decompositions : int
-        Steps taken, subproblems solved, and full eigen-decompositions for projections.
+        Number of steps; of calls of the linear minimisation oracle, each a program solved or a
+        search for atoms; and of full eigen-decompositions for projections.
     repair_distance : float or None
-        How far the last point of a solver was moved into the set (largest entry); None where no
-        solver was asked.
+        How far the solver's last point was moved into the set, as the largest change of an entry;
+        None when no solver was called.
     seconds, tracing_seconds : float
-        Wall time of the run, and beside it that of the tracer, callbacks and printing.
+        Wall time of the run; and the wall time of the trace, callbacks and printing, which is not
+        part of it.
     method, solver : str
-        What was run.
+        Names of the method and of the solver; ``"analytic"`` and ``"closed form"`` stand for no
+        solver.
     trace : Trace
-        One row for each step.
+        The history of the run.
     atoms, weights : ndarrays of shape (n, K) and (n,), or None
-        Unit vectors and their weights, for methods that find the metric as such a sum:
-        ``metric = B + Σ_k weights[k] · outer(atoms[k], atoms[k])``, B the set's base.
+        Unit vectors and their weights, for methods that find the metric as a sum
+        ``metric = B + Σ_k weights[k] · outer(atoms[k], atoms[k])``, where B is the base of the set.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
+    >>> gda.solve(problem, solver="analytic")
+    alternating: 2×2 metric
+      status              stalled
+      reason              stopped: ...
     """
 
     metric: FloatArray
@@ -109,12 +126,12 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """Return ``objective - lower_bound``."""
+        """Return ``objective - lower_bound``; None without a certificate."""
         return None if self.lower_bound is None else self.objective - self.lower_bound
 
     @property
     def relative_gap(self) -> float | None:
-        """Return ``gap / |objective|``."""
+        """Return ``gap / |objective|``; None without a certificate."""
         if self.lower_bound is None:
             return None
         return relative_gap(self.objective, self.lower_bound)
@@ -132,32 +149,42 @@ class Result:
 
     __hash__ = None  # type: ignore[assignment]  # an array has no hash
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        lines = [f"  {name:<20}{text}" for name, text in self._summary().items()]
+        return "\n".join([self._title(), *lines])
+
+    def _repr_html_(self) -> str:
+        """Return the summary as a table for notebooks."""
+        return html_table(self._summary().items(), caption=self._title())
+
+    def _title(self) -> str:
+        """Return the first line of the summary."""
+        return f"{self.method}: {len(self.metric)}×{len(self.metric)} metric"
+
+    def _summary(self) -> dict[str, str]:
+        """Return the lines of the summary by their names."""
         start = self.trace[0].objective
         certified = self.lower_bound is not None and self.lower_bound > -math.inf
-        gap = f"{self.relative_gap:.3g}" if certified else "not certified"
+        by = f"programs solved by {self.solver}"
         lines = {
-            "status": f"{self.status} ({self.message})",
-            "objective": f"{self.objective:.8g} (start {start:.8g})",
-            "relative gap": gap,
-            "smallest eigenvalue": f"{self.trace[-1].lambda_min:.6g}",
+            "status": self.status,
+            "reason": self.message,
+            "objective": f"{self.objective:.8g} (at the start {start:.8g})",
+            "relative gap": f"{self.relative_gap:.3g}" if certified else "not certified",
+            "smallest eigenvalue": number_text(self.trace[-1].lambda_min),
             "components": str(self.components),
-            "steps": f"{self.iterations} ({self.oracle_calls} subproblems by {self.solver})",
-            **self._projections(),
-            "seconds": f"{self.seconds:.3g} (and {self.tracing_seconds:.3g} for the trace)",
+            "steps": str(self.iterations),
+            "oracle calls": (
+                f"{self.oracle_calls} ({'closed form' if self.solver in _CLOSED_FORM else by})"
+            ),
         }
-        size = len(self.metric)
-        title = f"{self.method}: {size}×{size} metric"
-        return "\n".join([title, *(f"  {key:<20}{value}" for key, value in lines.items())])
-
-    def _projections(self) -> dict[str, str]:
-        """Return what projections took for printing, where there were any."""
-        if not self.eigen_decompositions:
-            return {}
-        return {"projections": f"{self.eigen_decompositions} eigen-decompositions"}
+        if self.eigen_decompositions:
+            lines["projections"] = f"{self.eigen_decompositions} eigen-decompositions"
+        beside = f"{self.tracing_seconds:.3g} for the trace, callbacks and printing"
+        return lines | {"seconds": f"{self.seconds:.3g} (and {beside})"}
 
     def _record(self) -> dict[str, Any]:
-        """Return the fields that are neither arrays nor the trace."""
+        """Return the fields that are neither arrays, nor the feasible set, nor the trace."""
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -165,7 +192,7 @@ class Result:
         }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write metric, trace and all else to one npz file, atomically and without pickle.
+        """Write the whole result to one npz file, atomically and without pickle.
 
         Parameters
         ----------
@@ -175,9 +202,9 @@ class Result:
         Returns
         -------
         pathlib.Path
-            The file written. Its arrays are ``metric``, ``left_ends``, ``atoms`` and ``weights``
-            where known, the trace's columns (and any iterates) under ``trace/``, and ``result``,
-            the rest as JSON text.
+            The file that was written. Its arrays are ``metric`` and ``left_ends``; ``atoms`` and
+            ``weights`` where the result has them; the columns and any iterates of the trace, as
+            ``trace/...``; and ``result``, which is JSON text of everything else.
         """
         path = Path(path)
         if path.suffix != ".npz":
@@ -200,7 +227,8 @@ class Result:
         Raises
         ------
         InvalidInputError
-            When the file is none of ours, or of a newer format.
+            When the file is not a saved result, or was written by another version in a format
+            that this version does not read.
         """
         try:
             with open(path, "rb") as file:
@@ -221,6 +249,6 @@ class Result:
         if written < _FORMAT:
             raise InvalidInputError(
                 f"{path} was written before gdaopt 0.1.0, in a format that is no longer read; "
-                "make it anew"
+                "solve the problem again"
             )
         raise InvalidInputError(f"{path} was written by a newer gdaopt; upgrade to read it")

@@ -1,4 +1,4 @@
-"""The trace of a run: rows, and the left-ends beside them (DESIGN section 7)."""
+"""The trace of a run: its history, one row for each recorded step."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from gdaopt.errors import unknown_name
 from gdaopt.io import write_atomically, write_text
+from gdaopt.printing import html_table, number_text, text_table
 from gdaopt.validation import FloatArray, read_only
 
 if TYPE_CHECKING:
@@ -23,50 +24,56 @@ __all__ = ["Trace", "TraceRow", "relative_gap", "same_array"]
 
 @dataclass(frozen=True, kw_only=True)
 class TraceRow:
-    """One step of a run; None where a column does not apply or was not measured.
+    """A run after one of its steps; None where a column does not apply or was not measured.
 
     Attributes
     ----------
     iteration : int
-        0 is the start.
+        Number of the step; 0 for the start.
     round : int
-        Sweep over all blocks, from 1; 0 for the start.
+        Number of the sweep over all blocks, from 1; 0 for the start.
     phase : str
-        What moved: ``"start"``, ``"diagonal"``, ``"column"``, ``"joint"``, ``"weights"``, or the
-        variant of a Frank–Wolfe step.
+        What the step moved: ``"start"``, ``"diagonal"``, ``"column"``, ``"joint"``, ``"weights"``,
+        or the variant of a Frank–Wolfe step.
     block : int or None
-        Column index.
+        Index of the column that the step moved.
     objective : float
         Q at the metric after the step.
     block_gap : float or None
-        Frank–Wolfe gap of the block's program before the step; it bounds this block's problem only.
+        Frank–Wolfe gap of the block's program before the step. It bounds how much the objective can
+        decrease by moving this block alone.
     lower_bound, relative_gap : float or None
-        The largest certified lower bound up to this row, and how far the objective is above it.
+        The largest certified lower bound up to this row, and how far the objective is above it (see
+        `gdaopt.trace.relative_gap`).
     step : float or None
-        γ.
-    lambda_min : float
+        Step size γ.
+    lambda_min : float or None
         Smallest eigenvalue of the metric after the step.
-    left_end_min, left_end_max : float
-        Of the metric after the step, under the scalars used for the step.
-    aligned_spread : float
-        Largest minus smallest left-end right after the last alignment, before the block's steps.
-    matrix_trace : float
-        tr M.
+    left_end_min, left_end_max : float or None
+        Smallest and largest left-end of the metric after the step, under the scalars used for the
+        step.
+    aligned_spread : float or None
+        Largest minus smallest left-end right after the last alignment, before the steps that
+        follow it.
+    matrix_trace : float or None
+        tr M of the metric after the step.
     repair_distance : float or None
-        How far the solver's point was moved back into the polytope (largest entry).
+        How far the solver's point was moved to bring it back into its polytope or set, as the
+        largest change of an entry; None when no solver was called.
     oracle_calls, eig_iterations, eigen_decompositions : int
-        Programs solved or atoms priced, LOBPCG iterations, and full eigen-decompositions for
-        projections, cumulative.
+        How many times, from the start of the run, the linear minimisation oracle was called (each
+        call solves a program or searches for atoms); LOBPCG iterations; and full
+        eigen-decompositions for projections.
     build_seconds, solve_seconds : float or None
-        Of the programs since the row before; build_seconds is None when the solver does not report
-        its own time.
-    eig_seconds, objective_seconds : float
-        Time since the row before in alignments, and in the objective: gradients, line search,
-        values.
+        Time since the row before for building programs and for solving them. build_seconds is None
+        when the solver does not report its own time; then solve_seconds is all of it.
+    eig_seconds, objective_seconds : float or None
+        Time since the row before for alignments; and for the objective: its values, its gradients
+        and the search for the step size.
     seconds : float
-        Cumulative wall time, without the tracer's own.
+        Wall time since the start of the run, without that of the tracer.
     solver, solver_status : str
-        Who solved the row's program, and how it ended.
+        The solver of the program, and the status with which it ended.
     scaling : str
         How the scalars were found (see `gdaopt.linalg.eigen.Alignment`).
     """
@@ -100,7 +107,7 @@ class TraceRow:
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
-    """Return ``(objective - lower_bound) / |objective|``: 0 for no gap, also where Q is 0.
+    """Return ``(objective - lower_bound) / |objective|``; without a gap 0, even where Q is 0.
 
     Examples
     --------
@@ -117,20 +124,25 @@ def relative_gap(objective: float, lower_bound: float) -> float:
 
 _TEXT = ("phase", "solver", "solver_status", "scaling")
 _COUNTS = ("iteration", "round", "oracle_calls", "eig_iterations", "eigen_decompositions")
+_PRINTED = (
+    *("iteration", "phase", "block", "objective", "relative_gap"),
+    *("lambda_min", "oracle_calls", "seconds"),
+)
+_FIRST, _LAST = 5, 5  # rows in print
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The rows of a run, and the left-ends of the metric after each.
+    """The history of a run: rows, and the left-ends after each; printing shows the main columns.
 
     Attributes
     ----------
     rows : tuple of TraceRow
-        The rows; iterating over a trace and indexing it give them too.
+        The rows. Iterating over a trace, and indexing it, gives its rows as well.
     left_ends : ndarray of shape (n_rows, K)
-        Under the scalars used for the step.
+        Left-ends of the metric after each row's step, under the scalars used for that step.
     iterates : ndarray of shape (n_rows, K, K) or None
-        The metrics, where the method was asked to keep them.
+        The metric of each row, when the method was asked to keep them.
 
     Examples
     --------
@@ -165,18 +177,36 @@ class Trace:
 
     __hash__ = None  # type: ignore[assignment]  # an array has no hash
 
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{text_table(self._printed(), _PRINTED)}"
+
+    def _repr_html_(self) -> str:
+        """Return the first and last rows as a table for notebooks."""
+        return html_table(self._printed(), caption=self._title(), header=_PRINTED)
+
+    def _title(self) -> str:
+        """Return the line above the printed rows."""
+        return f"trace of {len(self)} rows (to_pandas() gives all rows and columns)"
+
+    def _printed(self) -> list[tuple[str, ...]]:
+        """Return the cells of the first and last rows, with a row of dots for those between."""
+        cells = [tuple(number_text(getattr(row, name)) for name in _PRINTED) for row in self.rows]
+        if len(cells) <= _FIRST + _LAST + 1:
+            return cells
+        return [*cells[:_FIRST], ("…",) * len(_PRINTED), *cells[-_LAST:]]
+
     @staticmethod
     def columns() -> tuple[str, ...]:
         """Return the names of the columns, in order."""
         return tuple(field.name for field in fields(TraceRow))
 
     def column(self, name: str) -> np.ndarray:
-        """Return one column: text, whole numbers, or float64 with NaN for None.
+        """Return a column as an array of text, of whole numbers, or of float64 with NaN for None.
 
         Raises
         ------
         InvalidInputError
-            For an unknown name.
+            When there is no column of that name.
         """
         if name not in self.columns():
             raise unknown_name("trace column", name, self.columns())
@@ -188,14 +218,14 @@ class Trace:
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a data frame; missing values are NaN, a missing block ``<NA>``."""
-        import pandas as pd  # on demand: importing gdaopt stays quick
+        """Return the rows as a data frame; None becomes NaN, and ``<NA>`` in the column block."""
+        import pandas as pd  # slow to import, and needed here only
 
         frame = pd.DataFrame({name: self.column(name) for name in self.columns()})
         return frame.astype({"block": "Int64"})
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
-        """Write the rows as CSV, atomically; None is an empty cell."""
+        """Write the rows as CSV, atomically; None becomes an empty cell."""
         return write_text(path, self.to_pandas().to_csv(index=False))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
@@ -210,8 +240,8 @@ class Trace:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Trace:
-        """Return the trace that `to_arrays` came from."""
-        # A column that came later has a default, which older files stand for.
+        """Return the trace whose arrays `to_arrays` returned."""
+        # A file from before a column was added lacks it: the rows get the column's default.
         columns = {name: _values(name, arrays[name]) for name in cls.columns() if name in arrays}
         rows = tuple(
             TraceRow(**dict(zip(columns, values, strict=True)))
@@ -226,7 +256,7 @@ class Trace:
 
 
 def same_array(a: FloatArray | None, b: FloatArray | None) -> bool:
-    """Say whether both are None or equal."""
+    """Say whether both are None, or both are arrays and equal."""
     return a is b or (a is not None and b is not None and np.array_equal(a, b))
 
 

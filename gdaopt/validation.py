@@ -1,4 +1,4 @@
-"""Checks of what users pass in: each refuses with the name, the value, and what to do."""
+"""Checks of arguments: each raises an InvalidInputError with the name, the value and a remedy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def finite_array(name: str, value: Any, ndim: int | tuple[int, ...]) -> FloatArray:
-    """Return `value` as a new float64 array; refuse other shapes, text, NaN and infinities.
+    """Return a value as a new float64 array; refuse other dimensions, text, NaN and infinities.
 
     Examples
     --------
@@ -50,9 +50,9 @@ def finite_array(name: str, value: Any, ndim: int | tuple[int, ...]) -> FloatArr
 
 
 def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArray:
-    """Return `value` as a new symmetric float64 matrix; refuse one that is not symmetric.
+    """Return a value as a new symmetric float64 matrix; refuse a matrix that is not symmetric.
 
-    Differences between the triangles of up to 1e-10 of the largest entry are averaged out.
+    Where the two triangles differ by at most 1e-10 of the largest entry, their mean is taken.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def number(
     at_least: float = -math.inf,
     allow_infinite: bool = False,
 ) -> float:
-    """Return `value` as a float within its bounds; refuse NaN, text and booleans.
+    """Return a value as a float within its bounds; refuse NaN, text and booleans.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def number(
 
 
 def integer(name: str, value: Any, *, at_least: int) -> int:
-    """Return `value` as an int of at least `at_least`; refuse other types.
+    """Return a value as an int of at least `at_least`; refuse other types.
 
     Examples
     --------
@@ -118,6 +118,6 @@ def integer(name: str, value: Any, *, at_least: int) -> int:
 
 
 def read_only(array: FloatArray) -> FloatArray:
-    """Return `array` with its write flag off, so that what it was computed for stays true."""
+    """Return the array itself, made read-only: what was computed from it stays true."""
     array.flags.writeable = False
     return array

@@ -1,4 +1,4 @@
-"""Bad input of every kind: a clear error, with the wrong value and what to do, before any work."""
+"""Bad input of every kind raises a clear error before any work is done."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def changed(array: np.ndarray, index: tuple[int, ...], value: float) -> np.ndarr
 
 
 def problem(
-    C: Any = 3.0, rho: Any = 1e-3, path: Any = 0.0, X: Any = FEATURES, z: Any = SIGNAL
+    C: Any = 3.0, rho: Any = 1e-3, path_weight: Any = 0.0, X: Any = FEATURES, z: Any = SIGNAL
 ) -> gda.MetricProblem:
-    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(C, rho, path))
+    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(C, rho, path_weight))
 
 
 def glr(X: Any = FEATURES, z: Any = SIGNAL, **options: Any) -> Callable[[Path], object]:
@@ -70,7 +70,7 @@ def raw_wine(_: Path) -> object:
 
 
 def unwritable(folder: Path) -> object:
-    # Below a regular file: nobody may write there, not even root.
+    # The folder is below a regular file, where nobody can write, not even root.
     (folder / "file").touch()
     return RunDirectory(folder / "file" / "out", load("iris"), {})
 
@@ -132,9 +132,9 @@ CASES: list[Case] = [
         "edge_floor 0.75 leaves no budget: 2 edges .* trace of 3, trace_bound is 3; lower",
     ),
     (
-        "floor beside a path",
-        lambda _: gda.solve(problem(path=0.1), "joint"),
-        r"method 'joint' moves all edges, .* contains a path; .* pass edge_floor=0\.1 to the",
+        "path for a method that moves all edges",
+        lambda _: gda.solve(problem(3.0, 0.0, 0.1)),
+        "method 'alternating' moves all edges, .* contains a path; .* edge_floor=0.1 to the method",
     ),
     # starts
     (
@@ -211,7 +211,7 @@ CASES: list[Case] = [
     (
         "gap in a feature",
         csv("a,kind\n1,x\n,y\n"),
-        "column 'a' holds '' in row 2; .*mend or",
+        "column 'a' holds '' in row 2; .*correct or",
     ),
     ("gap in the labels", csv("a,kind\n1,x\n2,\n"), "'kind' holds no label in row 2; fill it in"),
     ("empty file", csv(""), "cannot read .*leaves.csv as comma-separated"),

@@ -1,4 +1,4 @@
-"""Solver backends: which solvers work here, and the one function through which all are called."""
+"""Solver backends: which solvers work here, and the one function that calls them."""
 
 from gdaopt.backends.cvxpy import SolverReport, solve_program
 from gdaopt.backends.registry import SolverInfo, find_solver, solvers

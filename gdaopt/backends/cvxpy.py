@@ -1,7 +1,7 @@
-"""The one place where a CVXPY problem is solved: time, status and faults are read here.
+"""The one function that solves CVXPY problems: it reads times, statuses and errors of solvers.
 
-Problems go through `cvxpy.Problem.solve` itself, so that patched and subclassed problems work.
-CVXPY is imported on the first call: importing it loads every solver that is installed.
+Every problem is solved by its own method `cvxpy.Problem.solve`, so that patched and subclassed
+problems work. CVXPY is imported on the first call, because the import loads all installed solvers.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gdaopt.backends.in_process import solve_in_process
 from gdaopt.backends.isolated import solve_isolated
 from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SolverReport", "solve_program"]
 
-# The presolve of HiGHS (1.15; compare its issue 2511) calls some feasible programs infeasible whose
-# budget row is redundant up to round-off. Without presolve they are solved, so that a verdict of
-# infeasibility is asked for twice.
+# The presolve of HiGHS 1.15 calls some feasible programs infeasible: those whose budget row is
+# redundant up to round-off (compare issue 2511 of HiGHS). Without presolve HiGHS solves them, so
+# that a program that it calls infeasible is solved once more with these options.
 _SECOND_OPINION: dict[str, dict[str, Any]] = {"HIGHS": {"presolve": "off"}}
 
 _TIME_LIMIT_OPTIONS = {
@@ -33,30 +34,31 @@ _TIME_LIMIT_OPTIONS = {
     "OSQP": "time_limit",
 }
 
-# What a solver calls its tolerances, and which share of a certified gap they have to be for the
-# answer to get there. The gap is linear in the distance from the optimum, the objective quadratic,
-# so that interior-point methods need about the square of a gap of 1e-6; ECOS, which would run into
-# its limit of iterations, gets there with less. SCS judges distances itself.
+# The names of a solver's tolerances, and the share of a certified gap that they have to be so that
+# the answer reaches this gap. The gap grows linearly with the distance from the optimum, and the
+# objective quadratically. An interior-point method, whose tolerance is one of the objective, hence
+# needs about the square of a gap of 1e-6. ECOS would reach its limit of iterations with that, and
+# reaches the gap with less. The tolerances of SCS are distances.
 _ACCURACY_OPTIONS = {
     "CLARABEL": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-6),
     "ECOS": (("abstol", "reltol", "feastol"), 1e-4),
     "SCS": (("eps_abs", "eps_rel"), 0.1),
 }
-_LEAST_ACCURACY = 1e-13  # below, solvers run into round-off
+_LEAST_ACCURACY = 1e-13  # smaller tolerances are lost in round-off
 
 
 @dataclass(frozen=True)
 class SolverReport:
-    """How a solver ended on one problem, whose variables hold the answer.
+    """How the solve of a problem ended; the answer is in the variables of the problem.
 
     Attributes
     ----------
     solver, status : str
-        Name and CVXPY status: ``"optimal"`` or ``"optimal_inaccurate"``.
+        Name of the solver, and the status of CVXPY: ``"optimal"`` or ``"optimal_inaccurate"``.
     build_seconds : float or None
-        Wall time of the call minus the solver's own; None when the solver does not report its own.
+        Wall time of the call minus the time that the solver reports; None when it reports none.
     solve_seconds : float
-        The solver's own time where it reports one, else the wall time of the call.
+        The time that the solver reports; the wall time of the call when it reports none.
     """
 
     solver: str
@@ -84,16 +86,16 @@ def solve_program(
     solver : str
         Canonical name of a CVXPY solver.
     solver_opts : mapping, optional
-        Passed to the solver; they go before what is set here.
+        Options of the solver; they take precedence over those that are set here.
     time_limit : float, optional
-        Seconds, handed to the solvers that have such an option.
+        Seconds; passed to solvers that have such an option.
     gap : float, optional
-        The relative gap that a certificate of the answer shall show: sets the tolerances of the
-        solvers whose options are known here.
+        The relative gap that a certificate of the answer has to reach. It sets the tolerances of
+        the solvers whose options are known here.
     isolate : bool, optional
-        Solve in a worker process that is killed when the time limit is over.
+        Whether to solve in a worker process, which is killed when the time limit is over.
     name : str, optional
-        What to call the problem in messages.
+        Name of the problem in messages.
 
     Returns
     -------
@@ -104,7 +106,7 @@ def solve_program(
     InfeasibleProblemError
         When the solver calls the problem infeasible.
     SolverFailedError
-        When the solver raises, or ends with any other status; the vendor's exception is chained.
+        When the solver raises, or ends with any other status. The solver's exception is chained.
 
     Examples
     --------
@@ -117,9 +119,9 @@ def solve_program(
 
     start = time.perf_counter()
 
-    def attempt(ours: Mapping[str, Any], left: float | None) -> tuple[str, float | None]:
-        call = partial(solve_isolated, time_limit=left) if isolate else solve_here
-        options = _options(solver, solver_opts, left, {**_tolerances(solver, gap), **ours})
+    def attempt(extra: Mapping[str, Any], left: float | None) -> tuple[str, float | None]:
+        call = partial(solve_isolated, time_limit=left) if isolate else solve_in_process
+        options = _options(solver, solver_opts, left, {**_tolerances(solver, gap), **extra})
         return _guarded(call, problem, solver, options, name)
 
     status, own = attempt({}, time_limit)
@@ -137,44 +139,13 @@ def solve_program(
             InaccurateSolutionWarning,
             stacklevel=2,
         )
-    if not own or own > seconds:  # several solvers report nothing, or 0
+    if not own or own > seconds:  # several solvers report no time, or 0
         return SolverReport(solver, status, None, seconds)
     return SolverReport(solver, status, seconds - own, own)
 
 
-def solve_here(
-    problem: cp.Problem, solver: str, options: Mapping[str, Any]
-) -> tuple[str, float | None]:
-    """Solve a CVXPY problem in this process.
-
-    Parameters
-    ----------
-    problem : cvxpy.Problem
-        Its parameters have values; its variables get theirs.
-    solver : str
-        Canonical name.
-    options : mapping
-        For `cvxpy.Problem.solve`.
-
-    Returns
-    -------
-    status : str
-        CVXPY's.
-    solve_seconds : float or None
-        The solver's own time.
-    """
-    for variable in problem.variables():
-        variable.save_value(None)  # else a solve that does nothing would leave the last answer
-    with warnings.catch_warnings():
-        # CVXPY's word for an inexact answer; the status says it too, and the caller acts on it.
-        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-        problem.solve(solver=solver, **options)
-    stats = problem.solver_stats
-    return str(problem.status), None if stats is None else stats.solve_time
-
-
 def _tolerances(solver: str, gap: float | None) -> dict[str, float]:
-    """Return the options that ask a solver for a certified gap."""
+    """Return the options under which a solver reaches a certified gap."""
     if gap is None or solver not in _ACCURACY_OPTIONS:
         return {}
     names, share = _ACCURACY_OPTIONS[solver]
@@ -185,11 +156,11 @@ def _options(
     solver: str,
     given: Mapping[str, Any] | None,
     time_limit: float | None,
-    ours: Mapping[str, Any],
+    defaults: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the options of a solve: ours, unless the user's say otherwise."""
-    # A warm start makes HiGHS skip the presolve that solves these programs outright.
-    options: dict[str, Any] = {"warm_start": False, **ours}
+    """Return the options of a solve: those that the user gave, and defaults for all others."""
+    # A warm start would make HiGHS skip its presolve, which alone solves these programs.
+    options: dict[str, Any] = {"warm_start": False, **defaults}
     if time_limit is not None and solver in _TIME_LIMIT_OPTIONS:
         options[_TIME_LIMIT_OPTIONS[solver]] = max(time_limit, 0.01)
     return options | dict(given or {})
@@ -202,11 +173,11 @@ def _guarded(
     options: Mapping[str, Any],
     name: str,
 ) -> tuple[str, float | None]:
-    """Call a solver, and say which one failed on what when it raises."""
+    """Call a solver; when it raises, raise an error that names the solver and the problem."""
     try:
         return call(problem, solver, options)
     except BaseException as error:  # solvers raise errors of any kind
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise  # an interrupt; a panic of Clarabel (Rust) is no Exception either
+            raise  # an interrupt; a panic of Clarabel, which is written in Rust, is caught
         reason = " ".join(str(error).split()) or type(error).__name__
         raise SolverFailedError(f"{solver} failed on the {name}: {reason}") from error

@@ -1,7 +1,7 @@
-"""Solving in a worker process, which can be killed when it hangs and may die without us.
+"""Solving in a worker process: it can be killed when it hangs, and this process survives a crash.
 
-It is started on the first call, kept for the next ones, and ends with this process. It holds
-compiled problems, so that a re-solve compiles nothing there either.
+The worker is started by the first call, is kept for later calls, and ends with this process. It
+keeps the compiled problems, so that solving one of them again compiles nothing there either.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from gdaopt.backends.in_process import solve_in_process
 from gdaopt.errors import SolverFailedError
 from gdaopt.processes import begin_worker
 
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["solve_isolated"]
 
-_PROBLEMS_HELD = 8  # by the worker: a method has one or two
+_PROBLEMS_HELD = 8  # most problems that the worker keeps; a method solves one or two
 
 _executor: ProcessPoolExecutor | None = None
-_owner = 0  # the process that started the executor: in a fork of it, it does not work
+_owner = 0  # id of the process that started the executor, which does not work in a fork of it
 _pickled: WeakKeyDictionary[cp.Problem, bytes] = WeakKeyDictionary()
-_held: dict[bytes, cp.Problem] = {}  # in the worker
+_held: dict[bytes, cp.Problem] = {}  # filled in the worker only
 
 
 def solve_isolated(
@@ -41,27 +42,34 @@ def solve_isolated(
 
     Parameters
     ----------
-    problem, solver, options : see `gdaopt.backends.cvxpy.solve_here`, which the worker calls
+    problem, solver, options
+        See `gdaopt.backends.in_process.solve_in_process`, which the worker calls.
     time_limit : float or None
-        Seconds after which the worker is killed; None waits for ever.
+        Seconds after which the worker is killed; None for no limit.
+
+    Returns
+    -------
+    status, solve_seconds
+        See `gdaopt.backends.in_process.solve_in_process`.
 
     Raises
     ------
     SolverFailedError
-        When the worker was killed at the limit, or died. Errors of the solver arrive as they are,
-        or as RuntimeError when they cannot be pickled.
+        When the worker was killed at the limit, or died. Errors that the solver raises in the
+        worker are raised here too, as RuntimeError when they cannot be pickled.
     """
     from cvxpy.lin_ops.lin_utils import ID_COUNTER
 
     if problem not in _pickled:
-        # A new problem of the same parts: the old one may hold a solver's unpicklable statistics.
-        anew = type(problem)(problem.objective, problem.constraints)
-        _pickled[problem] = pickle.dumps((anew, ID_COUNTER.count))
+        # Pickle a new problem of the same parts: the old one may hold statistics of a solver, which
+        # cannot be pickled.
+        copy = type(problem)(problem.objective, problem.constraints)
+        _pickled[problem] = pickle.dumps((copy, ID_COUNTER.count))
     values = [parameter.value for parameter in problem.parameters()]
     try:
         answer = _submit(_pickled[problem], values, solver, dict(options))
         ended = wait([answer], time_limit).done
-    except BaseException:  # an interrupt: nobody waits for what the worker is doing
+    except BaseException:  # after an interrupt, nobody waits for the worker's answer
         _kill()
         raise
     if not ended:
@@ -71,14 +79,14 @@ def solve_isolated(
         status, found, seconds = answer.result()
     except BrokenExecutor as error:
         _kill()
-        raise SolverFailedError(f"it took its worker process down: {error}") from error
+        raise SolverFailedError(f"it ended its worker process: {error}") from error
     for variable, value in zip(problem.variables(), found, strict=True):
         variable.save_value(value)
     return status, seconds
 
 
 def _submit(*call: Any) -> Future[tuple[str, list[Any], float | None]]:
-    """Hand a call to the worker, or to a new one when it died since the last call."""
+    """Pass a call to the worker; to a new worker when the last one has died."""
     try:
         answer: Future[tuple[str, list[Any], float | None]] = _worker().submit(_solve, *call)
     except BrokenExecutor:
@@ -88,51 +96,51 @@ def _submit(*call: Any) -> Future[tuple[str, list[Any], float | None]]:
 
 
 def _worker() -> ProcessPoolExecutor:
-    """Return the pool of one worker, started if there is none."""
-    from joblib.externals.loky import ProcessPoolExecutor  # on demand: few runs need it
+    """Return the pool of one worker; start it when there is none."""
+    from joblib.externals.loky import ProcessPoolExecutor  # slow to import; few runs need it
 
     global _executor, _owner
     if _executor is None or _owner != os.getpid():
         _owner = os.getpid()
         _executor = ProcessPoolExecutor(max_workers=1, initializer=begin_worker, initargs=(_owner,))
         if multiprocessing.parent_process() is not None:
-            # A process of multiprocessing waits for its children before loky would end the worker.
+            # A process of multiprocessing waits for its children at its end, and loky would end the
+            # worker only after that.
             Finalize(None, _kill, exitpriority=0)
     return _executor
 
 
 def _kill() -> None:
-    """Kill the worker; the next call starts another."""
+    """Kill the worker; the next call starts another one."""
     global _executor
-    executor, _executor = _executor, None  # first, so that a second interrupt leaves no ruin
+    # The worker is forgotten first: a second interrupt must not leave a half-killed one behind.
+    executor, _executor = _executor, None
     if executor is not None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # loky's, where neither psutil nor pgrep is installed
+            warnings.simplefilter("ignore")  # loky warns where psutil and pgrep are missing
             executor.shutdown(wait=True, kill_workers=True)
 
 
 def _solve(
     pickled: bytes, values: list[Any], solver: str, options: dict[str, Any]
 ) -> tuple[str, list[Any], float | None]:
-    """Solve in the worker; return status, variables' values and the solver's time."""
+    """Solve in the worker; return status, values of the variables and the solver's time."""
     from cvxpy.lin_ops.lin_utils import ID_COUNTER
-
-    from gdaopt.backends.cvxpy import solve_here
 
     if pickled not in _held:
         if len(_held) >= _PROBLEMS_HELD:
             _held.pop(next(iter(_held)))
         _held[pickled], count = pickle.loads(pickled)
-        # Variables that compilation adds must not get the id of one that came with the problem.
+        # A variable that compilation adds must not get the id of a variable of the problem.
         ID_COUNTER.count = max(ID_COUNTER.count, count)
     problem = _held[pickled]
     for parameter, value in zip(problem.parameters(), values, strict=True):
         parameter.value = value
     try:
-        status, seconds = solve_here(problem, solver, options)
+        status, seconds = solve_in_process(problem, solver, options)
     except BaseException as error:
         portable: Exception = RuntimeError(f"{type(error).__name__}: {error}")
-        with suppress(Exception):  # what cannot be pickled would take the worker down
+        with suppress(Exception):  # an error that cannot be pickled would end the worker
             if isinstance(error, Exception) and pickle.loads(pickle.dumps(error)):
                 portable = error
         raise portable from None

@@ -1,6 +1,6 @@
-"""Which solvers work here: each that CVXPY knows, tried on a tiny linear program.
+"""Which solvers work here: every solver that CVXPY knows is tried on a tiny linear program.
 
-"Installed" is not "works": licences run out and imports break, so every solver is probed once.
+An installed solver need not work: its licence may have run out, or its import may fail.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HINTS = {
     "CLARABEL solves the same programs",
 }
 
-_CONES = {  # by the names of CVXPY's constraints
+_CONES = {  # and the names of their constraints in CVXPY
     "second-order": {"SOC"},
     "semidefinite": {"PSD", "SvecPSD"},
     "exponential": {"ExpCone"},
@@ -33,13 +33,13 @@ class SolverInfo:
     Attributes
     ----------
     name : str
-        CVXPY's name.
+        Its name in CVXPY.
     usable : bool
-        Whether it solved the probe.
+        Whether it solved a tiny linear program.
     reason : str
-        Empty for a usable solver.
+        Why it does not work; empty for a usable solver.
     cones : tuple of str
-        Of ``"second-order"``, ``"semidefinite"`` and ``"exponential"``, those that it has.
+        Those of ``"second-order"``, ``"semidefinite"`` and ``"exponential"`` that it supports.
     """
 
     name: str
@@ -49,7 +49,7 @@ class SolverInfo:
 
 
 def solvers() -> list[SolverInfo]:
-    """Return every solver that CVXPY knows, the usable ones first, each tried once.
+    """Return every solver that CVXPY knows, the usable ones first. Each is tried only once.
 
     Examples
     --------
@@ -60,20 +60,20 @@ def solvers() -> list[SolverInfo]:
 
 
 def find_solver(name: str, cone: str | None = None) -> str:
-    """Return the canonical name of a solver that works here, given in any case.
+    """Return the canonical name of a solver that works here.
 
     Parameters
     ----------
     name : str
-        Of a solver that CVXPY knows.
+        Name of a solver that CVXPY knows, in upper or lower case.
     cone : {"second-order", "semidefinite", "exponential"}, optional
-        What it has to have.
+        The cone that the solver has to support.
 
     Raises
     ------
     SolverNotFoundError
-        When it is unknown, not installed, fails on a tiny program, or lacks the cone; the message
-        lists those that work.
+        When the solver is unknown, is not installed, fails on a tiny program, or lacks the cone.
+        The message lists the solvers that work.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def find_solver(name: str, cone: str | None = None) -> str:
     known = _known()
     canonical = {candidate.upper(): candidate for candidate in known}.get(str(name).upper())
     if canonical is None:
-        # Programs with other cones have no closed form to name instead of a solver.
+        # Only linear programs have a closed form, which "analytic" names.
         reason = str(unknown_name("solver", name, known if cone else [*known, "analytic"]))
     else:
         info = _probe(canonical)
@@ -109,21 +109,21 @@ def _known() -> tuple[str, ...]:
 
 @cache
 def _probe(name: str) -> SolverInfo:
-    """Try one solver on ``min x, x ≥ 2``."""
+    """Try a solver on ``min x, x ≥ 2``."""
     import cvxpy as cp
     from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 
     interface = SOLVER_MAP_CONIC.get(name) or SOLVER_MAP_QP[name]
     try:
         interface.import_solver()  # type: ignore[no-untyped-call]  # of CVXPY
-    except Exception as error:  # vendors' modules raise anything when a licence is missing
+    except Exception as error:  # without a licence, solvers' modules raise errors of any kind
         reason = str(error) or type(error).__name__
         hint = f"; {_HINTS[name]}" if name in _HINTS else ""
         return SolverInfo(name, usable=False, reason=reason + hint)
     x = cp.Variable()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a probe judges by the answer alone
+            warnings.simplefilter("ignore")  # only the answer counts here
             solve_program(cp.Problem(cp.Minimize(x), [x >= 2]), name, name="probe")
     except GdaoptError as error:
         return SolverInfo(name, usable=False, reason=str(error).splitlines()[0])

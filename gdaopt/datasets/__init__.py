@@ -1,4 +1,4 @@
-"""Labelled data: sets known by name, tables from CSV files, and how features are scaled."""
+"""Labelled data: data sets known by name, tables from CSV files, and the scaling of features."""
 
 from gdaopt.datasets.builtin import BUILTIN, FROM_UCI, load
 from gdaopt.datasets.dataset import Dataset

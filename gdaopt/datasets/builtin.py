@@ -8,14 +8,14 @@ import numpy as np
 
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.datasets.pb300 import ROWS
-from gdaopt.datasets.storage import obtain
 from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS
+from gdaopt.datasets.uci_files import obtain
 from gdaopt.errors import unknown_name
 
 __all__ = ["BUILTIN", "FROM_UCI", "load"]
 
 FROM_UCI = ("page_blocks", "pb300", "seeds")
-"""The names among `BUILTIN` whose data is downloaded on first use."""
+"""The names among `BUILTIN` whose data is downloaded when it is first used."""
 
 BUILTIN = ("breast_cancer", "iris", *FROM_UCI, "wine")
 """The names that `load` knows."""
@@ -27,53 +27,55 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
     Parameters
     ----------
     name : {"breast_cancer", "iris", "page_blocks", "pb300", "seeds", "wine"}
-        Which one. The first two and the last come with scikit-learn.
+        The data set. The first two and the last are part of scikit-learn.
 
-        ``"seeds"``: 210 kernels of wheat of three varieties, 70 each, in 7 geometric features [1]_.
+        ``"seeds"``: 210 kernels of wheat of three varieties, 70 each, with 7 geometric features
+        [1]_.
 
-        ``"page_blocks"``: 5473 blocks of scanned pages, text or one of four other kinds, in 10
-        features [2]_.
+        ``"page_blocks"``: 5473 blocks of scanned pages, which are text or one of four other kinds,
+        with 10 features [2]_.
 
         ``"pb300"``: 300 rows of page_blocks, drawn once at random and recorded
         (`gdaopt.datasets.pb300`), in two classes: 279 ``"text"`` and 21 ``"other"``.
     data_dir : path-like, optional
         A directory with the file of seeds (``seeds_dataset.txt`` or ``seeds.zip``) or of
         page_blocks and pb300 (``page-blocks.data``, ``page-blocks.data.Z`` or
-        ``page+blocks+classification.zip``). By default these come from the directory that the
-        environment variable ``GDAOPT_DATA`` names, if it has them, else from the cache
-        (`gdaopt.datasets.storage.cache_directory`), else from UCI. The data sets of
-        scikit-learn do not need it.
+        ``page+blocks+classification.zip``). By default the file is looked for in the directory that
+        the environment variable ``GDAOPT_DATA`` names, then in the cache
+        (`gdaopt.datasets.uci_files.cache_directory`), and is then downloaded from UCI. The data
+        sets of scikit-learn need no file.
 
     Returns
     -------
     Dataset
-        With the feature and class names of scikit-learn or of UCI.
+        With the names of features and classes that scikit-learn or UCI gives.
 
     Raises
     ------
     InvalidInputError
-        When there is no such data set, and when `data_dir` has no file of it, or another.
+        When there is no such data set; when `data_dir` has no file of it, or a file that holds
+        something else.
     DownloadError
-        When the data set has to be downloaded and cannot be. The message says how to get it by
-        hand.
+        When the data set has to be downloaded, and the download fails. The message says how to get
+        the file by hand.
 
     Warns
     -----
     UserWarning
-        When what was downloaded cannot be written to the cache.
+        When the downloaded file cannot be written to the cache.
 
     Notes
     -----
     UCI distributes seeds and page_blocks under the licence `CC BY 4.0
-    <https://creativecommons.org/licenses/by/4.0/>`_: who passes them on, or what was made from
-    them, names their authors. They are no part of this package. What is read is checked against a
-    recorded SHA-256 of the numbers, wherever it comes from.
+    <https://creativecommons.org/licenses/by/4.0/>`_: whoever passes on the data, or results made
+    from it, has to name its authors. The data is not part of this package. The numbers of every
+    file are checked against a recorded SHA-256, wherever the file comes from.
 
     References
     ----------
     .. [1] M. Charytanowicz, J. Niewczas, P. Kulczycki, P. Kowalski and S. Lukasik, Seeds, UCI
        Machine Learning Repository, 2010, doi:10.24432/C5H30K.
-    .. [2] D. Malerba, Page Blocks Classification, UCI Machine Learning Repository, 1995,
+    .. [2] D. Malerba, Page PairValues Classification, UCI Machine Learning Repository, 1995,
        doi:10.24432/C5J590.
 
     Examples

@@ -21,19 +21,19 @@ class Dataset:
     Parameters
     ----------
     name : str
-        What tables and files call it.
+        Name of the data set in tables and files.
     features : ndarray of shape (N, K)
-        Finite numbers, one row a sample. Kept as a read-only copy in float64.
+        Finite numbers, one row for each sample. Kept as a read-only copy in float64.
     labels : ndarray of shape (N,)
         The class of each sample. Kept as a read-only array of str.
     feature_names : sequence of str
-        K names.
+        The names of the K features.
 
     Raises
     ------
     InvalidInputError
-        For features that are not an N×K array of finite numbers, for lengths that differ, and for
-        fewer than two samples or two classes.
+        When the features are not an N×K array of finite numbers, when there are not N labels or not
+        K names, and when there are fewer than two samples or two classes.
 
     Examples
     --------
@@ -110,6 +110,6 @@ class Dataset:
 
 
 def _natural_order(text: str) -> tuple[list[str | int], str]:
-    """Return a sort key under which the numbers in texts count as numbers."""
+    """Return a sort key that compares numbers inside texts by their values."""
     parts = re.split(r"(\d+)", text)
     return [int(part) if part.isdecimal() else part for part in parts], text

@@ -1,4 +1,4 @@
-"""Downloads: one file at a time, with limits on its size and the time it takes."""
+"""Downloads of single files, with limits on their size and on the time they take."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["TIMEOUT", "download"]
 
 TIMEOUT = 20.0
-"""Seconds for the connection, for each answer to come, and after which no more is read."""
+"""Seconds: the limit of connecting, of waiting for an answer, and of the whole download."""
 
 _USER_AGENT = "gdaopt"
 _BLOCK = 2**16  # bytes read at a time
@@ -26,7 +26,7 @@ def download(url: str) -> bytes:
     Parameters
     ----------
     url : str
-        By HTTP or HTTPS; the environment's proxies are used.
+        An address of HTTP or HTTPS. The proxies of the environment are used.
 
     Returns
     -------
@@ -36,8 +36,8 @@ def download(url: str) -> bytes:
     Raises
     ------
     DownloadError
-        When it does not come, not within `TIMEOUT`, not completely, or is larger than
-        `gdaopt.datasets.unpacking.LARGEST`. The message names the address.
+        When the server refuses, when the file does not arrive completely within `TIMEOUT`, and when
+        it is larger than `gdaopt.datasets.unpacking.LARGEST`. The message names the address.
     """
     # Slow to import, and needed here only.
     from http.client import HTTPException
@@ -58,23 +58,23 @@ def download(url: str) -> bytes:
 
 
 class _UnfinishedError(Exception):
-    """The answer began, and was not read to its end."""
+    """An answer began, but was not read to its end."""
 
 
 def _read(response: HTTPResponse) -> bytes:
     """Return the body of an answer.
 
-    It is read block by block: the time limit of sockets is one for each block, which a server
-    can drag out.
+    It is read block by block. The time limit of a socket holds for each block, so that a slow
+    server could take any time; hence there is a limit for the whole body too.
     """
     end = time.monotonic() + TIMEOUT
     data = bytearray()
     while block := response.read1(_BLOCK):
         data += block
         if len(data) > LARGEST:
-            raise _UnfinishedError(f"more than {LARGEST} bytes")
+            raise _UnfinishedError(f"the file has more than {LARGEST} bytes")
         if time.monotonic() > end:
-            raise _UnfinishedError(f"after {TIMEOUT:g} seconds only {len(data)} bytes had come")
-    if response.length:  # what is missing of the length announced, if one was
+            raise _UnfinishedError(f"after {TIMEOUT:g} seconds only {len(data)} bytes had arrived")
+    if response.length:  # how many bytes are missing, where the server announced a length
         raise _UnfinishedError(f"truncated: {response.length} bytes more were announced")
     return bytes(data)

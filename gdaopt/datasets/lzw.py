@@ -1,13 +1,13 @@
-"""Unpacking what the ``compress`` program packed (``.Z``): UCI has page-blocks in that form."""
+"""Unpacking of files that the program ``compress`` packed (``.Z``), as UCI has page-blocks."""
 
 from __future__ import annotations
 
 __all__ = ["MAGIC", "decompress"]
 
 MAGIC = b"\x1f\x9d"
-"""How such a file begins."""
+"""The first bytes of such a file."""
 
-_HEADER = 3  # bytes: two of MAGIC, one of flags
+_HEADER = 3  # bytes: the two of MAGIC, and one of flags
 _FIRST_WIDTH = 9  # bits of a code
 _CLEAR = 256  # in block mode the code that empties the table
 
@@ -15,27 +15,28 @@ _CLEAR = 256  # in block mode the code that empties the table
 def decompress(data: bytes, limit: int) -> bytes:
     r"""Return the content of a ``.Z`` file.
 
-    Codes of 9 and more bits, lowest bit first, each stand for a string: one of the 256 bytes, or
-    an earlier string and one byte more. Whenever their width changes, the rest of a group of eight
-    codes is filler. The third byte of the file tells the largest width, 10 to 16 (9 in theory,
-    but there the ``compress`` programs differ).
+    The file is a sequence of codes of 9 or more bits, lowest bit first. Each code stands for a
+    string: one of the 256 bytes, or an earlier string with one byte added. Whenever the width of
+    the codes changes, the rest of a group of eight codes is filler. The third byte of the file
+    tells the largest width, which is 10 to 16; for a width of 9, which the format allows as well,
+    the ``compress`` programs differ.
 
     Parameters
     ----------
     data : bytes
         The file.
     limit : int
-        How many bytes the content may have at most.
+        The largest number of bytes that the content may have.
 
     Returns
     -------
     bytes
-        The content. A file that was cut short gives less of it: the format has no checksum.
+        The content. Of a file that was cut short, only a part: the format has no checksum.
 
     Raises
     ------
     ValueError
-        When the file is no such file, is damaged, or holds more than the limit.
+        When the file is not of this kind, is damaged, or holds more bytes than the limit.
 
     Examples
     --------
@@ -44,7 +45,7 @@ def decompress(data: bytes, limit: int) -> bytes:
     """
     widest = data[2] & 0x1F if len(data) >= _HEADER else 0
     if data[:2] != MAGIC or not _FIRST_WIDTH < widest <= 16:
-        raise ValueError("not a file of the compress program, or one of an unknown kind")
+        raise ValueError("not a file of the compress program, or of an unknown version of it")
     in_blocks = bool(data[2] & 0x80)
     strings = [bytes([byte]) for byte in range(256)]
     if in_blocks:
@@ -52,7 +53,8 @@ def decompress(data: bytes, limit: int) -> bytes:
     n_fixed = len(strings)
     content = bytearray()
     width, last = _FIRST_WIDTH, b""
-    group = position = 8 * _HEADER  # in bits: where the codes of this width begin, and the next one
+    # In bits: where the codes of this width begin, and where the next code begins.
+    group = position = 8 * _HEADER
     while position + width <= 8 * len(data):
         first = position >> 3
         three = int.from_bytes(data[first : first + 3], "little")
@@ -66,7 +68,7 @@ def decompress(data: bytes, limit: int) -> bytes:
         if code < len(strings):
             string = strings[code]
         elif code == len(strings) and last:
-            string = last + last[:1]  # the string that is about to be added
+            string = last + last[:1]  # the string that is added just below
         else:
             raise ValueError(f"code {code} in bit {position - width} stands for nothing")
         content += string
@@ -82,6 +84,6 @@ def decompress(data: bytes, limit: int) -> bytes:
 
 
 def _group_end(group: int, position: int, width: int) -> int:
-    """Return where the eight codes end that the position is among or just behind."""
+    """Return the end of the group of eight codes that holds the bit before the position."""
     eight = 8 * width
     return group + -(-(position - group) // eight) * eight

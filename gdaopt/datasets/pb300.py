@@ -1,15 +1,15 @@
-"""Which rows of page-blocks are ``pb300``: recorded, so that they are the same for ever.
+"""The rows of page-blocks that are the data set ``pb300``; they are recorded and never change.
 
-They are a draw of 300 out of 5473, one draw, not chosen among several: of the first 5473 raw
-numbers of NumPy's PCG64 with seed 0, a stream that NumPy promises never to change, the places of
-the 300 smallest. ``tests/test_datasets_uci.py`` draws them again.
+They are 300 out of 5473, from a single draw: among the first 5473 raw numbers of NumPy's PCG64 with
+seed 0, they are the positions of the 300 smallest. NumPy promises that this stream never changes;
+``tests/datasets/test_pb300.py`` draws the rows again.
 """
 
 from __future__ import annotations
 
 __all__ = ["ROWS"]
 
-# The formatter would take a line for each number.
+# The formatter would put each number on a line of its own.
 # fmt: off
 ROWS = (
     2, 3, 11, 13, 20, 59, 92, 108, 111, 113, 146, 150, 196, 269, 302, 333, 340, 365, 380, 403,

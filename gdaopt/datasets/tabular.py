@@ -1,4 +1,4 @@
-"""Data sets from CSV files."""
+"""Data sets read from CSV files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gdaopt.validation import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_csv"]
+__all__ = ["float_or_nan", "read_csv"]
 
 
 def read_csv(path: str | os.PathLike[str], label: str | None = None) -> Dataset:
@@ -27,20 +27,21 @@ def read_csv(path: str | os.PathLike[str], label: str | None = None) -> Dataset:
     path : path-like
         The file, in UTF-8. The data set is named after it.
     label : str, optional
-        The column that holds the labels, the last one by default. All others are features and
-        must hold finite numbers. Labels are kept as they are written, so ``1`` and ``1.0`` differ.
+        The name of the column that holds the labels; by default the last column. All other columns
+        are features and must hold finite numbers. Labels are kept as they are written, so that
+        ``1`` and ``1.0`` differ.
 
     Returns
     -------
     Dataset
-        With the features in the order of their columns, unscaled.
+        With unscaled features, in the order of their columns.
 
     Raises
     ------
     InvalidInputError
-        When there is no such file or column, when the file is no such table, and when a feature is
-        missing, infinite or not a number, or a label is missing. The message names the column and
-        the row, counted from 1 below the line of names.
+        When there is no such file or column, when the file is not such a table, and when a feature
+        is missing, infinite or not a number, or a label is missing. The message names the column
+        and the row; rows are counted from 1 below the line of names.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def read_csv(path: str | os.PathLike[str], label: str | None = None) -> Dataset:
 
 
 def _read_text(path: Path) -> pd.DataFrame:
-    """Return the file's table with every value as text, without spaces around it."""
+    """Return the table of a file, with every value as text without spaces around it."""
     import pandas as pd  # slow to import, and needed here only
 
     try:
@@ -83,7 +84,8 @@ def _read_text(path: Path) -> pd.DataFrame:
         raise InvalidInputError(
             f"cannot read {path} as comma-separated values below a line of column names: {error}"
         ) from error
-    # pandas makes an index of values beyond the names, and names columns without one itself.
+    # Where a row has more values than there are names, pandas takes its first values as an index. A
+    # column without a name gets one from pandas.
     if not isinstance(table.index, pd.RangeIndex) or any(table.columns.str.startswith("Unnamed: ")):
         raise InvalidInputError(
             f"{path}: the first line does not name every column; name them all, or remove those "
@@ -101,20 +103,20 @@ def _read_text(path: Path) -> pd.DataFrame:
 
 
 def _numbers(path: Path, column: pd.Series[str]) -> FloatArray:
-    """Return a column of text as finite numbers, or refuse it with its first bad value."""
-    numbers = np.array([_number(text) for text in column])
+    """Return a column of text as finite numbers; refuse it with its first bad value."""
+    numbers = np.array([float_or_nan(text) for text in column])
     bad = ~np.isfinite(numbers)
     if bad.any():
         row = int(bad.argmax())
         raise InvalidInputError(
             f"{path}: column {column.name!r} holds {column.iloc[row]!r} in row {row + 1}; features "
-            "must be finite numbers: mend or remove it, or pass the column as label if it is that"
+            "must be finite numbers: correct or remove it, or pass the column as label if it is one"
         )
     return numbers
 
 
-def _number(text: str) -> float:
-    """Return the number a text stands for, to the last bit, or NaN if it is none."""
+def float_or_nan(text: str) -> float:
+    """Return the float64 nearest to the number in a text; NaN when the text is not a number."""
     try:
         return float(text)
     except ValueError:

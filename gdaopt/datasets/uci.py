@@ -1,4 +1,4 @@
-"""The tables of the UCI repository: what they hold, how their files are read and recognised."""
+"""The tables of the UCI repository: what they hold, and how their files are read and checked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gdaopt.datasets.tabular import float_or_nan
 from gdaopt.errors import InvalidInputError
 from gdaopt.validation import FloatArray
 
@@ -19,24 +20,24 @@ _UCI_FILES = f"{_UCI}/ml/machine-learning-databases"
 
 @dataclass(frozen=True, kw_only=True)
 class UciTable:
-    """A table of numbers whose last column tells the class: 1 for the first, and so on.
+    """A table of numbers whose last column is the number of the class, counted from 1.
 
     Attributes
     ----------
     name : str
-        What the package calls it.
+        The name that `gdaopt.datasets.load` knows.
     file : str
-        What UCI calls the text file, and we the one in the cache.
+        The name of the text file, at UCI and in the cache.
     page : str
-        Where people find it.
+        The address of the page for people.
     urls : tuple of str
-        Where programs find it, the best first: as a zip archive, packed (``.Z``) or plain.
+        The addresses of the file, the best first: as a zip archive, packed (``.Z``) or plain.
     feature_names, class_names : tuple of str
-        In the file's order, after UCI's description.
+        The names in the order of the file, from UCI's description.
     rows : int
-        How many samples there are.
+        The number of samples.
     sha256 : str
-        The `digest` of what the file says. Not of its bytes: copies differ in white space.
+        The `digest` of the numbers in the file, not of its bytes: copies differ in white space.
     """
 
     name: str
@@ -50,7 +51,7 @@ class UciTable:
 
     @property
     def file_names(self) -> tuple[str, ...]:
-        """The names under which the file may lie in a directory: the text, or as downloaded."""
+        """The names that the file may have in a directory: that of the text, or as downloaded."""
         return tuple(dict.fromkeys([self.file, *(url.rpartition("/")[2] for url in self.urls)]))
 
 
@@ -97,8 +98,8 @@ PAGE_BLOCKS = UciTable(
         "blackand",
         "wb_trans",
     ),
-    # UCI's page and the table of frequencies in page-blocks.names agree on these; the text of
-    # page-blocks.names has graphic and picture the other way round.
+    # UCI's page and the table of frequencies in page-blocks.names agree on this order. The text of
+    # page-blocks.names has graphic and picture in the other order.
     class_names=("text", "horizontal line", "graphic", "vertical line", "picture"),
     rows=5473,
     sha256="7961e81536348540dcf5a1d1b755390e731444da86a3dd6ee2c2f88951485b33",
@@ -107,7 +108,7 @@ PAGE_BLOCKS = UciTable(
 
 
 def digest(data: FloatArray) -> str:
-    """Return the SHA-256 of the numbers of an array, row by row, as little-endian float64.
+    """Return the SHA-256 of the numbers of an array, taken row by row as little-endian float64.
 
     Examples
     --------
@@ -118,27 +119,28 @@ def digest(data: FloatArray) -> str:
 
 
 def read_table(table: UciTable, text: str, where: str) -> FloatArray:
-    """Return the numbers of a file, if they are those of the table.
+    """Return the numbers of a file after checking that they are those of the table.
 
     Parameters
     ----------
     table : UciTable
-        Which one it should be.
+        The table that the file should hold.
     text : str
-        What the file holds: numbers between tabs or blanks, however many, one line a sample.
+        The content of the file: one line for each sample, with numbers that are separated by any
+        number of tabs or blanks.
     where : str
-        What error messages call the file.
+        The name of the file in error messages.
 
     Returns
     -------
     ndarray of shape (N, K + 1)
-        The features and, last, the number of the class.
+        The features and, in the last column, the number of the class.
 
     Raises
     ------
     InvalidInputError
-        When a line has too few or too many columns, something that is no finite number, or a class
-        that does not exist, and when the numbers are not those of the table.
+        When a line has too few or too many columns, a value that is not a finite number, or a class
+        that does not exist; and when the numbers are not those of the table.
     """
     rows = [
         _row(table, words, f"{where}, line {number}")
@@ -151,36 +153,28 @@ def read_table(table: UciTable, text: str, where: str) -> FloatArray:
         raise InvalidInputError(
             f"{where} is not UCI's {table.name}: its {len(rows)} rows of numbers (of "
             f"{table.rows}) have the SHA-256 {found[:16]}…, not {table.sha256[:16]}…; "
-            f"get it anew from {table.page}"
+            f"get it again from {table.page}"
         )
     return data
 
 
 def _row(table: UciTable, words: list[str], where: str) -> list[float]:
-    """Return the numbers of one line."""
+    """Return the numbers of a line."""
     columns = len(table.feature_names) + 1
     if len(words) != columns:
         raise InvalidInputError(
             f"{where}: {len(words)} columns, but {table.name} has {columns}; "
-            f"get the file anew from {table.page}"
+            f"get the file again from {table.page}"
         )
-    numbers = [_number(word) for word in words]
+    numbers = [float_or_nan(word) for word in words]
     for word, number in zip(words, numbers, strict=True):
         if not math.isfinite(number):
             raise InvalidInputError(
-                f"{where}: {word!r} is no finite number; get the file anew from {table.page}"
+                f"{where}: {word!r} is not a finite number; get the file again from {table.page}"
             )
     if numbers[-1] not in range(1, len(table.class_names) + 1):
         raise InvalidInputError(
             f"{where}: class {words[-1]}, but {table.name} has 1 to {len(table.class_names)}; "
-            f"get the file anew from {table.page}"
+            f"get the file again from {table.page}"
         )
     return numbers
-
-
-def _number(word: str) -> float:
-    """Return the number that a word stands for, or NaN."""
-    try:
-        return float(word)
-    except ValueError:
-        return math.nan

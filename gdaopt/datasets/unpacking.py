@@ -1,4 +1,4 @@
-"""From the bytes of a file to its text: plain, compressed, or inside a zip archive."""
+"""The text in a file that is plain, compressed, or a zip archive."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from gdaopt.errors import InvalidInputError
 __all__ = ["LARGEST", "unpack"]
 
 LARGEST = 2**24
-"""Bytes that a file may have, packed or unpacked: fifty times what the data sets need."""
+"""The most bytes that a file may have, packed or unpacked: fifty times those of the data sets."""
 
 
 def unpack(data: bytes, member: str, where: str) -> str:
-    """Return the text that a file holds; its first bytes tell in which form.
+    """Return the text that a file holds; the first bytes tell how it is packed.
 
     Parameters
     ----------
     data : bytes
-        The file: a text, a text packed by ``compress`` (``.Z``), or a zip archive that has one of
-        these among its members.
+        The file: a text, a text packed by ``compress`` (``.Z``), or a zip archive with one of these
+        among its members.
     member : str
-        The name of the text in an archive, without the ``.Z``.
+        The name of the text in a zip archive, without the ``.Z``.
     where : str
-        What error messages call the file.
+        The name of the file in error messages.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def unpack(data: bytes, member: str, where: str) -> str:
     Raises
     ------
     InvalidInputError
-        When the file is damaged, has no such member, or holds no text.
+        When the file is damaged, has no such member, or does not hold a text.
 
     Examples
     --------
@@ -49,17 +49,17 @@ def unpack(data: bytes, member: str, where: str) -> str:
         try:
             data = lzw.decompress(data, LARGEST)
         except ValueError as error:
-            raise InvalidInputError(f"{where} is damaged: {error}; get it anew") from error
+            raise InvalidInputError(f"{where} is damaged: {error}; get it again") from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInputError(
-            f"{where} is neither text nor a text in a .zip or .Z file ({error}); get it anew"
+            f"{where} is neither text nor a text in a .zip or .Z file ({error}); get it again"
         ) from error
 
 
 def _member(data: bytes, member: str, where: str) -> bytes:
-    """Return the file of that name, or of that name and ``.Z``, from a zip archive."""
+    """Return the member of a zip archive with the given name, or with this name and ``.Z``."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for info in archive.infolist():
@@ -67,13 +67,15 @@ def _member(data: bytes, member: str, where: str) -> bytes:
                     if info.file_size > LARGEST:
                         raise InvalidInputError(
                             f"{where}: {info.filename} has {info.file_size} bytes, more than "
-                            f"{LARGEST}; get it anew"
+                            f"{LARGEST}; get it again"
                         )
                     return archive.read(info)
             names = ", ".join(archive.namelist())
-    # RuntimeError: encrypted, or of a kind that zipfile does not know.
+    # zipfile raises a RuntimeError for a member that is encrypted, or packed in an unknown way.
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
         raise InvalidInputError(
-            f"{where} is a damaged zip archive: {error}; get it anew"
+            f"{where} is a damaged zip archive: {error}; get it again"
         ) from error
-    raise InvalidInputError(f"{where} has no {member} in it, but {names or 'nothing'}; get it anew")
+    raise InvalidInputError(
+        f"{where} has no {member} in it, but {names or 'nothing'}; get it again"
+    )

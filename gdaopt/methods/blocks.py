@@ -1,4 +1,4 @@
-"""Blocks of the metric matrix that Frank–Wolfe moves with all else fixed.
+"""PairValues of the metric matrix that Frank–Wolfe moves with all else fixed.
 
 A block ties together what belongs to it: which part of the gradient is its cost, which program
 finds its vertex over which polytope, and which direction of the metric a change of it means.

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.pairs import Blocks
+from gdaopt.objectives.pairs import PairValues
 from gdaopt.validation import FloatArray
 
 __all__ = ["ExponentialLine", "ExponentialSum"]
@@ -26,22 +26,24 @@ class ExponentialSum:
 
     Parameters
     ----------
-    exponents : Blocks
+    exponents : PairValues
         e.
-    blocks : callable
-        Makes `Blocks` of a callable that returns an iterator over arrays.
+    pair_values : callable
+        Makes `PairValues` of a callable that returns an iterator over arrays.
 
     Attributes
     ----------
-    terms : Blocks
+    terms : PairValues
         ``exp(e - shift)``.
     """
 
     def __init__(
-        self, exponents: Blocks, blocks: Callable[[Callable[[], Iterator[FloatArray]]], Blocks]
+        self,
+        exponents: PairValues,
+        pair_values: Callable[[Callable[[], Iterator[FloatArray]]], PairValues],
     ) -> None:
         self.exponents = exponents
-        self.terms = blocks(self._compute_terms)
+        self.terms = pair_values(self._compute_terms)
 
     def _compute_terms(self) -> Iterator[FloatArray]:
         for exponent in self.exponents:
@@ -78,7 +80,7 @@ class ExponentialSum:
 class ExponentialLine:
     """The sum along a direction, which changes the exponents linearly: a `Line`."""
 
-    def __init__(self, direction: Direction, exponents: Blocks, rates: Blocks) -> None:
+    def __init__(self, direction: Direction, exponents: PairValues, rates: PairValues) -> None:
         self.direction = direction
         self.rates = rates  # η of each pair: δ(M + γD) = δ + γη
         self._exponents = exponents

@@ -22,8 +22,8 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection, Direction
 from gdaopt.objectives.exponentials import ExponentialLine, ExponentialSum
 from gdaopt.objectives.pairs import (
-    Blocks,
     Memory,
+    PairValues,
     distinct_differences,
     n_coefficients,
     squared_distances,
@@ -105,20 +105,20 @@ class GLR:
         self.pairs = weighted_pairs(X, z, sample_weight, pairs)
         self.keeps_pairs = self.pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
         self._memory = Memory(self.pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
-        self.log_weights = self.blocks(self.pairs.log_weights)
+        self.log_weights = self.pair_values(self.pairs.log_weights)
 
     @property
     def n_features(self) -> int:
         """K, the size of the metric matrices."""
         return int(self.pairs.features.shape[1])
 
-    def blocks(self, compute: Callable[[], Iterator[FloatArray]]) -> Blocks:
+    def pair_values(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
         """Return numbers of all pairs, which are kept where memory allows it."""
-        return Blocks(compute, self._memory)
+        return PairValues(compute, self._memory)
 
-    def summed(self, exponents: Blocks) -> ExponentialSum:
+    def summed(self, exponents: PairValues) -> ExponentialSum:
         """Return the sum ``Σ exp(e)`` over all pairs."""
-        return ExponentialSum(exponents, self.blocks)
+        return ExponentialSum(exponents, self.pair_values)
 
     def at(self, metric: FloatArray) -> GLRPoint:
         """Return the point at a symmetric K×K matrix; everything else is evaluated from it."""
@@ -193,7 +193,7 @@ class GLRPoint:
         self.objective = objective
         self.metric = read_only(metric)
         self._pairs = objective.pairs
-        self.sum = known or objective.summed(objective.blocks(self._compute_exponents))
+        self.sum = known or objective.summed(objective.pair_values(self._compute_exponents))
         self._moves = 0
         self._last_line: ExponentialLine | None = None
 
@@ -254,7 +254,7 @@ class GLRPoint:
         """Return Q restricted to ``M + γ D``: a trial step costs one exponential per pair."""
         if self._last_line is None or self._last_line.direction is not direction:
             factors = direction.factors(self._pairs.features)
-            rates = self.objective.blocks(lambda: self._pairs.products(*factors))
+            rates = self.objective.pair_values(lambda: self._pairs.products(*factors))
             self._last_line = ExponentialLine(direction, self.sum.exponents, rates)
         return self._last_line
 
@@ -264,7 +264,7 @@ class GLRPoint:
         if not self.objective.keeps_pairs or self._moves >= _MOVES_BEFORE_REFRESH:
             return GLRPoint(self.objective, metric)
         line = self.line(direction)
-        exponents = self.objective.blocks(lambda: line.exponents(gamma))
+        exponents = self.objective.pair_values(lambda: line.exponents(gamma))
         moved = GLRPoint(self.objective, metric, self.objective.summed(exponents))
         moved._moves = self._moves + 1
         return moved
@@ -332,7 +332,7 @@ class GLRAtomWeightsPoint:
         self._coordinates = coordinates
         self.weights = weights
         objective = atom_weights.objective
-        self._sum = objective.summed(objective.blocks(self._compute_exponents))
+        self._sum = objective.summed(objective.pair_values(self._compute_exponents))
 
     def _compute_exponents(self) -> Iterator[FloatArray]:
         distances = self._pairs.products(self._coordinates * self.weights, self._coordinates)

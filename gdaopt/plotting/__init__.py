@@ -1,7 +1,7 @@
 """Pictures of runs and metrics; matplotlib is loaded when something is drawn.
 
-Every function takes axes and returns them, changes no global style, and keeps what it shows apart
-in grey print and for the colour-blind.
+Every function takes axes and returns them, and changes no global style. Lines and areas can be told
+apart in grey print and by colour-blind readers.
 """
 
 from gdaopt.plotting.convergence import convergence

@@ -1,4 +1,4 @@
-"""Where to draw when the caller has no axes, and checks of the axes of a caller who has."""
+"""Axes to draw on: new ones, checks of those that a caller passes, and their scales."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ __all__ = ["AxesArray", "axes_of_shape", "iteration_axis", "log_or_linear", "new
 AxesArray = npt.NDArray[np.object_]
 """An array of matplotlib axes."""
 
-_ONE_DECADE, _FEW_DECADES = 5.0, 50.0  # labels at powers of ten only would be too few below
+# Largest over smallest value: below, labels at powers of ten alone would be too few.
+_ONE_DECADE, _FEW_DECADES = 5.0, 50.0
 
 
 def new_axes(width: float = 6.4, height: float = 4.8) -> Axes:
-    """Return the axes of a new figure, known to pyplot so that notebooks show it."""
+    """Return the axes of a new figure of pyplot, which notebooks show."""
     axes: Axes = _new_figure((1, 1), width, height)[0, 0]
     return axes
 
 
 def axes_of_shape(ax: Any, shape: tuple[int, ...], width: float, height: float) -> AxesArray:
-    """Return the axes that a caller passed, or new ones for None, as an array of that shape.
+    """Return the axes that a caller passed, or new ones for None, as an array of the given shape.
 
     Raises
     ------
     InvalidInputError
-        For another shape, or for what is no axes.
+        When what was passed has another shape.
     """
     if ax is None:
         rows, columns = shape if len(shape) == 2 else (1, *shape)
@@ -48,7 +49,7 @@ def axes_of_shape(ax: Any, shape: tuple[int, ...], width: float, height: float) 
 
 
 def _new_figure(shape: tuple[int, int], width: float, height: float) -> AxesArray:
-    """Return the axes of a new pyplot figure."""
+    """Return the axes of a new figure of pyplot."""
     from matplotlib import pyplot
 
     size = (width, height)
@@ -66,14 +67,14 @@ def iteration_axis(ax: Axes) -> None:
         MaxNLocator(nbins=7, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1)
     )
     left, right = ax.get_xlim()
-    if right - left < 1:  # one row: no room for a whole number
+    if right - left < 1:  # a single row: there might be no whole number between the limits
         ax.set_xlim((left + right - 1) / 2, (left + right + 1) / 2)
 
 
 def log_or_linear(ax: Axes, which: Literal["x", "y"]) -> None:
-    """Make an axis logarithmic when all lines are positive there, with labels that do not collide.
+    """Make an axis logarithmic when all values of the lines are positive, with readable labels.
 
-    Else it stays linear: a logarithm would hide values.
+    Otherwise the axis stays linear: a logarithmic one would hide values.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
@@ -85,7 +86,7 @@ def log_or_linear(ax: Axes, which: Literal["x", "y"]) -> None:
     ax.set(**{f"{which}scale": "log"})
     span = values.max() / values.min()
     if span > _FEW_DECADES:
-        return  # powers of ten are labels enough
+        return  # labels at powers of ten are enough
     axis = ax.xaxis if which == "x" else ax.yaxis
     axis.set_major_locator(
         MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10])

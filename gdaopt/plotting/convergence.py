@@ -1,4 +1,4 @@
-"""Convergence plots."""
+"""Pictures of convergence."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["convergence", "largest_bound"]
 
-_BETWEEN_MARKERS = 0.12  # of the panel's diagonal
-_LENGTHS_DIFFER = 10  # runs of so many times the iterations of others hide them on a linear axis
-_LEGEND_ROW = 110  # characters, about
-_ROUND_OFF = 1e-12  # of |objective|: smaller gaps are differences of its last digits
+_BETWEEN_MARKERS = 0.12  # distance of markers on a line, as a share of the panel's diagonal
+_LENGTHS_DIFFER = 10  # a run this many times longer than another hides it on a linear axis
+_LEGEND_ROW = 110  # characters that fit, about
+_ROUND_OFF = 1e-12  # share of |objective|: smaller gaps come from its last digits
 _BOUND = "largest lower bound"
 _BOUND_STYLE: dict[str, Any] = {"linestyle": (0, (6, 3)), "linewidth": 0.9}
 
@@ -39,38 +39,41 @@ def convergence(
 ) -> AxesArray:
     """Draw objective and gap of each run against its iterations and against its seconds.
 
-    Gaps of runs of the same problem are measured from one value, and their axis says which: the
-    largest lower bound that any of these runs ends with, so that the gap certifies each run as
-    tightly as the best of them can; without lower bounds, the best value among the runs. The bound
-    is a dashed line in the objective's panels, unless it is so far down that it would squash the
-    rest.
+    The gaps of all runs of one problem are measured from one value, which the label of their axis
+    names. It is the largest lower bound that any of these runs ends with, so that the gap certifies
+    each run as tightly as the best of them can; without lower bounds, it is the best value among
+    the runs. The bound is also a dashed line in the panels of the objective, unless it is so low
+    that the curves would become flat.
 
-    Axes are logarithmic, but for an objective that is not positive, and for iterations unless some
-    run takes over ten times as many as another. Gaps that are not above round-off are left out.
+    Axes are logarithmic, except that of an objective with values that are not positive, and that of
+    the iterations unless some run takes over ten times as many as another. Gaps that are not above
+    round-off are not drawn.
 
     Parameters
     ----------
     results : Result, sequence of Result, or mapping of str to Result
-        The runs; a mapping's keys are their names in the legend.
+        The runs; the keys of a mapping are their names in the legend.
     ax : 2×2 array of matplotlib.axes.Axes, optional
-        Where to draw, with None for a panel to leave out; a new figure when left out.
+        Where to draw, with None for a panel that is not wanted; by default a new figure.
     relative : bool, optional
-        Divide objectives and gaps by the magnitude of the objective at the start of the problem's
-        first run, so that problems of different scales can share a picture.
+        Divide objectives and gaps by the magnitude of the objective at the start of the first run
+        of the problem, so that problems of different scales can share a picture.
     problems : sequence of hashable, optional
-        For each run a label of the problem it is of; one problem when left out. Runs of one of
-        several problems share colour and marker, and differ in line style.
+        For each run a label that stands for its problem; by default all runs solve one problem.
+        With several problems, the runs of one problem share colour and marker, and differ in line
+        style.
 
     Returns
     -------
     2×2 array of matplotlib.axes.Axes
-        Rows: objective, gap. Columns: iterations, seconds. The legend is in the first panel given,
-        or above the panels of a new figure.
+        Rows: objective, gap. Columns: iterations, seconds. The legend is in the first panel that
+        was passed, or above the panels of a new figure.
 
     Raises
     ------
     InvalidInputError
-        For no runs, axes of another shape, or not one problem for each run.
+        When there are no runs, when the axes have another shape, and when there is not one label
+        in `problems` for each run.
 
     Examples
     --------
@@ -101,7 +104,7 @@ def convergence(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Curve:
-    """What is drawn of a run, and how."""
+    """One run as it is drawn: its values and its style."""
 
     name: str
     problem: Hashable
@@ -109,15 +112,15 @@ class _Curve:
     seconds: FloatArray
     objective: FloatArray
     gap: FloatArray
-    bound: float  # the largest for the problem; -inf when there is none
-    reference: str  # what the gap is measured from
+    bound: float  # the largest lower bound of the problem; -inf when there is none
+    reference: str  # names the value from which the gap is measured
     style: dict[str, Any]
 
 
 def _curves(
     runs: list[tuple[str, Result]], problems: Sequence[Hashable] | None, relative: bool
 ) -> list[_Curve]:
-    """Return the curves of the runs, measured within each problem."""
+    """Return the curves of the runs, with the gaps of each problem measured from one value."""
     labels: list[Hashable] = [None] * len(runs) if problems is None else list(problems)
     if len(labels) != len(runs):
         raise InvalidInputError(f"problems has {len(labels)} labels for {len(runs)} runs")
@@ -125,7 +128,7 @@ def _curves(
     curves = []
     for number, ((name, result), label) in enumerate(zip(runs, labels, strict=True)):
         same = [run for (_, run), other in zip(runs, labels, strict=True) if other == label]
-        # Of one problem every run has a colour of its own, of several every problem.
+        # With one problem every run has a colour of its own; with several, every problem has.
         colour = number if len(distinct) == 1 else distinct.index(label)
         dashes = number if len(distinct) == 1 else labels[:number].count(label)
         bound = largest_bound(same)
@@ -152,13 +155,13 @@ def _curves(
 
 
 def largest_bound(runs: Sequence[Result]) -> float:
-    """Return the largest lower bound that holds for all of some runs of one problem, or -inf."""
+    """Return the largest lower bound among runs of one problem; -inf when there is none."""
     known = (run.lower_bound for run in runs)
     return max((bound for bound in known if bound is not None), default=-math.inf)
 
 
 def _gap(result: Result, same: Sequence[Result], bound: float) -> tuple[FloatArray, str]:
-    """Return a run's gaps, NaN where there is none to draw, and what they are measured from."""
+    """Return a run's gaps, NaN where they are round-off, and what they are measured from."""
     objective = result.trace.column("objective")
     if bound > -math.inf:
         reference, name = bound, _BOUND
@@ -170,7 +173,7 @@ def _gap(result: Result, same: Sequence[Result], bound: float) -> tuple[FloatArr
 
 
 def _write_legend(panel: Axes, lines: dict[str, Line2D], is_new: bool) -> None:
-    """Write the legend into the panel of a caller, above all panels of a figure of our own."""
+    """Write the legend: above all panels of a new figure, else into the caller's panel."""
     if not is_new:
         write_legend(panel, lines, fontsize="small", handlelength=4)
         return
@@ -197,12 +200,13 @@ def _label(curves: Sequence[_Curve], quantity: str, relative: bool) -> str:
 
 
 def _draw(ax: Axes, curves: Sequence[_Curve], time: str, quantity: str) -> dict[str, Line2D]:
-    """Draw one panel, and return the lines by their names in the legend."""
+    """Draw one panel; return its lines by their names in the legend."""
     lines = {}
     for number, curve in enumerate(curves):
         values = getattr(curve, quantity)
         shown = np.isfinite(values)
-        first = _BETWEEN_MARKERS * number / len(curves)  # side by side on equal curves
+        # The markers of equal curves are side by side.
+        first = _BETWEEN_MARKERS * number / len(curves)
         (lines[curve.name],) = ax.plot(
             getattr(curve, time)[shown],
             values[shown],
@@ -233,12 +237,15 @@ def _draw(ax: Axes, curves: Sequence[_Curve], time: str, quantity: str) -> dict[
 
 
 def _draw_bounds(ax: Axes, curves: Sequence[_Curve], time: str) -> dict[str, Line2D]:
-    """Draw the largest lower bound of each problem, unless it is so far down that it squashes."""
+    """Draw the largest lower bound of each problem, unless it is too low for the panel.
+
+    Return the line that stands for all of them in the legend.
+    """
     from matplotlib.lines import Line2D
 
     objectives = np.concatenate([curve.objective for curve in curves])
     low, high = float(objectives.min()), float(objectives.max())
-    # The objectives keep a third of the panel's height, which is logarithmic where it can be.
+    # The curves keep a third of the panel's height, which is logarithmic for positive values.
     floor = low * (low / high) ** 2 if low > 0 else 3 * low - 2 * high
     problems = list(dict.fromkeys(curve.problem for curve in curves))
     lines = {}
@@ -254,5 +261,5 @@ def _draw_bounds(ax: Axes, curves: Sequence[_Curve], time: str) -> dict[str, Lin
                 label=f"_{_BOUND}",
                 **_BOUND_STYLE,
             )
-            lines[_BOUND] = Line2D([], [], color=GREY, **_BOUND_STYLE)  # one for all problems
+            lines[_BOUND] = Line2D([], [], color=GREY, **_BOUND_STYLE)
     return lines

@@ -12,51 +12,52 @@ from gdaopt.linalg.eigen import align
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.plotting.canvas import AxesArray, axes_of_shape
 from gdaopt.plotting.names import feature_names
+from gdaopt.plotting.runs import metric_and_threshold
 from gdaopt.plotting.style import BLUE
-from gdaopt.validation import FloatArray, symmetric_matrix
+from gdaopt.result import Result
+from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["discs"]
 
-_HEIGHT = 0.72  # of a disc, in rows
-_EDGE_COUNTS = 1e-9  # of tr M / K, as in `gdaopt.GraphMetrics` without a floor
+_HEIGHT = 0.72  # height of a disc, as a share of its row
 
 
 def discs(
-    M: FloatArray,
+    metric: Result | FloatArray,
     v: FloatArray | None = None,
     names: Sequence[str] | None = None,
     ax: Any = None,
 ) -> AxesArray:
-    """Draw the Gershgorin discs of a metric, as they are and aligned, one row a feature.
+    """Draw the Gershgorin discs of a metric M, as they are and aligned, one row for each feature.
 
-    Each disc has a row of its own, its imaginary axis squeezed to the row's height: centre, radius
-    and left-end can be read off the horizontal axis, which both panels share in scale.
+    Each disc is flattened to the height of its row. Its centre, radius and left-end can be read off
+    the horizontal axis, which has the same limits in both panels.
 
     Parameters
     ----------
-    M : ndarray of shape (K, K)
-        Symmetric matrix.
+    metric : Result or ndarray of shape (K, K)
+        A run, whose metric is drawn, or any symmetric matrix M.
     v : ndarray of shape (K,), optional
-        Scaling of the panel on the right; `gdaopt.linalg.align`'s when left out, which moves all
-        left-ends of a connected graph to λ_min, and no other below it.
+        Scaling of the panel on the right; by default that of `gdaopt.linalg.align`, which moves
+        the left-ends of a connected graph to λ_min, and no left-end of any graph below λ_min.
     names : sequence of K str, optional
-        Feature names, of which 40 characters are shown.
+        Feature names, of which at most 40 characters are shown.
     ax : pair of matplotlib.axes.Axes, optional
-        Where to draw, with None for a panel to leave out; a new figure when left out.
+        Where to draw, with None for a panel that is not wanted; by default a new figure.
 
     Returns
     -------
     pair of matplotlib.axes.Axes
-        The discs of M and of ``diag(1/v) M diag(v)``: in each an ellipse of the disc's centre and
-        width, a dot at the centre, a bar at the left-end, and a dashed line at λ_min.
+        The discs of M, and those of ``diag(1/v) M diag(v)``: for each disc an ellipse of its
+        width, a dot at its centre and a bar at its left-end; and a dashed line at λ_min.
 
     Raises
     ------
     InvalidInputError
-        For a matrix that is not symmetric, or a wrong number of names or axes.
+        For a matrix that is not symmetric, and for a wrong number of names or axes.
 
     Examples
     --------
@@ -67,10 +68,10 @@ def discs(
     >>> [round(float(disc.get_center()[0] - disc.get_width() / 2), 4) for disc in aligned.patches]
     [0.1078, 0.1078, 0.1078]
     """
-    M = symmetric_matrix("M", M)
+    M, threshold = metric_and_threshold(metric)
     labels = feature_names(names, len(M))
     pair = axes_of_shape(ax, (2,), width=10, height=1.3 + 0.24 * len(M))
-    scalings = (None, _scaling(M) if v is None else np.asarray(v, dtype=np.float64))
+    scalings = (None, _scaling(M, threshold) if v is None else np.asarray(v, dtype=np.float64))
     raw, aligned = pair
     for panel, scaling in zip(pair, scalings, strict=True):
         if panel is not None:
@@ -88,11 +89,14 @@ def discs(
     return pair
 
 
-def _scaling(M: FloatArray) -> FloatArray:
-    """Return the v that aligns the left-ends, which depend on the magnitudes of entries only."""
+def _scaling(M: FloatArray, threshold: float) -> FloatArray:
+    """Return the v that aligns the left-ends.
+
+    Discs depend on the magnitudes of the off-diagonal entries only, so that a matrix whose entries
+    have other signs is aligned as if these were all negative.
+    """
     comparison = -np.abs(M)
     np.fill_diagonal(comparison, np.diagonal(M))
-    threshold = _EDGE_COUNTS * abs(float(np.trace(M))) / len(M)
     return align(comparison, smallest_eigenvalue(comparison), edge_threshold=threshold).v
 
 
@@ -115,7 +119,7 @@ def _draw(ax: Axes, centres: FloatArray, radii: FloatArray, smallest: float) -> 
     ax.plot(centres, rows, "o", color="black", markersize=2.5, label="centres", zorder=4)
     ends = centres - radii
     ax.plot(ends, rows, "|", color="black", markersize=8, label="left-ends", zorder=4)
-    ax.plot(centres + radii, rows, alpha=0)  # for the limits
+    ax.plot(centres + radii, rows, alpha=0)  # invisible, so that the limits hold the right ends
     label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
     ax.axvline(smallest, color="#D55E00", linestyle="--", linewidth=1.2, label=label, zorder=3)
     ax.set_ylim(len(centres) - 0.4, -0.6)  # the first feature on top

@@ -1,4 +1,4 @@
-"""The graph of a metric."""
+"""Pictures of the graph of a metric."""
 
 from __future__ import annotations
 
@@ -10,56 +10,58 @@ import numpy as np
 from gdaopt.linalg.laplacian import edge_weights, self_loops
 from gdaopt.plotting.canvas import new_axes
 from gdaopt.plotting.names import feature_names
+from gdaopt.plotting.runs import metric_and_threshold
 from gdaopt.plotting.style import GREY
-from gdaopt.validation import FloatArray, number, symmetric_matrix
+from gdaopt.result import Result
+from gdaopt.validation import FloatArray, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["graph"]
 
-_EDGE_COUNTS = 1e-9  # of tr M / K, as in `gdaopt.GraphMetrics` without a floor
-_ROUND_OFF = 1e-12  # of the largest self-loop
-_WIDEST, _THINNEST = 6.0, 1.0  # points: the edge of largest weight, the least of all
-_FAINT = 0.02  # of the largest weight: edges below are dotted, as their width says nothing
+_ROUND_OFF = 1e-12  # share of the largest self-loop: a self-loop that is less negative is 0
+_WIDEST, _THINNEST = 6.0, 1.0  # points: the edge of largest weight, and the least width
+_FAINT = 0.02  # share of the largest weight below which edges are dotted: all are equally thin
 _DOTTED = (0.0, (1.0, 2.0))
 _NODE_SIZE = 110
 _FONT_SIZE = 8
 _LABEL_DISTANCE = 8  # points
-_MOST_LEVEL = 8  # features whose names need no turning
-_BESIDE_BAR, _BELOW_TITLE = 0.8, 0.9  # of a cell of the figure
+_MOST_LEVEL = 8  # features: with more of them, names are written along the radii
+_BESIDE_BAR, _BELOW_TITLE = 0.8, 0.9  # shares of a cell of the figure that the axes get
 _LIMIT, _LARGEST_LIMIT = 1.15, 4.0  # longer names leave the axes rather than make the graph tiny
 
 
 def graph(
-    M: FloatArray,
+    metric: Result | FloatArray,
     names: Sequence[str] | None = None,
     ax: Axes | None = None,
     threshold: float | None = None,
 ) -> Axes:
-    """Draw a metric as a graph between the features, all on a circle in their order.
+    """Draw a metric M as a graph between the features, which lie on a circle in their order.
 
-    Edges are as wide as their weight ``-M_ij`` is large; those below 2 % of the largest are dotted.
-    Features have the colour of their self-loop, the row sum of M, and are circles, squares where
-    it is negative.
+    The width of an edge is proportional to its weight ``-M_ij``; edges of less than 2 % of the
+    largest weight are dotted. The colour of a feature is its self-loop, the row sum of M. A feature
+    is drawn as a circle, or as a square when its self-loop is negative.
 
     Parameters
     ----------
-    M : ndarray of shape (K, K)
-        Symmetric matrix.
+    metric : Result or ndarray of shape (K, K)
+        A run, whose metric is drawn, or any symmetric matrix M.
     names : sequence of K str, optional
-        Feature names, of which 40 characters are shown.
+        Feature names, of which at most 40 characters are shown.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes when left out.
+        Where to draw; by default new axes.
     threshold : float, optional
-        Draw the edges of larger weight; by default ``1e-9·tr M / K``, above which an edge counts as
-        connecting (see `gdaopt.GraphMetrics.edge_threshold`).
+        Edges of larger weight are drawn. The default is the weight above which an edge counts: that
+        of the run's feasible set (`gdaopt.FeasibleSet.edge_threshold`), or ``1e-9·tr M / K`` for a
+        matrix.
 
     Returns
     -------
     matplotlib.axes.Axes
-        With the edges as one line collection, in the order of the pairs (i, j), i < j, a colour bar
-        beside it, and a legend of widths.
+        The edges are one line collection, in the order of the pairs (i, j), i < j. The colour bar
+        beside the graph says what colours and widths mean.
 
     Raises
     ------
@@ -75,11 +77,10 @@ def graph(
     """
     import networkx as nx
 
-    M = symmetric_matrix("M", M)
+    M, edge_threshold = metric_and_threshold(metric)
     size = len(M)
     labels = feature_names(names, size)
-    if threshold is None:
-        threshold = _EDGE_COUNTS * max(float(np.trace(M)), 0.0) / size
+    threshold = edge_threshold if threshold is None else threshold
     number("threshold", threshold, at_least=0)
     weights = np.triu(edge_weights(M), 1)
     graph_: nx.Graph[int] = nx.Graph()
@@ -98,7 +99,7 @@ def graph(
 
 
 def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray) -> str:
-    """Draw the edges, and return what their widths mean."""
+    """Draw the edges; return a note that explains their widths."""
     from matplotlib.collections import LineCollection
 
     largest = float(weights.max()) if weights.size else 1.0
@@ -120,7 +121,7 @@ def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray) -> str:
 
 
 def _draw_nodes(ax: Axes, places: FloatArray, loops: FloatArray, note: str) -> None:
-    """Draw the nodes, and the colour bar of their self-loops with a note."""
+    """Draw the nodes, and a colour bar whose label explains their colours and holds the note."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import CenteredNorm
 
@@ -145,15 +146,15 @@ def _draw_nodes(ax: Axes, places: FloatArray, loops: FloatArray, note: str) -> N
 
 
 def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str]) -> None:
-    """Write the names around the circle, along its radii when there are many."""
+    """Write the names around the circle; when there are many, along its radii."""
     angles = np.arctan2(places[:, 1], places[:, 0])
     if len(labels) == 1:
-        angles[:] = -np.pi / 2  # its node is in the middle
+        angles[:] = -np.pi / 2  # the only node is in the middle: its name goes below
     radial = len(labels) > _MOST_LEVEL
     directions = np.column_stack([np.cos(angles), np.sin(angles)]).round(9)
     figure = ax.get_figure(root=True)
     assert figure is not None
-    sizes = np.empty_like(places)  # pixels, of what reaches outwards
+    sizes = np.empty_like(places)  # pixels by which each name reaches beyond its node
     for index, (label, (cosine, sine)) in enumerate(zip(labels, directions, strict=True)):
         leftwards = cosine < 0
         centred = not radial and abs(cosine) < 0.3  # above or below its node
@@ -174,7 +175,8 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str]) -> None:
             text.set_rotation(float(np.degrees(angles[index])) - 180 * leftwards)
             text.set_rotation_mode("anchor")
     sizes += _LABEL_DISTANCE * np.abs(directions) * figure.dpi / 72
-    # Names have a size in pixels, whatever the limits: widen these until the axes hold the names.
+    # The size of a name in pixels does not depend on the limits: widen the limits until the axes
+    # hold all names.
     limits = np.full(2, _LIMIT)
     for _ in range(30):
         unit = (_room(ax) / (2 * limits)).min()
@@ -184,7 +186,7 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str]) -> None:
 
 
 def _room(ax: Axes) -> FloatArray:
-    """Return the pixels that the axes will have when the figure is laid out, about."""
+    """Return about how many pixels wide and high the axes will be in the laid-out figure."""
     spec = ax.get_subplotspec()
     if spec is None:
         return np.array([ax.bbox.width, ax.bbox.height])

@@ -1,4 +1,4 @@
-"""Left-ends over a run."""
+"""Pictures of the left-ends over a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.canvas import iteration_axis, new_axes
+from gdaopt.plotting.runs import checked_run
 from gdaopt.plotting.style import BLUE, LEGEND_ABOVE, SHADE
+from gdaopt.result import Result
 from gdaopt.trace import Trace, TraceRow
 
 if TYPE_CHECKING:
@@ -17,50 +19,49 @@ if TYPE_CHECKING:
 
 __all__ = ["left_ends"]
 
-_MOST_LINES = 30  # features with a line of their own
-_LINEAR = 1e-9  # of the largest left-end: below, an axis with zeros is linear
+_MOST_LINES = 30  # features: with more of them, only the band is drawn
+_LINEAR = 1e-9  # share of the largest left-end below which an axis with zeros is linear
 
 
-def left_ends(trace: Trace, min_eigenvalue: float | None = None, ax: Axes | None = None) -> Axes:
+def left_ends(result: Result, ax: Axes | None = None) -> Axes:
     """Draw the band of the scaled left-ends over the iterations of a run, with λ_min and ρ.
 
-    The left-ends are those after each step, under the scalars used for it; the smallest bounds
-    λ_min from below. Realignment, before each block, closes the band at λ_min when the graph is
-    connected; the step then opens it again, down to ρ at most.
+    The left-ends are those of the metric after each step, under the scalars used for that step; the
+    smallest of them is a lower bound of λ_min. The alignment before each block closes the band at
+    λ_min when the graph is connected. The step then opens the band again, but not below ρ.
 
     Parameters
     ----------
-    trace : Trace
-        Of a run.
-    min_eigenvalue : float, optional
-        ρ; no line when left out.
+    result : Result
+        The run; ρ is the smallest eigenvalue that its feasible set allows.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes when left out.
+        Where to draw; by default new axes.
 
     Returns
     -------
     matplotlib.axes.Axes
-        A filled band between smallest and largest left-end, a thin line for each feature (up to 30
-        of them), thick lines for λ_min and ρ, and areas behind the steps of the diagonal (or
-        behind every other round of a method that has none). The vertical axis is logarithmic, with
-        a linear part around zero when some left-end is not positive.
+        A filled band between smallest and largest left-end, a thin line for each feature when there
+        are at most 30, thick lines for λ_min and ρ, and shaded areas behind the steps of the
+        diagonal (for a method without such steps, behind every other round). The vertical axis is
+        logarithmic; when some value is not positive, it is linear around zero.
 
     Raises
     ------
     InvalidInputError
-        For a trace without rows.
+        For something that is not a run, and for a run whose trace has no rows.
 
     Examples
     --------
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0, min_eigenvalue=1e-3))
-    >>> ax = left_ends(gda.solve(problem, solver="analytic").trace, min_eigenvalue=1e-3)
+    >>> ax = left_ends(gda.solve(problem, solver="analytic"))
     >>> ax.get_xlabel(), ax.get_yscale()
     ('iteration', 'log')
     """
+    trace, rho = checked_run(result).trace, result.feasible_set.min_eigenvalue
     if len(trace) == 0:
-        raise InvalidInputError("trace has no rows")
+        raise InvalidInputError("the trace of the run has no rows; there is nothing to draw")
     ax = new_axes() if ax is None else ax
     iterations = trace.column("iteration")
     ends = trace.left_ends
@@ -82,19 +83,15 @@ def left_ends(trace: Trace, min_eigenvalue: float | None = None, ax: Axes | None
         marker="" if len(trace) > 1 else "o",
         label=r"$\lambda_{\min}$",
     )
-    drawn = [lowest, highest, smallest[known]]
-    if min_eigenvalue is not None:
-        label = f"ρ = {min_eigenvalue:.3g}"
-        ax.axhline(min_eigenvalue, color="#D55E00", linestyle="--", linewidth=1.4, label=label)
-        drawn.append(np.array([min_eigenvalue]))
-    values = np.concatenate(drawn)
+    ax.axhline(rho, color="#D55E00", linestyle="--", linewidth=1.4, label=f"ρ = {rho:.3g}")
+    values = np.concatenate([lowest, highest, smallest[known], [rho]])
     if values.min() > 0:
         ax.set_yscale("log")
     elif values.max() > 0:
         threshold = _LINEAR * float(values.max())
         ax.set_yscale("symlog", linthresh=threshold)
         if values.min() > -threshold:
-            ax.set_ylim(bottom=-threshold)  # zeros up to round-off: nothing to see below
+            ax.set_ylim(bottom=-threshold)  # what is below zero is round-off
     iteration_axis(ax)
     ax.set_ylabel("left-ends of the scaled discs")
     ax.set_xlim(iterations[0] - 0.5, iterations[-1] + 0.5)
@@ -103,7 +100,7 @@ def left_ends(trace: Trace, min_eigenvalue: float | None = None, ax: Axes | None
 
 
 def _shade_blocks(ax: Axes, trace: Trace) -> None:
-    """Shade the diagonal's steps, or every other round of a method without such steps."""
+    """Shade the steps of the diagonal; for a method without such steps, every other round."""
     diagonal = any(row.phase == "diagonal" for row in trace)
     label = "steps of the diagonal" if diagonal else "every other round"
 
@@ -115,4 +112,4 @@ def _shade_blocks(ax: Axes, trace: Trace) -> None:
             rows = list(group)
             first, last = rows[0].iteration - 0.5, rows[-1].iteration + 0.5
             ax.axvspan(first, last, facecolor=SHADE, edgecolor="none", zorder=0, label=label)
-            label = f"_{label.lstrip('_')}"  # once in the legend
+            label = f"_{label.lstrip('_')}"  # only the first area is in the legend

@@ -1,4 +1,4 @@
-"""Names in pictures."""
+"""Names of features and runs in pictures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST = 40  # characters
 
 
 def shortened(name: str) -> str:
-    """Return a name that leaves room for the picture, of at most 40 characters.
+    """Return a name cut to at most 40 characters, so that it leaves room for the picture.
 
     Examples
     --------
@@ -23,12 +23,12 @@ def shortened(name: str) -> str:
 
 
 def feature_names(names: Sequence[str] | None, size: int) -> list[str]:
-    """Return the (shortened) names of K features, their numbers when there are none.
+    """Return the shortened names of K features; their numbers when no names are given.
 
     Raises
     ------
     InvalidInputError
-        For another number of names.
+        When there are not K names.
     """
     if names is None:
         return [str(number) for number in range(size)]

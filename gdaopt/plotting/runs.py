@@ -1,42 +1,74 @@
-"""The ways to pass runs to a picture."""
+"""What callers may pass to a picture: runs, with or without names, or a metric."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
-from gdaopt.errors import InvalidInputError
-from gdaopt.result import Result
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["Results", "named_runs"]
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.laplacian import EDGE_THRESHOLD
+from gdaopt.result import Result
+from gdaopt.validation import FloatArray, symmetric_matrix
+
+__all__ = ["Results", "checked_run", "metric_and_threshold", "named_runs"]
 
 Results = Result | Sequence[Result] | Mapping[str, Result]
-"""A run, runs, or runs by the names for the legend."""
+"""One run, several runs, or runs by their names in the legend."""
 
 
 def named_runs(results: Results) -> list[tuple[str, Result]]:
-    """Return the names and runs of what a caller passed.
+    """Return the runs that a caller passed, each with its name.
 
-    Runs without a name get their method's, with a number where it is not the only one.
+    A run without a name is named after its method and solver; equal names get numbers.
 
     Raises
     ------
     InvalidInputError
-        For anything else, or for none.
+        When there is no run, or something that is not a run.
     """
     if isinstance(results, Result):
         results = [results]
     runs = list(results.items() if isinstance(results, Mapping) else _numbered(results))
     for _, run in runs:
-        if not isinstance(run, Result):
-            raise InvalidInputError(f"results must hold runs (gdaopt.Result), got {run!r}")
+        checked_run(run)
     if not runs:
         raise InvalidInputError("results is empty; pass at least one run")
     return runs
 
 
+def checked_run(run: object) -> Result:
+    """Return a run that a caller passed; raise InvalidInputError for anything else."""
+    if not isinstance(run, Result):
+        raise InvalidInputError(f"pass runs, as gdaopt.solve returns them; got {run!r}")
+    return run
+
+
+def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[FloatArray, float]:
+    """Return a K×K metric and the weight above which one of its edges counts.
+
+    A run's feasible set has such a weight; for a matrix it follows from ``tr M / K``.
+
+    Raises
+    ------
+    InvalidInputError
+        For a matrix that is not symmetric.
+
+    Examples
+    --------
+    >>> metric_and_threshold([[1.0, -1.0], [-1.0, 3.0]])[1]
+    2e-09
+    """
+    if isinstance(metric, Result):
+        return metric.metric, metric.feasible_set.edge_threshold(len(metric.metric))
+    matrix = symmetric_matrix("metric", metric)
+    return matrix, EDGE_THRESHOLD * abs(float(np.trace(matrix))) / len(matrix)
+
+
 def _numbered(results: Iterable[Result]) -> list[tuple[str, Result]]:
-    """Return the runs by method and solver, numbered where these are not enough."""
+    """Return the runs named after method and solver, with numbers where names are equal."""
     runs = list(results)
     names = [
         f"{run.method}, {run.solver}" if isinstance(run, Result) else repr(run) for run in runs

@@ -1,8 +1,8 @@
-"""Colours, line styles, markers and hatches that stay apart for the colour-blind and in grey print.
+"""Colours, line styles, markers and hatches for grey print and colour-blind readers.
 
-The colours are those of Okabe and Ito (2008), *Color Universal Design*, ordered so that neighbours
-differ in brightness too; yellow is left out, it vanishes on white. No colour stands alone: a line
-style, a marker or a hatch always tells the same.
+The colours are those of Okabe and Ito (2008), *Color Universal Design*, in an order in which
+neighbours differ in brightness too. Yellow is left out because it is hard to see on white. Colour
+is never the only difference: line styles, markers or hatches differ as well.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ def write_legend(
     mathematics: Container[str] = (),
     **options: Any,
 ) -> None:
-    """Write a legend of handles by name; names are no mathematics unless they are listed as such.
+    """Write a legend of handles by their names.
 
-    Names that begin with an underscore, which matplotlib would leave out, are shown too.
+    Names are plain text, except those listed in `mathematics`. Names that begin with an underscore
+    are shown as well, although matplotlib would leave them out.
     """
     legend = owner.legend(list(handles.values()), [str(n) for n in range(len(handles))], **options)
     for text, name in zip(legend.get_texts(), handles, strict=True):

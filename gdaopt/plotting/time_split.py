@@ -1,4 +1,4 @@
-"""What runs spend their time on."""
+"""Pictures of what runs spend their time on."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _PARTS = {
 
 
 def time_split(results: Results, ax: Axes | None = None, *, relative: bool = False) -> Axes:
-    """Draw what the seconds of each run went into, as a stacked bar.
+    """Draw how the seconds of each run split into parts, as a stacked bar.
 
-    The parts are those of the trace: building programs (where the solver reports its own time,
-    else it is in solving), solving them, eigenvectors, the objective, and the rest.
+    The parts are those of the trace: building programs, solving them, eigenvectors, the objective,
+    and the rest. Where the solver does not report its own time, solving includes building.
 
     Parameters
     ----------
     results : Result, sequence of Result, or mapping of str to Result
-        The runs; a mapping's keys are their names.
+        The runs; the keys of a mapping are their names.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes when left out.
+        Where to draw; by default new axes.
     relative : bool, optional
         Draw shares of each run's total instead of seconds.
 
     Returns
     -------
     matplotlib.axes.Axes
-        A row for each run, the first on top, with a bar for each part and the total at its end.
+        A row for each run, the first on top, with a bar for each part and the total at the end.
 
     Raises
     ------
     InvalidInputError
-        For no runs.
+        When there are no runs.
 
     Examples
     --------

@@ -151,7 +151,7 @@ def _discs(runs: Sequence[Run], title: str) -> Figure:
     heights = [1.3 + 0.24 * len(run.result.metric) for run in runs]
     figure = _figure(11, sum(heights), title)
     for run, part in zip(runs, _rows(figure, heights), strict=True):
-        pair = plotting.discs(run.result.metric, names=run.feature_names, ax=part.subplots(1, 2))
+        pair = plotting.discs(run.result, names=run.feature_names, ax=part.subplots(1, 2))
         for ax, what in zip(pair, ("Gershgorin discs", "aligned discs"), strict=True):
             ax.set_title(f"{shortened(run.name)}: {what}", parse_math=False)
     return figure
@@ -162,7 +162,7 @@ def _left_ends(runs: Sequence[Run], title: str) -> Figure:
     figure = _figure(9, 0.8 + 2.8 * len(runs), title)
     axes = figure.subplots(len(runs), 1, squeeze=False)[:, 0]
     for run, ax in zip(runs, axes, strict=True):
-        plotting.left_ends(run.result.trace, run.result.feasible_set.min_eigenvalue, ax=ax)
+        plotting.left_ends(run.result, ax=ax)
         ax.set_title(shortened(run.name), parse_math=False)
     _move_legend_below(figure, axes)
     return figure
@@ -190,7 +190,7 @@ def _graph(runs: Sequence[Run], title: str) -> Figure:
     for ax in axes[len(runs) :]:
         ax.set_axis_off()
     for run, ax in zip(runs, axes, strict=False):
-        plotting.graph(run.result.metric, run.feature_names, ax=ax)
+        plotting.graph(run.result, run.feature_names, ax=ax)
         ax.set_title(shortened(run.name), parse_math=False)
     return figure
 

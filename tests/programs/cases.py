@@ -17,6 +17,7 @@ from gdaopt.programs import (
     ColumnProgram,
     DiagonalPolytope,
     DiagonalProgram,
+    ProgramOptions,
     ProgramSolution,
 )
 from gdaopt.programs.floors import tree_floor
@@ -150,7 +151,7 @@ def cases(block: str, size: int, kind: str, count: int) -> list[tuple[FloatArray
 def program_for(polytope: AnyPolytope, solver: str) -> AnyProgram:
     """Return a program of the polytope's kind and size."""
     kind = DiagonalProgram if isinstance(polytope, DiagonalPolytope) else ColumnProgram
-    return kind(len(polytope.current), solver)
+    return kind(len(polytope.current), ProgramOptions(solver=solver))
 
 
 def answer(program: AnyProgram, cost: FloatArray, polytope: AnyPolytope) -> ProgramSolution:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from gdaopt.programs import (
     ProgramOptions,
 )
 from gdaopt.validation import FloatArray
+from tests.backends.cases import Fault, solve_diagonal
 from tests.helpers import PROPERTY, generators, scaled
 from tests.programs.cases import (
     KINDS,
@@ -318,3 +320,34 @@ def test_the_closed_form_is_never_called_when_a_solver_is_named(
     assert result.objective < 0.9 * result.trace[0].objective
     with pytest.raises(AssertionError, match="closed form was called"):
         gda.solve(problem, "alternating", solver="analytic")
+
+
+# --- Faulty answers of solvers -------------------------------------------------------------------
+
+
+@pytest.fixture
+def fault(monkeypatch: pytest.MonkeyPatch) -> Fault:
+    return Fault(monkeypatch)
+
+
+def test_inaccurate_answers_are_repaired_with_a_warning(fault: Fault) -> None:
+    fault.status, fault.value = cp.OPTIMAL_INACCURATE, 1.04  # in units of C/K = 2.5
+    with pytest.warns(gda.InaccurateSolutionWarning, match="calls its answer to the diagonal"):
+        solution = solve_diagonal()
+    assert solution.status == "optimal_inaccurate"
+    np.testing.assert_allclose(solution.point, [2.5, 2.5])  # shrunk to the trace bound
+    assert solution.repair_distance == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_answers_that_are_not_finite(value: float, fault: Fault) -> None:
+    fault.value = value
+    with pytest.raises(gda.SolverFailedError, match=rf"diagonal program optimal and .*{value}"):
+        solve_diagonal()
+
+
+def test_answers_that_are_missing(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fault, "strike", lambda problem: problem._clear_solution())
+    monkeypatch.setattr(cp.Problem, "status", cp.OPTIMAL)
+    with pytest.raises(gda.SolverFailedError, match="returned None"):
+        solve_diagonal()

@@ -8,28 +8,28 @@ derivatives need the same sums over the pairs, and those sums are here, behind o
 `WeightedPairs`                                 the interface: distances in, moments out
 `SignalPairs`, `ListedPairs`                    all pairs that differ in a signal; those of a list
 `weighted_pairs`                                either of the two from what users pass
-`Blocks`, `Memory`                              numbers of all pairs, kept or recomputed
+`PairValues`, `Memory`                              numbers of all pairs, kept or recomputed
 `distinct_differences`, `squared_distances`     the distances as CVXPY expressions
 ==============================================  =================================================
 
 None of it knows an objective: see `WeightedPairs` for how to write one.
 """
 
-from gdaopt.objectives.pairs.blocks import Blocks, Memory
 from gdaopt.objectives.pairs.expressions import (
     distinct_differences,
     n_coefficients,
     squared_distances,
 )
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
+from gdaopt.objectives.pairs.pair_values import Memory, PairValues
 from gdaopt.objectives.pairs.protocol import WeightedPairs
 from gdaopt.objectives.pairs.reading import weighted_pairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 
 __all__ = [
-    "Blocks",
     "ListedPairs",
     "Memory",
+    "PairValues",
     "SignalPairs",
     "WeightedPairs",
     "distinct_differences",

@@ -56,7 +56,7 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse(url: str) -> bytes:
         raise DownloadError(f"{url}: no network")
 
-    monkeypatch.setattr("gdaopt.datasets.storage.download", refuse)
+    monkeypatch.setattr("gdaopt.datasets.uci_files.download", refuse)
     monkeypatch.setenv("GDAOPT_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("GDAOPT_DATA", raising=False)
 

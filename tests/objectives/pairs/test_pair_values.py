@@ -12,7 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.directions import DiagonalDirection
-from gdaopt.objectives.pairs import Blocks, Memory
+from gdaopt.objectives.pairs import Memory, PairValues
 from tests.helpers import random_metric
 
 K = 4
@@ -55,7 +55,7 @@ def test_blocks_are_computed_once_and_let_go_of_what_computes_them() -> None:
 
     compute = Computation()
     gone = weakref.ref(compute)
-    blocks = Blocks(compute, Memory(size=7, most=1))
+    blocks = PairValues(compute, Memory(size=7, most=1))
     for _ in range(2):
         first, second = blocks
         np.testing.assert_array_equal(first, [[0, 1, 2], [3, 4, 5]])

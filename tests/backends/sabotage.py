@@ -11,7 +11,7 @@ import cvxpy as cp
 
 
 class TwoPartError(Exception):
-    """An error that pickles and does not come back: its arguments are not its constructor's."""
+    """An error that can be pickled but not unpickled: its constructor takes other arguments."""
 
     def __init__(self, what: str, code: int) -> None:
         super().__init__(f"{what} ({code})")
@@ -22,7 +22,7 @@ class PanicException(BaseException):
 
 
 class Sabotaged(cp.Problem):
-    """A problem that does what the options ``fault`` and ``after`` say; they come by solver_opts.
+    """A problem whose solves fail as the options ``fault`` and ``after`` of solver_opts say.
 
     The faults begin after so many solves of this process.
     """

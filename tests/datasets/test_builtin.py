@@ -1,23 +1,20 @@
-"""Data sets of the UCI repository: how files are read, what is refused, and the real ones."""
+"""Data sets by name: of scikit-learn, and of UCI from directories, the cache and real files."""
+
+from __future__ import annotations
 
 import os
-import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from gdaopt.cli import app
 from gdaopt.datasets import BUILTIN, FROM_UCI, builtin, load
 from gdaopt.datasets.pb300 import ROWS
-from gdaopt.datasets.storage import CACHE_VARIABLE, DATA_VARIABLE, obtain
-from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS, UciTable, digest, read_table
+from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS, UciTable, digest
+from gdaopt.datasets.uci_files import CACHE_VARIABLE, DATA_VARIABLE, obtain
 from gdaopt.errors import DownloadError, InvalidInputError
-from gdaopt.studies.learning import load_source
-from tests.uci_cases import (
+from tests.datasets.cases import (
     BLOCKS_TEXT,
     SEEDS_TEXT,
     SMALL_BLOCKS,
@@ -32,7 +29,7 @@ REAL = Path(os.environ.get(DATA_VARIABLE) or "GDAOPT_DATA is not set")
 
 @pytest.fixture(autouse=True)
 def _no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide the data files and the cache of whoever runs the tests, and the internet."""
+    """Hide the data files and the cache of the person who runs the tests, and the internet."""
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
@@ -40,79 +37,30 @@ def _no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(builtin, "PAGE_BLOCKS", SMALL_BLOCKS)
 
 
-def gdaopt(*arguments: object, code: int = 0) -> str:
-    """Run gdaopt, check its exit code, and return its output with runs of white space as one."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return " ".join((result.stderr if code else result.stdout).split())
+@pytest.mark.parametrize(
+    ("name", "shape", "classes"),
+    [
+        ("iris", (150, 4), ("setosa", "versicolor", "virginica")),
+        ("wine", (178, 13), ("class_0", "class_1", "class_2")),
+        ("breast_cancer", (569, 30), ("benign", "malignant")),
+    ],
+)
+def test_builtin(name: str, shape: tuple[int, int], classes: tuple[str, ...]) -> None:
+    data = load(name)
+    assert name in BUILTIN
+    assert data.name == name
+    assert data.features.shape == shape
+    assert data.classes == classes
 
 
-class TestReading:
-    def test_tabs(self) -> None:
-        data = read_table(SMALL_SEEDS, SEEDS_TEXT, "a file")
-        assert data.shape == (6, 8)
-        np.testing.assert_array_equal(data[1], [14.8, 14.5, 0.88, 5.5, 3.3, 1.0, 4.9, 1])
+def test_unknown() -> None:
+    with pytest.raises(InvalidInputError, match="unknown data set 'wines'; did you mean 'wine'"):
+        load("wines")
 
-    def test_fixed_width(self) -> None:
-        data = read_table(SMALL_BLOCKS, BLOCKS_TEXT, "a file")
-        assert data.shape == (6, 11)
-        np.testing.assert_array_equal(data[0, :7], [5, 7, 35, 1.4, 0.4, 0.657, 2.33])
-        np.testing.assert_array_equal(data[:, -1], [1, 1, 2, 3, 4, 5])
 
-    @pytest.mark.parametrize(
-        "change",
-        [
-            lambda text: re.sub(r"\t+", " ", text),
-            lambda text: text.replace("\t", "\t\t"),
-            lambda text: text.replace("\n", "\r\n"),
-            lambda text: "\n" + text.rstrip() + "\n\n \t\n",
-            lambda text: text.replace("5.0", "5.00").replace("\t1\n", "\t1.0\n"),
-        ],
-        ids=["blanks", "more tabs", "carriage returns", "empty lines", "other noughts"],
-    )
-    def test_white_space_and_noughts_do_not_matter(self, change: Callable[[str], str]) -> None:
-        assert digest(read_table(SMALL_SEEDS, change(SEEDS_TEXT), "a")) == SMALL_SEEDS.sha256
-
-    @pytest.mark.parametrize(
-        ("old", "new", "message"),
-        [
-            (
-                "\t4.6\t5.8\t2",
-                "\t4.6",
-                "tiny.txt, line 4: 6 columns, but seeds has 8; get the file",
-            ),
-            ("0.84\t", "", "line 5: 7 columns, but seeds has 8"),
-            ("0.84\t", "0.84\t7\t", "line 5: 9 columns, but seeds has 8"),
-            ("0.84\t", "0,84\t", "line 5: '0,84' is no finite number; get the file anew from http"),
-            ("0.84\t", "?\t", r"line 5: '\?' is no finite number"),
-            ("0.84\t", "nan\t", "line 5: 'nan' is no finite number"),
-            ("0.84\t", "1e999\t", "line 5: '1e999' is no finite number"),
-            ("\t\t3\n", "\t\t4\n", "line 5: class 4, but seeds has 1 to 3; get the file anew"),
-            ("\t\t3\n", "\t\t0\n", "line 5: class 0,"),
-            ("\t\t3\n", "\t\t2.5\n", "line 5: class 2.5,"),
-        ],
-    )
-    def test_refuses_lines(self, old: str, new: str, message: str) -> None:
-        assert old in SEEDS_TEXT
-        with pytest.raises(InvalidInputError, match=message):
-            read_table(SMALL_SEEDS, SEEDS_TEXT.replace(old, new), "tiny.txt")
-
-    @pytest.mark.parametrize(
-        ("text", "rows"),
-        [
-            ("", 0),
-            (SEEDS_TEXT.rpartition("12.1")[0], 5),
-            (SEEDS_TEXT.replace("0.84", "0.841"), 6),
-            ("".join(reversed(SEEDS_TEXT.splitlines(keepends=True))), 6),
-        ],
-        ids=["empty", "a line less", "another number", "another order"],
-    )
-    def test_refuses_other_numbers(self, text: str, rows: int) -> None:
-        message = rf"a.txt is not UCI's seeds: its {rows} rows of numbers \(of 6\) have the SHA-256"
-        with pytest.raises(InvalidInputError, match=message):
-            read_table(SMALL_SEEDS, text, "a.txt")
+def test_offline_in_python() -> None:
+    with pytest.raises(DownloadError, match=r"data set 'seeds' is not in .* By hand: get"):
+        load("seeds")
 
 
 class TestDataDirectory:
@@ -161,7 +109,7 @@ class TestDataDirectory:
         monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
         with pytest.raises(InvalidInputError, match="0 rows"):
             load("seeds")
-        # A directory that has not this file, but perhaps another, is no reason to stop.
+        # A directory without this file may be meant for another one: the cache is used.
         monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "absent"))
         assert load("seeds").features.shape == (6, 7)
 
@@ -210,53 +158,6 @@ class TestLoad:
         assert data.name == "pb300"
         assert data.labels.tolist() == ["text", "other", "other"]
         np.testing.assert_array_equal(data.features[:, 0], [6, 60, 30])
-
-    def test_the_rows_of_pb300_never_change(self) -> None:
-        assert digest(np.array([ROWS])).startswith("6d11e5b72c4a0e7d")
-        drawn = np.argsort(np.random.PCG64(0).random_raw(PAGE_BLOCKS.rows), kind="stable")[:300]
-        assert tuple(sorted(drawn.tolist())) == ROWS
-
-
-class TestCommandLine:
-    @pytest.mark.parametrize("command", ["learn", "compare"])
-    @pytest.mark.parametrize("name", FROM_UCI)
-    def test_offline(self, command: str, name: str, tmp_path: Path) -> None:
-        said = gdaopt(command, name, "--out", tmp_path / "out", code=2)
-        file = "seeds_dataset.txt" if name == "seeds" else "page-blocks.data"
-        for part in (
-            f"is not in {tmp_path / 'cache'}, and could not be downloaded",
-            "http://localhost:1/no.zip: ",
-            f"By hand: get {file} or ",
-            "https://archive.ics.uci.edu/dataset/",
-            "--data-dir DIR, or set GDAOPT_DATA=DIR",
-        ):
-            assert part in said
-        assert not (tmp_path / "out").exists()
-
-    def test_learn_from_a_directory(self, tmp_path: Path) -> None:
-        (tmp_path / "seeds_dataset.txt").write_text(SEEDS_TEXT)
-        out = tmp_path / "out"
-        options = ("--data-dir", tmp_path, "--positive", "Kama", "--solver", "analytic")
-        said = gdaopt("learn", "seeds", *options, "--out", out)
-        assert "seeds: 6 samples, K = 7 features, class Kama against the rest" in said
-        assert (out / "Kama.npz").exists()
-
-    @pytest.mark.parametrize("command", ["learn", "compare"])
-    def test_help(self, command: str) -> None:
-        said = gdaopt(command, "--help")
-        for name in BUILTIN:
-            assert name in said
-        assert "UCI" in said
-        assert "--data-dir" in said
-
-    @pytest.mark.parametrize("source", ["iris", "leaves.csv"])
-    def test_a_directory_for_nothing(self, source: str, tmp_path: Path) -> None:
-        with pytest.raises(InvalidInputError, match=rf"--data-dir .* not with {source}; leave it"):
-            load_source(source, data_dir=tmp_path)
-
-    def test_a_label_for_nothing(self, tmp_path: Path) -> None:
-        with pytest.raises(InvalidInputError, match="--label area goes with a CSV file; seeds has"):
-            load_source("seeds", label="area")
 
 
 class TestRealFiles:
@@ -307,8 +208,3 @@ class TestRealFiles:
         shutil.copy(REAL / "page-blocks.data", tmp_path / "seeds_dataset.txt")
         with pytest.raises(InvalidInputError, match="line 1: 11 columns, but seeds has 8"):
             load("seeds", tmp_path)
-
-
-def test_offline_in_python() -> None:
-    with pytest.raises(DownloadError, match=r"data set 'seeds' is not in .* By hand: get"):
-        load("seeds")

@@ -1,4 +1,4 @@
-"""Made-up tables in UCI's two formats, packed in its ways, and a server on this machine."""
+"""Small tables in the two formats of UCI, packed as UCI does, and a server on this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS, UciTable, digest
 
-# Two tabs where UCI's own file has them, too.
+# As in UCI's own file, there are sometimes two tabs between numbers.
 SEEDS_TEXT = """\
 15.1\t14.8\t0.871\t5.7\t3.3\t2.2\t5.2\t1
 14.8\t14.5\t\t0.88\t5.5\t3.3\t1.0\t4.9\t1
@@ -25,7 +25,7 @@ SEEDS_TEXT = """\
 12.1\t13.4\t0.85\t5.2\t2.8\t4.1\t5.0\t\t3
 """
 
-# Columns of fixed width, numbers without the nought, and no end of the last line.
+# Columns of fixed width, numbers without a leading zero, and a last line without a line end.
 BLOCKS_TEXT = """\
    5   7     35  1.400 .400 .657     2.33     14     23      6 1
    6 107    642 17.833 .300 .911     1.64    171    519    104 1
@@ -36,7 +36,7 @@ BLOCKS_TEXT = """\
 
 
 def made_up(table: UciTable, text: str) -> UciTable:
-    """Return the table with what the text says for what UCI says, and nowhere to be had."""
+    """Return a table with the numbers of a text, and with an address that has no server."""
     data = np.array([[float(word) for word in line.split()] for line in text.splitlines()])
     return replace(table, rows=len(data), sha256=digest(data), urls=("http://localhost:1/no.zip",))
 
@@ -57,13 +57,13 @@ def zipped(**members: str | bytes) -> bytes:
 def compressed(
     data: bytes, widest: int = 16, in_blocks: bool = True, clear_after: int = 0
 ) -> bytes:
-    """Return what compress makes of some bytes, with the table emptied after so many codes."""
+    """Return bytes as compress packs them, emptying its table after every `clear_after` codes."""
     packed = bytearray([0x1F, 0x9D, widest | 0x80 * in_blocks])
     group: list[int] = []
     width = 9
 
     def close_group(full: bool) -> None:
-        """Write the codes that are waiting, filled up to eight unless they are the last."""
+        """Write the codes of the group, filled up to eight unless they are the last."""
         bits = sum(code << i * width for i, code in enumerate(group))
         if group:
             packed.extend(bits.to_bytes(width if full else -(-len(group) * width // 8), "little"))
@@ -85,7 +85,7 @@ def compressed(
             continue
         emit(codes[string])
         emitted += 1
-        # The reader is a string behind: it has the one before the one that we add now.
+        # The reader is one string behind: it has not yet got the string that is added now.
         if free == 1 << width and width < widest:
             close_group(full=True)
             width += 1
@@ -105,18 +105,18 @@ def compressed(
 
 @dataclass
 class Reply:
-    """What the server answers to a request."""
+    """The answer of the server to a request."""
 
     body: bytes = b""
     status: int = 200
-    announced: int | None = None  # bytes, where they are not those of the body
+    announced: int | None = None  # number of bytes, when it is not that of the body
     before: Callable[[], object] = lambda: None  # called before the answer
     pause: float = 0.0  # seconds after each byte of the body
 
 
 @dataclass
 class Server:
-    """A server on this machine, what it answers to which path, and what it was asked."""
+    """A server on this machine: its answers by path, and the requests that it got."""
 
     url: str = ""
     replies: dict[str, Reply] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Server:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def offering(self, table: UciTable, **replies: Reply) -> UciTable:
-        """Return the table with these files of this server as its addresses."""
+        """Return the table with addresses of this server, which offers these files."""
         names = {name.replace("__", "."): reply for name, reply in replies.items()}
         self.replies.update({f"/{name}": reply for name, reply in names.items()})
         return replace(table, urls=tuple(f"{self.url}/{name}" for name in names))
@@ -158,7 +158,7 @@ def serving() -> Iterator[Server]:
                     if state.stopping.wait(reply.pause):
                         return
             except OSError:
-                return  # the client has had enough, as it should
+                return  # the client has closed the connection, as it should
 
         def log_message(self, format: str, *args: Any) -> None:
             """Print nothing."""

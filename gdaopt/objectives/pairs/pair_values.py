@@ -15,7 +15,7 @@ import numpy as np
 
 from gdaopt.validation import FloatArray
 
-__all__ = ["Blocks", "Memory"]
+__all__ = ["Memory", "PairValues"]
 
 
 class Memory:
@@ -74,7 +74,7 @@ class _Loan:
         self._take_back(self._array)
 
 
-class Blocks:
+class PairValues:
     """One array for each block of pairs, either kept or computed anew in each pass.
 
     Parameters
@@ -86,8 +86,8 @@ class Blocks:
 
     Examples
     --------
-    >>> blocks = Blocks(lambda: iter([np.zeros(2), np.ones(2)]), Memory(size=4, most=1))
-    >>> [float(block.sum()) for block in blocks], [float(block.sum()) for block in blocks]
+    >>> values = PairValues(lambda: iter([np.zeros(2), np.ones(2)]), Memory(size=4, most=1))
+    >>> [float(block.sum()) for block in values], [float(block.sum()) for block in values]
     ([0.0, 2.0], [0.0, 2.0])
     """
 

@@ -1,4 +1,4 @@
-"""The method on real data by every solver: their programs have one value, and their runs end."""
+"""The alternation on real data by every solver: the solvers agree on each program, and runs end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Run:
-    """A run, and the cost and polytope of each program that it met."""
+    """A run, and the cost and polytope of each of its programs."""
 
     feasible_set: gda.GraphMetrics
     result: gda.Result

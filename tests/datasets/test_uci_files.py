@@ -1,4 +1,4 @@
-"""Downloads from a server on this machine, and the cache that spares the second one."""
+"""Downloads from a server on this machine, and the cache that makes a second one needless."""
 
 import http.client
 import re
@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from gdaopt.datasets import download as downloads
-from gdaopt.datasets import storage
+from gdaopt.datasets import uci_files
 from gdaopt.datasets.download import download
-from gdaopt.datasets.storage import CACHE_VARIABLE, DATA_VARIABLE, cache_directory, obtain
 from gdaopt.datasets.uci import digest
+from gdaopt.datasets.uci_files import CACHE_VARIABLE, DATA_VARIABLE, cache_directory, obtain
 from gdaopt.errors import DownloadError, InvalidInputError
-from tests.uci_cases import SEEDS_TEXT, SMALL_SEEDS, Reply, Server, compressed, serving, zipped
+from tests.datasets.cases import SEEDS_TEXT, SMALL_SEEDS, Reply, Server, compressed, serving, zipped
 
 PLAIN = SEEDS_TEXT.encode()
 ZIPPED = zipped(Index="", seeds_dataset__txt=SEEDS_TEXT)
@@ -33,11 +33,11 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Return a cache that is not there yet, with nothing beside it and no proxy in between."""
+    """Return the directory of a cache that does not exist yet, and switch off proxies."""
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "deep" / "cache"))
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(storage, "_unsaved", {})
+    monkeypatch.setattr(uci_files, "_unsaved", {})
     return tmp_path / "deep" / "cache"
 
 
@@ -55,7 +55,7 @@ class TestSuccess:
         assert server.agents == {"gdaopt"}
         assert entries(cache) == [FILE]
         assert (cache / FILE).read_text() == SEEDS_TEXT
-        # What is kept can be used as the directory of one's own elsewhere.
+        # The cache can also be used as `data_dir`.
         assert digest(obtain(table, cache)) == table.sha256
 
     def test_the_second_address(self, server: Server) -> None:
@@ -107,7 +107,7 @@ class TestFailures:
         assert table.urls[0] in said
         assert f"By hand: get {FILE} or a.txt from {table.page}" in said
         assert entries(cache) == []
-        # The next try begins anew.
+        # The next call downloads the file again.
         server.replies["/a.txt"] = Reply(PLAIN)
         assert digest(obtain(table)) == table.sha256
 
@@ -126,7 +126,7 @@ class TestFailures:
     def test_a_slow_server(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(downloads, "TIMEOUT", 0.1)
         table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN, pause=0.02))
-        with pytest.raises(DownloadError, match=r"after 0.1 seconds only \d+ bytes had come"):
+        with pytest.raises(DownloadError, match=r"after 0.1 seconds only \d+ bytes had arrived"):
             obtain(table)
 
     def test_too_much(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,13 +173,13 @@ class TestAtOnce:
         assert entries(cache) == [FILE]
 
     def test_processes_do_not_disturb_each_other(self, server: Server, cache: Path) -> None:
-        """Two of them download at the same time: none is answered before both have asked."""
+        """Two processes download at the same time: no answer comes before both have asked."""
         both = threading.Barrier(2, timeout=30)
         table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN, before=both.wait))
         code = (
-            "import dataclasses; from gdaopt.datasets import storage, uci\n"
+            "import dataclasses; from gdaopt.datasets import uci, uci_files\n"
             f"table = dataclasses.replace(uci.SEEDS, urls={table.urls}, sha256={table.sha256!r})\n"
-            "print(uci.digest(storage.obtain(table)))"
+            "print(uci.digest(uci_files.obtain(table)))"
         )
         runs = [
             subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -198,7 +198,7 @@ class TestCacheThatCannotBeWritten:
         (tmp_path / "file").touch()
         monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file" / "cache"))
         table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
-        with pytest.warns(UserWarning, match=f"cannot keep .*{FILE} .* unless GDAOPT_CACHE names"):
+        with pytest.warns(UserWarning, match=f"cannot write .*{FILE} .* unless GDAOPT_CACHE names"):
             first = obtain(table)
         np.testing.assert_array_equal(first, obtain(table))
         assert len(server.asked) == 1
@@ -206,7 +206,7 @@ class TestCacheThatCannotBeWritten:
     def test_a_directory_in_its_place(self, server: Server, cache: Path) -> None:
         (cache / FILE).mkdir(parents=True)
         table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
-        with pytest.warns(UserWarning, match="cannot keep"):
+        with pytest.warns(UserWarning, match="cannot write"):
             assert digest(obtain(table)) == table.sha256
         assert entries(cache) == [FILE]
 
@@ -216,7 +216,7 @@ class TestCacheThatCannotBeWritten:
         def fail(path: Path, text: str) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(storage, "write_text", fail)
+        monkeypatch.setattr(uci_files, "write_text", fail)
         table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
         with pytest.warns(UserWarning, match=r"\(No space left on device\)"):
             assert digest(obtain(table)) == table.sha256

@@ -1,4 +1,4 @@
-"""Where the files of UCI's tables are: a directory of the user's, the cache, or else at UCI."""
+"""The files of UCI's tables: found in a directory of the user or in the cache, or downloaded."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ from gdaopt.validation import FloatArray
 __all__ = ["CACHE_VARIABLE", "DATA_VARIABLE", "cache_directory", "obtain"]
 
 DATA_VARIABLE = "GDAOPT_DATA"
-"""The environment variable that names a directory of the user's with data files."""
+"""The environment variable that names a directory of the user with data files."""
 
 CACHE_VARIABLE = "GDAOPT_CACHE"
-"""The environment variable that names the directory for what was downloaded."""
+"""The environment variable that names the directory for downloaded files."""
 
-# One first use at a time: threads that need the same table wait for the one download of it.
+# Held while a table is used for the first time: threads that need the same table download it once.
 _first_use = threading.Lock()
-_unsaved: dict[Path, FloatArray] = {}  # by the path at which they could not be saved
+_unsaved: dict[Path, FloatArray] = {}  # tables that could not be saved, by the path in the cache
 
 
 def obtain(table: UciTable, data_dir: str | os.PathLike[str] | None = None) -> FloatArray:
     """Return the numbers of a table, from the first place that has its file.
 
-    These are the directory given, and nothing but it; without one, the directory that the
-    environment variable ``GDAOPT_DATA`` names; the cache; and UCI, whose file then goes to the
-    cache. The numbers are checked wherever they come from.
+    The places are, in this order: the directory that the environment variable ``GDAOPT_DATA``
+    names; the cache; and UCI, whose file is then written to the cache. When `data_dir` is given,
+    it is the only place. The numbers are checked wherever they come from.
 
     Parameters
     ----------
     table : UciTable
-        Which one.
+        The table.
     data_dir : path-like, optional
-        A directory that has one of `UciTable.file_names`.
+        A directory with a file of one of the names `UciTable.file_names`.
 
     Returns
     -------
     ndarray of shape (N, K + 1)
-        The features and, last, the number of the class.
+        The features and, in the last column, the number of the class.
 
     Raises
     ------
     InvalidInputError
-        When a directory of the user's has a file of that name that is not the table, or the one
-        given has none.
+        When a directory of the user has a file of that name that does not hold the table, and when
+        `data_dir` has no such file.
     DownloadError
-        When no directory has the file, and it does not come from UCI, or something else comes.
+        When no directory has the file and the download fails, or gives another file.
 
     Warns
     -----
     UserWarning
-        When the file cannot be kept in the cache: it is downloaded anew in the next session.
+        When the file cannot be written to the cache, so that the next session downloads it again.
     """
     if data_dir is not None:
         data = _from_directory(table, Path(data_dir))
@@ -87,22 +87,23 @@ def obtain(table: UciTable, data_dir: str | os.PathLike[str] | None = None) -> F
 
 
 def cache_directory() -> Path:
-    """Return where downloaded files are kept; it need not exist yet.
+    """Return the directory for downloaded files, which need not exist yet.
 
-    ``GDAOPT_CACHE`` if that is set, else a directory ``gdaopt`` where the platform has its caches:
-    ``XDG_CACHE_HOME`` or ``~/.cache``, ``LOCALAPPDATA`` on Windows, ``~/Library/Caches`` on macOS.
+    It is ``GDAOPT_CACHE`` when this variable is set, else the directory ``gdaopt`` among the caches
+    of the platform: in ``XDG_CACHE_HOME`` or ``~/.cache``, on Windows in ``LOCALAPPDATA``, on macOS
+    in ``~/Library/Caches``.
 
     Raises
     ------
     InvalidInputError
-        When it depends on the home directory, and there is none.
+        When the directory is below the home directory, and there is no home directory.
     """
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen)
     variable = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
     base = os.environ.get(variable, "")
-    if os.path.isabs(base):  # the XDG specification: relative paths are to be ignored
+    if os.path.isabs(base):  # the XDG specification says to ignore relative paths
         return Path(base, "gdaopt")
     below = {"win32": "AppData/Local", "darwin": "Library/Caches"}.get(sys.platform, ".cache")
     try:
@@ -110,12 +111,12 @@ def cache_directory() -> Path:
     except RuntimeError as error:
         raise InvalidInputError(
             f"no place for downloaded files: {error}; set {CACHE_VARIABLE} to a directory for "
-            f"them, or {DATA_VARIABLE} to one that has them"
+            f"them, or {DATA_VARIABLE} to a directory that has them"
         ) from error
 
 
 def _from_directory(table: UciTable, directory: Path) -> FloatArray | None:
-    """Return the table from the first of its files in a directory, or None if it has none."""
+    """Return the table from the first of its files in a directory; None when there is no file."""
     for name in table.file_names:
         data = _from_file(table, directory / name)
         if data is not None:
@@ -124,18 +125,18 @@ def _from_directory(table: UciTable, directory: Path) -> FloatArray | None:
 
 
 def _from_file(table: UciTable, path: Path) -> FloatArray | None:
-    """Return the table from a file, or None if there is no such file."""
+    """Return the table from a file; None when there is no such file."""
     try:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise InvalidInputError(f"cannot read {path}: {error.strerror}; get it anew") from error
+        raise InvalidInputError(f"cannot read {path}: {error.strerror}; get it again") from error
     return read_table(table, unpack(content, table.file, str(path)), str(path))
 
 
 def _from_uci(table: UciTable, path: Path, missing: str) -> FloatArray:
-    """Return the table from the first address that has it, and keep its file at the path."""
+    """Return the table from the first address that has it, and write its file to the path."""
     failures = []
     for url in table.urls:
         try:
@@ -148,20 +149,20 @@ def _from_uci(table: UciTable, path: Path, missing: str) -> FloatArray:
         return data
     raise DownloadError(
         f"data set {table.name!r} {missing}, and could not be downloaded ({'; '.join(failures)}). "
-        f"By hand: get {' or '.join(table.file_names)} from {table.page}, put it as it is into a "
+        f"By hand: get {' or '.join(table.file_names)} from {table.page}, put it unchanged into a "
         f"directory DIR, and pass data_dir=DIR or --data-dir DIR, or set {DATA_VARIABLE}=DIR"
     )
 
 
 def _keep(text: str, data: FloatArray, path: Path) -> None:
-    """Write the file into the cache, or keep its numbers for this session."""
+    """Write the file into the cache; when that fails, keep its numbers for this session."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)
     except OSError as error:
         _unsaved[path] = data
         warnings.warn(
-            f"cannot keep {path} ({error.strerror}); it will be downloaded anew in the next "
-            f"session, unless {CACHE_VARIABLE} names a directory that can be written to",
-            stacklevel=5,  # who called load
+            f"cannot write {path} ({error.strerror}); the next session will download the file "
+            f"again, unless {CACHE_VARIABLE} names a directory that can be written to",
+            stacklevel=5,  # the caller of load
         )

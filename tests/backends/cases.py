@@ -1,0 +1,98 @@
+"""Faults of solvers in this process and in the worker, and questions about processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from gdaopt.backends import find_solver, isolated, solve_program
+from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions, ProgramSolution
+from tests.backends.sabotage import Sabotaged
+
+Solve = Callable[..., Any]
+
+
+def tiny_problem() -> cp.Problem:
+    x = cp.Variable()
+    return cp.Problem(cp.Minimize(x), [x >= 2])
+
+
+def solve_diagonal(**solver_opts: Any) -> ProgramSolution:
+    """Solve a program whose optimum is (1, 4)."""
+    polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
+    options = ProgramOptions(solver_opts=solver_opts)
+    return DiagonalProgram(2, options).solve(np.array([-1.0, -2.0]), polytope)
+
+
+class Fault:
+    """A patched `cvxpy.Problem.solve`: it solves the problem, and then makes a fault."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        find_solver("HIGHS")  # tried before it is patched, else it would count as unusable
+        self.calls: list[dict[str, Any]] = []
+        self.error: BaseException | None = None
+        self.status: str | None = None
+        self.value: float | None = None
+        self.solve_time: float | None = None
+        self.after = 0
+        real: Solve = cp.Problem.solve
+        fault = self
+
+        def solve(problem: cp.Problem, *args: Any, **kwargs: Any) -> Any:
+            fault.calls.append(kwargs)
+            value = real(problem, *args, **kwargs)
+            if len(fault.calls) > fault.after:
+                fault.strike(problem)
+            return value
+
+        monkeypatch.setattr(cp.Problem, "solve", solve)
+
+    def strike(self, problem: cp.Problem) -> None:
+        if self.error is not None:
+            raise self.error
+        if self.status is not None:
+            problem._status = self.status
+        if self.solve_time is not None:
+            problem.solver_stats.solve_time = self.solve_time
+        if self.value is not None:
+            for variable in problem.variables():
+                variable.save_value(np.full(variable.shape, self.value))
+
+
+def sabotaged(**options: Any) -> None:
+    """Solve a problem that misbehaves in the worker."""
+    x = cp.Variable()
+    problem = Sabotaged(cp.Minimize(x), [x >= 2])
+    limit = options.pop("time_limit", None)
+    solve_program(problem, "HIGHS", solver_opts=options, time_limit=limit, isolate=True)
+
+
+def worker() -> int:
+    """Return the process id of the worker, after checking that it runs."""
+    executor = isolated._executor
+    assert executor is not None
+    (pid,) = executor._processes
+    assert is_alive(pid)
+    return int(pid)
+
+
+def is_alive(pid: int) -> bool:
+    """Say whether a process runs; one that ended and was not waited for does not."""
+    status = Path(f"/proc/{pid}/stat")
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def soon(happened: Callable[[], bool], seconds: float = 10.0) -> bool:
+    end = time.perf_counter() + seconds
+    while not happened() and time.perf_counter() < end:
+        time.sleep(0.02)
+    return happened()

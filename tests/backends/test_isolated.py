@@ -1,0 +1,253 @@
+"""Solvers that fail, hang or die in the worker process, and the ends of this process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from cvxpy.lin_ops.lin_utils import ID_COUNTER
+
+import gdaopt as gda
+from gdaopt.backends import isolated, solve_program
+from gdaopt.programs import (
+    ColumnPolytope,
+    ColumnProgram,
+    DiagonalPolytope,
+    DiagonalProgram,
+    JointPolytope,
+    JointProgram,
+    ProgramOptions,
+)
+from tests.backends.cases import is_alive, sabotaged, soon, worker
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_worker_left() -> Iterator[None]:
+    yield
+    isolated._kill()
+
+
+def script(code: str, *options: str) -> subprocess.Popen[str]:
+    """Start a plain script, which has no guard of ``__main__``."""
+    return subprocess.Popen(
+        [sys.executable, *options, "-c", code],
+        cwd=Path(__file__).parent,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(gda.__file__).parents[1]), "."])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def programs(size: int, isolate: bool) -> list[tuple[Any, Any]]:
+    """Return one program of each kind, with a polytope."""
+    n_edges = size * (size - 1) // 2
+    return [
+        (
+            DiagonalProgram(size, ProgramOptions(isolate=isolate)),
+            DiagonalPolytope(np.ones(size), 2.0 * size),
+        ),
+        (
+            ColumnProgram(size, ProgramOptions(isolate=isolate)),
+            ColumnPolytope(np.linspace(1, 2, size), np.ones(size), np.zeros(size), 2.0),
+        ),
+        (
+            JointProgram(size, ProgramOptions(isolate=isolate)),
+            JointPolytope(np.linspace(1, 2, size), 1e-3, 3.0, np.zeros(n_edges)),
+        ),
+    ]
+
+
+def test_a_worker_gives_the_same_answers() -> None:
+    rng = np.random.default_rng(3)
+    for (here, polytope), (there, _) in zip(programs(6, False), programs(6, True), strict=True):
+        for _ in range(3):  # the worker keeps the compiled problem, which gets new values
+            cost = rng.standard_normal(here.size)
+            one, other = here.solve(cost, polytope), there.solve(cost, polytope)
+            assert one.solver == other.solver == "HIGHS"
+            assert one.value == pytest.approx(other.value, rel=1e-9)
+            np.testing.assert_allclose(one.point, other.point, rtol=1e-9, atol=1e-12)
+            assert other.build_seconds is not None
+
+
+def test_ids_of_the_worker_do_not_clash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compilation adds variables, which must not get the id of a variable of the problem."""
+
+    def as_in_a_new_process(*call: Any) -> Future[Any]:
+        monkeypatch.setattr(ID_COUNTER, "count", 1)
+        answer: Future[Any] = Future()
+        answer.set_result(isolated._solve(*call))
+        return answer
+
+    monkeypatch.setattr(isolated, "_submit", as_in_a_new_process)
+    for count in range(1, 40):
+        monkeypatch.setattr(ID_COUNTER, "count", count)
+        x, y = cp.Variable(3), cp.Variable(3)
+        cost = cp.norm1(x - np.arange(1, 4)) + cp.norm_inf(y - x) + cp.max(x)
+        problem = cp.Problem(cp.Minimize(cost), [cp.abs(x) <= 2, cp.norm1(y) <= 1])
+        solve_program(problem, "CLARABEL", isolate=True)
+        assert problem.objective.value == pytest.approx(4.5, rel=1e-6)
+
+
+def test_options_and_errors_cross_over() -> None:
+    with pytest.raises(gda.SolverFailedError, match="HIGHS failed on the program: no lic") as info:
+        sabotaged(fault="raise")
+    assert type(info.value.__cause__) is cp.SolverError
+    assert "sabotage.py" in str(info.value.__cause__.__cause__)  # the worker's traceback
+    before = worker()
+    with pytest.raises(gda.SolverFailedError, match="no_such_option"):
+        sabotaged(no_such_option=1)
+    assert worker() == before
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("raise two parts", r"TwoPartError: no licence \(7\)"),
+        ("exit", "SystemExit: 4"),
+        ("panic", "PanicException: index out of bounds"),
+    ],
+)
+def test_errors_that_cannot_cross_over_say_what_they_were(fault: str, says: str) -> None:
+    sabotaged()
+    before = worker()
+    with pytest.raises(gda.SolverFailedError, match=f"HIGHS failed on the program: {says}"):
+        sabotaged(fault=fault)
+    assert worker() == before
+
+
+def test_a_worker_killed_in_a_solve(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+
+    def kill() -> None:
+        assert soon(lambda: note.exists() and note.read_text() != "")
+        os.kill(int(note.read_text()), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(
+        gda.SolverFailedError, match=r"HIGHS failed .*it ended its worker process.*SIGKILL"
+    ):
+        sabotaged(fault="hang", note=str(note))
+    killer.join()
+    assert not is_alive(int(note.read_text()))
+    sabotaged()
+    assert worker() != int(note.read_text())
+
+
+def test_a_worker_killed_between_solves() -> None:
+    sabotaged()
+    before = worker()
+    os.kill(before, signal.SIGKILL)
+    executor = isolated._executor
+    assert soon(lambda: executor is not None and executor._flags.broken is not None)
+    sabotaged()
+    assert worker() != before
+
+
+def test_a_hanging_worker_is_killed_at_its_limit(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    sabotaged()
+    start = time.perf_counter()
+    with pytest.raises(gda.SolverFailedError, match=r"HIGHS failed .*killed after 0\.5 s"):
+        sabotaged(fault="hang", note=str(note), time_limit=0.5)
+    assert 0.5 <= time.perf_counter() - start < 30  # it would hang for 60
+    assert not is_alive(int(note.read_text()))
+
+
+def test_an_interrupt_kills_the_worker(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+
+    main = threading.get_ident()
+
+    def interrupt() -> None:
+        assert soon(lambda: note.exists() and note.read_text() != "")
+        signal.pthread_kill(main, signal.SIGINT)
+
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
+    with pytest.raises(KeyboardInterrupt):
+        sabotaged(fault="hang", note=str(note))
+    interrupter.join()
+    assert not is_alive(int(note.read_text()))
+    sabotaged()
+
+
+def test_a_worker_ignores_interrupts_between_solves() -> None:
+    """Ctrl-C reaches the worker too, and a run that goes on keeps its worker."""
+    sabotaged()
+    before = worker()
+    os.kill(before, signal.SIGINT)
+    time.sleep(0.2)
+    sabotaged()
+    assert worker() == before
+
+
+SOLVE = """
+import cvxpy as cp
+from gdaopt.backends import isolated, solve_program
+x = cp.Variable()
+solve_program(cp.Problem(cp.Minimize(x), [x >= 2]), "HIGHS", isolate=True)
+print(*isolated._executor._processes, flush=True)
+"""
+
+
+@pytest.mark.parametrize("then", ["", "raise SystemExit(0)"])
+def test_scripts_end_quietly_and_their_worker_with_them(then: str) -> None:
+    run = script(SOLVE + then, "-W", "error")
+    out, err = run.communicate(timeout=60)
+    assert (run.returncode, err) == (0, "")
+    assert not is_alive(int(out))
+
+
+def test_the_worker_ends_with_its_parent() -> None:
+    run = script(SOLVE + "import time; time.sleep(60)")
+    assert run.stdout is not None
+    pid = int(run.stdout.readline())
+    assert is_alive(pid)
+    run.kill()
+    run.wait()
+    assert soon(lambda: not is_alive(pid))
+    run.communicate()
+
+
+def test_no_worker_unless_asked_for() -> None:
+    code = """
+import sys
+import gdaopt as gda
+from gdaopt.backends import isolated
+glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+gda.solve(gda.MetricProblem(glr, gda.GraphMetrics(4.0)), "joint")
+assert isolated._executor is None
+print([name for name in sys.modules if "loky" in name])
+"""
+    out, err = script(code).communicate(timeout=60)
+    assert (out, err) == ("[]\n", "")
+
+
+def test_a_fork_starts_a_worker_of_its_own() -> None:
+    code = (
+        SOLVE
+        + """
+import os
+child = os.fork()
+if child == 0:
+    solve_program(cp.Problem(cp.Minimize(x), [x >= 3]), "HIGHS", isolate=True, time_limit=20)
+    isolated._kill()
+    os._exit(round(float(x.value)))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    )
+    out, _ = script(code).communicate(timeout=60)
+    assert out.split()[1] == "3"

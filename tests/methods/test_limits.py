@@ -1,0 +1,421 @@
+"""Runs step by step, limits, interrupts, thinned traces, kept iterates, warm starts."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gdaopt as gda
+from gdaopt.methods import aligned, blocks, joint
+from gdaopt.methods import state as state_module
+from gdaopt.objectives.exponentials import ExponentialLine
+from gdaopt.objectives.glr import GLRPoint
+from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.programs import Program
+from gdaopt.programs import base as programs
+from gdaopt.validation import FloatArray
+
+METHODS: dict[str, dict[str, Any]] = {
+    "alternating": {"solver": "analytic"},
+    "joint": {"solver": "analytic", "tolerance": 1e-3},  # a tenth of its steps are enough here
+}
+BOUNDS = ("lower_bound", "relative_gap")
+TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
+
+pytestmark = pytest.mark.parametrize("method", METHODS)
+
+
+def problem() -> gda.MetricProblem:
+    """A problem of six features whose run takes some rounds."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((30, 6)) / np.sqrt(12)
+    z = np.where(X[:, 0] - X[:, 1] + 0.2 * rng.standard_normal(30) > 0, 1.0, -1.0)
+    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(6.0, 1e-3))
+
+
+def solve(method: str, **options: Any) -> gda.Result:
+    return gda.solve(problem(), method, **(METHODS[method] | options))
+
+
+def iterate(method: str, **options: Any) -> Iterator[gda.State]:
+    return gda.iterate(problem(), method, **(METHODS[method] | options))
+
+
+@dataclass
+class FakeTime:
+    """A clock that goes on by a tick whenever it is read: all times are whole and repeatable."""
+
+    now: float = 0.0
+    tick: float = 1.0
+
+    def perf_counter(self) -> float:
+        self.now += self.tick
+        return self.now
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
+    clock = FakeTime()
+    for module in (state_module, aligned, blocks, joint, programs):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=clock.perf_counter))
+    return clock
+
+
+def before_each(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, act: Callable[[], None]
+) -> None:
+    """Do something before each call of a method."""
+    original = getattr(owner, name)
+
+    def acting(self: Any, *arguments: Any) -> Any:
+        act()
+        return original(self, *arguments)
+
+    monkeypatch.setattr(owner, name, acting)
+
+
+# --- Step by step --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"step": "adaptive"}, {"max_iterations": 9}])
+def test_iterate_yields_the_states_of_solve(method: str, options: dict[str, Any]) -> None:
+    result = solve(method, keep_iterates=True, **options)
+    assert result.trace.iterates is not None
+    states = list(iterate(method, **options))
+    assert len(states) == len(result.trace)
+    for state, row, metric in zip(states, result.trace, result.trace.iterates, strict=True):
+        np.testing.assert_array_equal(state.metric, metric)
+        for name in ("iteration", "round", "phase", "block", "objective", "step", "block_gap"):
+            assert getattr(state, name) == getattr(row, name), name
+
+
+def test_iterate_takes_no_step_before_it_is_asked_to(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = [0]
+    before_each(monkeypatch, Program, "solve", lambda: count.__setitem__(0, count[0] + 1))
+    states = iterate(method)
+    for steps in range(4):
+        assert next(states).iteration == steps == count[0]
+
+
+def test_limits_hold_in_iterate(method: str, fake: FakeTime) -> None:
+    def last(**limits: Any) -> gda.State:
+        fake.now = 0.0
+        *_, state = iterate(method, **limits)
+        return state
+
+    assert last(max_iterations=0).iteration == 0
+    assert last(max_iterations=5).iteration == 5
+    assert 0 < last(time_limit=50).iteration < last(time_limit=100).iteration < last().iteration
+
+
+# --- Time ----------------------------------------------------------------------------------------
+
+
+def slow(monkeypatch: pytest.MonkeyPatch, clock: FakeTime, what: str, seconds: float) -> None:
+    """Let something take time: the programs, the gradients, or the line search."""
+    calls: dict[str, list[tuple[type, str]]] = {
+        "program": [(Program, "solve")],
+        "gradient": [
+            (SignalPairs, name) for name in ("scatter", "scatter_diagonal", "scatter_column")
+        ],
+        "line": [(ExponentialLine, "derivatives"), (ExponentialLine, "balance")],
+    }
+    for owner, name in calls[what]:
+        before_each(monkeypatch, owner, name, lambda: setattr(clock, "now", clock.now + seconds))
+
+
+@pytest.mark.parametrize("what", ["program", "gradient", "line"])
+@pytest.mark.parametrize("seconds", [0.03, 0.3, 7.0])
+@pytest.mark.parametrize("every", [0, 1])
+def test_the_time_limit_is_exceeded_by_less_than_a_step(
+    method: str,
+    what: str,
+    seconds: float,
+    every: int,
+    fake: FakeTime,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By 5 % or one step, whichever is longer, and what it takes to certify the end.
+
+    What is done for the trace counts: certificates take gradients too.
+    """
+    fake.tick = 1e-9
+    slow(monkeypatch, fake, what, seconds)
+    stamps = [0.0]
+    result = solve(
+        method,
+        time_limit=1.0,
+        tolerance=0,
+        trace_every=every,
+        callback=lambda _: stamps.append(fake.now),
+    )
+    assert result.status == "time_limit"
+    assert result.message == "time_limit = 1 s reached"
+    longest = max(np.diff(stamps))
+    assert longest >= seconds
+    spent = result.seconds + result.tracing_seconds
+    assert 1.0 <= spent <= 1.0 + max(0.05, longest) + (seconds if what == "gradient" else 0.0)
+    assert stamps[-2] < 1.0  # the step before the last was within
+
+
+@pytest.mark.parametrize("what", ["program", "gradient", "line"])
+def test_the_runs_time_is_the_same_whatever_is_traced(
+    method: str, what: str, fake: FakeTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gradient that the method needs is its own, also where a certificate takes it first."""
+    fake.tick = 1e-9
+    slow(monkeypatch, fake, what, 0.25)
+    all_rows, few_rows = (solve(method, max_iterations=12, trace_every=n) for n in (1, 0))
+    assert few_rows.seconds >= 1.0
+    assert all_rows.seconds == pytest.approx(few_rows.seconds, abs=1e-5)
+
+
+def test_the_time_limit_in_real_time(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before_each(monkeypatch, Program, "solve", lambda: time.sleep(0.04))
+    started = time.perf_counter()
+    result = solve(method, time_limit=0.25, tolerance=0)
+    assert result.status == "time_limit"
+    assert 1 <= result.iterations <= 7  # of 0.04 s at least
+    assert 0.25 <= result.seconds + result.tracing_seconds <= time.perf_counter() - started
+
+
+def test_callbacks_and_tracing_count_against_the_limit_and_not_as_the_runs_time(
+    method: str, fake: FakeTime
+) -> None:
+    fake.tick = 1e-9
+    result = solve(method, time_limit=1.0, callback=lambda _: setattr(fake, "now", fake.now + 0.3))
+    assert (result.status, result.iterations) == ("time_limit", 3)
+    assert result.seconds < 1e-5
+    assert result.tracing_seconds == pytest.approx(4 * 0.3, abs=1e-5)
+
+
+def test_programs_are_told_what_is_left(
+    method: str, fake: FakeTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.tick = 1e-9
+    left: list[float] = []
+    original: Any = Program.solve
+
+    def noting(self: Any, cost: FloatArray, polytope: Any, time_limit: float) -> Any:
+        left.append(time_limit)
+        fake.now += 0.25
+        return original(self, cost, polytope, time_limit)
+
+    monkeypatch.setattr(Program, "solve", noting)
+    solve(method, time_limit=1.0, tolerance=0)
+    assert left == pytest.approx([1.0, 0.75, 0.5, 0.25], abs=1e-5)
+
+
+# --- Interrupts ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (Program, "solve"),
+        (GLRPoint, "line"),
+        (ExponentialLine, "balance"),
+        (GLRPoint, "moved"),
+    ],
+    ids=["program", "direction", "line search", "move"],
+)
+def test_an_interrupt_within_a_block_leaves_a_member(
+    method: str, owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C, by its signal, in the middle of a column or of a joint round."""
+    whole = list(iterate(method))
+    before = next(
+        first
+        for first, second in pairwise(whole)
+        if second.phase in ("column", "joint")
+        and second.step  # so that the line is searched and the point moved
+        and (first.round, first.phase, first.block) == (second.round, second.phase, second.block)
+    )
+    steps = before.iteration
+    seen: list[int] = []
+
+    def interrupt() -> None:
+        if seen[-1] == steps:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        before_each(patch, owner, name, interrupt)
+        result = solve(
+            method, on_interrupt="return", callback=lambda state: seen.append(state.iteration)
+        )
+    assert (result.status, result.iterations) == ("interrupted", steps)
+    assert result.message == f"by the user after step {steps}"
+    assert problem().feasible_set.violations(result.metric) == ()
+    np.testing.assert_array_equal(result.metric, before.metric)
+    assert result.objective == result.trace[-1].objective == before.objective
+    assert result.trace[-1].iteration == steps == len(result.trace) - 1
+    again = solve(method, initial=result.metric)  # goes on from there
+    assert again.status == "stalled"
+    assert again.objective < result.objective
+
+
+def test_an_interrupt_within_a_callback_propagates_by_default(method: str) -> None:
+    def act(state: gda.State) -> None:
+        if state.iteration == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        solve(method, callback=act)
+    result = solve(method, callback=act, on_interrupt="return")
+    assert (result.status, result.iterations, len(result.trace)) == ("interrupted", 3, 4)
+
+
+# --- Traces of every n-th step -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("every", [2, 7, 10, 10_000])
+def test_every_nth_step_has_a_row_and_all_times(method: str, every: int, fake: FakeTime) -> None:
+    full = solve(method)
+    fake.now = 0.0
+    thin = solve(method, trace_every=every)
+    kept = sorted({*range(0, full.iterations + 1, every), full.iterations})
+    assert [row.iteration for row in thin.trace] == kept
+    np.testing.assert_array_equal(thin.trace.left_ends, full.trace.left_ends[kept])
+    apart = (*TIMES, "seconds", *BOUNDS)
+    columns = [name for name in gda.Trace.columns() if name not in apart]
+    pd.testing.assert_frame_equal(
+        thin.trace.to_pandas()[columns],
+        full.trace.to_pandas()[columns].iloc[kept].reset_index(drop=True),
+    )
+    for name in TIMES:  # whole numbers of ticks: the sums are exact
+        of_rows, of_steps = (np.nan_to_num(run.trace.column(name)) for run in (thin, full))
+        np.testing.assert_array_equal(np.cumsum(of_rows), np.cumsum(of_steps)[kept], err_msg=name)
+    assert thin.trace.column("objective_seconds").sum() > 0
+    np.testing.assert_array_equal(thin.metric, full.metric)
+    # The end's row is added after the last reading: its time is the whole run's.
+    np.testing.assert_array_equal(
+        thin.trace.column("seconds")[:-1], full.trace.column("seconds")[kept[:-1]]
+    )
+    assert full.trace[-1].seconds <= thin.trace[-1].seconds <= thin.seconds
+
+
+@pytest.mark.parametrize("every", [0, 1, 7])
+def test_bounds_are_the_largest_of_the_rows_so_far(method: str, every: int) -> None:
+    """Of what `gda.certify` says of each row's metric; rows left out add nothing."""
+    result = solve(method, trace_every=every, keep_iterates=True)
+    assert result.trace.iterates is not None
+    found = [gda.certify(problem(), metric).lower_bound for metric in result.trace.iterates]
+    objective, bound, gap = (
+        result.trace.column(name) for name in ("objective", "lower_bound", "relative_gap")
+    )
+    np.testing.assert_allclose(bound, np.maximum.accumulate(found), rtol=1e-9)
+    np.testing.assert_array_equal(gap, (objective - bound) / objective)
+    assert (result.lower_bound, result.relative_gap) == (bound[-1], gap[-1])
+    if every:  # single ones rise and fall
+        assert min(np.diff(found)) < 0 < bound[-1] - bound[0]
+
+
+def test_0_keeps_the_start_and_the_end(method: str) -> None:
+    full, ends = solve(method), solve(method, trace_every=0, keep_iterates=True)
+    assert [row.iteration for row in ends.trace] == [0, full.iterations]
+    assert ends.trace[-1].objective == full.trace[-1].objective == ends.objective
+    assert ends.trace[-1].lambda_min == full.trace[-1].lambda_min
+    assert ends.trace.iterates is not None
+    np.testing.assert_array_equal(ends.trace.iterates[-1], ends.metric)
+    assert [row.iteration for row in solve(method, trace_every=0, max_iterations=0).trace] == [0]
+
+
+@pytest.mark.parametrize("every", [0, 1, 4])
+def test_an_interrupted_trace_ends_with_the_last_step(method: str, every: int) -> None:
+    result = solve(method, trace_every=every, callback=lambda state: state.iteration < 10)
+    rows = {0: [0, 10], 1: list(range(11)), 4: [0, 4, 8, 10]}[every]
+    assert [row.iteration for row in result.trace] == rows
+
+
+@pytest.mark.parametrize("every", [-1, 1.5, "all", None])
+def test_other_periods_are_refused(method: str, every: Any) -> None:
+    with pytest.raises(gda.InvalidInputError, match="trace_every"):
+        solve(method, trace_every=every)
+
+
+# --- Kept iterates and files ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("every", [1, 5])
+def test_iterates_are_the_metrics_of_their_rows(method: str, every: int) -> None:
+    result = solve(method, trace_every=every, keep_iterates=True)
+    iterates = result.trace.iterates
+    assert iterates is not None
+    assert iterates.shape == (len(result.trace), 6, 6)
+    assert not iterates.flags.writeable
+    for row, metric in zip(result.trace, iterates, strict=True):
+        assert row.matrix_trace == np.trace(metric)
+        assert row.lambda_min == pytest.approx(np.linalg.eigvalsh(metric)[0], abs=1e-13)
+        assert row.objective == pytest.approx(problem().objective.at(metric).value, rel=1e-9)
+    np.testing.assert_array_equal(iterates[-1], result.metric)
+    assert len({metric.tobytes() for metric in iterates}) > len(iterates) / 2
+    assert solve(method).trace.iterates is None
+
+
+def test_round_trip_with_iterates(method: str, tmp_path: Path) -> None:
+    result = solve(method, keep_iterates=True)
+    loaded = gda.Result.load(result.save(tmp_path / "run"))
+    assert loaded == result
+    assert loaded.trace.iterates is not None
+    assert result.trace.iterates is not None
+    assert not loaded.trace.iterates.flags.writeable
+    np.testing.assert_array_equal(loaded.trace.iterates, result.trace.iterates)
+    changed = gda.Trace(result.trace.rows, result.trace.left_ends, result.trace.iterates * 2)
+    without = gda.Trace(result.trace.rows, result.trace.left_ends)
+    assert result.trace not in (changed, without)
+
+
+def test_parquet_holds_the_data_frame(method: str, tmp_path: Path) -> None:
+    trace = solve(method).trace
+    path = trace.to_parquet(tmp_path / "trace.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(path), trace.to_pandas())
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# --- Warm starts ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("edge_floor", [0.0, 0.05])
+def test_continued_from_its_own_end_a_run_stops_at_once(method: str, edge_floor: float) -> None:
+    """After one more window: a round of the alternation, two of the joint method.
+
+    The joint method's gains go up and down by a tenth from round to round, as edges take turns, so
+    that the window after the end may gain a little more than the tolerance again: then the next one
+    ends it.
+    """
+    most = {"alternating": 1, "joint": 4}[method]
+    options: dict[str, Any] = {"solver": "analytic", "edge_floor": edge_floor}
+    first = gda.solve(problem(), method, **options)
+    again = gda.solve(problem(), method, initial=first.metric, **options)
+    assert first.status == again.status == "stalled"
+    assert again.objective <= first.objective * (1 + 1e-12)
+    assert again.objective >= first.objective * (1 - 5e-5)
+    assert again.trace[0].objective == pytest.approx(first.objective, rel=1e-9)
+    assert again.trace[-1].round <= most < first.trace[-1].round
+
+
+def test_any_member_is_a_start(method: str, tmp_path: Path) -> None:
+    other = {"alternating": "joint", "joint": "alternating"}[method]
+    first = solve(other, max_iterations=20)
+    loaded = gda.Result.load(first.save(tmp_path / "run"))
+    result = solve(method, initial=loaded.metric)
+    assert result.trace[0].objective == pytest.approx(first.objective, rel=1e-9)
+    assert result.objective < first.objective
+
+
+@pytest.mark.parametrize("metric", [7 * np.eye(6), np.eye(5), np.zeros((6, 6)), 1 - np.eye(6)])
+def test_other_starts_are_refused(method: str, metric: FloatArray) -> None:
+    with pytest.raises(gda.InvalidInputError, match="initial"):
+        solve(method, initial=metric)

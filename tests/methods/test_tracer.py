@@ -1,0 +1,94 @@
+"""What the tracer measures: rows that fit the metrics of the run, and times that add up."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.linalg.gershgorin import left_ends
+from tests.result_cases import optimum, problem, solve, solved
+
+
+@pytest.fixture(params=["analytic", "HIGHS"])
+def result(request: pytest.FixtureRequest) -> gda.Result:
+    return solved(request.param)
+
+
+def test_numbers_make_sense(result: gda.Result) -> None:
+    trace = result.trace
+    assert np.isfinite(trace.column("objective")).all()
+    np.testing.assert_array_equal(trace.column("iteration"), np.arange(len(trace)))
+    for cumulative in ("round", "oracle_calls", "eig_iterations", "seconds"):
+        assert (np.diff(trace.column(cumulative)) >= 0).all(), cumulative
+    assert trace.column("eig_iterations")[-1] > 0
+    assert (np.diff(trace.column("objective")) <= 1e-12 * trace[0].objective).all()
+    for positive in ("block_gap", "step", "repair_distance", "solve_seconds", "eig_seconds"):
+        assert np.nanmin(trace.column(positive)) >= 0, positive
+    assert np.nanmax(trace.column("step")) <= 1
+
+
+def test_every_row_is_certified(result: gda.Result) -> None:
+    objective, bound, gap = (
+        result.trace.column(name) for name in ("objective", "lower_bound", "relative_gap")
+    )
+    np.testing.assert_array_equal(gap, (objective - bound) / objective)
+    assert (np.diff(bound) >= 0).all()
+    assert (np.diff(gap) <= 1e-12).all()  # as the objective does not rise
+    assert 0 < bound[0] < bound[-1] <= optimum() <= objective.min()
+
+
+def test_the_start_and_the_phases(result: gda.Result) -> None:
+    start, *steps = result.trace
+    assert (start.phase, start.iteration, start.round, start.solver) == ("start", 0, 0, "")
+    assert {row.phase for row in steps} == {"diagonal", "column"}
+    for row in steps:
+        assert (row.block is None) == (row.phase == "diagonal")
+        assert row.solver in (result.solver, "analytic")
+        assert row.solver_status == "optimal"
+        assert re.fullmatch(r"(lobpcg|eigh)(\+polish)?|resolvent", row.scaling)
+    assert any(row.solver == result.solver for row in steps)
+
+
+def test_parts_of_the_time_add_up_to_at_most_all_of_it(result: gda.Result) -> None:
+    parts = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
+    of_row = np.nansum([result.trace.column(part) for part in parts], axis=0)
+    seconds = result.trace.column("seconds")
+    assert (np.cumsum(of_row) <= seconds).all()
+    assert of_row.sum() >= 0.3 * seconds[-1]  # they are what a run spends its time on
+
+
+def test_the_tracers_own_time_does_not_count() -> None:
+    started = time.perf_counter()
+    slow = solve(max_iterations=5, callback=lambda _: time.sleep(0.05))
+    assert time.perf_counter() - started >= 0.3
+    assert slow.seconds < 0.25
+
+
+def test_left_ends(result: gda.Result) -> None:
+    """The left-ends of a row are those of the metric after the step, under its scalars."""
+    metrics: list[np.ndarray] = []
+    scalings: list[np.ndarray] = []
+
+    def keep(state: gda.State) -> None:
+        assert state.v is not None
+        metrics.append(state.metric)
+        scalings.append(state.v)
+
+    trace = solve(solver=result.solver, callback=keep).trace
+    assert trace.left_ends.shape == (len(trace), 6)
+    for row, ends, metric, v in zip(trace, trace.left_ends, metrics, scalings, strict=True):
+        np.testing.assert_array_equal(ends, left_ends(metric, v))
+        assert (row.left_end_min, row.left_end_max) == (ends.min(), ends.max())
+        assert row.lambda_min == pytest.approx(np.linalg.eigvalsh(metric)[0], abs=1e-13)
+        assert row.matrix_trace == np.trace(metric)
+        assert row.objective == pytest.approx(problem().objective.at(metric).value, rel=1e-9)
+
+
+def test_the_last_row_is_the_results_metric(result: gda.Result) -> None:
+    last = result.trace[-1]
+    assert last.lambda_min == pytest.approx(np.linalg.eigvalsh(result.metric)[0], abs=1e-13)
+    assert last.matrix_trace == np.trace(result.metric)

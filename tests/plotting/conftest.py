@@ -1,0 +1,13 @@
+"""Runs to draw."""
+
+import pytest
+
+import gdaopt as gda
+from tests.plotting.cases import solved
+
+
+@pytest.fixture(scope="package")
+def results() -> dict[str, gda.Result]:
+    """Return runs, some with names that matplotlib by default reads as mathematics or hides."""
+    weights = {"a $\\b$": 0.1, "_b": 0.2, "c": 0.3, "d": 0.0, "e": 0.35}
+    return {name: solved(initial_edge_weight=weight) for name, weight in weights.items()}

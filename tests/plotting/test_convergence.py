@@ -1,0 +1,244 @@
+"""Pictures of convergence show what the traces and the lower bounds say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+import gdaopt as gda
+from gdaopt import plotting
+from tests.plotting.cases import METRIC, legend, problem, render, solved, with_rows, xy
+
+
+def shifted(result: gda.Result, below: float) -> gda.Result:
+    """Return a result with its objective and its lower bound lowered."""
+    assert result.lower_bound is not None
+    lowered = with_rows(result, objective=result.trace.column("objective") - below)
+    return bounded(lowered, result.lower_bound - below)
+
+
+def bounded(result: gda.Result, bound: float | None) -> gda.Result:
+    """Return a result that ends with this lower bound."""
+    return replace(result, lower_bound=bound)
+
+
+def bound_of(result: gda.Result) -> float:
+    assert result.lower_bound is not None
+    return result.lower_bound
+
+
+def test_draws_the_traces(results: dict[str, gda.Result]) -> None:
+    axes = plotting.convergence(results)
+    largest = max(map(bound_of, results.values()))
+    for column, time in enumerate(("iteration", "seconds")):
+        above, below = axes[:, column]
+        *objectives, bound = above.lines
+        for objective, gap, result in zip(objectives, below.lines, results.values(), strict=True):
+            times = [getattr(row, time) for row in result.trace]
+            values = np.array([row.objective for row in result.trace])
+            np.testing.assert_array_equal(xy(objective)[0], times)
+            np.testing.assert_array_equal(xy(objective)[1], values)
+            np.testing.assert_array_equal(xy(gap)[0], times)
+            np.testing.assert_array_equal(xy(gap)[1], values - largest)
+        every = np.concatenate([xy(objective)[0] for objective in objectives])
+        assert xy(bound)[0].tolist() == [every.min(), every.max()]
+        assert xy(bound)[1].tolist() == [largest, largest]
+        assert bound.get_linestyle() == "--"
+        assert above.get_xlabel() == below.get_xlabel() == time
+        assert above.get_yscale() == below.get_yscale() == "log"
+        assert above.get_xscale() == ("log" if time == "seconds" else "linear")
+        assert above.get_ylabel() == "objective"
+        assert below.get_ylabel() == "gap\n(objective − largest lower bound)"
+    # The legend shows a name that begins with an underscore too, and lies above all panels.
+    assert legend(axes[0, 0]) == [*results, "largest lower bound"]
+    assert [ax.get_legend() for ax in axes.ravel().tolist()] == [None] * 4
+    render(axes[0, 0])
+
+
+def test_lines_can_be_told_apart(results: dict[str, gda.Result]) -> None:
+    *lines, bound = plotting.convergence(results)[0, 0].lines
+    assert len({line.get_linestyle() for line in lines[:4]}) == 4  # in grey print too
+    assert len({line.get_marker() for line in lines}) == len(lines)
+    assert len({to_rgba(line.get_color()) for line in (*lines, bound)}) == len(lines) + 1
+
+
+def test_takes_a_run_or_a_sequence(results: dict[str, gda.Result]) -> None:
+    run = results["c"]
+    assert legend(plotting.convergence(run)[0, 0])[:-1] == ["alternating, analytic"]
+    names = legend(plotting.convergence([run, run])[0, 0])
+    assert names[:-1] == ["alternating, analytic (1)", "alternating, analytic (2)"]
+
+
+def test_the_tightest_certificate_is_the_reference_of_all() -> None:
+    runs = {
+        "alternating": solved(),
+        "joint": solved(method="joint", max_iterations=60),
+        "certified": gda.solve(problem(), "certified"),
+    }
+    optimum = runs["certified"].objective
+    reference = bound_of(runs["certified"])
+    assert reference > max(bound_of(runs["alternating"]), bound_of(runs["joint"]))
+    for line, run in zip(plotting.convergence(runs)[1, 0].lines, runs.values(), strict=True):
+        assert xy(line)[1][-1] == run.objective - reference
+        assert xy(line)[1][-1] >= run.objective - optimum
+    for run in runs.values():  # a run alone is measured from its own bound
+        (line,) = plotting.convergence(run)[1, 0].lines
+        assert xy(line)[1][-1] == run.gap
+
+
+def test_the_bound_of_another_set_is_no_reference() -> None:
+    """The optimum over the metrics that contain a path is above that over all graph metrics."""
+    sets = {"path": problem(0.1), "all": problem()}
+    labels = [name for name in sets for _ in range(2)]
+    runs = [
+        gda.solve(sets[name], method, max_iterations=3)
+        for name in sets
+        for method in ("certified", "frank-wolfe")
+    ]
+    references = [max(map(bound_of, runs[:2])), max(map(bound_of, runs[2:]))]
+    assert references[1] < references[0]
+    drawn = plotting.convergence(runs, problems=labels)[1, 0].lines
+    for line, run, reference in zip(drawn, runs, np.repeat(references, 2), strict=True):
+        assert xy(line)[1][-1] == run.objective - reference
+
+
+@pytest.mark.parametrize("bound", [None, -np.inf])
+def test_without_lower_bounds_the_best_value_is_the_reference(
+    results: dict[str, gda.Result], bound: float | None
+) -> None:
+    runs = {name: bounded(result, bound) for name, result in results.items()}
+    axes = plotting.convergence(runs)
+    best = min(row.objective for result in runs.values() for row in result.trace)
+    assert len(axes[0, 0].lines) == len(axes[1, 0].lines) == len(runs)
+    for line, result in zip(axes[1, 0].lines, runs.values(), strict=True):
+        values = result.trace.column("objective")
+        positive = values - best > 1e-12 * values
+        np.testing.assert_array_equal(xy(line)[0], np.flatnonzero(positive))
+        np.testing.assert_array_equal(xy(line)[1], (values - best)[positive])
+    assert axes[1, 0].get_ylabel() == "gap\n(objective − best value among the runs)"
+    assert legend(axes[0, 0]) == list(results)
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-9, 0.2, -1.0, -1e9])
+def test_bounds_far_down_do_not_squash_the_objective(
+    results: dict[str, gda.Result], share: float
+) -> None:
+    run = results["c"]
+    bound = share * run.objective
+    above, below = plotting.convergence(bounded(run, bound))[:, 0]
+    assert len(above.lines) == 1
+    assert above.get_yscale() == "log"
+    assert legend(above) == ["alternating, analytic"]
+    assert xy(below.lines[0])[1][-1] == run.objective - bound
+
+
+@pytest.mark.parametrize("below", [0.0, 2.0])
+def test_bounds_are_drawn_where_there_is_room(results: dict[str, gda.Result], below: float) -> None:
+    run = shifted(results["c"], below * results["c"].trace[0].objective)
+    values = run.trace.column("objective")
+    near = values[-1] - 0.9 * (values[0] - values[-1])
+    assert len(plotting.convergence(bounded(run, near))[0, 0].lines) == 2
+
+
+def test_runs_of_very_different_lengths_share_a_logarithmic_axis() -> None:
+    start, short, long = (solved(max_iterations=steps) for steps in (0, 1, 11))
+    long = with_rows(long, iteration=np.linspace(0, 1100, 12))
+    for runs, scale in (
+        ([short, long], "symlog"),  # with room for the start, at 0
+        ([start, long], "linear"),
+        ([long, long], "linear"),
+    ):
+        axes = plotting.convergence(runs)
+        for ax in axes[:, 0].tolist():
+            assert ax.get_xscale() == scale
+            left, right = ax.get_xlim()
+            assert -(1 if scale == "symlog" else 100) < left < 0
+            assert 1100 < right < 2000
+
+
+def test_problems_of_several_scales(results: dict[str, gda.Result]) -> None:
+    a, b, c = list(results.values())[:3]
+    runs = {"1a": a, "1b": b, "2": c}
+    axes = plotting.convergence(runs, relative=True, problems=["one", "one", "two"])
+    first, second, third, *bounds = axes[0, 0].lines
+    start = a.trace[0].objective  # of the problem's first run
+    np.testing.assert_array_equal(xy(first)[1], a.trace.column("objective") / start)
+    np.testing.assert_array_equal(xy(second)[1], b.trace.column("objective") / start)
+    assert xy(third)[1][0] == 1
+    largest = max(bound_of(a), bound_of(b))
+    gap = (b.trace.column("objective") - largest) / start
+    assert xy(axes[1, 0].lines[1])[1] == pytest.approx(gap, rel=1e-12)
+    assert xy(axes[1, 0].lines[2])[1][-1] == (c.objective - bound_of(c)) / c.trace[0].objective
+    assert [xy(line)[1][0] for line in bounds] == [
+        largest / start,
+        bound_of(c) / c.trace[0].objective,
+    ]
+    assert [line.get_color() for line in bounds] == [first.get_color(), third.get_color()]
+    assert legend(axes[0, 0]) == [*runs, "largest lower bound"]
+    assert first.get_color() == second.get_color() != third.get_color()
+    assert first.get_marker() == second.get_marker() != third.get_marker()
+    assert first.get_linestyle() != second.get_linestyle()
+    assert axes[0, 0].get_ylabel() == "objective / objective at start"
+    runs["2"] = bounded(c, None)
+    axes = plotting.convergence(runs, relative=True, problems=["one", "one", "two"])
+    assert axes[1, 0].get_ylabel() == (
+        "gap / objective at start\n(objective − largest lower bound or best value of the run)"
+    )
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_objectives_that_are_not_positive(results: dict[str, gda.Result], relative: bool) -> None:
+    plain = results["c"]
+    for below in (plain.trace[0].objective, 1e6, plain.objective):
+        run = shifted(plain, below)
+        axes = plotting.convergence(run, relative=relative)
+        assert axes[0, 0].get_yscale() == "linear"
+        assert axes[1, 0].get_yscale() == "log"
+        values = xy(axes[0, 0].lines[0])[1]
+        assert len(values) == len(run.trace)
+        assert values[-1] < values[0]  # the sign stays
+
+
+def test_a_single_row() -> None:
+    run = solved(time_limit=1e-9)
+    axes = plotting.convergence(run)
+    for ax in axes.ravel().tolist():
+        assert len(xy(ax.lines[0])[0]) == 1
+        assert ax.lines[0].get_marker() == "o"
+    assert xy(axes[1, 0].lines[0])[1].tolist() == [run.gap]
+    render(axes[0, 0])
+    unknown = plotting.convergence(bounded(run, None))
+    assert [text.get_text() for text in unknown[1, 0].texts] == ["no gap"]
+    render(unknown[0, 0])
+
+
+def test_given_axes(results: dict[str, gda.Result]) -> None:
+    axes = Figure().subplots(2, 2)
+    assert plotting.convergence(results, ax=axes) is axes
+    (above, below) = Figure().subplots(1, 2)
+    drawn = plotting.convergence(results, ax=[[None, None], [above, below]])
+    assert drawn.tolist() == [[None, None], [above, below]]
+    assert legend(above) == list(results)
+    assert above.get_legend() is not None  # in the panel: the space around it is the caller's
+    assert below.get_legend() is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"results": []}, "results is empty"),
+        ({"results": {}}, "results is empty"),
+        ({"results": [METRIC]}, r"pass runs, as gdaopt\.solve returns them; got array"),
+        ({"problems": ["a", "b"]}, "problems has 2 labels for 1 runs"),
+        ({"ax": [1, 2]}, r"ax must be an array of 2×2 axes, got shape \(2,\)"),
+    ],
+)
+def test_bad_input(arguments: dict[str, Any], message: str) -> None:
+    given = {"results": solved(max_iterations=1), **arguments}
+    with pytest.raises(gda.InvalidInputError, match=message):
+        plotting.convergence(**given)

@@ -1,0 +1,112 @@
+"""Pictures of graphs show the edges and the self-loops of the metric."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection
+
+import gdaopt as gda
+from gdaopt import plotting
+from gdaopt.linalg import edge_weights
+from tests.plotting.cases import NAMES, render, solved
+
+METRIC = gda.linalg.generalized_laplacian(
+    np.array([[0, 2, 1, 0], [2, 0, 1e-3, 0], [1, 1e-3, 0, 0], [0, 0, 0, 0]], dtype=float),
+    np.array([1.0, -0.5, 0.0, 2.0]),
+)
+
+
+def edges_on(ax: Axes) -> LineCollection:
+    (edges,) = (item for item in ax.collections if isinstance(item, LineCollection))
+    return edges
+
+
+def nodes_on(ax: Axes) -> tuple[PathCollection, PathCollection]:
+    """Return the nodes with positive and with negative self-loops."""
+    positive, negative = (item for item in ax.collections if isinstance(item, PathCollection))
+    return positive, negative
+
+
+def test_draws_edges_and_self_loops() -> None:
+    ax = plotting.graph(METRIC, [*NAMES, "alone"])
+    edges = edges_on(ax)
+    weights = edge_weights(METRIC)
+    places = np.vstack([nodes.get_offsets() for nodes in nodes_on(ax)])[[0, 3, 1, 2]]
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    for segment, pair in zip(edges.get_segments(), pairs, strict=True):
+        np.testing.assert_allclose(segment, places[list(pair)])
+    widths = np.asarray(edges.get_linewidth())
+    assert widths[0] / widths[1] == pytest.approx(weights[0, 1] / weights[0, 2])
+    assert 0 < widths[2] < widths[1]
+    styles: Any = edges.get_linestyle()
+    assert [pattern is None for _, pattern in styles] == [True, True, False]
+    render(ax)
+
+
+def test_colours_of_self_loops() -> None:
+    ax = plotting.graph(METRIC)
+    positive, negative = nodes_on(ax)
+    assert [np.shape(nodes.get_offsets()) for nodes in (positive, negative)] == [(3, 2), (1, 2)]
+    assert not np.array_equal(  # circles and squares, so that grey print tells the sign
+        positive.get_paths()[0].vertices, negative.get_paths()[0].vertices
+    )
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    (bar,) = (other for other in figure.axes if other is not ax)
+    bottom, top = bar.get_ylim()
+    assert (bottom, top) == (-2, 2)  # around zero
+    assert "self-loop (squares: negative)" in bar.get_ylabel()
+    assert "up to 2" in bar.get_ylabel()
+    brightness = np.asarray(positive.get_facecolor())[:, :3].sum(axis=1)
+    assert brightness.argsort().tolist() == [2, 0, 1]  # 2 is darkest, 0 brightest
+
+
+def test_threshold() -> None:
+    assert len(edges_on(plotting.graph(METRIC, threshold=0.01)).get_segments()) == 2
+    assert len(edges_on(plotting.graph(METRIC, threshold=5)).get_segments()) == 0
+    tiny = METRIC.copy()
+    tiny[0, 3] = tiny[3, 0] = -1e-12  # Frank–Wolfe leaves such edges
+    assert len(edges_on(plotting.graph(tiny)).get_segments()) == 3
+
+
+def test_is_the_same_again() -> None:
+    first, second = (edges_on(plotting.graph(METRIC)) for _ in range(2))
+    np.testing.assert_array_equal(first.get_segments(), second.get_segments())
+
+
+@pytest.mark.parametrize("size", [1, 2, 8, 9, 30])
+def test_names_stay_within_the_figure(size: int) -> None:
+    ax = plotting.graph(np.eye(size), [f"feature {n} of a table" for n in range(size)])
+    render(ax)
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) == size
+    for box in boxes:
+        assert min(box.x0, box.y0) >= 0
+        assert box.x1 <= figure.bbox.x1
+        assert box.y1 <= figure.bbox.y1
+
+
+def test_very_long_names() -> None:
+    names = ["x" * 300 for _ in range(10)]
+    render(plotting.graph(np.eye(10), names))
+
+
+def test_negative_threshold() -> None:
+    with pytest.raises(gda.InvalidInputError, match="threshold must be at least 0, got -1"):
+        plotting.graph(METRIC, threshold=-1)
+
+
+def test_a_run_is_drawn_by_its_metric_and_its_set() -> None:
+    run = solved()
+    of_run, of_metric = edges_on(plotting.graph(run)), edges_on(plotting.graph(run.metric))
+    np.testing.assert_array_equal(of_run.get_segments(), of_metric.get_segments())
+    assert len(of_run.get_segments()) > 0
+    nothing_counts = replace(run, feasible_set=gda.GraphMetrics(1e12, 1e-3))
+    assert len(edges_on(plotting.graph(nothing_counts)).get_segments()) == 0
