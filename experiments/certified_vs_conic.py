@@ -131,11 +131,12 @@ def main() -> None:
         "# Time to a certified relative gap of 1e-6",
         "",
         fill(
-            "GLR over graph metrics, C = K, ρ = 1e-6; half of the samples of each data set, "
-            "features z-scored and divided by √(2K); synthetic: 25 + 35 samples, 875 pairs. "
-            "Seconds are those of the run, with building and compiling: median of "
-            f"{REPEATS}, of two where a run takes more than {QUICK:g} s, one where the gap is not "
-            f"reached (limit {LIMIT:g} s). Written by `python experiments/certified_vs_conic.py`.",
+            "GLR over graph metrics, trace bound K, ρ = 1e-6; half of the samples of each data "
+            "set, features of scale unit (z-scored and divided by √(2K)); synthetic: 25 + 35 "
+            "samples, 875 pairs. Seconds are those of the run, with building and compiling: median "
+            f"of {REPEATS}, of two where a run takes more than {QUICK:g} s, one where the gap is "
+            f"not reached (limit {LIMIT:g} s). Written by `python "
+            "experiments/certified_vs_conic.py`.",
             100,
         ),
         "",

@@ -1,8 +1,8 @@
-"""How far from the optimum do the aligned methods stop? Measured on real data.
+"""Measure on real data how far from the optimum the aligned methods stop.
 
 Run ``python experiments/exact_vs_alternating.py`` from the top of a checkout (4 minutes); it writes
-``figures/exact_vs_alternating.md`` and ``.png``. A run that was stopped goes on where it was: what
-is finished is kept among the temporary files until all is.
+``figures/exact_vs_alternating.md`` and ``.png``. A run that was stopped goes on where it was: the
+finished problems are kept among the temporary files until all are finished.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from problems import SEED, half, problem_of
 import gdaopt as gda
 from gdaopt.io import write_atomically, write_text
 from gdaopt.plotting.style import COLOURS, MARKERS
-from gdaopt.studies.process_per_cell import ProcessPerCell
-from gdaopt.studies.runner import Cell, run_cells
-from gdaopt.studies.study_directory import StudyDirectory, cell_key
+from gdaopt.studies.process_per_task import ProcessPerTask
+from gdaopt.studies.runner import Task, run_tasks
+from gdaopt.studies.study_directory import StudyDirectory, task_key
 from gdaopt.studies.versions import versions
 
 FIGURES = Path(__file__).parent.parent / "figures"
@@ -46,7 +46,7 @@ CLASSES = [
 ]
 
 
-def solve_cell(_: Path, source: str, positive: str, multiple: float, rho: float) -> dict[str, Any]:
+def solve_task(_: Path, source: str, positive: str, multiple: float, rho: float) -> dict[str, Any]:
     """Return how far each method stops from the optimum of one problem."""
     problem = problem_of(half(source, positive), multiple, rho)
     optimum = gda.solve(problem, "certified", tolerance=EXACT, trace_every=0)
@@ -157,13 +157,13 @@ def main() -> None:
     cases = [(*names, c, rho) for names, c, rho in product(CLASSES, MULTIPLES, RHOS)]
     options = {"methods": METHODS, "exact": EXACT, "seed": SEED}
     directory = StudyDirectory(WORK, options)
-    cells = {cell_key(*case): Cell(solve_cell, case) for case in cases}
+    tasks = {task_key(*case): Task(solve_task, case) for case in cases}
 
     def show(key: str, done: int, total: int, row: object) -> None:
         if row is not None:
             print(f"{done} of {total}: {key}", flush=True)
 
-    rows = list(run_cells(directory, cells, ProcessPerCell(), progress=show).values())
+    rows = list(run_tasks(directory, tasks, ProcessPerTask(), progress=show).values())
     failed = [row for row in rows if row["status"] != "finished"]
     if failed:
         raise SystemExit(f"{len(failed)} problems failed: {failed[0]['message']}")
@@ -172,12 +172,12 @@ def main() -> None:
         "",
         fill(
             "GLR over graph metrics, each class against the rest, half of the samples (seed "
-            f"{SEED}), features z-scored and divided by √(2K). The optimum is certified to a "
-            f"relative gap of {EXACT:g}; excess: (Q - lower bound) / lower bound at the method's "
-            "end, with the package's defaults (exact steps, tolerance 1e-5, path start, analytic "
-            "programs). Components of the graph: of the optimum, and of the methods' ends in their "
-            "order. The two classes of breast cancer are the same problem. Written by `python "
-            "experiments/exact_vs_alternating.py`.",
+            f"{SEED}), features of scale unit (z-scored and divided by √(2K)). The optimum is "
+            f"certified to a relative gap of {EXACT:g}; excess: (Q - lower bound) / lower bound at "
+            "the method's end, with the package's defaults (exact steps, tolerance 1e-5, path "
+            "start, analytic programs). Components of the graph: of the optimum, and of the "
+            "methods' ends in their order. The two classes of breast cancer are the same problem. "
+            "Written by `python experiments/exact_vs_alternating.py`.",
             100,
         ),
         "",

@@ -3,7 +3,7 @@
 Run ``python experiments/learners.py`` from the top of a checkout (20 minutes); it prints the tables
 and writes ``figures/learners.md`` and ``.png``. metric-learn runs in an environment of its own,
 which is built on first use (see ``learners_fits.py``). A run that was stopped goes on where it was:
-what is finished is kept in ``--out`` until all is.
+the finished fits are kept in ``--out`` until all are finished.
 
 Without that environment, or with ``--datasets``, the tables are printed only; without it the exit
 code is 3.
@@ -183,7 +183,7 @@ def preface(environment: Environment | None) -> list[str]:
         "",
         fill(
             f"{len(SEEDS)} × {FOLDS} stratified folds (seeds {SEEDS[0]} to {SEEDS[-1]}), the same "
-            "for all, in z-scores of the training samples. Defaults everywhere, nothing is tuned; "
+            "for all, in z-scores by the training samples. Defaults everywhere, nothing is tuned; "
             "random_state=0 where there is one. metric-learn's ITML and MMC are ITML_Supervised "
             f"and MMC_Supervised. Fit: median over the {len(SEEDS) * FOLDS} folds of the CPU "
             "seconds in `fit`, one at a time, one thread. Error of "

@@ -24,9 +24,9 @@ import gdaopt
 from gdaopt.datasets import load
 from gdaopt.datasets.uci_files import cache_directory
 from gdaopt.io import write_atomically
-from gdaopt.studies.process_per_cell import ProcessPerCell
-from gdaopt.studies.runner import Cell, Progress, run_cells
-from gdaopt.studies.study_directory import StudyDirectory, cell_key
+from gdaopt.studies.process_per_task import ProcessPerTask
+from gdaopt.studies.runner import Progress, Task, run_tasks
+from gdaopt.studies.study_directory import StudyDirectory, task_key
 from gdaopt.studies.worker_pool import ONE_THREAD
 from gdaopt.validation import FloatArray
 
@@ -79,7 +79,7 @@ LEARNERS = (
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Training samples and queries in z-scores of the training samples, and their labels."""
+    """Training samples and queries, in z-scores by the training samples, and their labels."""
 
     X: FloatArray
     y: np.ndarray
@@ -152,7 +152,7 @@ class Environment:
         return found
 
 
-def fit_cell(stem: Path, python: str, learner: Learner, source: str) -> dict[str, Any]:
+def fit_task(stem: Path, python: str, learner: Learner, source: str) -> dict[str, Any]:
     """Fit a learner to the folds of a data set in a process of its own, and return its row."""
     target = stem.with_suffix(".npz")
     command = [python, learners_child.__file__, learner.module, learner.class_name]
@@ -191,7 +191,7 @@ def run_fits(
             "code": _code(),
         },
     )
-    cells, labels = {}, {}
+    tasks, labels = {}, {}
     for data in names:
         source = write_atomically(path / f"{data}.npz", partial(write_training_samples, data))
         for learner in LEARNERS:
@@ -200,10 +200,10 @@ def run_fits(
                 if environment is None:
                     continue
                 python = str(environment.python)
-            key = cell_key(data, learner.name)
-            cells[key] = Cell(fit_cell, (python, learner, str(source)))
+            key = task_key(data, learner.name)
+            tasks[key] = Task(fit_task, (python, learner, str(source)))
             labels[key] = data, learner.name
-    for key, row in run_cells(directory, cells, ProcessPerCell(), progress=progress).items():
+    for key, row in run_tasks(directory, tasks, ProcessPerTask(), progress=progress).items():
         matrices = []
         if row["status"] == "finished":
             with np.load(directory.stem(key).with_suffix(".npz")) as answers:

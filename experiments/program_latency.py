@@ -25,6 +25,7 @@ from gdaopt.programs import (
     ColumnProgram,
     DiagonalPolytope,
     DiagonalProgram,
+    ProgramOptions,
     ProgramSolution,
 )
 from gdaopt.validation import FloatArray
@@ -85,8 +86,8 @@ def instances(block: str, size: int, count: int) -> list[Instance]:
 def program_of(block: str, size: int, solver: str) -> Any:
     """Return a new program."""
     if block == "diagonal":
-        return DiagonalProgram(size, solver)
-    return ColumnProgram(size - 1, solver)
+        return DiagonalProgram(size, ProgramOptions(solver=solver))
+    return ColumnProgram(size - 1, ProgramOptions(solver=solver))
 
 
 def timed(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:

@@ -1,35 +1,28 @@
-"""The application: commands, and how errors are shown."""
+"""The application and its commands."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from gdaopt.cli.compare import compare
+from gdaopt.cli.errors import errors_shown
 from gdaopt.cli.learn import learn
 from gdaopt.cli.plot import plot
 from gdaopt.cli.solvers import solvers
-from gdaopt.cli.table1 import table1
-from gdaopt.errors import GdaoptError
 
 __all__ = ["app"]
 
 
 class _Group(TyperGroup):
-    """Shows the package's own errors as one sentence; all others are bugs and keep their trace."""
+    """Commands that show the package's own errors as one sentence."""
 
     def invoke(self, ctx: Any) -> Any:
-        try:
+        """Run a command."""
+        with errors_shown():
             return super().invoke(ctx)
-        except GdaoptError as error:
-            Console(stderr=True, highlight=False).print(
-                f"error: {error}", style="red", markup=False, soft_wrap=True
-            )
-            sys.exit(2)
 
 
 app = typer.Typer(
@@ -41,6 +34,5 @@ app = typer.Typer(
 )
 app.command()(learn)
 app.command()(compare)
-app.command()(table1)
 app.command()(plot)
 app.command()(solvers)

@@ -15,21 +15,24 @@ from rich.table import Table
 from gdaopt.cli.options import (
     DataDir,
     Label,
+    MetricSet,
     MinEigenvalue,
     Positive,
     Scale,
     Source,
     TraceBound,
+    read_number,
 )
+from gdaopt.errors import GdaoptError
 from gdaopt.methods import METHODS
-from gdaopt.studies.comparison import Comparison, ComparisonOptions
+from gdaopt.studies.comparison import BACKENDS, Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import COMPACT, LEGEND, written
 from gdaopt.studies.learning import LearningOptions, load_source
 
 __all__ = ["compare"]
 
 _METHODS = "certified,sdp,projected-gradient,frank-wolfe:variant=pairwise,joint,alternating"
-_WIDTHS = {"method": 16, "solver": 8, "status": 9}  # before they are folded
+_WIDTHS = {"method": 16, "solver": 8, "status": 9}  # least widths of columns that are folded
 _FAILURES = {"failed", "died", "solver_failed"}
 
 
@@ -38,8 +41,8 @@ def compare(
     methods: Annotated[
         str,
         typer.Option(
-            help=f"of {', '.join(METHODS)}, separated by commas; options follow a colon, as in "
-            "frank-wolfe:variant=away:max_iterations=100"
+            help=f"methods, separated by commas, of {', '.join(METHODS)}; options follow a colon, "
+            "as in frank-wolfe:variant=away:max_iterations=100"
         ),
     ] = _METHODS,
     solvers: Annotated[
@@ -49,19 +52,12 @@ def compare(
             "(default: its own default); see gdaopt solvers"
         ),
     ] = None,
-    metric_set: Annotated[
-        str,
-        typer.Option(
-            "--set",
-            help="graph, diagonal, definite, or signed (there the colour of a feature is -1 where "
-            "its correlation with the class is negative, else +1)",
-        ),
-    ] = "graph",
+    metric_set: MetricSet = "graph",
     label: Label = None,
     data_dir: DataDir = None,
     positive: Positive = None,
-    scale: Scale = "zscore",
-    trace_bound: TraceBound = None,
+    scale: Scale = "unit",
+    trace_bound: TraceBound = "K",
     min_eigenvalue: MinEigenvalue = 1e-6,
     tolerance: Annotated[
         float | None,
@@ -72,13 +68,24 @@ def compare(
         int, typer.Option(help="steps between rows of the trace; 0 for start and end alone")
     ] = 1,
     jobs: Annotated[int, typer.Option(help="runs at a time; more than one blurs their times")] = 1,
+    backend: Annotated[
+        str,
+        typer.Option(
+            help=f"{', '.join(BACKENDS)}: a process for each run, which alone measures the memory "
+            "of a single run, or the workers of joblib or of Dask"
+        ),
+    ] = "process",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="address of a Dask cluster, as tcp://host:port; with --backend dask"),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="output directory (default: ./gdaopt-compare-DATASET)")
     ] = None,
 ) -> None:
-    """Solve the same problems by several methods and solvers, each run in a process of its own.
+    """Solve the same problems by several methods and solvers, and compare the runs.
 
-    Writes comparison.md, comparison.parquet, convergence.png, and each run's result (cells/).
+    Writes comparison.md, comparison.parquet, convergence.png, and each run's result (tasks/).
     When it was interrupted, the same command goes on with what is missing.
     """
     console = Console(highlight=False, markup=False, emoji=False)
@@ -86,7 +93,7 @@ def compare(
     problem = LearningOptions(
         positive=positive,
         scale=scale,
-        trace_bound=trace_bound,
+        trace_bound=read_number(trace_bound),
         min_eigenvalue=min_eigenvalue,
         set=metric_set,
     )
@@ -98,6 +105,8 @@ def compare(
         time_limit=time_limit,
         trace_every=trace_every,
         jobs=jobs,
+        backend=backend,
+        scheduler=scheduler,
     )
     comparison = Comparison(out or Path(f"gdaopt-compare-{dataset.name}"), dataset, options)
     for sentence in comparison.left_out:
@@ -117,16 +126,19 @@ def compare(
         except KeyboardInterrupt:
             progress.stop()
             console.print(
-                f"interrupted: {comparison.n_done} of {len(comparison.cells)} runs are done; "
+                f"interrupted: {comparison.n_done} of {len(comparison.tasks)} runs are done; "
                 "run the same command again to go on"
             )
             raise typer.Exit(130) from None
+        except GdaoptError:
+            progress.stop()  # so that the error stands on a line of its own
+            raise
     console.print(_table(rows))
     console.print(LEGEND)
     console.print(f"written to {comparison.path}", soft_wrap=True)
     statuses = {row["status"] for row in rows}
     if "died" in statuses:
-        console.print("run the same command again to try again what died")
+        console.print("some runs died; run the same command again to try them again")
     if statuses & _FAILURES:
         raise typer.Exit(1)
 

@@ -15,19 +15,33 @@ from gdaopt.cli.options import (
     DataDir,
     EdgeFloor,
     Label,
+    MetricSet,
     MinEigenvalue,
     Positive,
     Scale,
     Source,
     TraceBound,
+    read_number,
 )
-from gdaopt.datasets import Dataset
-from gdaopt.methods import METHODS, State, make_method
+from gdaopt.methods import CLOSED_FORM, METHODS, State, make_method
 from gdaopt.result import Result
-from gdaopt.studies.learning import LearningOptions, learn_classes, load_source, summary
+from gdaopt.studies.learning import (
+    LearningOptions,
+    check_starts,
+    learn_classes,
+    load_source,
+    summary,
+)
 from gdaopt.studies.run_directory import RunDirectory
 
 __all__ = ["learn"]
+
+_SECONDS = {
+    "build": "build_seconds",
+    "solve": "solve_seconds",
+    "eig": "eig_seconds",
+    "obj": "objective_seconds",
+}
 
 
 def learn(
@@ -35,7 +49,7 @@ def learn(
     label: Label = None,
     data_dir: DataDir = None,
     positive: Positive = None,
-    scale: Scale = "zscore",
+    scale: Scale = "unit",
     method: Annotated[str, typer.Option(help=", ".join(METHODS))] = "alternating",
     solver: Annotated[
         str | None,
@@ -44,9 +58,10 @@ def learn(
             "cones, or analytic; see gdaopt solvers (default: the method's)"
         ),
     ] = None,
-    trace_bound: TraceBound = None,
+    metric_set: MetricSet = "graph",
+    trace_bound: TraceBound = "K",
     min_eigenvalue: MinEigenvalue = 1e-6,
-    edge_floor: EdgeFloor = 0.0,
+    edge_floor: EdgeFloor = None,
     tolerance: Annotated[
         float | None, typer.Option(help="relative gap or decrease that ends a run")
     ] = None,
@@ -56,7 +71,7 @@ def learn(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="replace an earlier run there")] = False,
 ) -> None:
-    """Learn a graph metric for each class of a data set against the rest.
+    """Learn a metric for each class of a data set against the rest.
 
     Writes result.json, pictures (gdaopt plot draws more), and for each class its metric and
     left-ends (CLASS.npz) and its trace (CLASS-trace.csv).
@@ -66,17 +81,21 @@ def learn(
     options = LearningOptions(
         positive=positive,
         scale=scale,
-        trace_bound=trace_bound,
+        trace_bound=read_number(trace_bound),
         min_eigenvalue=min_eigenvalue,
+        set=metric_set,
     )
-    asked: dict[str, Any] = {"solver": solver, "tolerance": tolerance, "time_limit": time_limit}
+    asked: dict[str, Any] = {
+        "solver": solver,
+        "edge_floor": edge_floor,
+        "tolerance": tolerance,
+        "time_limit": time_limit,
+    }
     given = {name: value for name, value in asked.items() if value is not None}
-    if edge_floor:
-        given["edge_floor"] = edge_floor
     runner = make_method(method, on_interrupt="return", **given)
     dataset = load_source(source, label, data_dir)
     problems = options.problems(dataset)
-    bound = options.bound(dataset)
+    check_starts(problems, runner)
     directory = RunDirectory(
         out or Path(f"gdaopt-{dataset.name}"),
         dataset,
@@ -85,9 +104,10 @@ def learn(
             "label": label,
             "positive": positive,
             "scale": scale,
-            "trace_bound": bound,
+            "set": metric_set,
+            "trace_bound": options.trace_bound,
             "min_eigenvalue": min_eigenvalue,
-            "edge_floor": edge_floor,
+            "edge_floor": edge_floor or 0.0,
             "method": method,
             "solver": runner.solver_name,
             "tolerance": runner.tolerance,
@@ -95,8 +115,11 @@ def learn(
         },
         force=force,
     )
-    _print_problem(console, dataset, options, bound, edge_floor)
-    console.print(f"method {method}, subproblems solved by {runner.solver_name}")
+    console.print(f"{dataset.name}: {options.statement(dataset)}")
+    name = runner.solver_name
+    steps = "vertices in closed form" if name == CLOSED_FORM else f"programs solved by {name}"
+    floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
+    console.print(f"method {method}, {steps}{floor}")
     results: dict[str, Result] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -117,9 +140,10 @@ def learn(
         directory.finish()
     console.print(_table(results))
     console.print(
-        "gap: how far the objective can be above the optimum, as a share of it; comp: components "
-        "of the graph; solved: subproblems; sub, eig, obj: seconds in these, in "
-        "eigenvectors and in the objective"
+        "gap: how far the objective can be above the optimum, as a share of the objective; comp: "
+        "components of the graph; oracle calls: programs solved, or vertices found in closed form; "
+        "build, solve, eig, obj: seconds in building programs, in oracle calls, in eigenvectors "
+        "and in the objective"
     )
     console.print(f"written to {directory.path}", soft_wrap=True)
     statuses = {result.status for result in results.values()}
@@ -129,50 +153,25 @@ def learn(
         raise typer.Exit(1)
 
 
-def _print_problem(
-    console: Console,
-    dataset: Dataset,
-    options: LearningOptions,
-    trace_bound: float,
-    edge_floor: float,
-) -> None:
-    """Say what is learned from, and how features and metrics are scaled."""
-    samples, size = dataset.features.shape
-    console.print(
-        f"{dataset.name}: {samples} samples, K = {size} features, "
-        f"{len(dataset.classes)} classes, each learned against the rest"
-        if options.positive is None
-        else f"{dataset.name}: {samples} samples, K = {size} features, "
-        f"class {options.positive} against the rest"
-    )
-    scaled = f"z-scored and divided by √(2K) = {(2 * size) ** 0.5:.4g}"
-    console.print(
-        f"features {scaled if options.scale == 'zscore' else 'not scaled'}; trace bound "
-        f"C = {trace_bound:g}{' = K' if trace_bound == size else ''}, smallest eigenvalue "
-        f"ρ = {options.min_eigenvalue:g}, edge floor ε = {edge_floor:g}"
-    )
-
-
 def _table(results: dict[str, Result]) -> Table:
     """Return the closing table, one row a class."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False, pad_edge=False)
     table.add_column("class", min_width=8, overflow="fold")
-    for heading in ("objective", "gap", "λ_min", "comp"):
+    for heading in ("objective", "gap", "λ_min", "comp", "oracle\ncalls"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for heading in ("solved", "sub", "eig", "obj"):
+    for heading in _SECONDS:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("status", overflow="fold")
     for name, result in results.items():
         row = summary(result)
-        seconds = ("program_seconds", "eig_seconds", "objective_seconds")
         table.add_row(
             name,
             f"{row['objective']:.6g}",
             "" if row["relative_gap"] is None else f"{row['relative_gap']:.1e}",
             f"{row['lambda_min']:.2g}",
             str(row["components"]),
-            str(row["programs"]),
-            *(f"{row[key]:.2f}" for key in seconds),
+            str(row["oracle_calls"]),
+            *(f"{row[key]:.2f}" for key in _SECONDS.values()),
             str(row["status"]),
         )
     return table

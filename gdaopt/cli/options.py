@@ -8,16 +8,20 @@ from typing import Annotated
 import typer
 
 from gdaopt.datasets import BUILTIN, FROM_UCI
+from gdaopt.scaling import SCALES, TRACE_BOUNDS
+from gdaopt.sets import SETS
 
 __all__ = [
     "DataDir",
     "EdgeFloor",
     "Label",
+    "MetricSet",
     "MinEigenvalue",
     "Positive",
     "Scale",
     "Source",
     "TraceBound",
+    "read_number",
 ]
 
 Source = Annotated[
@@ -39,14 +43,42 @@ DataDir = Annotated[
 Positive = Annotated[
     str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
 ]
-Scale = Annotated[str, typer.Option(help="zscore (also divides by √(2K)) or none")]
+Scale = Annotated[
+    str,
+    typer.Option(
+        help="features are " + ", ".join(f"{words} ({name})" for name, words in SCALES.items())
+    ),
+]
+MetricSet = Annotated[
+    str,
+    typer.Option("--set", help=f"kind of the feasible set: {', '.join(SETS)}; see gdaopt.sets"),
+]
 TraceBound = Annotated[
-    float | None, typer.Option(help="C, the largest trace (default: K, the number of features)")
+    str,
+    typer.Option(
+        help="C, the largest trace: a number, or "
+        + ", ".join(f"{name} ({words})" for name, words in TRACE_BOUNDS.items())
+    ),
 ]
 MinEigenvalue = Annotated[float, typer.Option(help="ρ, the smallest eigenvalue allowed")]
 EdgeFloor = Annotated[
-    float,
+    float | None,
     typer.Option(
-        help="ε, for alternating and joint; when positive, edges of weight ≥ ε connect all features"
+        help="ε, an option of alternating and joint: edges of weight ≥ ε connect all features "
+        "(default: 0, no edge floor)"
     ),
 ]
+
+
+def read_number(text: str) -> str | float:
+    """Return the number that a text stands for; a text that is not a number stays as it is.
+
+    Examples
+    --------
+    >>> read_number("3"), read_number("auto")
+    (3.0, 'auto')
+    """
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,13 +1,13 @@
 """Labelled data: data sets known by name, tables from CSV files, and the scaling of features."""
 
 from gdaopt.datasets.builtin import BUILTIN, FROM_UCI, load
-from gdaopt.datasets.dataset import SCALES, Dataset, scale_features
+from gdaopt.datasets.dataset import Dataset
 from gdaopt.datasets.tabular import read_csv
+from gdaopt.scaling import scale_features
 
 __all__ = [
     "BUILTIN",
     "FROM_UCI",
-    "SCALES",
     "Dataset",
     "load",
     "read_csv",

@@ -1,8 +1,7 @@
-"""One labelled data set, and the scaling of its features."""
+"""One labelled data set."""
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 
@@ -12,10 +11,7 @@ import numpy.typing as npt
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.validation import FloatArray, finite_array, read_only
 
-__all__ = ["SCALES", "Dataset", "scale_features"]
-
-SCALES = ("zscore", "none")
-"""What `scale_features` can do."""
+__all__ = ["Dataset"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,47 +107,6 @@ class Dataset:
         if positive not in self.classes:
             raise unknown_name("class", positive, self.classes)
         return np.where(self.labels == positive, 1.0, -1.0)
-
-
-def scale_features(X: npt.ArrayLike, scale: str = "zscore") -> FloatArray:
-    """Return the features as the package's defaults expect them.
-
-    Parameters
-    ----------
-    X : array-like of shape (N, K)
-        One row a sample.
-    scale : {"zscore", "none"}
-        ``"zscore"`` subtracts each column's mean and divides by its population standard deviation
-        and by √(2K), so that the mean of ``‖x_i - x_j‖²`` over all i and j is 1 when no column
-        is constant (those become 0). ``"none"`` leaves the values as they are.
-
-    Returns
-    -------
-    ndarray of shape (N, K)
-        A new array.
-
-    Raises
-    ------
-    InvalidInputError
-        When X is not an N×K array of finite numbers, or the scale is unknown.
-
-    Examples
-    --------
-    >>> scale_features([[0, 5], [2, 5]])
-    array([[-0.5,  0. ],
-           [ 0.5,  0. ]])
-    """
-    if scale not in SCALES:
-        raise unknown_name("scale", scale, SCALES)
-    X = finite_array("X", X, ndim=2)
-    if scale == "none":
-        return X
-    # Divided by the range first, squares neither overflow nor vanish; ∞ turns constants into 0.
-    extent = np.ptp(X, axis=0)
-    unit = (X - X.mean(axis=0)) / np.where(extent > 0, extent, np.inf)
-    deviation = unit.std(axis=0)
-    scaled: FloatArray = unit / np.where(deviation > 0, deviation, 1.0) / math.sqrt(2 * X.shape[1])
-    return scaled
 
 
 def _natural_order(text: str) -> tuple[list[str | int], str]:

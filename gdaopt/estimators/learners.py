@@ -42,8 +42,9 @@ class GraphMetricLearner(ProblemLearner):
         Name of a method of `gdaopt.solve`.
     solver : str, optional
         Name of a solver, for methods that solve programs, such as ``"alternating"``.
-    trace_bound : {"auto"} or float, optional
-        C. With ``"auto"`` it follows the scale of the features, see `gdaopt.estimators.scale`.
+    trace_bound : {"auto", "K"} or float, optional
+        C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
+        it is the number of features.
     min_eigenvalue : {"auto"} or float, optional
         ρ, less than C/K. With ``"auto"`` it is a thousandth of C/K.
     edge_floor : float, optional

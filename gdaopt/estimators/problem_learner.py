@@ -20,11 +20,11 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.labels import Codes, class_signal
 from gdaopt.estimators.metric_graph import MetricGraph
-from gdaopt.estimators.scale import auto_min_eigenvalue, read_trace_bound
 from gdaopt.methods import solve
 from gdaopt.methods.solve import METHODS
 from gdaopt.objectives import GLR, Objective
 from gdaopt.problem import MetricProblem
+from gdaopt.scaling import TRACE_BOUNDS, auto_min_eigenvalue, read_trace_bound
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
 
@@ -62,7 +62,7 @@ class ProblemLearner(SupervisedMetricLearner):
         "objective": [StrOptions({"glr"}), callable],
         "method": [StrOptions(set(METHODS))],
         "solver": [str, None],
-        "trace_bound": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
         "min_eigenvalue": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "multiclass": [StrOptions({"joint"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],

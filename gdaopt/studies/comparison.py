@@ -1,4 +1,4 @@
-"""The same problems by several methods and solvers, each run in a process of its own."""
+"""The same problems by several methods and solvers, each run a task of a resumable study."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from typing import Any
 import numpy as np
 
 from gdaopt.datasets import Dataset
-from gdaopt.errors import InvalidInputError
+from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.io import write_atomically, write_text
 from gdaopt.result import Result
-from gdaopt.studies.comparison_cell import solve_cell
 from gdaopt.studies.comparison_table import completed, markdown, spec_of, to_pandas
+from gdaopt.studies.comparison_task import solve_task
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.method_spec import Combination, combinations
 from gdaopt.studies.pictures import Run, write_pictures
-from gdaopt.studies.process_per_cell import ProcessPerCell
-from gdaopt.studies.runner import Cell, Progress, run_cells
-from gdaopt.studies.study_directory import StudyDirectory, cell_key
+from gdaopt.studies.process_per_task import ProcessPerTask
+from gdaopt.studies.runner import Executor, Progress, Task, run_tasks
+from gdaopt.studies.study_directory import StudyDirectory, task_key
 from gdaopt.studies.versions import versions
-from gdaopt.validation import integer
+from gdaopt.studies.worker_pool import BACKENDS as POOLS
+from gdaopt.studies.worker_pool import WorkerPool
 
-__all__ = ["Comparison", "ComparisonOptions"]
+__all__ = ["BACKENDS", "Comparison", "ComparisonOptions"]
+
+_PROCESS = "process"
+BACKENDS = (_PROCESS, *POOLS)
+"""Where the runs of a comparison may be computed: each in a process of its own, or by a pool."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +42,29 @@ class ComparisonOptions:
     Attributes
     ----------
     problem : LearningOptions
-        Defines the problems.
+        What defines the problems.
     methods : sequence of str
         Names with options, see `gdaopt.studies.method_spec.MethodSpec`.
     solvers : sequence of str
-        For methods that solve programs, each with each; without any they use their own default.
+        The solvers that each method that solves programs is run with; without any, such a method
+        uses its own default.
     tolerance, time_limit : float or None
-        For all methods that do not give their own; None for their defaults.
+        Options of all methods that do not give their own; None for the methods' defaults.
     trace_every : int
-        The same.
+        Steps between rows of the trace, for all methods that do not give their own number.
     jobs : int
         How many runs at a time.
+    backend : {"process", "loky", "dask"}
+        Where the runs are computed: in a process for each run, or by a pool of workers, see
+        `gdaopt.studies.worker_pool.WorkerPool`. Only a process of its own measures the memory of a
+        single run, and is killed at the `deadline`.
+    scheduler : str or None
+        The address of a Dask cluster whose workers compute the runs, with the backend ``dask``.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown backend, a scheduler without Dask, and fewer jobs than one.
     """
 
     problem: LearningOptions = field(default_factory=LearningOptions)
@@ -57,9 +74,19 @@ class ComparisonOptions:
     time_limit: float | None = None
     trace_every: int = 1
     jobs: int = 1
+    backend: str = "process"
+    scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        integer("jobs", self.jobs, at_least=1)
+        if self.backend not in BACKENDS:
+            raise unknown_name("backend", self.backend, BACKENDS)
+        self.executor()  # refuses here what it would refuse later
+
+    def executor(self) -> Executor:
+        """Return what computes the runs."""
+        if self.backend == _PROCESS and self.scheduler is None:
+            return ProcessPerTask(self.jobs, self.deadline)
+        return WorkerPool(self.jobs, self.backend, self.scheduler)
 
     @property
     def common(self) -> dict[str, Any]:
@@ -70,9 +97,9 @@ class ComparisonOptions:
 
     @property
     def deadline(self) -> float | None:
-        """Seconds after which the process of a run is killed that does not heed its time limit.
+        """Seconds after which a run's own process is killed when it does not heed its time limit.
 
-        Imports, compiling a program and tracing do not count for the method.
+        The time limit of a method does not count imports, compiling a program and tracing.
         """
         return None if self.time_limit is None else 60 + 2 * self.time_limit
 
@@ -83,7 +110,7 @@ class Comparison:
     Parameters
     ----------
     path : path-like
-        Where; an earlier comparison of the same options there is gone on with.
+        The directory; where it holds an earlier comparison of the same options, that is continued.
     dataset : Dataset
         What is learned from.
     options : ComparisonOptions
@@ -91,16 +118,16 @@ class Comparison:
 
     Attributes
     ----------
-    cells : dict of str to Cell
-        What is run, by key.
+    tasks : dict of str to Task
+        The runs, by key.
     left_out : list of str
         A sentence for each method and solver that do not go together.
 
     Raises
     ------
     InvalidInputError, SolverNotFoundError
-        For bad options, a method or a solver without which nothing would be run, and a directory
-        that is not fit (see `StudyDirectory`): before any work.
+        Before any work: for bad options, for a solver that goes with none of the methods, when
+        nothing is left to run, and for a directory that cannot be used (see `StudyDirectory`).
     """
 
     def __init__(
@@ -110,10 +137,10 @@ class Comparison:
         pairs, self.left_out = combinations(options.methods, options.solvers, options.common)
         classes = options.problem.classes(dataset)
         for name in classes:
-            options.problem.problem(dataset, name)  # refused here rather than in each cell
-        self.cells = {
-            cell_key(name, str(pair.spec), pair.solver): Cell(
-                solve_cell, (dataset, options.problem, name, pair), _about(name, pair)
+            options.problem.problem(dataset, name)  # refused here rather than in each task
+        self.tasks = {
+            task_key(name, str(pair.spec), pair.solver): Task(
+                solve_task, (dataset, options.problem, name, pair), _about(name, pair)
             )
             for name in classes
             for pair in pairs
@@ -126,25 +153,25 @@ class Comparison:
         return self._directory.path
 
     def label(self, key: str) -> str:
-        """Return what a cell is called where it is one of many."""
-        about = self.cells[key].about
+        """Return what a task is called where it is one of many."""
+        about = self.tasks[key].about
         return f"{about['class']}: {self._name(about)}"
 
     @property
     def n_done(self) -> int:
-        """How many cells are finished on disk."""
-        return sum(self._directory.row(key) is not None for key in self.cells)
+        """How many tasks are finished on disk."""
+        return sum(self._directory.row(key) is not None for key in self.tasks)
 
     def run(self, progress: Progress | None = None) -> list[dict[str, Any]]:
         """Run what is missing, write tables and picture, and return the rows.
 
-        Those of processes that died are among them, see `run_cells`.
+        The rows of tasks that died are among them, see `run_tasks`.
         """
-        executor = ProcessPerCell(self._options.jobs, self._options.deadline)
-        return self._write(run_cells(self._directory, self.cells, executor, progress=progress))
+        executor = self._options.executor()
+        return self._write(run_tasks(self._directory, self.tasks, executor, progress=progress))
 
     def _write(self, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-        """Write tables and picture from the finished rows; return all, the excess added."""
+        """Write tables and picture from the finished rows; return all rows with their excess."""
         results = {key: self._load(key) for key, row in rows.items() if "objective" in row}
         whole = completed(rows, results)
         finished = [row for row in whole if row["status"] != "died"]
@@ -164,7 +191,6 @@ class Comparison:
                 problem=rows[key]["class"],
                 result=result,
                 feature_names=self._dataset.feature_names,
-                min_eigenvalue=self._options.problem.min_eigenvalue,
             )
             for key, result in results.items()
         ]
@@ -175,7 +201,7 @@ class Comparison:
         return whole
 
     def _load(self, key: str) -> Result:
-        """Return a cell's saved result."""
+        """Return a task's saved result."""
         path = f"{self._directory.stem(key)}.npz"
         try:
             return Result.load(path)
@@ -187,14 +213,14 @@ class Comparison:
     @property
     def _is_alone(self) -> bool:
         """Whether a single class is learned."""
-        return len({cell.about["class"] for cell in self.cells.values()}) == 1
+        return len({task.about["class"] for task in self.tasks.values()}) == 1
 
     def _name(self, row: Mapping[str, Any]) -> str:
         """Return a method with its options, and with its solver where it is run with several."""
         of_method = [
-            cell.about["solver"]
-            for cell in self.cells.values()
-            if (cell.about["class"], cell.about["method"], cell.about["options"])
+            task.about["solver"]
+            for task in self.tasks.values()
+            if (task.about["class"], task.about["method"], task.about["options"])
             == (row["class"], row["method"], row["options"])
         ]
         return spec_of(row) if len(of_method) == 1 else f"{spec_of(row)}, {row['solver']}"
@@ -209,7 +235,7 @@ def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:
         "classes": list(problem.classes(dataset)),
         "scale": problem.scale,
         "set": problem.set,
-        "trace_bound": problem.bound(dataset),
+        "trace_bound": problem.trace_bound,
         "min_eigenvalue": problem.min_eigenvalue,
         "methods": list(options.methods),
         "solvers": list(options.solvers),
@@ -222,27 +248,13 @@ def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:
 
 def _statement(dataset: Dataset, options: ComparisonOptions) -> str:
     """Return which problems are solved, and by which versions, as a paragraph of Markdown."""
-    problem = options.problem
-    samples, size = dataset.features.shape
-    bound = problem.bound(dataset)
-    scaled = "z-scored and divided by √(2K)" if problem.scale == "zscore" else "not scaled"
-    colors = (
-        ", the colour of a feature -1 where its correlation with the signal is negative, else +1"
-        if problem.set == "signed"
-        else ""
-    )
     limits = ", ".join(f"{name} {value:g}" for name, value in options.common.items())
     used = ", ".join(f"{name} {version}" for name, version in versions().items())
-    return (
-        f"{samples} samples, K = {size} features, {scaled}; each class against the rest. "
-        f"Minimise Q over the set `{problem.set}` (`--set`){colors}: trace bound C = {bound:g}, "
-        f"smallest eigenvalue ρ = {problem.min_eigenvalue:g}. For all methods: {limits}. "
-        f"Versions: {used}."
-    )
+    return f"{options.problem.statement(dataset)}. For all methods: {limits}. Versions: {used}."
 
 
 def _about(name: str, pair: Combination) -> dict[str, Any]:
-    """Return what identifies a cell in its row."""
+    """Return what identifies a task in its row."""
     return {
         "class": name,
         "method": pair.spec.name,

@@ -28,20 +28,21 @@ _KINDS = {
     "peak_memory": "Int64",
     **dict.fromkeys(("status", "message"), "string"),
 }
-"""The columns of the data frame with their types, which know missing values."""
+"""The columns of the data frame with their types, which allow missing values."""
 
 LEGEND = (
     "excess: how far the objective can be above the optimum, by the largest lower bound that any "
     "method found; gap: the same by the method's own bound; both as a share of the objective"
 )
-"""What the columns that need it mean, in all tables."""
+"""What excess and gap mean: columns of all tables."""
 
 _MORE_LEGEND = (
-    "λ_min - ρ: of the smallest eigenvalue; comp: components of the metric's graph; edges: those "
-    "that count; seconds: of the method, without what measures it (trace s); steps, programs or "
-    "oracle calls, and full eigen-decompositions (eig) it took; moved: how far the solver's last "
-    "point was moved into the set (largest entry); MB: the most memory its process held, "
-    "Python and libraries included"
+    "λ_min - ρ: by how much the smallest eigenvalue exceeds its bound; comp: components of the "
+    "metric's graph; edges: those above the set's threshold; seconds: the time of the method, "
+    "without the time that measuring it took (tracing s); steps: iterations of the method; oracle "
+    "calls: linear minimisations, by a program or in closed form; eigen-decompositions: full ones, "
+    "for projections; repair distance: how far the solver's last point was moved into the set "
+    "(largest entry); MB: the most memory that the run's process held, with Python and libraries"
 )
 
 
@@ -51,9 +52,9 @@ def completed(rows: Mapping[str, Row], results: Mapping[str, Result]) -> list[di
     Parameters
     ----------
     rows : mapping of str to row
-        By cell.
+        By key of the task.
     results : mapping of str to Result
-        Those there are, by cell.
+        The saved results, by key of the task.
     """
     bounds = {
         name: largest_bound([results[key] for key in results if rows[key]["class"] == name])
@@ -69,7 +70,7 @@ def completed(rows: Mapping[str, Row], results: Mapping[str, Result]) -> list[di
 
 
 def to_pandas(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return all columns as a data frame; what a row lacks is missing there."""
+    """Return all columns as a data frame; a value that a row lacks is missing in the frame."""
     import pandas as pd  # on demand: it is slow to import
 
     frame = pd.DataFrame([{name: row.get(name) for name in _KINDS} for row in rows], dtype=object)
@@ -109,15 +110,15 @@ _COLUMNS: Mapping[str, Callable[[Row], str]] = {
     "comp": _as("d", "components"),
     "edges": _as("d", "edges"),
     "seconds": _as("#.3g", "seconds"),
-    "trace s": _as("#.3g", "tracing_seconds"),
+    "tracing s": _as("#.3g", "tracing_seconds"),
     "steps": _as("d", "iterations"),
-    "calls": _as("d", "oracle_calls"),
-    "eig": _as("d", "eigen_decompositions"),
-    "repair_distance": _as(".1e", "repair_distance"),
+    "oracle calls": _as("d", "oracle_calls"),
+    "eigen-decompositions": _as("d", "eigen_decompositions"),
+    "repair distance": _as(".1e", "repair_distance"),
     "MB": _as(".0f", "peak_memory", 1e6),
     "status": lambda row: str(row["status"]),
 }
-_WORDS = ("class", "method", "solver", "status")  # to the left, numbers to the right
+_WORDS = ("class", "method", "solver", "status")  # columns of text; all others hold numbers
 
 COMPACT = {
     name: name not in _WORDS
@@ -146,7 +147,7 @@ def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence
     rows : sequence of row
         As `completed` returns them.
     title : str
-        Of the page: the data set.
+        The title of the page: the data set.
     statement : str
         The problem in words.
     left_out : sequence of str
@@ -170,7 +171,7 @@ def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence
 
 
 def _note(row: Row) -> str:
-    """Return a line on a row that did not go well."""
+    """Return a line on a run that failed, died, or whose solver failed."""
     again = "; run the same command again to try it again" if row["status"] == "died" else ""
     where = f"{spec_of(row)}, {row['solver']}"
     return f"* {_plain(where)}: {row['status']}: {_plain(row['message'])}{again}"

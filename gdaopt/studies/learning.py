@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv, scale_features
+from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
 from gdaopt.errors import InvalidInputError, unknown_name
-from gdaopt.methods import Method, State, solve
+from gdaopt.methods import Method, State, iterate, solve
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
-from gdaopt.sets import SETS
+from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
+from gdaopt.sets import SETS, FeasibleSet
 
-__all__ = ["LearningOptions", "learn_classes", "load_source", "summary"]
+__all__ = ["LearningOptions", "check_starts", "learn_classes", "load_source", "summary"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,24 +28,38 @@ class LearningOptions:
     ----------
     positive : str or None
         The class to learn against the rest; None for each in turn.
-    scale : {"zscore", "none"}
-        See `gdaopt.datasets.scale_features`.
-    trace_bound : float or None
-        C; None for K, the number of features.
+    scale : {"unit", "zscore", "none"}
+        The scale of the features, see `gdaopt.scaling.scale_features`.
+    trace_bound : {"K", "auto"} or float
+        C, see `gdaopt.scaling.read_trace_bound`.
     min_eigenvalue : float
         ρ.
     set : str
-        The kind of the feasible set, a name of `gdaopt.sets.SETS`. For ``signed`` the colour of a
-        feature is -1 where its correlation with the signal is negative, else +1.
+        The kind of the feasible set, a name of `gdaopt.sets.SETS`.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown scale, rule for the trace bound, or kind of set.
+
+    Examples
+    --------
+    >>> from gdaopt.datasets import load
+    >>> LearningOptions(trace_bound=3.0).problem(load("iris"), "setosa").feasible_set
+    GraphMetrics(trace_bound=3.0, min_eigenvalue=1e-06, path_weight=0.0)
     """
 
     positive: str | None = None
-    scale: str = "zscore"
-    trace_bound: float | None = None
+    scale: str = "unit"
+    trace_bound: str | float = "K"
     min_eigenvalue: float = 1e-6
     set: str = "graph"
 
     def __post_init__(self) -> None:
+        if self.scale not in SCALES:
+            raise unknown_name("scale", self.scale, SCALES)
+        if isinstance(self.trace_bound, str) and self.trace_bound not in TRACE_BOUNDS:
+            raise unknown_name("trace bound (or a number):", self.trace_bound, TRACE_BOUNDS)
         if self.set not in SETS:
             raise unknown_name("set", self.set, SETS)
 
@@ -56,25 +71,47 @@ class LearningOptions:
             raise unknown_name("class", self.positive, dataset.classes)
         return (self.positive,)
 
-    def bound(self, dataset: Dataset) -> float:
-        """Return the trace bound C."""
-        return len(dataset.feature_names) if self.trace_bound is None else self.trace_bound
-
     def problem(self, dataset: Dataset, positive: str) -> MetricProblem:
         """Return the problem of one class."""
         features = scale_features(dataset.features, self.scale)
         signal = dataset.signal(positive)
-        feasible_set = SETS[self.set].for_signal(
-            features,
-            signal,
-            trace_bound=self.bound(dataset),
-            min_eigenvalue=self.min_eigenvalue,
-        )
-        return MetricProblem(GLR(features, signal), feasible_set)
+        objective = GLR(features, signal)
+
+        def feasible_set(trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
+            return SETS[self.set].for_signal(
+                features, signal, trace_bound=trace_bound, min_eigenvalue=min_eigenvalue
+            )
+
+        trace_bound = read_trace_bound(self.trace_bound, objective, feasible_set(1.0, 0.0))
+        return MetricProblem(objective, feasible_set(trace_bound, self.min_eigenvalue))
 
     def problems(self, dataset: Dataset) -> dict[str, MetricProblem]:
         """Return the problem of each class to learn."""
         return {name: self.problem(dataset, name) for name in self.classes(dataset)}
+
+    def statement(self, dataset: Dataset) -> str:
+        """Return which problems are solved, in one sentence.
+
+        Examples
+        --------
+        >>> from gdaopt.datasets import load
+        >>> LearningOptions(positive="setosa", scale="none", trace_bound=2).statement(load("iris"))
+        '150 samples, K = 4 features not scaled (none), class setosa against the rest; set graph, \
+trace bound C = 2, smallest eigenvalue ρ = 1e-06'
+        """
+        samples, size = dataset.features.shape
+        learned = (
+            f"each of {len(dataset.classes)} classes against the rest"
+            if self.positive is None
+            else f"class {self.positive} against the rest"
+        )
+        bound = self.trace_bound
+        shown = f"{bound} ({TRACE_BOUNDS[bound]})" if isinstance(bound, str) else f"{bound:g}"
+        return (
+            f"{samples} samples, K = {size} features {SCALES[self.scale]} ({self.scale}), "
+            f"{learned}; set {self.set}, trace bound C = {shown}, smallest eigenvalue "
+            f"ρ = {self.min_eigenvalue:g}"
+        )
 
 
 def load_source(
@@ -96,9 +133,9 @@ def load_source(
     Raises
     ------
     InvalidInputError
-        When it is neither, and when an option is given that does not go with it.
+        When the source is neither, and when an option is given that does not go with it.
     DownloadError
-        When it has to be downloaded and cannot be.
+        When the data set has to be downloaded and cannot be.
 
     Examples
     --------
@@ -116,6 +153,37 @@ def load_source(
             "leave it out"
         )
     return read_csv(source, label) if is_table else load(source, data_dir)
+
+
+def check_starts(problems: Mapping[str, MetricProblem], method: Method) -> None:
+    """Raise the errors that the runs would raise at their start, before any of them is begun.
+
+    Such an error is that of a method that does not work over the problem's set.
+
+    Parameters
+    ----------
+    problems : mapping of str to MetricProblem
+        The problems by class.
+    method : Method
+        The method that is to solve them.
+
+    Raises
+    ------
+    InvalidInputError, SolverNotFoundError
+        See `gdaopt.solve`.
+
+    Examples
+    --------
+    >>> from gdaopt.datasets import load
+    >>> from gdaopt.methods import Alternating
+    >>> problems = LearningOptions(set="diagonal").problems(load("iris"))
+    >>> check_starts(problems, Alternating(solver="analytic"))
+    Traceback (most recent call last):
+        ...
+    gdaopt.errors.InvalidInputError: method 'alternating' needs a set of GraphMetrics, got ...
+    """
+    for problem in problems.values():
+        next(iterate(problem, method))
 
 
 def learn_classes(
@@ -137,7 +205,7 @@ def learn_classes(
     Yields
     ------
     tuple of str and Result
-        Each as soon as it is there.
+        A class and its result, as soon as it is there.
     """
     for name, problem in problems.items():
         result = solve(problem, _reporting(method, name, progress))
@@ -166,21 +234,18 @@ def summary(result: Result) -> dict[str, str | int | float | None]:
     """
     trace = result.trace
 
-    def total(*columns: str) -> float:
-        return float(sum(np.nansum(trace.column(column)) for column in columns))
-
+    times = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
     return {
         "objective_start": trace[0].objective,
         "objective": result.objective,
         "lower_bound": result.lower_bound,
         "relative_gap": result.relative_gap,
         "lambda_min": trace[-1].lambda_min,
+        "trace_bound": result.feasible_set.trace_bound,
         "components": result.components,
-        "programs": result.oracle_calls,
+        "oracle_calls": result.oracle_calls,
         "solver": result.solver,
-        "program_seconds": total("build_seconds", "solve_seconds"),
-        "eig_seconds": total("eig_seconds"),
-        "objective_seconds": total("objective_seconds"),
+        **{name: float(np.nansum(trace.column(name))) for name in times},
         "seconds": result.seconds,
         "status": result.status,
         "message": result.message,

@@ -13,7 +13,7 @@ from gdaopt.programs import ANALYTIC
 
 __all__ = ["Combination", "MethodSpec", "combinations"]
 
-_NOT_TEXT = ("callback", "initial", "solver_opts")  # options that are no single word or number
+_NOT_TEXT = ("callback", "initial", "solver_opts")  # options that are not a word or a number
 _WORDS = {"none": None, "true": True, "false": False}
 
 
@@ -26,7 +26,7 @@ class MethodSpec:
     name : str
         As `gdaopt.solve` takes it.
     options : tuple of pairs of str and value
-        By name.
+        The options with their values, sorted by name.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class MethodSpec:
         Raises
         ------
         InvalidInputError
-            For an option without value, or one given twice. Names are looked up by `method`.
+            For an option without value, or one given twice. `method` looks the names up.
         """
         name, *rest = (part.strip() for part in text.split(":"))
         if not name:
@@ -56,7 +56,9 @@ class MethodSpec:
         for part in rest:
             option, equals, value = (word.strip() for word in part.partition("="))
             if not (option and equals and value):
-                raise InvalidInputError(f"{part!r} of method {text!r} is no option=value")
+                raise InvalidInputError(
+                    f"{part!r} of method {text!r} does not have the form option=value"
+                )
             if option in options:
                 raise InvalidInputError(f"method {text!r} gives option {option!r} twice")
             options[option] = _value(value)
@@ -94,7 +96,7 @@ class MethodSpec:
             return False
         try:
             return self.method(common).solver_name != CLOSED_FORM
-        except SolverNotFoundError:  # the default, where others may do
+        except SolverNotFoundError:  # the default solver is missing; others may be there
             return True
 
 
@@ -107,9 +109,9 @@ class Combination:
     spec : MethodSpec
         The method.
     solver : str
-        Canonical name of the solver, or that there is none to choose.
+        The canonical name of the solver, or `gdaopt.methods.CLOSED_FORM`.
     common : mapping
-        Options beside the method's own, with its solver.
+        The options beside the method's own, with its solver.
     """
 
     spec: MethodSpec
@@ -132,7 +134,7 @@ def combinations(
     methods : sequence of str
         Texts for `MethodSpec.parse`.
     solvers : sequence of str
-        For methods that take one; without any they use their own default.
+        Names of solvers, for the methods that take one; without any these use their own default.
     common : mapping
         Options of all methods.
 
@@ -140,7 +142,7 @@ def combinations(
     ------
     InvalidInputError, SolverNotFoundError
         For an empty sequence of methods, a bad method or solver, a solver that goes with none of
-        the methods, and when nothing is left.
+        the methods, and when no combination is left.
 
     Examples
     --------
@@ -152,7 +154,7 @@ def combinations(
         raise InvalidInputError("no methods are given; name at least one")
     for name in solvers:
         if name.lower() != ANALYTIC:
-            find_solver(name)  # a slip shows before the refusals that it leads to
+            find_solver(name)  # an unknown name is an error of its own, not a refusal
     found: dict[tuple[MethodSpec, str], Combination] = {}
     left_out: list[str] = []
     refusals: dict[str, GdaoptError] = {}

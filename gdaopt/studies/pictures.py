@@ -1,4 +1,4 @@
-"""The pictures of a set of runs, drawn for `gdaopt learn` and `gdaopt plot` alike."""
+"""The pictures of a set of runs, drawn for `gdaopt learn`, `compare` and `plot` alike."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "PICTURES", "Run", "picture_names", "write_pictures"]
 
-_MOST_TOGETHER = 2  # runs of each of several problems
+_MOST_TOGETHER = 2  # runs of each problem, where several problems share their panels
 _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
 _LEGEND_ROW = 120  # characters, about
 _DPI = 150
-_MARK = "gdaopt.studies.pictures"  # in every file we write, to know it by
+_MARK = "gdaopt.studies.pictures"  # stands in every file that we write, which tells it from others
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,26 +35,23 @@ class Run:
     Attributes
     ----------
     name : str
-        For legends and titles.
+        What legends and titles call it.
     problem : hashable
         Equal for runs of the same problem, whose objectives can be compared.
     result : Result
         The run.
     feature_names : sequence of str or None
-        Of the metric's rows.
-    min_eigenvalue : float or None
-        ρ, where it is known.
+        The names of the metric's rows, where they are known.
     """
 
     name: str
     problem: Hashable
     result: Result
     feature_names: Sequence[str] | None = None
-    min_eigenvalue: float | None = None
 
 
 def picture_names(names: Iterable[str] | None = None, suffix: str = "png") -> list[str]:
-    """Return the file names of pictures, of all by default.
+    """Return the file names of pictures; by default of all pictures.
 
     Raises
     ------
@@ -89,13 +86,13 @@ def write_pictures(
     folder : pathlib.Path
         Created when it is missing.
     title : str
-        Over each picture.
+        What stands over each picture.
     names : iterable of str, optional
-        Which of `PICTURES`; all by default.
+        Which of `PICTURES` to draw; all by default.
     suffix : {"png", "pdf", "svg"}, optional
         The format.
     replace : bool, optional
-        Replace whatever has the name of a picture, and not only earlier pictures.
+        Replace every file that has the name of a picture, and not only earlier pictures.
 
     Returns
     -------
@@ -105,7 +102,7 @@ def write_pictures(
     Raises
     ------
     InvalidInputError
-        When a file that is no picture of ours is in the way (nothing is written then), or the
+        When a file of that name was not written here (nothing is written then), or when the
         folder cannot be written to.
     """
     names = list(PICTURES if names is None else names)
@@ -113,7 +110,7 @@ def write_pictures(
     for path in paths:
         if path.exists() and not replace and not _is_ours(path):
             raise InvalidInputError(
-                f"{path} is no picture that gdaopt drew, and stays; choose another --out"
+                f"{path} was not drawn by gdaopt and is not replaced; choose another --out"
             )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -172,7 +169,7 @@ def _left_ends(runs: Sequence[Run], title: str) -> Figure:
 
 
 def _time_split(runs: Sequence[Run], title: str) -> Figure:
-    """Draw what the runs' seconds went into: the seconds, and their shares."""
+    """Draw which parts of the runs took how many seconds, and the shares of these parts."""
     figure = _figure(11, 1.8 + 0.4 * len(runs), title)
     seconds, shares = figure.subplots(1, 2)
     plotting.time_split(_by_name(runs), ax=seconds)
@@ -212,7 +209,7 @@ FORMATS: Mapping[str, dict[str, Any]] = {
     "pdf": {"metadata": {"Creator": _MARK, "CreationDate": None}},
     "svg": {"metadata": {"Creator": _MARK, "Date": None}},
 }
-"""The formats by their file name ending, with what matplotlib is told."""
+"""The formats by their file name ending, with the options that matplotlib takes."""
 
 
 def _by_name(runs: Sequence[Run]) -> dict[str, Result]:
@@ -229,7 +226,7 @@ def _by_name(runs: Sequence[Run]) -> dict[str, Result]:
 
 
 def _figure(width: float, height: float, title: str) -> Figure:
-    """Return a figure that pyplot does not know of, so that nothing has to close it."""
+    """Return a figure outside of pyplot, so that nothing has to close it."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, min(height, _TALLEST)), layout="constrained")

@@ -1,4 +1,4 @@
-"""The directory that a learning run writes: results, traces, pictures, and what was asked for."""
+"""The directory that a learning run writes: results, traces, pictures, and the options."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class RunDirectory:
     dataset : Dataset
         What is learned from.
     options : mapping
-        What was asked for, ``min_eigenvalue`` among it, kept in ``result.json``.
+        The options of the run, kept in ``result.json``.
     force : bool, optional
-        Allow a directory that holds something: files of the same names are replaced, what an
-        earlier run wrote is removed once the new run is there, all else stays.
+        Allow a directory that holds files: those of the same names are replaced, those of an
+        earlier run are removed once the new run is finished, and all others stay.
 
     Raises
     ------
     InvalidInputError
-        When the directory holds something and `force` is off, or cannot be written to.
+        When the directory holds files and `force` is off, or when it cannot be written to.
     """
 
     def __init__(
@@ -72,14 +72,13 @@ class RunDirectory:
         self._write_record()
 
     def finish(self) -> None:
-        """Draw the pictures, and remove what an earlier run left and this one did not replace."""
+        """Draw the pictures; remove the files of an earlier run that this one did not replace."""
         runs = [
             Run(
                 name=name,
                 problem=name,
                 result=result,
                 feature_names=self._dataset.feature_names,
-                min_eigenvalue=self._options["min_eigenvalue"],
             )
             for name, result in self._results.items()
         ]
@@ -114,7 +113,7 @@ class RunDirectory:
                 | summary(result)
                 for name, result in self._results.items()
             },
-            # Those of an earlier run are kept in mind until this one has finished.
+            # The files of an earlier run are on the list until this run has finished.
             "files": [*files, *sorted(self._stale - set(files))],
             "versions": versions(),
         }

@@ -1,7 +1,7 @@
-"""A resumable runner: it finds the cells of a study that are missing, and has them computed.
+"""A resumable runner: it finds the tasks of a study that are missing, and has them computed.
 
-Where they are computed is an executor's matter: each in a process of its own
-(`gdaopt.studies.process_per_cell`), or many by the same workers (`gdaopt.studies.worker_pool`). A
+An executor decides where they are computed: each in a process of its own
+(`gdaopt.studies.process_per_task`), or many by the same workers (`gdaopt.studies.worker_pool`). A
 row that is finished is on disk, whatever happens to the runner.
 """
 
@@ -18,34 +18,35 @@ from typing import Any, Protocol
 from gdaopt.errors import GdaoptError
 from gdaopt.studies.study_directory import StudyDirectory
 
-__all__ = ["PASSING", "Cell", "Executor", "Progress", "run_cells"]
+__all__ = ["PASSING", "Executor", "Progress", "Task", "run_tasks"]
 
 Progress = Callable[[str, int, int, Mapping[str, Any] | None], object]
-"""Called with a cell's key, how many cells are done, how many there are, and the row: None when
-the cell begins, of which not every executor knows."""
+"""A function that is called with a task's key, how many tasks are done, how many there are, and the
+row. The row is None when the task begins, which not every executor can tell."""
 
 PASSING = (MemoryError, OSError)
-"""Errors of the machine and not of the cell, which may go well the next time."""
+"""Errors of the machine and not of the task: the task may succeed the next time."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class Task:
     """What to compute for a row.
 
     Attributes
     ----------
     function : callable
-        Of a module, so that it can be pickled. Called with the path of the cell's further files
-        without their ending (write ``f"{path}.npz"``), then `args`. Returns the row: plain values,
-        whose ``status`` and ``message`` are ``"finished"`` and empty unless it says otherwise.
+        A function of a module, so that it can be pickled. It is called with the path of the task's
+        further files without their ending (write ``f"{path}.npz"``), then with `args`. It returns
+        the row: plain values, whose ``status`` and ``message`` are ``"finished"`` and empty unless
+        the function gives others.
     args : tuple
-        Its further arguments, pickled too.
+        The function's further arguments, pickled too.
     about : mapping
-        What every row of the cell says, also of one that failed.
+        What identifies the task: part of each of its rows, also where the task failed.
 
     Examples
     --------
-    >>> Cell(lambda path, base: {"power": base**3}, (2,), {"base": 2}).compute(Path("unused"))
+    >>> Task(lambda path, base: {"power": base**3}, (2,), {"base": 2}).compute(Path("unused"))
     {'base': 2, 'status': 'finished', 'message': '', 'power': 8}
     """
 
@@ -59,12 +60,12 @@ class Cell:
         Parameters
         ----------
         path : pathlib.Path
-            Of the cell's further files.
+            The path of the task's further files, without their ending.
 
         Raises
         ------
         MemoryError, OSError
-            The cell is to be tried again (`PASSING`).
+            The task is to be tried again (`PASSING`).
         """
         try:
             row = {"status": "finished", "message": "", **self.function(path, *self.args)}
@@ -76,49 +77,49 @@ class Cell:
             return {**self.about, "status": "failed", **_described(error)}
 
     def died(self, message: str) -> dict[str, Any]:
-        """Return the row of a cell that is to be tried again the next time: not for the disk."""
+        """Return the row of a task that is to be tried again the next time: not for the disk."""
         return {**self.about, "status": "died", "message": message}
 
 
 class Executor(Protocol):
-    """Where cells are computed."""
+    """Where tasks are computed."""
 
     def run(
         self,
         directory: StudyDirectory,
-        cells: Mapping[str, Cell],
+        tasks: Mapping[str, Task],
         begun: Callable[[str], object],
         /,
     ) -> Generator[tuple[str, dict[str, Any]], None, None]:
-        """Yield the key and the row of each cell as it ends, in any order.
+        """Yield the key and the row of each task as it ends, in any order.
 
         Parameters
         ----------
         directory : StudyDirectory
             Where a row is written before it is yielded, unless its status is ``died``.
-        cells : mapping of str to Cell
-            Those to compute: at least one.
+        tasks : mapping of str to Task
+            The tasks to compute: at least one.
         begun : callable
-            Called with the key of a cell that begins, where the executor knows.
+            Called with the key of a task that begins, where the executor can tell.
         """
         ...  # closing the generator ends the processes at work
 
 
-def run_cells(
+def run_tasks(
     directory: StudyDirectory,
-    cells: Mapping[str, Cell],
+    tasks: Mapping[str, Task],
     executor: Executor,
     *,
     progress: Progress | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Run the cells that are not finished in a directory.
+    """Run the tasks that are not finished in a directory.
 
     Parameters
     ----------
     directory : StudyDirectory
         Where the rows are.
-    cells : mapping of str to Cell
-        By their keys, see `gdaopt.studies.study_directory.cell_key`.
+    tasks : mapping of str to Task
+        By their keys, see `gdaopt.studies.study_directory.task_key`.
     executor : Executor
         Where they are computed.
     progress : callable, optional
@@ -127,10 +128,10 @@ def run_cells(
     Returns
     -------
     dict of str to dict
-        The rows, in the order of the cells. An error of the cell's function makes a row with the
-        status ``failed``: it would come again. A process that died, or that ran out of memory or
-        disk, makes one with the status ``died``, which is not on disk: the cell is tried again the
-        next time.
+        The rows, in the order of the tasks. An error of the task's function makes a row with the
+        status ``failed``, which is kept: the error would come again. A process that died, or that
+        ran out of memory or disk, makes a row with the status ``died``, which is not on disk: the
+        task is tried again the next time.
 
     Raises
     ------
@@ -139,13 +140,13 @@ def run_cells(
     KeyboardInterrupt
         Once the processes under way are ended. Finished rows stay.
     """
-    found = {key: directory.row(key) for key in cells}
+    found = {key: directory.row(key) for key in tasks}
     rows = {key: row for key, row in found.items() if row is not None}
-    missing = {key: cell for key, cell in cells.items() if key not in rows}
+    missing = {key: task for key, task in tasks.items() if key not in rows}
 
     def report(key: str, row: Mapping[str, Any] | None) -> None:
         if progress is not None:
-            progress(key, len(rows), len(cells), row)
+            progress(key, len(rows), len(tasks), row)
 
     try:
         if missing:
@@ -155,11 +156,11 @@ def run_cells(
                     report(key, row)
     finally:
         directory.clean()
-    return {key: rows[key] for key in cells}
+    return {key: rows[key] for key in tasks}
 
 
 def _described(error: Exception) -> dict[str, str]:
-    """Return an error for a row; one that is not the package's own is a bug and keeps its trace."""
+    """Return an error for a row, with its traceback where it is not one of the package's own."""
     if isinstance(error, GdaoptError):
         return {"message": str(error)}
     shown = "".join(traceback.format_exception(error))

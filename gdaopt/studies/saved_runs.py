@@ -1,4 +1,4 @@
-"""Runs read back from where `gdaopt learn` or `Result.save` wrote them."""
+"""Reading the runs that `gdaopt learn` or `Result.save` wrote."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ RECORD = "result.json"
 """The name of the file in which a learning run says what it wrote."""
 
 FORMAT = 1
-"""Its format number."""
+"""The format number of that file."""
 
-# What, beside data and class, makes objectives incomparable or their best value out of reach.
-_PROBLEM = ("scale", "trace_bound", "min_eigenvalue", "edge_floor")
+# The options that, beside data, class and feasible set, make two problems different.
+_PROBLEM = ("scale", "edge_floor")
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
-    """Return what ``result.json`` holds, None where there is none of ours."""
+    """Return the content of ``result.json``; None where gdaopt wrote no such file."""
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -37,8 +37,8 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 def read_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Run]:
     """Return the runs saved in directories.
 
-    Those of `gdaopt learn` are named after their class, and are of the same problem when data set,
-    class, scaling of the features, trace bound, ρ and ε are the same. In a directory without its
+    Runs of `gdaopt learn` are named after their class, and are of the same problem when data set,
+    class, scale of the features, feasible set and ε are the same. In a directory without its
     ``result.json`` every npz file that `Result.save` wrote is a run, named after the file; each
     name is a problem. With several directories the directory comes first in the name.
 
@@ -62,7 +62,7 @@ def read_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Run]:
     >>> read_runs(["no such directory"])
     Traceback (most recent call last):
         ...
-    gdaopt.errors.InvalidInputError: no such directory is no directory
+    gdaopt.errors.InvalidInputError: no such directory is not a directory
     """
     paths = [Path(folder) for folder in folders]
     prefixes = _prefixes(paths)
@@ -72,7 +72,7 @@ def read_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Run]:
 
 
 def _prefixes(paths: list[Path]) -> list[str]:
-    """Return what tells the runs of several directories apart, empty for a single one.
+    """Return prefixes that tell the runs of several directories apart; empty for one directory.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def _prefixes(paths: list[Path]) -> list[str]:
 def _read(path: Path, prefix: str) -> list[Run]:
     """Return the runs of one directory."""
     if not path.is_dir():
-        raise InvalidInputError(f"{path} is no directory")
+        raise InvalidInputError(f"{path} is not a directory")
     record = read_record(path)
     runs = _unrecorded(path, prefix) if record is None else _recorded(path, prefix, record)
     if not runs:
@@ -108,16 +108,18 @@ def _recorded(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
     try:
         options = record["options"]
         problem = (record["dataset"], record["samples"], *(options[name] for name in _PROBLEM))
-        return [
-            Run(
-                name=f"{prefix}{name}",
-                problem=(*problem, name),
-                result=Result.load(path / Path(entry["file"]).name),
-                feature_names=tuple(record["features"]),
-                min_eigenvalue=float(options["min_eigenvalue"]),
+        runs = []
+        for name, entry in record["classes"].items():
+            result = Result.load(path / Path(entry["file"]).name)
+            runs.append(
+                Run(
+                    name=f"{prefix}{name}",
+                    problem=(*problem, name, result.feasible_set),
+                    result=result,
+                    feature_names=tuple(record["features"]),
+                )
             )
-            for name, entry in record["classes"].items()
-        ]
+        return runs
     except OSError as error:
         raise InvalidInputError(f"cannot read what {path / RECORD} lists: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
@@ -133,7 +135,7 @@ def _unrecorded(path: Path, prefix: str) -> list[Run]:
         try:
             result = Result.load(file)
         except (InvalidInputError, OSError):
-            continue  # an npz file of somebody else
+            continue  # another program wrote this npz file
         problem = (file.stem, len(result.metric))
         runs.append(Run(name=f"{prefix}{file.stem}", problem=problem, result=result))
     return runs

@@ -1,6 +1,6 @@
-"""The directory of a study: the options that it was begun with, and a file for each finished cell.
+"""The directory of a study: the options that it was begun with, and a file for each finished task.
 
-A cell's row is the mark that it is finished. It is written last and atomically, so that what is
+A task is finished when its row is there. The row is written last and atomically, so that what is
 there after a crash is whole.
 """
 
@@ -19,7 +19,7 @@ import gdaopt
 from gdaopt.errors import InvalidInputError
 from gdaopt.io import is_temporary, write_text
 
-__all__ = ["RECORD", "StudyDirectory", "cell_key"]
+__all__ = ["RECORD", "StudyDirectory", "task_key"]
 
 RECORD = "study.json"
 """The name of the file in which a study says what it was begun with."""
@@ -30,23 +30,23 @@ _ABSENT = object()
 _LONGEST_KEY = 60  # characters, before the digest
 
 
-def cell_key(*parts: object) -> str:
-    """Return the name of a cell's files, made from what tells the cell from others.
+def task_key(*parts: object) -> str:
+    """Return the name of a task's files, made from the values that tell it from other tasks.
 
     Parameters
     ----------
     *parts : str, int, float, bool or None
-        Such as class, method and solver.
+        The values, such as class, method and solver.
 
     Returns
     -------
     str
-        What of the parts is fit for a file name, and a digest of them all: keys of distinct parts
-        are distinct, also where a file system does not tell upper case from lower.
+        The characters of the parts that file names may have, and a digest of all parts: keys of
+        distinct parts are distinct, also where a file system does not tell upper case from lower.
 
     Examples
     --------
-    >>> cell_key("A/b", "joint"), cell_key("a b", "joint")
+    >>> task_key("A/b", "joint"), task_key("a b", "joint")
     ('a_b-joint-0269abf819', 'a_b-joint-e11c3003d8')
     """
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:10]
@@ -62,11 +62,11 @@ class StudyDirectory:
     path : path-like
         Created when it is missing, with its parents.
     options : mapping
-        All that the rows depend on, as plain values; gdaopt's version is added.
+        All values that the rows depend on, which must be plain; gdaopt's version is added.
 
     Attributes
     ----------
-    path, cells : pathlib.Path
+    path, tasks : pathlib.Path
         The directory, and the one in it that holds the rows.
     options : dict
         As ``study.json`` holds them.
@@ -74,8 +74,8 @@ class StudyDirectory:
     Raises
     ------
     InvalidInputError
-        When the directory cannot be written to, holds a study of other options, or holds files but
-        no study.
+        When the directory cannot be written to, holds a study of other options, or holds files that
+        belong to no study.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class StudyDirectory:
 
     def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
         self.path = Path(path)
-        self.cells = self.path / "cells"
+        self.tasks = self.path / "tasks"
         given = {"gdaopt": gdaopt.__version__, **options}
         self.options: dict[str, Any] = json.loads(json.dumps(given, allow_nan=False))
         try:
@@ -99,19 +99,19 @@ class StudyDirectory:
                 self._check_record()
             elif any(not is_temporary(file.name) for file in self.path.iterdir()):
                 raise InvalidInputError(
-                    f"{self.path} holds files but no {RECORD}, so they are of no study; "
-                    "choose another --out"
+                    f"{self.path} holds files but no {RECORD}, so it is not the directory of a "
+                    "study; choose another --out"
                 )
             else:
                 self._write_record()
-            self.cells.mkdir(exist_ok=True)
+            self.tasks.mkdir(exist_ok=True)
         except OSError as error:
             raise InvalidInputError(
                 f"cannot write to {self.path}: {error}; choose another --out"
             ) from error
 
     def stem(self, key: str) -> Path:
-        """Return the path of a cell's files without the ending, which begins with a dot.
+        """Return the path of a task's files without the ending, which begins with a dot.
 
         Raises
         ------
@@ -120,26 +120,26 @@ class StudyDirectory:
         """
         if not _KEY.fullmatch(key):
             raise InvalidInputError(
-                f"cell key {key!r} is no safe file name (a-z, 0-9, _ and -); make it by cell_key"
+                f"task key {key!r} is no safe file name (a-z, 0-9, _ and -); make it by task_key"
             )
-        return self.cells / key
+        return self.tasks / key
 
     def row(self, key: str) -> dict[str, Any] | None:
-        """Return the row of a finished cell; None when it is not there, damaged, or lacks a file.
+        """Return the row of a finished task, or None when the task has to be run.
 
-        The cell is then to be run again.
+        That is so when the row is not there or is damaged, or when a file of the task is missing.
         """
         stem = self.stem(key)
         try:
             content = json.loads(stem.with_suffix(".json").read_text(encoding="utf-8"))
             row: dict[str, Any] = content["row"]
-            whole = all((self.cells / name).exists() for name in content["files"])
+            whole = all((self.tasks / name).exists() for name in content["files"])
             return row if whole and isinstance(row["status"], str) else None
         except (OSError, ValueError, LookupError, TypeError):
             return None
 
     def write_row(self, key: str, row: Mapping[str, Any]) -> None:
-        """Write the row of a cell whose other files are there: it is finished.
+        """Write the row of a task whose other files are there, which makes it finished.
 
         Raises
         ------
@@ -154,17 +154,17 @@ class StudyDirectory:
         write_text(stem.with_suffix(".json"), json.dumps(content, indent=1, allow_nan=False))
 
     def files(self, key: str) -> list[Path]:
-        """Return the files of a cell."""
-        return list(self.cells.glob(f"{self.stem(key).name}.*"))
+        """Return the files of a task."""
+        return list(self.tasks.glob(f"{self.stem(key).name}.*"))
 
     def clear(self, key: str) -> None:
-        """Remove the files of a cell, such as those of a try that broke off."""
+        """Remove the files of a task, such as those that an interrupted try has left."""
         for file in self.files(key):
             file.unlink(missing_ok=True)
 
     def clean(self) -> None:
-        """Remove what writers left that were killed."""
-        for folder in (self.path, self.cells):
+        """Remove the temporary files of writers that were killed."""
+        for folder in (self.path, self.tasks):
             for file in folder.iterdir():
                 if is_temporary(file.name):
                     file.unlink(missing_ok=True)

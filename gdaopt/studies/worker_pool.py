@@ -1,7 +1,8 @@
-"""Many short cells by the same workers: processes of this machine, or a Dask cluster.
+"""Many short tasks by the same workers: processes of this machine, or a Dask cluster.
 
-Rows come back to the runner's process, which writes each as it arrives: workers need not share the
-directory, and whatever is killed, only what was under way is lost.
+A row and the task's other files come back to the runner's process, which writes them as they
+arrive. So workers need not share a file system with it, and when a process is killed, only the
+tasks under way are lost.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ import logging
 import os
 import pickle
 import socket
+import tempfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from concurrent.futures import Executor as Futures
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 import gdaopt
 from gdaopt.errors import GdaoptError, InvalidInputError, unknown_name
+from gdaopt.io import is_temporary, write_atomically
 from gdaopt.processes import begin_worker, die_with, without_interrupts
-from gdaopt.studies.runner import PASSING, Cell
+from gdaopt.studies.runner import PASSING, Task
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.validation import integer
 
@@ -33,33 +37,36 @@ __all__ = ["BACKENDS", "ONE_THREAD", "WorkerPool"]
 BACKENDS = ("loky", "dask")
 """Kinds of workers: joblib's processes of this machine, and those of Dask."""
 
-_PATIENCE = 5.0  # seconds to reach a scheduler, and again for a worker of it
-_DASK_QUEUE = 1000  # cells handed out at a time, for the workers of any cluster
+_PATIENCE = 5.0  # seconds to reach a scheduler, and as long again to reach one of its workers
+_DASK_QUEUE = 1000  # tasks handed out at a time, for the workers of any cluster
 
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
-"""Environment for one BLAS thread. It is read when a library is loaded, which a cell may do after
-`_compute` has set its limit."""
+"""The environment variables that give BLAS one thread. A BLAS library reads them when it is loaded,
+which a task may do after `_compute` has set the limit of those that were loaded before."""
 
-# Errors of loky and of Dask, by name: neither has to be loaded for the other.
+# The errors of loky and of Dask for a lost worker, by name: neither package has to be imported.
 _LOST = {"TerminatedWorkerError", "KilledWorker"}
 _KILLED = "its process was killed, as happens when memory runs out"
 
-_Outcome: TypeAlias = "Future[dict[str, Any] | str]"
+_Answer: TypeAlias = "tuple[dict[str, Any], dict[str, bytes]] | str"
+"""What a worker returns: the row and the other files by name, or what the task died of."""
+
+_Outcome: TypeAlias = "Future[_Answer]"
 
 
 @dataclass(frozen=True)
 class WorkerPool:
-    """An `gdaopt.studies.runner.Executor` whose workers compute one cell after the other.
+    """An `gdaopt.studies.runner.Executor` whose workers compute one task after the other.
 
-    For cells of seconds or less. Each runs with one BLAS thread in a worker, also where there is
-    only one, so that its numbers do not depend on the number of jobs, nor on the backend, and its
-    crash is not the runner's. A function of such a cell writes no files: a worker on another
-    machine has no use for its path. Cells that may hang, or whose memory is measured, belong in
-    `gdaopt.studies.process_per_cell.ProcessPerCell`.
+    It is meant for tasks of seconds or less. Each task runs with one BLAS thread in a worker, also
+    where there is a single worker: so its numbers depend neither on the number of jobs nor on the
+    backend, and its crash is not the runner's. Its path is in a temporary folder of the worker,
+    from where its files are brought to the runner. Tasks that may hang, or whose memory is
+    measured, belong in `gdaopt.studies.process_per_task.ProcessPerTask`.
 
-    A cell whose worker was killed is tried again when all others are done, alone. When its worker
+    A task whose worker was killed is tried again when all others are done, alone. When its worker
     is killed again, its row has the status ``died``.
 
     Attributes
@@ -70,7 +77,8 @@ class WorkerPool:
         Processes of joblib, or of Dask, which is an extra: ``pip install "gdaopt[dask]"``.
     scheduler : str or None
         For Dask, the address of a cluster, as ``tcp://host:port``, whose workers are used instead
-        of new ones. They need the same gdaopt, and a single thread each (``--nthreads 1``).
+        of new ones. They need the same gdaopt, the modules of the tasks' functions on their
+        ``PYTHONPATH``, and a single thread each (``--nthreads 1``).
 
     Raises
     ------
@@ -90,6 +98,11 @@ class WorkerPool:
 
     def __post_init__(self) -> None:
         integer("jobs", self.jobs, at_least=1)
+        if self.scheduler is not None and self.backend != "dask":
+            raise InvalidInputError(
+                f'a scheduler goes with backend "dask", got backend {self.backend!r} with '
+                f"scheduler {self.scheduler!r}"
+            )
         if self.backend not in BACKENDS:
             raise unknown_name("backend", self.backend, BACKENDS)
         if self.backend == "dask":
@@ -99,46 +112,40 @@ class WorkerPool:
                 raise InvalidInputError(
                     'backend "dask" needs Dask, which is not installed: pip install "gdaopt[dask]"'
                 ) from error
-        elif self.scheduler is not None:
-            raise InvalidInputError(
-                f'scheduler is of backend "dask", got backend {self.backend!r} with scheduler '
-                f"{self.scheduler!r}"
-            )
 
     def run(
-        self, directory: StudyDirectory, cells: Mapping[str, Cell], _begun: Callable[[str], object]
+        self, directory: StudyDirectory, tasks: Mapping[str, Task], _begun: Callable[[str], object]
     ) -> Generator[tuple[str, dict[str, Any]], None, None]:
-        """Yield the key and the row of each cell as it ends.
+        """Yield the key and the row of each task as it ends.
 
-        See `gdaopt.studies.runner.Executor`; `_begun` is not called: which cells a worker has begun
-        is not known here.
+        See `gdaopt.studies.runner.Executor`. `_begun` is not called: when a worker begins a task is
+        not known here.
 
         Raises
         ------
         GdaoptError
-            When the scheduler cannot be reached, or has no fit workers.
+            When the scheduler cannot be reached, or has no workers that can run the tasks.
         """
-        calls = {key: (directory.stem(key), cell) for key, cell in cells.items()}
-        # More than workers, which so go on while a row is written; but when processes of joblib
-        # break, all that they were given are suspects.
+        # More tasks than workers, so that the workers go on while a row is written; but when
+        # processes of joblib break, all the tasks that they were given are suspects.
         together = 2 * self.jobs if self.backend == "loky" else _DASK_QUEUE
         suspects: list[str] = []
-        for keys, at_a_time, jobs in ((calls, together, self.jobs), (suspects, 1, 1)):
-            with closing(self._outcomes(calls, keys, at_a_time, jobs)) as outcomes:
+        for keys, at_a_time, jobs in ((tasks, together, self.jobs), (suspects, 1, 1)):
+            with closing(self._outcomes(tasks, keys, at_a_time, jobs)) as outcomes:
                 for key, future in outcomes:
                     if not _is_lost(future):
-                        yield key, _kept(directory, key, cells[key], future)
+                        yield key, _kept(directory, key, tasks[key], future)
                     elif keys is suspects:
-                        yield key, cells[key].died(_KILLED)
+                        yield key, tasks[key].died(_KILLED)
                     else:
                         suspects.append(key)
 
     def _outcomes(
-        self, calls: Mapping[str, tuple[Path, Cell]], keys: Iterable[str], at_a_time: int, jobs: int
+        self, tasks: Mapping[str, Task], keys: Iterable[str], at_a_time: int, jobs: int
     ) -> Generator[tuple[str, _Outcome], None, None]:
-        """Yield cells as they end, whichever way, and start new workers when these have broken.
+        """Yield tasks as they end, whichever way, and start new workers when these have broken.
 
-        They break under a cell at least, which is not run again here: this ends.
+        Workers break under one task at least, which is not run again here; so this ends.
         """
         version, waiting = _version(), deque(keys)
         while waiting:
@@ -149,13 +156,13 @@ class WorkerPool:
                 is_broken = False
                 while under_way or (waiting and not is_broken):
                     while waiting and not is_broken and len(under_way) < at_a_time:
-                        path, cell = calls[waiting[0]]
-                        # Dask would hand arrays over where they lie in a message, at addresses that
-                        # change from run to run, and the last bits of their products with these.
-                        pickled = pickle.dumps(cell)
+                        key = waiting[0]
+                        # Dask would leave arrays where they lie in a message, at addresses that
+                        # change from run to run, and with them the last bits of products.
+                        pickled = pickle.dumps(tasks[key])
                         try:
                             with without_interrupts():  # the first call starts the processes
-                                future = workers.submit(_compute, version, path, pickled)
+                                future = workers.submit(_compute, version, key, pickled)
                         except BrokenExecutor:
                             is_broken = True
                         else:
@@ -169,7 +176,7 @@ class WorkerPool:
 
 @contextmanager
 def _loky(jobs: int) -> Iterator[Futures]:
-    """Start worker processes, of which the first call's thread is the parent."""
+    """Start worker processes, whose parent is the thread that makes the first call."""
     from joblib.externals.loky import ProcessPoolExecutor
 
     pool = ProcessPoolExecutor(
@@ -182,7 +189,7 @@ def _loky(jobs: int) -> Iterator[Futures]:
 
 
 def _begin(parent: int) -> None:
-    """Begin a worker process of ours."""
+    """Prepare a worker process that joblib has started for us."""
     begin_worker(parent)
     die_with(parent)
 
@@ -197,16 +204,16 @@ def _dask(jobs: int, scheduler: str | None) -> Iterator[Futures]:
         if scheduler is not None:
             client = stack.enter_context(_connected(scheduler))
         else:
-            # Daemons could not have children, such as an isolated solver's process.
+            # Daemons could not have child processes, such as that of an isolated solver.
             stack.enter_context(dask.config.set({"distributed.worker.daemon": False}))
             with without_interrupts():
                 cluster = LocalCluster(
                     n_workers=jobs,
                     threads_per_worker=1,
-                    memory_limit=0,  # as without Dask; it would stop workers at a part of it
+                    memory_limit=0,  # no limit: Dask would pause workers that are below it
                     dashboard_address="127.0.0.1:0",  # a port that is free
-                    silence_logs=logging.CRITICAL,  # what died is in the rows
-                    scheduler_kwargs={"allowed_failures": 0},  # we try again ourselves
+                    silence_logs=logging.CRITICAL,  # the rows say which tasks died
+                    scheduler_kwargs={"allowed_failures": 0},  # `run` tries them again itself
                     env=ONE_THREAD,
                 )
             stack.enter_context(cluster)
@@ -224,11 +231,11 @@ def _connected(scheduler: str) -> Iterator[Any]:
 
     with ExitStack() as stack:
         try:
-            # Asked first, as a client that has failed lingers and complains.
+            # We try the address first, since a client that fails lingers and complains.
             address = get_address_host_port(scheduler)
             socket.create_connection(address, timeout=_PATIENCE).close()
             client = stack.enter_context(Client(scheduler, timeout=_PATIENCE, set_as_default=False))
-        except Exception as error:  # of whatever kind, when something else answers there
+        except Exception as error:  # of any kind, when something else answers at that address
             raise InvalidInputError(
                 f"cannot reach a Dask scheduler at {scheduler!r} ({error}); start one by "
                 "`dask scheduler`"
@@ -242,59 +249,65 @@ def _connected(scheduler: str) -> Iterator[Any]:
             ) from error
         except Exception as error:
             raise _cannot_run(error) from error
-        if max(client.nthreads().values()) > 1:  # one's end would lift the BLAS limit of another
+        if max(client.nthreads().values()) > 1:  # a task that ends would lift another's BLAS limit
             raise GdaoptError(f"the Dask workers at {scheduler} have several threads; {start}")
         yield client
 
 
 def _version() -> str:
-    """Return the version of gdaopt, also to see whether a worker has it."""
+    """Return the version of gdaopt; run on a worker, it also shows that the worker has gdaopt."""
     return gdaopt.__version__
 
 
-def _compute(version: str, path: Path, pickled: bytes) -> dict[str, Any] | str:
-    """Return the row of a cell, or what it died of: what a worker does."""
+def _compute(version: str, key: str, pickled: bytes) -> _Answer:
+    """Compute a task: what a worker does."""
     from threadpoolctl import threadpool_limits
 
     if version != _version():
         raise GdaoptError(f"gdaopt is {_version()} there and {version} here")
     try:
-        cell: Cell = pickle.loads(pickled)
-        with threadpool_limits(1):
-            return cell.compute(path)
+        task: Task = pickle.loads(pickled)
+        with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
+            row = task.compute(Path(folder) / key)
+            files = [file for file in Path(folder).iterdir() if not is_temporary(file.name)]
+            return row, {file.name: file.read_bytes() for file in files}
     except PASSING as error:
         return f"{type(error).__name__}: {error}"
     except SystemExit as error:  # which the worker would hand to us
         return f"its process ended with exit code {error.code}"
 
 
-def _kept(directory: StudyDirectory, key: str, cell: Cell, future: _Outcome) -> dict[str, Any]:
-    """Write the row that a worker has returned, unless its cell has died, and return it."""
+def _kept(directory: StudyDirectory, key: str, task: Task, future: _Outcome) -> dict[str, Any]:
+    """Write what a worker has returned, unless its task has died, and return the row."""
     try:
-        row = future.result()
-    except Exception as error:  # of the workers: `_compute` returns those of cells
+        answer = future.result()
+    except Exception as error:  # an error of the workers: `_compute` returns those of tasks
         raise _cannot_run(error) from error
-    if isinstance(row, str):
-        return cell.died(row)
+    if isinstance(answer, str):
+        return task.died(answer)
+    row, files = answer
     try:
+        directory.clear(key)  # of an earlier try
+        for name, content in files.items():
+            write_atomically(directory.tasks / name, methodcaller("write", content))
         directory.write_row(key, row)
     except PASSING as error:
-        return cell.died(f"{type(error).__name__}: {error}")
+        return task.died(f"{type(error).__name__}: {error}")
     return row
 
 
 def _cannot_run(error: BaseException) -> GdaoptError:
-    """Return the error for workers that run no cell at all."""
+    """Return the error that says that the workers run no task at all."""
     lost = isinstance(error, CancelledError)
     said = "Dask's scheduler was lost" if lost else f"{type(error).__name__}: {error}"
-    return GdaoptError(f"the workers cannot run cells: {said}; rows that are finished are kept")
+    return GdaoptError(f"the workers cannot run tasks: {said}; rows that are finished are kept")
 
 
 def _error(future: Future[Any]) -> BaseException | None:
-    """Return the error of a future that is done, also of a cancelled one."""
+    """Return the error of a future that is done, also where it was cancelled; None for none."""
     return CancelledError() if future.cancelled() else future.exception()
 
 
 def _is_lost(future: Future[Any]) -> bool:
-    """Say whether a worker was killed while it had the cell."""
+    """Say whether a worker was killed while it had the task."""
     return type(_error(future)).__name__ in _LOST

@@ -55,7 +55,8 @@ def test_learn_from_a_directory(tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = ("--data-dir", tmp_path, "--positive", "Kama", "--solver", "analytic")
     said = gdaopt("learn", "seeds", *options, "--out", out)
-    assert "seeds: 6 samples, K = 7 features, class Kama against the rest" in said
+    assert "seeds: 6 samples, K = 7 features z-scored" in said
+    assert "class Kama against the rest" in said
     assert (out / "Kama.npz").exists()
 
 

@@ -20,8 +20,8 @@ from gdaopt.estimators.baselines.feature_weights import (
 from gdaopt.estimators.baselines.label_relaxation import relaxed_codes
 from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
 from gdaopt.estimators.labels import Codes, Mask, class_signal
-from gdaopt.estimators.scale import read_trace_bound
 from gdaopt.objectives import GLR
+from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import DiagonalMetrics
 from gdaopt.validation import FloatArray, read_only
 
@@ -46,9 +46,10 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         since this cuts the least edge weight.
     solver : str, default="CLARABEL"
         Solver for ``"sdp"``: any solver with a semidefinite cone that CVXPY knows.
-    trace_bound : {"auto"} or float, default="auto"
+    trace_bound : {"auto", "K"} or float, default="auto"
         C, the bound of ``Σ_k c_k``. With ``"auto"`` it follows the scale of the features of the
-        labelled samples, see `gdaopt.estimators.scale`. The study `gdaopt table1` sets it to K.
+        labelled samples, see `gdaopt.scaling`; with ``"K"`` it is the number of features, as in the
+        classification study.
     tolerance : float, default=1e-6
         The certified relative distance from the optimum at which a weight step stops.
     max_rounds : int, default=10
@@ -111,7 +112,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         **TransductiveMetricLearner._parameter_constraints,
         "labels": [StrOptions({"harmonic", "sdp"})],
         "solver": [str],
-        "trace_bound": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
     }

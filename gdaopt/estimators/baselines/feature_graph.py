@@ -14,8 +14,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.baselines.feature_graph_steps import FeatureGraphDescent, start_metric
 from gdaopt.estimators.labels import Codes, class_signal
-from gdaopt.estimators.scale import read_trace_bound
 from gdaopt.objectives import GLR
+from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import PositiveDefiniteMetrics
 from gdaopt.validation import FloatArray
 
@@ -33,9 +33,9 @@ class FeatureGraphLearning(SupervisedMetricLearner):
 
     Parameters
     ----------
-    trace_bound : {"auto"} or float, default="auto"
-        C. With ``"auto"`` it follows the scale of the features, see `gdaopt.estimators.scale`. The
-        published comparisons use z-scores and ``C = K``.
+    trace_bound : {"auto", "K"} or float, default="auto"
+        C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
+        it is the number of features, as in the published comparisons, which use z-scores.
     tolerance : float, default=1e-5
         The method stops when a round, over the diagonal and all rows, lowers the objective by at
         most this much.
@@ -97,7 +97,7 @@ class FeatureGraphLearning(SupervisedMetricLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "trace_bound": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "inner_tolerance": [Interval(Real, 0, None, closed="left")],
         "max_iterations": [Interval(Integral, 1, None, closed="left")],

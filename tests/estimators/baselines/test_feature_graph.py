@@ -249,7 +249,7 @@ def test_a_limit_that_ends_the_fit_warns_its_caller(limit: int) -> None:
     "bad",
     [
         {"trace_bound": 0},
-        {"trace_bound": "K"},
+        {"trace_bound": "k"},
         {"tolerance": -1},
         {"inner_tolerance": -1},
         {"max_iterations": 0},

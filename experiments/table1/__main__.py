@@ -1,0 +1,15 @@
+"""Measure the paper's Table 1 again: ``python experiments/table1``, from the top of a checkout."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# Python has put the folder of this file first. Its modules are those of the package ``table1``, by
+# whose name worker processes find them too: they take over `sys.path`.
+sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from table1.command import app  # noqa: E402 (the line above finds it)
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,194 @@
+"""One task of the study: metrics learned on one half of a data set, and tested on the other."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.datasets import Dataset
+from gdaopt.errors import InvalidInputError
+from gdaopt.validation import FloatArray
+from table1.protocol import AGGREGATIONS, CLASSIFIERS, Protocol, scaled
+from table1.rows import ROWS
+from table1.training import Training
+
+__all__ = ["class_codes", "fold_row", "halves"]
+
+Codes = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+
+def fold_row(
+    path: Path,  # noqa: ARG001 (all tasks are called with it; this one writes no files)
+    dataset: Dataset,
+    row: str,
+    seed: int,
+    fold: int,
+    protocol: Protocol,
+) -> dict[str, Any]:
+    """Learn a row's metrics on the training half, and classify the test half by both classifiers.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Not used: the task writes no files.
+    dataset : Dataset
+        The samples.
+    row : str
+        The name of the row.
+    seed, fold : int
+        The split, and which of its folds is the test half.
+    protocol : Protocol
+        How errors are measured.
+
+    Returns
+    -------
+    dict
+        Plain values: ``n_train``, ``n_test``; ``wrong``, the number of wrong labels by classifier
+        and aggregation; ``metrics``, for each metric its class, seconds and facts; ``seconds``,
+        those of the whole task; ``warned``, the number of warnings by kind.
+
+    Raises
+    ------
+    InvalidInputError
+        When a class has no sample in the training half.
+
+    Examples
+    --------
+    >>> from gdaopt.datasets import load
+    >>> found = fold_row(Path(), load("iris"), "euclidean", 0, 0, Protocol())
+    >>> found["n_test"], found["wrong"]["knn"], len(found["metrics"])
+    (75, {'vote': 3, 'score': 3}, 3)
+    """
+    start = time.perf_counter()
+    classes, codes = class_codes(dataset)
+    labelled = halves(dataset, codes, seed, fold, protocol)
+    X = scaled(dataset.features, labelled, protocol.scaling)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for kind in (DeprecationWarning, FutureWarning):  # packages warn of each other
+            warnings.simplefilter("ignore", kind)
+        signals, metrics, told = _learned(
+            X, labelled, codes, row, protocol.n_folds * seed + fold, protocol
+        )
+        wrong = {
+            name: _wrong(name, X, labelled, codes, signals, metrics, protocol)
+            for name in CLASSIFIERS
+        }
+    names = classes[1:] if len(signals) == 1 else classes
+    labels = ["all"] if ROWS[row].one_metric else names
+    return {
+        "n_train": int(labelled.sum()),
+        "n_test": int((~labelled).sum()),
+        "wrong": wrong,
+        "metrics": [{"class": name, **facts} for name, facts in zip(labels, told, strict=True)],
+        "seconds": time.perf_counter() - start,
+        "warned": dict(sorted(Counter(warning.category.__name__ for warning in caught).items())),
+    }
+
+
+def class_codes(dataset: Dataset) -> tuple[list[str], Codes]:
+    """Return the classes, and each sample's index into them.
+
+    The classes come in the order of their first rows: in the data sets of the table, the order of
+    their numbers. Ties between votes go to the class that comes first.
+
+    Examples
+    --------
+    >>> data = Dataset("two", [[0], [1], [2]], ["b", "a", "b"], ["x"])
+    >>> class_codes(data)
+    (['b', 'a'], array([0, 1, 0]))
+    """
+    classes = list(dict.fromkeys(dataset.labels.tolist()))
+    return classes, np.array([classes.index(label) for label in dataset.labels.tolist()])
+
+
+def halves(dataset: Dataset, codes: Codes, seed: int, fold: int, protocol: Protocol) -> Mask:
+    """Return which samples are the training half.
+
+    Raises
+    ------
+    InvalidInputError
+        When a class has no sample in the training half.
+
+    Examples
+    --------
+    >>> data = Dataset("four", [[0], [1], [2], [3]], ["a", "a", "b", "b"], ["x"])
+    >>> codes = class_codes(data)[1]
+    >>> labelled = [halves(data, codes, 0, fold, Protocol()) for fold in (0, 1)]
+    >>> labelled[0].sum().item(), (labelled[0] == ~labelled[1]).all().item()
+    (2, True)
+    """
+    from sklearn.model_selection import StratifiedKFold
+
+    folds = StratifiedKFold(protocol.n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # small classes; those that are too small are refused below
+        train, _ = list(folds.split(codes, codes))[fold]
+    absent = set(range(codes.max() + 1)).difference(codes[train].tolist())
+    if absent:
+        name = class_codes(dataset)[0][min(absent)]
+        raise InvalidInputError(
+            f"data set {dataset.name!r}: class {name!r} has no sample in the training half of seed "
+            f"{seed}, fold {fold}; leave the class out, or get more samples of it"
+        )
+    labelled = np.full(len(codes), False)
+    labelled[train] = True
+    return labelled
+
+
+def _learned(
+    X: FloatArray, labelled: Mask, codes: Codes, row: str, seed: int, protocol: Protocol
+) -> tuple[npt.NDArray[np.intp], list[FloatArray], list[dict[str, Any]]]:
+    """Return the problems' 0/1 labels, a metric for each problem, and the facts of each metric.
+
+    A row with one metric for all problems learns it once.
+    """
+    from gdaopt.estimators.labels import class_signal
+
+    signal = class_signal(codes[labelled])
+    parts = [signal] if ROWS[row].one_metric else list(signal.T[:, :, None])
+    metrics, told = [], []
+    for part in parts:
+        start = time.perf_counter()
+        learned = ROWS[row].learn(Training(X, labelled, part, seed, protocol))
+        told.append({"seconds": time.perf_counter() - start, **learned.facts})
+        metrics.append(learned.metric)
+    signals: npt.NDArray[np.intp] = signal.T.astype(np.intp)
+    return signals, metrics if len(metrics) == len(signals) else metrics * len(signals), told
+
+
+def _wrong(
+    name: str,
+    X: FloatArray,
+    labelled: Mask,
+    codes: Codes,
+    signals: npt.NDArray[np.intp],
+    metrics: list[FloatArray],
+    protocol: Protocol,
+) -> dict[str, int]:
+    """Return how many labels of the test half a classifier gets wrong, by aggregation."""
+    from gdaopt.estimators import GraphClassifier, MetricKNeighborsClassifier
+    from gdaopt.estimators.labels import fitted_clone
+    from gdaopt.estimators.one_vs_rest import binary_scores, class_scores
+
+    answers = []
+    for signal, metric in zip(signals, metrics, strict=True):
+        classifier = (
+            MetricKNeighborsClassifier(protocol.n_neighbors, metric=metric)
+            if name == "knn"
+            else GraphClassifier(metric)
+        )
+        fitted = fitted_clone(classifier, X, signal, labelled)
+        answers.append(binary_scores(fitted, X, ~labelled))
+    truth = codes[~labelled]
+    return {
+        aggregation: int((class_scores(answers, aggregation).argmax(axis=1) != truth).sum())
+        for aggregation in AGGREGATIONS
+    }

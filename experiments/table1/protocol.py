@@ -1,0 +1,168 @@
+"""The protocol of the study: one frozen object, which every output states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from gdaopt.errors import unknown_name
+from gdaopt.scaling import scale_features
+from gdaopt.studies.versions import versions
+from gdaopt.validation import FloatArray
+
+__all__ = ["AGGREGATIONS", "CLASSIFIERS", "SCALINGS", "Protocol", "scaled", "used_versions"]
+
+CLASSIFIERS = {"knn": "kNN", "gb": "GB"}
+"""The classifiers by name, and what tables call them."""
+
+AGGREGATIONS = {"vote": "votes", "score": "scores"}
+"""How the answers for the classes are put together, and what tables call it."""
+
+SCALINGS = {
+    "train": "z-score by the statistics of the training half",
+    "halves": "z-score of each half by its own statistics; uses those of the test half",
+    "train-normalized": (
+        "z-score by the statistics of the training half, then each sample to length 1"
+    ),
+}
+"""Whose statistics the z-scores of the features use, in words."""
+
+_RULES = {"scale": "zscore", "trace_bound": "K"}  # by their names in `gdaopt.scaling`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """How errors are measured: the same for all data sets and all rows.
+
+    Attributes
+    ----------
+    scaling : {"train", "halves", "train-normalized"}
+        See `SCALINGS`. Only the first and the last use nothing of the test half.
+    aggregation : {"vote", "score"}
+        Which of the two is the headline. Both are computed, from the same metrics.
+    n_folds : int
+        The number of folds of the cross-validation, which is stratified.
+    n_neighbors : int
+        k of kNN.
+    min_eigenvalue, tolerance, initial_edge_weight : float
+        ρ, the tolerance of the methods that minimise GLR, and the edge weight of the path start.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown scaling or aggregation.
+
+    Examples
+    --------
+    >>> Protocol(scaling="trian")
+    Traceback (most recent call last):
+    gdaopt.errors.InvalidInputError: unknown scaling 'trian'; did you mean 'train'? \
+Known: halves, train, train-normalized
+    """
+
+    scaling: str = "train"
+    aggregation: str = "vote"
+    n_folds: int = 2
+    n_neighbors: int = 5
+    min_eigenvalue: float = 1e-6
+    tolerance: float = 1e-5
+    initial_edge_weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.scaling not in SCALINGS:
+            raise unknown_name("scaling", self.scaling, SCALINGS)
+        if self.aggregation not in AGGREGATIONS:
+            raise unknown_name("aggregation", self.aggregation, AGGREGATIONS)
+
+    def record(self) -> dict[str, Any]:
+        """Return the values that numbers depend on: all but the headline, which is a way to show.
+
+        Examples
+        --------
+        >>> Protocol().record()["trace_bound"]
+        'K'
+        """
+        values = asdict(self)
+        del values["aggregation"]
+        return {**values, **_RULES}
+
+    def description(self) -> Sequence[str]:
+        """Return the protocol in sentences.
+
+        Examples
+        --------
+        >>> Protocol().description()[1]
+        'Features: z-score by the statistics of the training half; a feature that is constant \
+there becomes 0.'
+        """
+        bound = _RULES["trace_bound"]
+        headline = AGGREGATIONS[self.aggregation]
+        return (
+            f"{self.n_folds}-fold cross-validation, stratified, shuffled by the seeds 0, 1, …; "
+            "each fold is once the test half; the error of a seed is wrong labels / test labels "
+            "over its folds.",
+            f"Features: {SCALINGS[self.scaling]}; a feature that is constant there becomes 0.",
+            "One against all: for each class a metric is learned on labels 0 and 1; two classes "
+            "are one problem. The same metric serves both classifiers.",
+            f"kNN: {self.n_neighbors} neighbours. GB: the harmonic solution on the full graph of "
+            "training and test samples, w = exp(-δ), no self-loops, all test samples at once.",
+            f"Trace: C = {bound}, K the number of features; metrics without a trace bound of "
+            f"their own are scaled to trace {bound}.",
+            f"GLR rows: ρ = {self.min_eigenvalue:g}, tolerance {self.tolerance:g}; path start of "
+            f"edge weight {self.initial_edge_weight:g}; linear programs in closed form.",
+            "Votes: z > 0 is a vote for its class, most votes win, ties go to the first class, no "
+            "vote at all to class 1. Scores: the largest z wins. Both are computed from the same "
+            f"metrics; the headline is by {headline}.",
+            "Nothing is tuned by data set, nor to a published number.",
+        )
+
+
+def used_versions() -> dict[str, str]:
+    """Return the versions of packages on which numbers depend.
+
+    Examples
+    --------
+    >>> list(used_versions())[-1]
+    'scikit-learn'
+    """
+    return versions() | {"scikit-learn": version("scikit-learn")}
+
+
+def scaled(features: FloatArray, labelled: np.ndarray[Any, Any], scaling: str) -> FloatArray:
+    """Return the features as the protocol scales them.
+
+    Parameters
+    ----------
+    features : ndarray of shape (N, K)
+        All samples.
+    labelled : ndarray of bool, shape (N,)
+        Which samples are the training half.
+    scaling : str
+        One of `SCALINGS`.
+
+    Returns
+    -------
+    ndarray of shape (N, K)
+        A feature that is constant in the half whose statistics are used becomes 0 there, since
+        nothing could be learned about it.
+
+    Examples
+    --------
+    >>> features, labelled = np.array([[0.0], [2.0], [4.0], [6.0]]), np.arange(4) < 2
+    >>> scaled(features, labelled, "train").ravel(), scaled(features, labelled, "halves").ravel()
+    (array([-1.,  1.,  3.,  5.]), array([-1.,  1., -1.,  1.]))
+    """
+    if scaling == "halves":
+        result = np.empty_like(features)
+        for half in (labelled, ~labelled):
+            result[half] = scale_features(features[half], _RULES["scale"])
+        return result
+    result = scale_features(features, _RULES["scale"], features[labelled])
+    if scaling == "train-normalized":
+        lengths = np.linalg.norm(result, axis=1, keepdims=True)
+        result /= np.where(lengths > 0, lengths, 1.0)
+    return result

@@ -1,0 +1,203 @@
+"""The rows of the table: the paper's six, and further ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+
+from gdaopt.errors import unknown_name
+from table1.glr_rows import by_glr
+from table1.learner_rows import LEARNERS, by_learner
+from table1.protocol import Protocol
+from table1.training import Learned, Training
+
+__all__ = ["DEFAULT", "ROWS", "Row", "available", "find_rows"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A way to learn a metric.
+
+    Attributes
+    ----------
+    title : str
+        What tables call the row.
+    settings : str
+        What is run, in a few words, for the notes.
+    learn : callable
+        Called with a `Training`; returns a `Learned`.
+    one_metric : bool
+        Whether one metric serves all classes, instead of one for each class against the rest.
+    is_glr : bool
+        Whether the row minimises the graph Laplacian regulariser, so that its facts say how well.
+    needs : str
+        A package that the row needs and gdaopt does not; empty for none.
+    by_default : bool
+        Whether the row is run when no rows are named.
+    """
+
+    title: str
+    settings: str
+    learn: Callable[[Training], Learned]
+    one_metric: bool = False
+    is_glr: bool = False
+    needs: str = ""
+    by_default: bool = True
+
+
+def _glr(
+    title: str, settings: str, name: str, metrics: str = "graph", *, joint: bool = False
+) -> Row:
+    return Row(
+        title=title,
+        settings=settings,
+        learn=by_glr(name, metrics),
+        one_metric=joint,
+        is_glr=True,
+    )
+
+
+def _learner(
+    title: str, settings: str, name: str, *, needs: str = "", by_default: bool = True
+) -> Row:
+    return Row(
+        title=title,
+        settings=settings,
+        learn=by_learner(LEARNERS[name]),
+        needs=needs,
+        by_default=by_default,
+    )
+
+
+ROWS: Mapping[str, Row] = {
+    "zhu2003": _learner(
+        "Zhu, Ghahramani, Lafferty 2003",
+        "diagonal M by minimum entropy, η = 0.01; sees the test half's features; scaled to trace C",
+        "zhu2003",
+    ),
+    "mao2016": _learner(
+        "Mao, Cheung, Lin, Ji 2016",
+        "diagonal M, 4 Newton steps after one prediction; sees the test half's features; scaled "
+        "to trace C",
+        "mao2016",
+    ),
+    "yang2018": _learner(
+        "Yang, Cheung, Stanković 2018",
+        "diagonal M, trace bound C; labels by the harmonic sign, which stands in for the published "
+        "semidefinite relaxation; sees the test half's features",
+        "yang2018",
+    ),
+    "gmml": _learner(
+        "Zadeh, Hosseini, Sra 2016 (GMML)",
+        "t = 0.5, pairs drawn by the seed; scaled to trace C",
+        "gmml",
+    ),
+    "fgl": _learner("Hu, Gao, Cheung, Guo 2019 (FGL)", "trace bound C", "fgl"),
+    "alternating": _glr(
+        "GDA, the paper's (alternating)", "GLR over graph metrics, alternating", "alternating"
+    ),
+    "euclidean": _learner("no learning (M = I)", "the identity", "euclidean"),
+    "joint": _glr("GDA, all entries (joint)", "GLR over graph metrics, joint", "joint"),
+    "certified-graph": _glr(
+        "optimum, graph metrics", "GLR over graph metrics, certified", "certified"
+    ),
+    "certified-diagonal": _glr(
+        "optimum, diagonal", "GLR over diagonal metrics, certified", "certified", "diagonal"
+    ),
+    "certified-definite": _glr(
+        "optimum, positive definite",
+        "GLR over positive definite metrics, certified",
+        "certified",
+        "definite",
+    ),
+    "multiclass": _glr(
+        "optimum, one metric for all classes",
+        "GLR of all classes' signals over graph metrics, certified: one metric for all problems",
+        "certified",
+        joint=True,
+    ),
+    "nca": _learner(
+        "NCA (scikit-learn)", "NeighborhoodComponentsAnalysis, its defaults; trace C", "nca"
+    ),
+    "lmnn": _learner(
+        "LMNN (metric-learn)",
+        "its defaults; scaled to trace C",
+        "lmnn",
+        needs="metric_learn",
+    ),
+    "itml": _learner(
+        "ITML (metric-learn)",
+        "ITML_Supervised, its defaults; scaled to trace C",
+        "itml",
+        needs="metric_learn",
+    ),
+    "yang2018-sdp": _learner(
+        "Yang, Cheung, Stanković 2018, labels by SDP",
+        "as yang2018, labels by the semidefinite relaxation",
+        "yang2018-sdp",
+        by_default=False,
+    ),
+}
+"""The rows by name: the paper's six first, in its order."""
+
+DEFAULT = tuple(name for name, row in ROWS.items() if row.by_default)
+"""The names of the rows that are run when none are named."""
+
+
+def available(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the rows that can be run here, and a sentence for each of the others.
+
+    Examples
+    --------
+    >>> available(["nca"])
+    (['nca'], [])
+    """
+    reasons = {name: _obstacle(ROWS[name]) for name in names}
+    left_out = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
+    return [name for name, reason in reasons.items() if not reason], left_out
+
+
+def _obstacle(row: Row) -> str:
+    """Return why a row cannot be run here; empty where it can.
+
+    A package may import and yet fail: metric-learn 0.7 does, with scikit-learn from 1.8 on.
+    """
+    if not row.needs:
+        return ""
+    package = row.needs.replace("_", "-")
+    if find_spec(row.needs) is None:
+        return f"{package} is not installed"
+    rng = np.random.default_rng(0)
+    signal = (np.arange(20) % 2).astype(float)[:, None]
+    tiny = Training(rng.normal(size=(20, 2)) + signal, np.full(20, True), signal, 0, Protocol())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            row.learn(tiny)
+    except Exception as error:  # of any kind, when versions of packages do not go together
+        return f"{package} does not work here ({type(error).__name__}: {error})"
+    return ""
+
+
+def find_rows(names: Iterable[str]) -> list[str]:
+    """Return names of rows, each once.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown name; the message gives the nearest one.
+
+    Examples
+    --------
+    >>> find_rows(["gmml", "joint", "gmml"])
+    ['gmml', 'joint']
+    """
+    unique = list(dict.fromkeys(names))
+    for name in unique:
+        if name not in ROWS:
+            raise unknown_name("row", name, ROWS)
+    return unique

@@ -1,0 +1,187 @@
+"""The study in its directory: tasks that go on where they stopped, and files with the numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gdaopt.datasets import Dataset
+from gdaopt.errors import InvalidInputError
+from gdaopt.io import write_atomically, write_text
+from gdaopt.studies.pictures import FORMATS
+from gdaopt.studies.runner import Executor, Progress, Task, run_tasks
+from gdaopt.studies.study_directory import StudyDirectory, task_key
+from gdaopt.validation import integer
+from table1.fold import class_codes, fold_row
+from table1.frames import comparison_frame, metric_frame, score_frame, write_frame
+from table1.latex import latex
+from table1.markdown import markdown
+from table1.outcome import Block, Outcome
+from table1.picture import picture
+from table1.protocol import CLASSIFIERS, Protocol, used_versions
+
+__all__ = ["Part", "Table1", "write_outcome"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A row on a data set.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        The data set.
+    row : str
+        The name of the row in `table1.rows.ROWS`.
+    n_seeds : int
+        The number of seeds, which are 0 to n_seeds - 1.
+
+    Raises
+    ------
+    InvalidInputError
+        For no seeds.
+    """
+
+    dataset: Dataset
+    row: str
+    n_seeds: int
+
+    def __post_init__(self) -> None:
+        integer("seeds", self.n_seeds, at_least=1)
+
+
+class Table1:
+    """A directory with a row for each task, and with tables and a picture of all rows.
+
+    Parameters
+    ----------
+    path : path-like
+        The directory; where it holds an earlier study of the same protocol, that is continued,
+        whatever its data sets, rows and seeds.
+    parts : sequence of Part
+        What to run.
+    protocol : Protocol
+        How errors are measured.
+    classifiers : sequence of str, optional
+        The classifiers to show; all are computed.
+    left_out, missing : sequence of str, optional
+        Sentences on rows and data sets that cannot be run here.
+
+    Attributes
+    ----------
+    tasks : dict of str to Task
+        The tasks, by key: one for each data set, row, seed and fold, seed after seed.
+
+    Raises
+    ------
+    InvalidInputError
+        Before any work: when there is nothing to run, a class is too small for the folds, or the
+        directory cannot be used (see `StudyDirectory`).
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        parts: Sequence[Part],
+        protocol: Protocol,
+        *,
+        classifiers: Sequence[str] = tuple(CLASSIFIERS),
+        left_out: Sequence[str] = (),
+        missing: Sequence[str] = (),
+    ) -> None:
+        if not parts:
+            raise InvalidInputError(
+                f"nothing to run: {'; '.join([*left_out, *missing]) or 'no data sets or rows'}"
+            )
+        for dataset in {part.dataset.name: part.dataset for part in parts}.values():
+            _check_classes(dataset, protocol)
+        self._parts, self._protocol, self._classifiers = parts, protocol, classifiers
+        self._left_out, self._missing = left_out, missing
+        self.tasks = {
+            _key(part, seed, fold): Task(
+                fold_row,
+                (part.dataset, part.row, seed, fold, protocol),
+                {"dataset": part.dataset.name, "row": part.row, "seed": seed, "fold": fold},
+            )
+            for seed in range(max(part.n_seeds for part in parts))
+            for part in parts
+            for fold in range(protocol.n_folds)
+            if seed < part.n_seeds
+        }
+        # Data sets, rows and seeds are in the tasks' keys, and may grow. The content of the data is
+        # checked where it is read (UCI), or depends on scikit-learn's version.
+        self._directory = StudyDirectory(
+            path, {"study": "table1", **protocol.record(), **used_versions()}
+        )
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return self._directory.path
+
+    def label(self, key: str) -> str:
+        """Return what a task is called."""
+        about = self.tasks[key].about
+        return f"{about['row']} on {about['dataset']}, seed {about['seed']}, fold {about['fold']}"
+
+    @property
+    def n_done(self) -> int:
+        """How many tasks are finished on disk."""
+        return sum(self._directory.row(key) is not None for key in self.tasks)
+
+    def run(self, executor: Executor, progress: Progress | None = None) -> Outcome:
+        """Run what is missing, write all files, and return the numbers."""
+        return self.written(run_tasks(self._directory, self.tasks, executor, progress=progress))
+
+    def written(self, rows: Mapping[str, Mapping[str, Any]]) -> Outcome:
+        """Write all files from the rows of all tasks, by key, and return the numbers."""
+        blocks = [
+            Block(
+                part.dataset.name,
+                part.row,
+                [
+                    [rows[_key(part, seed, fold)] for fold in range(self._protocol.n_folds)]
+                    for seed in range(part.n_seeds)
+                ],
+            )
+            for part in self._parts
+        ]
+        outcome = Outcome(self._protocol, blocks, self._classifiers, self._left_out, self._missing)
+        write_outcome(outcome, self.path)
+        write_frame(self.path / "table1_pairs.parquet", comparison_frame(outcome))
+        write_frame(self.path / "table1_metrics.parquet", metric_frame(outcome))
+        return outcome
+
+
+def write_outcome(outcome: Outcome, folder: Path) -> None:
+    """Write ``table1.md``, ``.tex``, ``.parquet`` and ``.png`` into a directory.
+
+    The parquet file holds nothing that is measured in seconds: it is the same from every run.
+    """
+    write_text(folder / "table1.md", markdown(outcome))
+    write_text(folder / "table1.tex", latex(outcome))
+    write_frame(folder / "table1.parquet", score_frame(outcome))
+    figure, options = picture(outcome), FORMATS["png"]
+    write_atomically(
+        folder / "table1.png", lambda file: figure.savefig(file, format="png", **options)
+    )
+
+
+def _key(part: Part, seed: int, fold: int) -> str:
+    """Return the key of a task."""
+    return task_key(part.dataset.name, part.row, seed, fold)
+
+
+def _check_classes(dataset: Dataset, protocol: Protocol) -> None:
+    """Refuse classes that cannot be in all halves."""
+    classes, codes = class_codes(dataset)
+    for code, name in enumerate(classes):
+        size = int((codes == code).sum())
+        if size < protocol.n_folds:
+            raise InvalidInputError(
+                f"data set {dataset.name!r} has {size} sample of class {name!r}, so that one of "
+                f"the {protocol.n_folds} folds lacks it; leave the class out, or get more of it"
+            )

@@ -1,0 +1,210 @@
+"""The scale of features and of metrics: each rule once, by the name that options give it.
+
+Features: ``"unit"`` is z-scores divided by √(2K), so that the mean squared distance of two samples
+is 1; ``"zscore"`` is z-scores; ``"none"`` leaves the features as they are (`scale_features`).
+
+The trace bound C: ``"K"`` is the number of features, which goes with the scales ``"unit"`` and
+``"zscore"``; ``"auto"`` follows the scale of the features by the rule below; any other value is a
+number (`read_trace_bound`). For a metric learner ρ can follow from C (`auto_min_eigenvalue`).
+
+**The rule "auto".** Let D be the mean of ``d d'`` over the differences d of the pairs of samples
+that the objective sums over, by their weights, so that ``⟨D, M⟩`` is their mean squared distance
+under M. The bounds are
+
+    C = min(4 / max_k D_kk, 200 / max_u u'Du),        ρ = 10⁻³ C / K,
+
+where u are the atoms of the feasible set: with all of the trace on one feature the mean squared
+distance is at most 4, and no metric of the set gives one above 200. The slope of log Q at M = 0 is
+-D, and this slope stands for D where an objective of convex logarithm sums over no pairs. The set's
+exact oracle finds the largest u'Du, which is seldom above 50 times the largest D_kk.
+
+**The features' scale drops out.** When X becomes sX, C becomes C/s², and all distances stay as they
+were. Features that are constant change nothing, nor do copies of others, unless there are so many
+that positive definite metrics, which can add copies up, come to the second bound.
+
+**A larger set is a larger choice.** Diagonal, graph and positive definite metrics get the same C,
+so that each set contains those before it, and the least Q over it is no larger. On z-scores C is
+about 2, and with even weights the mean distance is about 4.
+
+**Distances neither vanish nor underflow.** As log Q is convex, ``Q(M) ≥ e⁻²⁰⁰ Q(0)`` for each
+metric of the set, whatever N, K and the data; and the largest mean distance is at least 4, or 200.
+
+**Why 4.** Pairs of different classes at that distance weigh e⁻⁴, 2 %, of one at distance 0: nearly
+cut off, as the objective wants them to be. With a much smaller bound Q is all but linear in M: all
+pairs count alike, and the optimum is a metric of rank one. With a much larger one a few of the
+closest pairs decide alone.
+
+**Why 10⁻³.** A direction that the metric makes no use of keeps a thousandth of an even share:
+samples that differ in nothing else stay apart, and M has a condition number of at most 1000 K.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.objectives import Objective
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray, finite_array
+
+__all__ = [
+    "SCALES",
+    "TRACE_BOUNDS",
+    "auto_min_eigenvalue",
+    "auto_trace_bound",
+    "read_trace_bound",
+    "scale_features",
+]
+
+SCALES = {
+    "unit": "z-scored and divided by √(2K)",
+    "zscore": "z-scored",
+    "none": "not scaled",
+}
+"""The scales of features by their names, and what texts say of features of that scale."""
+
+TRACE_BOUNDS = {
+    "K": "the number of features",
+    "auto": "follows the scale of the features",
+}
+"""The rules for the trace bound C by their names, and what texts say of each."""
+
+_DISTANCE = 4.0  # mean squared, with all of the trace on one feature
+_MOST = 200.0  # mean squared distance under any metric of the set
+_LEAST_SHARE = 1e-3  # ρ as a share of C/K
+_LARGEST = 1e140  # the largest distance at C = 1: the Hessian holds squares of such distances
+
+
+def scale_features(
+    X: npt.ArrayLike, scale: str = "unit", reference: npt.ArrayLike | None = None
+) -> FloatArray:
+    """Return the features at a scale that the package's defaults expect.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        One row a sample.
+    scale : {"unit", "zscore", "none"}
+        ``"zscore"`` subtracts each column's mean and divides by its population standard deviation.
+        ``"unit"``, the default, then divides by √(2K), so that the mean of ``‖x_i - x_j‖²`` over
+        all i and j is 1 when no column is constant. ``"none"`` leaves the values as they are.
+        A column that is constant in the reference becomes 0 by the first two.
+    reference : array-like of shape (n, K), optional
+        The samples whose means and deviations are used; X by default.
+
+    Returns
+    -------
+    ndarray of shape (N, K)
+        A new array.
+
+    Raises
+    ------
+    InvalidInputError
+        When X or the reference is not a matrix of finite numbers, or the scale is unknown.
+
+    Examples
+    --------
+    >>> scale_features([[0, 5], [2, 5]])
+    array([[-0.5,  0. ],
+           [ 0.5,  0. ]])
+    >>> scale_features([[0], [2], [4]], "zscore", reference=[[0], [2]]).ravel()
+    array([-1.,  1.,  3.])
+    """
+    if scale not in SCALES:
+        raise unknown_name("scale", scale, SCALES)
+    X = finite_array("X", X, ndim=2)
+    if scale == "none":
+        return X
+    of = X if reference is None else finite_array("reference", reference, ndim=2)
+    # Divided by the range first, squares neither overflow nor vanish; ∞ turns constants into 0.
+    extent = np.ptp(of, axis=0)
+    extent = np.where(extent > 0, extent, np.inf)
+    mean = of.mean(axis=0)
+    deviation = ((of - mean) / extent).std(axis=0)
+    z_scores: FloatArray = (X - mean) / extent / np.where(deviation > 0, deviation, 1.0)
+    return z_scores / math.sqrt(2 * X.shape[1]) if scale == "unit" else z_scores
+
+
+def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
+    """Return C by the rule "auto", for an objective over a set.
+
+    Parameters
+    ----------
+    objective : Objective
+        An objective with `log_convex`, such as `gdaopt.GLR`.
+    feasible_set : FeasibleSet
+        A set of any trace bound: only its atoms count, for the second of the two bounds.
+
+    Raises
+    ------
+    InvalidInputError
+        For another objective, and when the samples of all pairs coincide, or nearly so, or are too
+        far apart for floating-point numbers.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> auto_trace_bound(gda.GLR([[0.0, 7.0], [2.0, 7.0]], [0, 1]), gda.GraphMetrics(1.0))
+    1.0
+    """
+    if not objective.log_convex:
+        raise InvalidInputError(
+            f"trace_bound='auto' follows the slope of log Q, and {objective!r} does not say that "
+            "its logarithm is convex; pass a number, or 'K'"
+        )
+    size = objective.n_features
+    start = objective.at(np.zeros((size, size)))
+    slope = start.gradient() / start.value
+    of_features = -float(slope.diagonal().min())
+    largest = -float(feasible_set.best_atoms(slope).prices[0])
+    if not (of_features > 1 / _LARGEST and largest < _LARGEST):
+        raise InvalidInputError(
+            f"samples of different classes differ by {largest:.3g} in the square, of which "
+            "trace_bound='auto' makes no bound; rescale the features, or drop constant ones"
+        )
+    return min(_DISTANCE / of_features, _MOST / largest)
+
+
+def read_trace_bound(
+    trace_bound: str | float, objective: Objective, feasible_set: FeasibleSet
+) -> float:
+    """Return C for the option `trace_bound`: a number, or the name of a rule.
+
+    Parameters
+    ----------
+    trace_bound : {"K", "auto"} or float
+        One of `TRACE_BOUNDS`, or C itself.
+    objective : Objective
+        The objective of the problem.
+    feasible_set : FeasibleSet
+        A set of any trace bound, see `auto_trace_bound`.
+
+    Raises
+    ------
+    InvalidInputError
+        See `auto_trace_bound`.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> objective, feasible_set = gda.GLR([[0.0], [2.0]], [0, 1]), gda.GraphMetrics(1.0)
+    >>> [read_trace_bound(given, objective, feasible_set) for given in (3, "K", "auto")]
+    [3.0, 1.0, 1.0]
+    """
+    if trace_bound == "auto":
+        return auto_trace_bound(objective, feasible_set)
+    return float(objective.n_features if trace_bound == "K" else trace_bound)
+
+
+def auto_min_eigenvalue(trace_bound: float, n_features: int) -> float:
+    """Return ρ, a thousandth of C/K.
+
+    Examples
+    --------
+    >>> auto_min_eigenvalue(4.0, 4)
+    0.001
+    """
+    return _LEAST_SHARE * trace_bound / n_features

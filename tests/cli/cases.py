@@ -1,0 +1,108 @@
+"""What the tests of the command line share: commands run in this process, files, interrupts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from typer.testing import CliRunner
+
+from gdaopt.cli import app
+from gdaopt.studies import pictures
+
+IRIS = ("setosa", "versicolor", "virginica")
+PICTURES = {"convergence.png", "discs.png", "left_ends.png", "graph.png"}
+ALL_PICTURES = ("convergence", "discs", "left_ends", "time_split", "graph")
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    """Run gdaopt, check its exit code, and return its output with runs of white space as one."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    shown = result.stderr if code == 2 else result.stdout
+    return " ".join(shown.split())
+
+
+def learn(*arguments: object, code: int = 0) -> str:
+    return run("learn", *arguments, code=code)
+
+
+def command(*arguments: object) -> list[str]:
+    """Return the command that runs gdaopt in a process of its own."""
+    return [sys.executable, "-c", "from gdaopt.cli import app; app()", *map(str, arguments)]
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def files(*stems: str) -> set[str]:
+    """Return the files of a run on classes of these file names."""
+    of_classes = {f"{stem}{end}" for stem in stems for end in (".npz", "-trace.csv")}
+    return of_classes | PICTURES | {"result.json"}
+
+
+def record(folder: Path) -> dict[str, Any]:
+    """Return result.json, strictly read: NaN and Infinity are no JSON."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} in result.json")
+
+    text = (folder / "result.json").read_text(encoding="utf-8")
+    content: dict[str, Any] = json.loads(text, parse_constant=refuse)
+    return content
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def write_csv(path: Path, labels: list[str], n_samples: int = 24) -> Path:
+    """Write a table of three features, with the label in its second column."""
+    rng = np.random.default_rng(7)
+    of_sample = [labels[i % len(labels)] for i in range(n_samples)]
+    X = rng.standard_normal((n_samples, 3)) + np.arange(n_samples)[:, None] % len(labels)
+    lines = ["width,kind,height,price in $ or $\\q$"]
+    lines += [f'{a},"{kind}",{b},{c}' for kind, (a, b, c) in zip(of_sample, X, strict=True)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@contextmanager
+def interrupt(calls: int, target: type, method: str) -> Iterator[None]:
+    """Press Ctrl-C in that call of a method."""
+    count = 0
+    original: Callable[..., Any] = getattr(target, method)
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == calls:
+            raise KeyboardInterrupt
+        return original(*args, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(target, method, interrupted)
+        yield
+
+
+@contextmanager
+def undrawn(*but: str) -> Iterator[None]:
+    """Leave pictures blank, where their names are all that counts: they take most of the time."""
+
+    def blank(runs: Sequence[pictures.Run], title: str) -> Figure:
+        return Figure(figsize=(1, 1))
+
+    blanks = {name: blank for name in pictures.PICTURES if name not in but}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "PICTURES", {**pictures.PICTURES, **blanks})
+        yield

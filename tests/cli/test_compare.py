@@ -1,0 +1,345 @@
+"""`gdaopt compare`: what it runs, writes and refuses, and how it goes on after a crash."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.image import imread
+from typer.testing import CliRunner
+
+import gdaopt as gda
+from gdaopt.cli import app
+
+OUTPUTS = {"comparison.md", "comparison.parquet", "convergence.png", "study.json", "tasks"}
+MEASURED = {"seconds", "tracing_seconds", "peak_memory"}
+ARGUMENTS = (
+    *("iris", "--methods", "certified,joint:max_iterations=8", "--solvers", "highs,analytic"),
+    *("--positive", "virginica", "--tolerance", "1e-7"),
+)
+TASKS = [("certified", "closed form"), ("joint", "HIGHS"), ("joint", "analytic")]
+
+
+def compare(*arguments: object, code: int = 0) -> str:
+    """Run `gdaopt compare`, check its exit code, and return its output as one line."""
+    runner = CliRunner(env={"COLUMNS": "100"})
+    result = runner.invoke(app, ["compare", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return " ".join((result.stderr if code == 2 else result.stdout).split())
+
+
+def rows(out: Path) -> dict[str, dict[str, Any]]:
+    """Return the rows on disk without what is measured, by file name."""
+    content = {path.name: json.loads(path.read_text()) for path in out.glob("tasks/*.json")}
+    return {
+        name: {key: value for key, value in entry["row"].items() if key not in MEASURED}
+        for name, entry in content.items()
+    }
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """One comparison, two runs at a time, and its output."""
+    out = tmp_path_factory.mktemp("compared") / "new" / "iris"
+    return out, compare(*ARGUMENTS, "--jobs", 2, "--out", out)
+
+
+class TestOutputs:
+    def test_files(self, compared: tuple[Path, str]) -> None:
+        out, _ = compared
+        assert names(out) == OUTPUTS
+        tasks = {path.stem for path in (out / "tasks").iterdir()}
+        assert len(tasks) == len(TASKS)
+        assert names(out / "tasks") == {f"{c}{end}" for c in tasks for end in (".json", ".npz")}
+
+    def test_rows(self, compared: tuple[Path, str]) -> None:
+        out, _ = compared
+        data = gda.datasets.load("iris")
+        X, z = gda.datasets.scale_features(data.features), data.signal("virginica")
+        feasible_set = gda.GraphMetrics(4.0, 1e-6)
+        problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
+        seen = []
+        for path in out.glob("tasks/*.json"):
+            row = json.loads(path.read_text())["row"]
+            seen.append((row["method"], row["solver"]))
+            result = gda.Result.load(path.with_suffix(".npz"))
+            options: dict[str, Any] = {"tolerance": 1e-7}
+            if row["method"] == "joint":
+                assert row["options"] == "max_iterations=8"
+                options |= {"max_iterations": 8, "solver": row["solver"]}
+            own = gda.solve(problem, row["method"], **options)
+            np.testing.assert_array_equal(result.metric, own.metric)
+            assert row["class"] == "virginica"
+            for name in ("objective", "lower_bound", "status", "message", "iterations"):
+                assert row[name] == getattr(own, name) == getattr(result, name)
+            assert row["relative_gap"] == own.relative_gap
+            assert row["eigenvalue_slack"] == own.trace[-1].lambda_min - 1e-6  # type: ignore[operator]  # measured
+            edges = -own.metric[np.triu_indices(4, 1)] > feasible_set.edge_threshold(4)
+            assert (row["edges"], row["components"]) == (edges.sum(), own.components)
+            assert row["peak_memory"] > 2**24
+            assert row["seconds"] > 0
+        assert sorted(seen) == TASKS
+
+    def test_parquet(self, compared: tuple[Path, str]) -> None:
+        out, _ = compared
+        frame = pd.read_parquet(out / "comparison.parquet")
+        assert list(zip(frame["method"], frame["solver"], strict=True)) == TASKS
+        best = frame["lower_bound"].max()
+        excess = (frame["objective"] - best) / frame["objective"].abs()
+        np.testing.assert_allclose(frame["excess"].astype(float), excess.astype(float), atol=1e-15)
+        assert frame["excess"].min() <= 1e-7
+        on_disk = rows(out).values()
+        assert all(set(row) | MEASURED | {"excess"} == set(frame.columns) for row in on_disk)
+        assert pd.isna(frame["repair_distance"][0])
+        assert frame["iterations"].dtype == "Int64"
+
+    def test_markdown(self, compared: tuple[Path, str]) -> None:
+        text = (compared[0] / "comparison.md").read_text()
+        for part in (
+            "# iris: methods compared",
+            "150 samples, K = 4 features z-scored and divided by √(2K) (unit), class virginica ag",
+            "set graph, trace bound C = K (the number of features), smallest eigenvalue ρ = 1e-06.",
+            " | steps | oracle calls | eigen-decompositions | repair distance | MB | status |",
+            "For all methods: tolerance 1e-07, trace_every 1.",
+            f"gdaopt {gda.__version__}, numpy {np.__version__}",
+            "## virginica",
+            "| method | solver | objective | lower bound | excess | gap | λ_min - ρ | comp |",
+            "| joint:max_iterations=8 | HIGHS | ",
+            "by the largest lower bound that any method found",
+        ):
+            assert part in text
+        table = [line for line in text.splitlines() if line.startswith("|")]
+        assert len({line.count("|") for line in table}) == 1
+
+    def test_picture(self, compared: tuple[Path, str]) -> None:
+        image = imread(compared[0] / "convergence.png")
+        assert image.shape[0] > 600
+        assert image[..., :3].std() > 0.05
+
+    def test_output(self, compared: tuple[Path, str]) -> None:
+        out, output = compared
+        assert "virginica: certified: converged (the certified gap is within" in output
+        assert "virginica: joint:max_iterations=8, HIGHS: iteration_limit (max_iter" in output
+        start = output.index("method solver objective excess gap edges seconds MB status")
+        for row in rows(out).values():
+            assert f"{row['solver']} {row['objective']:#.7g} " in output[start:]
+        assert f"written to {out}" in output
+
+    def test_the_table_fits_100_columns(self, compared: tuple[Path, str]) -> None:
+        arguments = ["compare", *ARGUMENTS, "--out", str(compared[0])]
+        shown = CliRunner(env={"COLUMNS": "100"}).invoke(app, arguments).stdout
+        lines = [line.rstrip() for line in shown.splitlines() if "joint:max" in line]
+        assert [line.split()[-1] for line in lines] == ["iteration_limit", "iteration_limit"]
+        assert max(map(len, lines)) <= 100
+
+
+class TestGoingOn:
+    def test_after_a_kill(self, compared: tuple[Path, str], tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        code = "from gdaopt.cli import app; app()"
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, "compare", *ARGUMENTS, "--out", str(out)],
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        deadline = time.monotonic() + 30
+        while not list(out.glob("tasks/*.json")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.4)  # in the middle of the next
+        process.kill()
+        process.wait()
+        kept = rows(out)
+        assert 1 <= len(kept) < len(TASKS)
+        (out / "tasks" / ".x.json.abcdefgh.tmp").write_text("half")
+        first = {path: path.stat().st_mtime_ns for path in out.glob("tasks/*.json")}
+        output = compare(*ARGUMENTS, "--out", out)
+        assert output.count("virginica: joint") + len(kept) >= len(TASKS)
+        assert rows(out) == rows(compared[0])
+        assert {path: path.stat().st_mtime_ns for path in first} == first
+        assert names(out) == OUTPUTS
+        assert names(out / "tasks") == names(compared[0] / "tasks")
+
+    def test_a_damaged_result_is_named(self, compared: tuple[Path, str], tmp_path: Path) -> None:
+        out = Path(shutil.copytree(compared[0], tmp_path / "out"))
+        (damaged,) = out.glob("tasks/*certified*.npz")
+        damaged.write_bytes(b"PK")
+        error = compare(*ARGUMENTS, "--out", out, code=2)
+        assert f"remove {damaged} and run the same command again" in error
+        damaged.unlink()
+        compare(*ARGUMENTS, "--out", out)
+        assert rows(out) == rows(compared[0])
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("--tolerance", 1e-6), "tolerance is 1e-07 there and 1e-06 now"),
+            (("--time-limit", 60), "time_limit is null there and 60.0 now"),
+            (("--trace-every", 0), "trace_every is 1 there and 0 now"),
+            (("--methods", "joint"), 'methods is ["certified", "joint:max_iterations=8"] there'),
+            (("--solvers", "HIGHS"), 'solvers is ["highs", "analytic"] there and ["HIGHS"] now'),
+            (("--set", "signed"), 'set is "graph" there and "signed" now'),
+            (("--positive", "setosa"), 'classes is ["virginica"] there and ["setosa"] now'),
+            (("--scale", "none", "--trace-bound", 3), 'trace_bound is "K" there and 3.0 now'),
+            (("--min-eigenvalue", 0.1), "min_eigenvalue is 1e-06 there and 0.1 now"),
+            (("--scale", "zscore"), 'scale is "unit" there and "zscore" now'),
+        ],
+    )
+    def test_other_options_are_refused(
+        self, arguments: tuple[object, ...], message: str, compared: tuple[Path, str]
+    ) -> None:
+        before = rows(compared[0])
+        error = compare(*ARGUMENTS, *arguments, "--out", compared[0], code=2)
+        assert "holds a study of other options: " in error
+        assert message in error
+        assert "choose another --out" in error
+        assert rows(compared[0]) == before
+
+    def test_interrupted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupt(*_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("gdaopt.studies.comparison.run_tasks", interrupt)
+        output = compare(*ARGUMENTS, "--out", tmp_path, code=130)
+        assert "interrupted: 0 of 3 runs are done; run the same command again to go on" in output
+
+
+class TestBackends:
+    def test_joblib(self, compared: tuple[Path, str], tmp_path: Path) -> None:
+        """The same rows and files as from processes for each run."""
+        output = compare(*ARGUMENTS, "--backend", "loky", "--jobs", 2, "--out", tmp_path)
+        assert "virginica: certified: converged" in output
+        assert rows(tmp_path) == rows(compared[0])
+        assert names(tmp_path) == OUTPUTS
+        assert names(tmp_path / "tasks") == names(compared[0] / "tasks")
+
+    def test_a_dask_cluster(self, compared: tuple[Path, str], tmp_path: Path) -> None:
+        distributed = pytest.importorskip("distributed")
+        with distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as cluster:
+            where = ("--backend", "dask", "--scheduler", cluster.scheduler_address)
+            compare(*ARGUMENTS, *where, "--out", tmp_path)
+        assert rows(tmp_path) == rows(compared[0])
+        for path in (tmp_path / "tasks").glob("*.npz"):
+            own = gda.Result.load(compared[0] / "tasks" / path.name)
+            np.testing.assert_array_equal(gda.Result.load(path).metric, own.metric)
+
+    def test_an_unreachable_scheduler(self, tmp_path: Path) -> None:
+        pytest.importorskip("distributed")
+        where = ("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1")
+        error = compare(*ARGUMENTS, *where, "--out", tmp_path, code=2)
+        assert "cannot reach a Dask scheduler at 'tcp://127.0.0.1:1'" in error
+
+
+class TestFailures:
+    def test_a_set_that_a_method_refuses(self, tmp_path: Path) -> None:
+        arguments = ("--set", "definite", "--methods", "alternating:solver=analytic,certified")
+        output = compare(
+            *("iris", *arguments, "--positive", "setosa"),
+            *("--trace-every", 0, "--jobs", 2, "--out", tmp_path),
+            code=1,
+        )
+        assert "alternating:solver=analytic: failed (" in output
+        by_method = {row["method"]: row for row in rows(tmp_path).values()}
+        assert by_method["alternating"]["status"] == "failed"
+        assert "GraphMetrics" in by_method["alternating"]["message"]
+        assert by_method["certified"]["status"] == "converged"
+        text = (tmp_path / "comparison.md").read_text()
+        assert "* alternating:solver=analytic, analytic: failed: " in text
+        frame = pd.read_parquet(tmp_path / "comparison.parquet")
+        assert list(frame["status"]) == ["failed", "converged"]
+        assert pd.isna(frame["excess"][0])
+        (saved,) = tmp_path.glob("tasks/*.npz")
+        assert len(gda.Result.load(saved).trace) == 2
+
+    def test_died(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def die(directory: object, tasks: dict[str, Any], *_: Any, **__: Any) -> dict[str, Any]:
+            return {
+                key: {**task.about, "status": "died", "message": "its process was killed"}
+                for key, task in tasks.items()
+            }
+
+        monkeypatch.setattr("gdaopt.studies.comparison.run_tasks", die)
+        output = compare(*ARGUMENTS, "--out", tmp_path, code=1)
+        assert "some runs died; run the same command again to try them again" in output
+        text = (tmp_path / "comparison.md").read_text()
+        assert "certified, closed form: died: its process was killed; run the same" in text
+        assert pd.read_parquet(tmp_path / "comparison.parquet").empty
+        assert names(tmp_path) == OUTPUTS - {"convergence.png"}
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("irsi",), "unknown data set (or a file ending in .csv): 'irsi'; did you mean 'iris'"),
+            (("absent.csv",), "cannot read absent.csv"),
+            (("iris", "--label", "x"), "--label x goes with a CSV file; iris has its own"),
+            (("iris", "--methods", "certifed"), "unknown method 'certifed'; did you mean 'cert"),
+            (("iris", "--methods", ""), "method '' has no name"),
+            (("iris", "--methods", "joint,"), "method '' has no name"),
+            (("iris", "--methods", "frank-wolfe:varient=away"), "did you mean 'variant'?"),
+            (("iris", "--methods", "frank-wolfe:variant=awya"), "did you mean 'away'?"),
+            (("iris", "--methods", "joint:solver_opts=3"), "'solver_opts' of method 'joint:solver"),
+            (("iris", "--methods", "joint:tolerance=x"), "tolerance must be a number, got 'x'"),
+            (("iris", "--solvers", "HIGSH"), "unknown solver 'HIGSH'; did you mean 'HIGHS'?"),
+            (("iris", "--solvers", "HIGHS,HIGSH"), "unknown solver 'HIGSH'; did you mean 'HIGHS'?"),
+            (
+                ("iris", "--methods", "certified", "--solvers", "HIGHS"),
+                "solver 'HIGHS': none of the methods takes a solver",
+            ),
+            (("iris", "--set", "grpah"), "unknown set 'grpah'; did you mean 'graph'?"),
+            (("iris", "--positive", "sitosa"), "unknown class 'sitosa'; did you mean 'setosa'?"),
+            (("iris", "--scale", "zscor"), "unknown scale 'zscor'; did you mean 'zscore'?"),
+            (("iris", "--trace-bound", "nan"), "trace_bound must be finite, got nan"),
+            (("iris", "--trace-bound", 1, "--min-eigenvalue", 1), "raise trace_bound or lower min"),
+            (("iris", "--min-eigenvalue", -1), "min_eigenvalue must be at least 0, got -1.0"),
+            (("iris", "--trace-bound", "k"), "unknown trace bound (or a number): 'k'"),
+            (("iris", "--methods", "certified:edge_floor=1"), "'certified': 'edge_floor'"),
+            (("iris", "--backend", "lokky"), "unknown backend 'lokky'; did you mean 'loky'?"),
+            (("iris", "--scheduler", "tcp://a:1"), 'a scheduler goes with backend "dask", got'),
+            (("iris", "--tolerance", -1), "tolerance must be at least 0, got -1.0"),
+            (("iris", "--time-limit", 0), "time_limit must be above 0, got 0.0"),
+            (("iris", "--trace-every", -1), "trace_every must be at least 0, got -1"),
+            (("iris", "--jobs", 0), "jobs must be at least 1, got 0"),
+            (("iris", "--out", "file/x"), "cannot write to file/x"),
+            (("iris", "--out", "."), "holds files but no study.json"),
+        ],
+    )
+    def test_is_refused_before_any_work(
+        self,
+        arguments: tuple[object, ...],
+        message: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("file").write_text("mine")
+        error = compare(*arguments, code=2)
+        assert error.startswith("error: ")
+        assert message in error
+        assert os.listdir() == ["file"]
+
+    def test_help_names_every_option(self) -> None:
+        output = compare("--help")
+        for option in (
+            *("label", "positive", "scale", "methods", "solvers", "set", "trace-bound", "jobs"),
+            *("min-eigenvalue", "tolerance", "time-limit", "trace-every", "out"),
+            *("backend", "scheduler"),
+        ):
+            assert f"--{option}" in output

@@ -1,0 +1,440 @@
+"""`gdaopt learn`: what it says and writes, what it refuses, and how it ends."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+import gdaopt as gda
+from gdaopt.cli import app
+from gdaopt.linalg import gershgorin
+from gdaopt.programs import Program
+from gdaopt.trace import Trace
+from tests.cli.cases import (
+    IRIS,
+    PICTURES,
+    command,
+    content,
+    files,
+    interrupt,
+    learn,
+    names,
+    record,
+    run,
+    undrawn,
+    write_csv,
+)
+
+
+class TestDefaults:
+    def test_files(self, iris: tuple[Path, str]) -> None:
+        out, _ = iris
+        assert names(out) == files(*IRIS)
+
+    def test_output(self, iris: tuple[Path, str]) -> None:
+        out, output = iris
+        for part in (
+            "iris: 150 samples, K = 4 features z-scored and divided by √(2K) (unit), "
+            "each of 3 classes against the rest; set graph, trace bound C = K (the number of "
+            "features), smallest eigenvalue ρ = 1e-06",
+            "method alternating, programs solved by HIGHS",
+            f"written to {out}",
+        ):
+            assert part in output
+
+    def test_table(self, iris: tuple[Path, str]) -> None:
+        out, output = iris
+        table = output[
+            output.index("class objective gap λ_min comp calls build solve eig obj status") :
+        ]
+        for name in IRIS:
+            result = gda.Result.load(out / f"{name}.npz")
+            trace = result.trace
+            assert trace[-1].lambda_min is not None
+            assert result.relative_gap == trace[-1].relative_gap
+            row = (
+                f"{name} {result.objective:.6g} {result.relative_gap:.1e} "
+                f"{trace[-1].lambda_min:.2g} {result.components} {result.oracle_calls} "
+            )
+            assert re.search(re.escape(row) + r"(\d+\.\d\d ){4}stalled", table), table
+
+    def test_metrics_are_those_of_solve(self, iris: tuple[Path, str]) -> None:
+        data = gda.datasets.load("iris")
+        X = gda.datasets.scale_features(data.features)
+        feasible_set = gda.GraphMetrics(4.0, 1e-6)
+        for name in IRIS:
+            own = gda.solve(gda.MetricProblem(gda.GLR(X, data.signal(name)), feasible_set))
+            loaded = gda.Result.load(iris[0] / f"{name}.npz")
+            np.testing.assert_array_equal(loaded.metric, own.metric)
+            np.testing.assert_array_equal(loaded.trace.left_ends, own.trace.left_ends)
+            assert (loaded.status, loaded.solver) == ("stalled", "HIGHS")
+            assert feasible_set.contains(loaded.metric)
+
+    def test_archives_hold_metric_and_left_ends(self, iris: tuple[Path, str]) -> None:
+        with np.load(iris[0] / "setosa.npz", allow_pickle=False) as archive:
+            metric, ends = archive["metric"], archive["left_ends"]
+        assert metric.shape == (4, 4)
+        # Of an unscaled matrix they would differ: these are aligned, at λ_min or above.
+        assert ends.shape[1] == 4
+        assert ends[-1].min() <= np.linalg.eigvalsh(metric)[0] + 1e-9
+        assert gershgorin.left_ends(metric).min() < ends[-1].min()
+
+    def test_traces(self, iris: tuple[Path, str]) -> None:
+        for name in IRIS:
+            trace = gda.Result.load(iris[0] / f"{name}.npz").trace
+            header, *lines = (iris[0] / f"{name}-trace.csv").read_text().splitlines()
+            assert tuple(header.split(",")) == Trace.columns()
+            objective = [float(line.split(",")[4]) for line in lines]
+            assert objective == trace.column("objective").tolist()
+
+    def test_record(self, iris: tuple[Path, str]) -> None:
+        out, _ = iris
+        content = record(out)
+        assert (content["format"], content["dataset"], content["samples"]) == (1, "iris", 150)
+        assert content["features"][0] == "sepal length (cm)"
+        assert set(content["files"]) == names(out)
+        assert content["options"] == {
+            **{"source": "iris", "label": None, "positive": None, "scale": "unit"},
+            **{"set": "graph", "trace_bound": "K", "min_eigenvalue": 1e-6, "edge_floor": 0.0},
+            **{"method": "alternating", "solver": "HIGHS", "tolerance": 1e-5, "time_limit": None},
+        }
+        assert tuple(content["classes"]) == IRIS
+        for name, entry in content["classes"].items():
+            result = gda.Result.load(out / entry["file"])
+            assert entry["file"] == f"{name}.npz"
+            assert (out / entry["trace"]).is_file()
+            assert entry["objective"] == result.objective < entry["objective_start"]
+            assert entry["lower_bound"] == result.lower_bound
+            assert entry["relative_gap"] == result.relative_gap
+            assert 0 < entry["lower_bound"] < entry["objective"]
+            assert (entry["oracle_calls"], entry["solver"]) == (result.oracle_calls, "HIGHS")
+            assert entry["trace_bound"] == 4.0
+            assert (entry["status"], entry["message"]) == ("stalled", result.message)
+            parts = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
+            assert 0 < sum(entry[part] for part in parts) <= entry["seconds"]
+        assert content["versions"]["gdaopt"] == gda.__version__
+        assert {"python", "numpy", "scipy", "cvxpy", "highspy"} <= set(content["versions"])
+
+    @pytest.mark.parametrize("picture", sorted(PICTURES))
+    def test_pictures(self, iris: tuple[Path, str], picture: str) -> None:
+        image = imread(iris[0] / picture)
+        assert image.shape[0] > 300
+        assert image.shape[1] > 600
+        assert image[..., :3].std() > 0.05  # something is on it
+
+    def test_the_directory_is_named_after_the_data(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        with undrawn():
+            output = learn("iris", "--positive", "setosa", "--solver", "analytic")
+        assert "written to gdaopt-iris" in output
+        assert names(tmp_path) == {"gdaopt-iris"}
+
+
+@pytest.mark.usefixtures("no_pictures")
+class TestDirectories:
+    def learn(self, out: Path, *arguments: object, code: int = 0) -> str:
+        return learn("iris", "--solver", "analytic", "--out", out, *arguments, code=code)
+
+    def test_one_that_holds_something_is_left_alone(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.txt").write_text("mine")
+        error = self.learn(tmp_path, code=2)
+        assert error == (
+            f"error: {tmp_path} already holds files; pass --force to replace an earlier run, "
+            "or another --out"
+        )
+        assert content(tmp_path) == {"mine.txt": b"mine"}
+
+    def test_an_earlier_run_is_left_alone(self, tmp_path: Path) -> None:
+        self.learn(tmp_path, "--positive", "setosa")
+        before = content(tmp_path)
+        self.learn(tmp_path, code=2)
+        assert content(tmp_path) == before
+
+    def test_force_replaces_an_earlier_run_and_nothing_else(self, tmp_path: Path) -> None:
+        self.learn(tmp_path)
+        (tmp_path / "mine.npz").write_bytes(b"mine")
+        (tmp_path / "notes").mkdir()
+        first = gda.Result.load(tmp_path / "setosa.npz")
+        output = self.learn(tmp_path, "--force", "--positive", "setosa", "--trace-bound", 2)
+        assert "class setosa against the rest" in output
+        assert names(tmp_path) == files("setosa") | {"mine.npz", "notes"}
+        assert (tmp_path / "mine.npz").read_bytes() == b"mine"
+        assert set(record(tmp_path)["files"]) == files("setosa")
+        again = gda.Result.load(tmp_path / "setosa.npz")
+        assert np.trace(again.metric) <= 2.0 < np.trace(first.metric)
+
+    def test_a_forced_run_that_breaks_off_still_knows_the_earlier_one(self, tmp_path: Path) -> None:
+        self.learn(tmp_path)
+        with interrupt(3 + 2, gda.GLR, "at"), pytest.raises(SystemExit):  # 3 check the starts
+            # between two runs, where on_interrupt does not reach
+            app(["learn", "iris", "--force", "--solver", "analytic", "--out", str(tmp_path)])
+        assert names(tmp_path) == files(*IRIS)
+        assert set(record(tmp_path)["files"]) == files(*IRIS)
+        self.learn(tmp_path, "--force", "--positive", "virginica")
+        assert names(tmp_path) == files("virginica")
+
+    def test_force_in_a_directory_of_others_keeps_it(self, tmp_path: Path) -> None:
+        (tmp_path / "result.json").write_text("[1, 2]")  # somebody else's
+        (tmp_path / "mine.txt").write_text("mine")
+        self.learn(tmp_path, "--force", "--positive", "setosa")
+        assert names(tmp_path) == files("setosa") | {"mine.txt"}
+
+    @pytest.mark.parametrize("below", [".", "out", "deep/er"])
+    def test_one_that_cannot_be_written_to(self, tmp_path: Path, below: str) -> None:
+        """At or below a regular file: permissions would not stop root."""
+        (tmp_path / "file").write_text("mine")
+        with interrupt(1, Program, "solve"):
+            error = self.learn(tmp_path / "file" / below, "--force", code=2)
+        assert error.startswith(f"error: cannot write to {tmp_path / 'file' / below}: ")
+        assert error.endswith("; choose another --out")
+        assert content(tmp_path) == {"file": b"mine"}
+
+
+class TestTables:
+    @pytest.mark.parametrize("solver", ["ECOS", "analytic", "highs"])
+    @pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
+    @pytest.mark.usefixtures("no_pictures")
+    def test_a_file_of_ones_own(self, tmp_path: Path, solver: str) -> None:
+        if solver == "ECOS":
+            pytest.importorskip("ecos")
+        data = write_csv(tmp_path / "own data.csv", ["yes", "no"])
+        out = tmp_path / "out"
+        arguments = ("--label", "kind", "--positive", "yes", "--solver", solver, "--out", out)
+        output = learn(data, *arguments)
+        canonical = "analytic" if solver == "analytic" else solver.upper()
+        assert (
+            "own data: 24 samples, K = 3 features z-scored and divided by √(2K) (unit), class yes a"
+            in output
+        )
+        assert f"programs solved by {canonical}" in output
+        assert names(out) == files("yes")
+        result = gda.Result.load(out / "yes.npz")
+        assert result.status == "stalled"
+        assert result.objective < result.trace[0].objective
+        assert canonical in result.trace.column("solver")
+        assert record(out)["options"]["solver"] == canonical
+
+    @pytest.mark.usefixtures("no_pictures")
+    def test_the_last_column_is_the_label_by_default(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("own.csv").write_text("a,b,class\n1,2,1\n2,1,0\n4,4,1\n5,3,0\n")
+        learn("own.csv", "--solver", "analytic")
+        assert names(Path("gdaopt-own")) == files("0", "1")
+
+    AWKWARD = ("[/red]", ":bug:", "$\\q$", "x" * 300)  # to print and to draw
+
+    @pytest.mark.usefixtures("no_pictures")
+    def test_labels_that_are_no_file_names_and_no_markup(self, tmp_path: Path) -> None:
+        labels = ["a/b", "a b", "A B", "../..", ".hidden", "ä.1", *self.AWKWARD]
+        data = write_csv(tmp_path / "[bold].csv", labels, 40)
+        out = tmp_path / "out"
+        output = learn(data, "--label", "kind", "--out", out, "--solver", "analytic")
+        content = record(out)
+        assert set(content["classes"]) == set(labels)
+        assert (
+            names(out)
+            == set(content["files"])
+            == files(*(entry["file"].removesuffix(".npz") for entry in content["classes"].values()))
+        )
+        assert len({name.casefold() for name in names(out)}) == 2 * len(labels) + 5
+        assert names(tmp_path) == {"[bold].csv", "out"}
+        assert content["classes"]["ä.1"]["file"] == "ä.1.npz"
+        for label, entry in content["classes"].items():
+            assert gda.Result.load(out / entry["file"]).objective == entry["objective"]
+            shown = f"{label}: stalled".replace(" ", "")  # long ones are wrapped
+            assert shown in output.replace(" ", "")
+        assert "[bold]: 40 samples" in output
+
+    def test_labels_that_are_no_mathematics_are_drawn(self, tmp_path: Path) -> None:
+        data = write_csv(tmp_path / "[bold] $\\q$.csv", [*self.AWKWARD])
+        out = tmp_path / "out"
+        learn(data, "--label", "kind", "--out", out, "--solver", "analytic")
+        assert len(record(out)["classes"]) == len(self.AWKWARD)
+        assert {*PICTURES} <= names(out)
+
+    @pytest.mark.usefixtures("no_pictures")
+    def test_without_scaling(self, tmp_path: Path) -> None:
+        data = write_csv(tmp_path / "own.csv", ["yes", "no"])
+        arguments = ("--label", "kind", "--positive", "no", "--solver", "analytic")
+        output = learn(data, *arguments, "--scale", "none", "--out", tmp_path / "none")
+        assert "K = 3 features not scaled (none), class no" in output
+        learn(data, *arguments, "--out", tmp_path / "unit")
+        first, second = (
+            gda.Result.load(tmp_path / scale / "no.npz").trace[0].objective
+            for scale in ("none", "unit")
+        )
+        assert first != pytest.approx(second)
+
+
+@pytest.mark.usefixtures("no_pictures")
+class TestOptions:
+    def test_they_reach_the_problem(self, tmp_path: Path) -> None:
+        options: dict[str, Any] = {
+            **{"positive": "virginica", "solver": "analytic", "trace_bound": 3.5},
+            **{"min_eigenvalue": 0.01, "edge_floor": 0.02, "tolerance": 1e-3, "time_limit": 60.0},
+        }
+        arguments = [x for k, v in options.items() for x in (f"--{k.replace('_', '-')}", v)]
+        output = learn("iris", *arguments, "--method", "alternating", "--out", tmp_path)
+        assert "trace bound C = 3.5, smallest eigenvalue ρ = 0.01" in output
+        assert "programs solved by analytic, edge floor ε = 0.02" in output
+        assert options.items() <= record(tmp_path)["options"].items()
+        metric = gda.Result.load(tmp_path / "virginica.npz").metric
+        feasible_set = gda.GraphMetrics(3.5, 0.01)
+        assert feasible_set.violations(metric) == ()
+        assert gda.GraphMetrics(0.02 * 4 / 1e-9 * 0.999).n_components(metric) == 1
+
+    @pytest.mark.parametrize(
+        ("method", "solver", "said", "tolerance", "status"),
+        [
+            ("joint", "HIGHS", "programs solved by HIGHS", 1e-5, "stalled"),
+            ("certified", "closed form", "vertices in closed form", 1e-6, "converged"),
+            ("frank-wolfe", "closed form", "vertices in closed form", 1e-6, "converged"),
+        ],
+    )
+    def test_methods(
+        self, method: str, solver: str, said: str, tolerance: float, status: str, tmp_path: Path
+    ) -> None:
+        """Each with its own solver and tolerance, unless they are given."""
+        arguments = ("--positive", "setosa", "--method", method, "--out", tmp_path)
+        output = learn("iris", *arguments)
+        assert f"method {method}, {said}" in output
+        options, entry = record(tmp_path)["options"], record(tmp_path)["classes"]["setosa"]
+        assert (options["method"], options["solver"]) == (method, solver)
+        assert (options["tolerance"], entry["status"]) == (tolerance, status)
+        assert (entry["relative_gap"] <= tolerance) == (status == "converged")
+        assert f"setosa {entry['objective']:.6g} {entry['relative_gap']:.1e} " in output
+        result = gda.Result.load(tmp_path / "setosa.npz")
+        assert result.method == method
+        assert (result.atoms is None) == (method == "joint")
+
+    def test_time_limit(self, tmp_path: Path) -> None:
+        output = learn("iris", "--time-limit", 1e-6, "--out", tmp_path)
+        assert output.count("time_limit (time_limit = 1e-06 s reached)") == 3
+        assert names(tmp_path) == files(*IRIS)
+        assert gda.Result.load(tmp_path / "setosa.npz").iterations == 0
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("iris", "--solver", "HIGSH"), "unknown solver 'HIGSH'; did you mean 'HIGHS'?"),
+            (("iris", "--method", "alternate"), "unknown method 'alternate'; did you mean 'altern"),
+            (("iris", "--positive", "sitosa"), "unknown class 'sitosa'; did you mean 'setosa'?"),
+            (("iris", "--scale", "zscor"), "unknown scale 'zscor'; did you mean 'zscore'?"),
+            (("iris", "--label", "x"), "--label x goes with a CSV file; iris has its own"),
+            (("irsi",), "unknown data set (or a file ending in .csv): 'irsi'; did you mean 'iris'"),
+            (("absent.csv",), "cannot read absent.csv"),
+            (("iris", "--set", "grpah"), "unknown set 'grpah'; did you mean 'graph'?"),
+            (("iris", "--trace-bound", "aut"), "unknown trace bound (or a number): 'aut'; did you"),
+            (("iris", "--trace-bound", "nan"), "trace_bound must be finite, got nan"),
+            (("iris", "--trace-bound", 1, "--min-eigenvalue", 1), "raise trace_bound or lower min"),
+            (("iris", "--edge-floor", 1), "edge_floor 1 leaves no budget"),
+            (("iris", "--set", "diagonal"), "method 'alternating' needs a set of GraphMetrics"),
+            (("iris", "--method", "certified", "--solver", "HIGHS"), "leave the solver out"),
+            (("iris", "--method", "frank-wolfe", "--solver", "HIGHS"), "solver"),
+            (("iris", "--tolerance", -1), "tolerance must be at least 0, got -1.0"),
+            (("iris", "--time-limit", 0), "time_limit must be above 0, got 0.0"),
+        ],
+    )
+    def test_bad_ones_write_nothing(
+        self,
+        arguments: tuple[object, ...],
+        message: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        error = learn(*arguments, code=2)
+        assert error.startswith("error: ")
+        assert message in error
+        assert names(tmp_path) == set()
+
+    def test_errors_go_to_stderr_in_one_line(self, tmp_path: Path) -> None:
+        process = subprocess.run(
+            command("learn", "iris", "--solver", "glpkk"),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (process.returncode, process.stdout) == (2, "")
+        assert len(process.stderr.splitlines()) == 1
+        assert "unknown solver 'glpkk'; did you mean 'GLPK'?" in process.stderr
+        assert "Working here: " in process.stderr
+        assert names(tmp_path) == set()
+
+    def test_nothing_to_learn_from(self, tmp_path: Path) -> None:
+        arguments = ("--scale", "none", "--trace-bound", 1300, "--out", tmp_path)
+        assert "multiply the features by about" in learn("wine", *arguments, code=2)
+        assert names(tmp_path) == set()
+
+    def test_help_names_every_option(self) -> None:
+        output = run("learn", "--help")
+        for option in (
+            *("label", "positive", "scale", "method", "solver", "trace-bound", "min-eigenvalue"),
+            *("set", "edge-floor", "tolerance", "time-limit", "out", "force"),
+        ):
+            assert f"--{option}" in output
+
+
+@pytest.mark.usefixtures("no_pictures")
+class TestEnds:
+    def test_interrupted_in_the_middle(self, tmp_path: Path) -> None:
+        learn("iris", "--solver", "analytic", "--out", tmp_path / "whole")
+        steps = record(tmp_path / "whole")["classes"]["setosa"]["oracle_calls"]
+        out = tmp_path / "out"
+        with interrupt(steps + 10, Program, "solve"):
+            output = learn("iris", "--solver", "analytic", "--out", out, code=130)
+        assert "versicolor: interrupted (by the user after step 9)" in output
+        assert names(out) == files("setosa", "versicolor")
+        classes = record(out)["classes"]
+        assert {name: entry["status"] for name, entry in classes.items()} == {
+            "setosa": "stalled",
+            "versicolor": "interrupted",
+        }
+        result = gda.Result.load(out / "versicolor.npz")
+        assert (result.status, result.iterations) == ("interrupted", 9)
+        assert gda.GraphMetrics(4.0).contains(result.metric)
+
+    def test_interrupted_by_a_signal(self, tmp_path: Path) -> None:
+        arguments = ("learn", "breast_cancer", "--tolerance", 0, "--out", "out")
+        with subprocess.Popen(
+            command(*arguments),
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        ) as process:
+            deadline = time.monotonic() + 30
+            while not (tmp_path / "out").exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            time.sleep(2.5)
+            process.send_signal(signal.SIGINT)
+            output, error = process.communicate(timeout=30)
+        assert process.returncode == 130, error
+        assert "benign: interrupted (by the user after step" in output
+        assert "Traceback" not in error
+        assert names(tmp_path / "out") == files("benign")
+        assert gda.Result.load(tmp_path / "out" / "benign.npz").status == "interrupted"
+
+    def test_solver_failure(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: Any, **__: Any) -> None:
+            raise gda.SolverFailedError("HIGHS fell over")
+
+        monkeypatch.setattr("gdaopt.programs.base.solve_program", fail)
+        output = learn("iris", "--out", tmp_path, code=1)
+        assert output.count("solver_failed (after step 0: HIGHS fell over)") == 3
+        assert names(tmp_path) == files(*IRIS)
+        assert gda.Result.load(tmp_path / "setosa.npz").status == "solver_failed"

@@ -1,0 +1,129 @@
+"""What the tests of the classification study share: small data, an executor, made-up numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from typer.testing import CliRunner
+
+from gdaopt.datasets import Dataset
+from gdaopt.studies.runner import Task
+from gdaopt.studies.study_directory import StudyDirectory
+from table1.command import app
+from table1.outcome import Block, Outcome
+from table1.protocol import Protocol
+
+FILES = {
+    *("table1.md", "table1.tex", "table1.parquet", "table1.png"),
+    *("table1_pairs.parquet", "table1_metrics.parquet", "study.json", "tasks"),
+}
+"""What a study leaves in its directory."""
+
+
+def clouds(n_classes: int = 3, each: int = 12, n_features: int = 4, seed: int = 0) -> Dataset:
+    """Return classes that overlap, in features of different scales; the last class comes first."""
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(n_classes), each)
+    X = rng.normal(size=(len(codes), n_features)) + 1.2 * np.eye(n_classes, n_features)[codes]
+    names = [f"c{n_classes - code}" for code in codes.tolist()]
+    X = X * 10.0 ** np.arange(n_features) + 5
+    return Dataset("clouds", X, np.array(names), tuple(f"f{n}" for n in range(n_features)))
+
+
+@dataclass
+class InProcess:
+    """An executor without processes; it ends by KeyboardInterrupt after so many tasks."""
+
+    most: int | None = None
+
+    def run(
+        self, directory: StudyDirectory, tasks: Mapping[str, Task], begun: Callable[[str], object]
+    ) -> Generator[tuple[str, dict[str, Any]], None, None]:
+        for number, (key, task) in enumerate(tasks.items()):
+            if number == self.most:
+                raise KeyboardInterrupt
+            row = task.compute(directory.stem(key))
+            directory.write_row(key, row)
+            yield key, row
+
+
+def command(*arguments: object, code: int = 0) -> str:
+    """Run the command of the study, check its exit code, and return what it says as one line."""
+    runner = CliRunner(env={"COLUMNS": "100"})
+    result = runner.invoke(app, list(map(str, arguments)))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return " ".join((result.stderr if code == 2 else result.stdout).split())
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def task(row: str, dataset: str, seed: int, fold: int, wrong: int, **more: Any) -> dict[str, Any]:
+    """Return the row of a task on 50 + 50 samples, with one wrong label less by scores."""
+    counts = {"vote": wrong, "score": wrong - 1}
+    return {
+        **{"dataset": dataset, "row": row, "seed": seed, "fold": fold},
+        **{"status": "finished", "message": "", "n_train": 50, "n_test": 50},
+        "wrong": {"knn": counts, "gb": {name: 2 * count for name, count in counts.items()}},
+        "metrics": [{"class": "a", "seconds": 0.5}],
+        **more,
+    }
+
+
+def block(row: str, wrong: Sequence[Sequence[int]], dataset: str = "iris") -> Block:
+    """Return the tasks of a row from its wrong labels by kNN and votes, by seed and fold."""
+    tasks = [
+        [task(row, dataset, seed, fold, count) for fold, count in enumerate(folds)]
+        for seed, folds in enumerate(wrong)
+    ]
+    return Block(dataset, row, tasks)
+
+
+def outcome(*blocks: Block, aggregation: str = "vote", **more: Any) -> Outcome:
+    """Return an outcome of both classifiers."""
+    return Outcome(Protocol(aggregation=aggregation), blocks, ["knn", "gb"], **more)
+
+
+def literal_errors(
+    dataset: Dataset,
+    train: npt.NDArray[np.intp],
+    test: npt.NDArray[np.intp],
+    X: npt.NDArray[np.float64],
+    metric_of: Callable[[str], npt.NDArray[np.float64]],
+) -> dict[str, dict[str, int]]:
+    """Return the wrong labels of a fold as the protocol's text says, pair by pair.
+
+    X are the scaled samples, and the classes are in the order of their first rows.
+    """
+    labels = dataset.labels.tolist()
+    classes = list(dict.fromkeys(labels))
+    z: dict[str, list[list[float]]] = {"knn": [], "gb": []}
+    for name in classes:
+        M = metric_of(name)
+        signs = np.array([1.0 if label == name else -1.0 for label in labels])
+        distances = np.array([[(a - b) @ M @ (a - b) for b in X] for a in X])
+        nearest = [train[np.argsort(distances[i, train])[:5]] for i in test]
+        z["knn"].append([float(signs[near].mean()) for near in nearest])
+        weights = np.exp(-distances)
+        np.fill_diagonal(weights, 0.0)
+        laplacian = np.diag(weights.sum(axis=1)) - weights
+        right = -laplacian[np.ix_(test, train)] @ signs[train]
+        z["gb"].append(np.linalg.solve(laplacian[np.ix_(test, test)], right).tolist())
+    wrong = {"knn": {"vote": 0, "score": 0}, "gb": {"vote": 0, "score": 0}}
+    for classifier, answers in z.items():
+        for number, sample in enumerate(test.tolist()):
+            of_classes = [answer[number] for answer in answers]
+            votes = [answer > 0 for answer in of_classes]
+            by_vote = classes[votes.index(True)] if any(votes) else classes[0]
+            by_score = classes[of_classes.index(max(of_classes))]
+            wrong[classifier]["vote"] += by_vote != labels[sample]
+            wrong[classifier]["score"] += by_score != labels[sample]
+    return wrong

@@ -1,0 +1,327 @@
+"""``python experiments/table1``: what it says and writes, how it goes on, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import gdaopt as gda
+import table1
+from gdaopt.errors import DownloadError
+from table1.protocol import SCALINGS
+from table1.rows import DEFAULT, ROWS, available
+from tests.experiments.table1.cases import FILES, InProcess, command, names
+
+SMALL = ("--datasets", "iris", "--rows", "gmml,euclidean,certified-diagonal", "--seeds", 1)
+N_SMALL = 6  # tasks
+PACKAGE = Path(table1.__file__).parent
+
+
+def parquet(folder: Path) -> bytes:
+    return (folder / "table1.parquet").read_bytes()
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], None]:
+    """Have no processes started; the argument says after how many tasks Ctrl-C comes."""
+
+    def use(most: int | None = None) -> None:
+        monkeypatch.setattr(
+            "table1.command.WorkerPool",
+            lambda **options: (WorkerPool(**options), InProcess(most))[1],
+        )
+
+    from gdaopt.studies.worker_pool import WorkerPool
+
+    use()
+    return use
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No network, no cache, no directory with data."""
+
+    def refuse(url: str) -> bytes:
+        raise DownloadError(f"{url}: no network")
+
+    monkeypatch.setattr("gdaopt.datasets.uci_files.download", refuse)
+    monkeypatch.setenv("GDAOPT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("GDAOPT_DATA", raising=False)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A study by one job, and what it says."""
+    out = tmp_path_factory.mktemp("table1") / "new" / "out"
+    return out, command(*SMALL, "--out", out)
+
+
+class TestOutput:
+    def test_files(self, measured: tuple[Path, str]) -> None:
+        out, _ = measured
+        assert names(out) == FILES
+        assert len(names(out / "tasks")) == N_SMALL
+        frame = pd.read_parquet(out / "table1.parquet")
+        assert len(frame) == 3 * 2 * 2
+        assert set(frame["dataset"]) == {"iris"}
+        record = json.loads((out / "study.json").read_text())["options"]
+        assert record["scaling"] == "train"
+        assert {"gdaopt", "scikit-learn", "numpy", "tolerance"} <= set(record)
+
+    def test_what_it_says(self, measured: tuple[Path, str]) -> None:
+        out, output = measured
+        assert "2-fold cross-validation, stratified" in output
+        assert re.search(r"kNN iris ─+ gmml \d+\.\d\d \([+−]\d\.\d\d\) euclidean \d+\.\d\d", output)
+        assert re.search(r"By votes, \d of the 46 published numbers", output)
+        assert f"written to {out}" in output
+
+    def test_numbers_do_not_depend_on_the_number_of_jobs(
+        self, measured: tuple[Path, str], tmp_path: Path
+    ) -> None:
+        command(*SMALL, "--jobs", 2, "--out", tmp_path)
+        assert parquet(tmp_path) == parquet(measured[0])
+
+    @pytest.mark.usefixtures("in_process")
+    def test_nor_on_the_process(self, measured: tuple[Path, str], tmp_path: Path) -> None:
+        command(*SMALL, "--out", tmp_path)
+        assert parquet(tmp_path) == parquet(measured[0])
+
+    def test_the_folder_is_the_command(self, measured: tuple[Path, str], tmp_path: Path) -> None:
+        """Worker processes find the functions of the tasks by the name of the package."""
+        command = [sys.executable, PACKAGE, *SMALL, "--out", "out", "--figures", "new/figures"]
+        said = subprocess.run(
+            list(map(str, command)), cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+        assert f"{N_SMALL} tasks in 0." in said
+        assert parquet(tmp_path / "out") == parquet(measured[0])
+        assert parquet(tmp_path / "new" / "figures") == parquet(measured[0])
+        assert names(tmp_path / "new" / "figures") == {f for f in FILES if f.startswith("table1.")}
+
+    @pytest.mark.usefixtures("in_process")
+    def test_an_extra_row(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(ROWS, "yang2018-sdp", ROWS["euclidean"])  # minutes otherwise
+        arguments = ("--datasets", "wine", "--rows", "euclidean", "--seeds", 3, "--extra")
+        command(*arguments, "--out", tmp_path)
+        frame = pd.read_parquet(tmp_path / "table1.parquet")
+        frame = frame[frame["headline"] & (frame["classifier"] == "knn")]
+        seeds = list(zip(frame["dataset"], frame["row"], frame["n_seeds"], strict=True))
+        assert seeds == [("wine", "euclidean", 3), ("iris", "yang2018-sdp", 2)]
+
+    @pytest.mark.usefixtures("in_process")
+    def test_options(self, tmp_path: Path) -> None:
+        output = command(
+            *("--datasets", "wine,iris", "--rows", "euclidean", "--seeds", 2),
+            *("--classifiers", "gb", "--scaling", "train-normalized", "--aggregation", "score"),
+            *("--out", tmp_path),
+        )
+        assert SCALINGS["train-normalized"] in output
+        assert "kNN iris" not in output
+        frame = pd.read_parquet(tmp_path / "table1.parquet")
+        assert frame["dataset"].tolist() == ["iris", "wine"] * 2  # the paper's order
+        assert frame["aggregation"].tolist() == ["score"] * 2 + ["vote"] * 2
+        assert set(frame["classifier"]) == {"gb"}
+        # The later code's scaling, which the reference trial found at 16 % on iris.
+        assert frame["error"][0] > 12
+
+
+class TestGoingOn:
+    def test_ctrl_c(
+        self, measured: tuple[Path, str], tmp_path: Path, in_process: Callable[[int | None], None]
+    ) -> None:
+        in_process(2)
+        output = command(*SMALL, "--out", tmp_path, code=130)
+        said = f"interrupted: 2 of {N_SMALL} tasks are done; run the same command again to go on"
+        assert said in output
+        assert names(tmp_path) == {"study.json", "tasks"}
+        in_process(None)
+        output = command(*SMALL, "--out", tmp_path)
+        assert f"2 of {N_SMALL} tasks are there already" in output
+        assert parquet(tmp_path) == parquet(measured[0])
+
+    def test_another_protocol_in_the_directory(self, measured: tuple[Path, str]) -> None:
+        before = parquet(measured[0])
+        error = command(*SMALL, "--scaling", "halves", "--out", measured[0], code=2)
+        assert 'scaling is "train" there and "halves" now; choose another --out' in error
+        assert parquet(measured[0]) == before
+
+    @pytest.mark.usefixtures("in_process")
+    def test_another_headline_needs_no_work(self, measured: tuple[Path, str]) -> None:
+        output = command(*SMALL, "--aggregation", "score", "--out", measured[0])
+        assert f"{N_SMALL} of {N_SMALL} tasks are there already" in output
+        command(*SMALL, "--out", measured[0])
+
+
+@pytest.mark.usefixtures("in_process", "offline")
+class TestOffline:
+    def test_the_others_are_run(self, tmp_path: Path) -> None:
+        arguments = ("--datasets", "iris,seeds,pb300", "--rows", "euclidean", "--seeds", 1)
+        output = command(*arguments, "--out", tmp_path / "out", code=3)
+        assert "left out: seeds: data set 'seeds' is not in" in output
+        assert "By hand: get seeds_dataset.txt" in output
+        assert "left out: pb300: data set 'page_blocks'" in output
+        assert "euclidean" in output
+        frame = pd.read_parquet(tmp_path / "out" / "table1.parquet")
+        assert set(frame["dataset"]) == {"iris"}
+        text = (tmp_path / "out" / "table1.md").read_text()
+        assert "## Not run" in text
+        assert "https://archive.ics.uci.edu/dataset/236/seeds" in text
+
+    def test_nothing_to_be_had(self, tmp_path: Path) -> None:
+        output = command("--datasets", "seeds", "--out", tmp_path / "out", code=3)
+        assert "--data-dir DIR" in output
+        assert not (tmp_path / "out").exists()
+
+    def test_a_directory_without_the_file(self, tmp_path: Path) -> None:
+        arguments = ("--datasets", "iris,seeds", "--rows", "euclidean", "--seeds", 1)
+        output = command(*arguments, "--data-dir", tmp_path, "--out", tmp_path / "out", code=3)
+        assert f"data_dir '{tmp_path}' has none of seeds_dataset.txt" in output
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("--rows", "euclidaen"), "unknown row 'euclidaen'; did you mean 'euclidean'?"),
+            (("--rows", ""), "unknown row ''; Known: alternating,"),
+            (("--datasets", "irsi"), "unknown data set 'irsi'; did you mean 'iris'?"),
+            (("--datasets", "iris,pb30"), "unknown data set 'pb30'; did you mean 'pb300'?"),
+            (("--classifiers", "kn"), "unknown classifier 'kn'; did you mean 'knn'?"),
+            (("--seeds", 0), "seeds must be at least 1, got 0"),
+            (("--seeds", -3), "seeds must be at least 1, got -3"),
+            (("--scaling", "trian"), "unknown scaling 'trian'; did you mean 'train'?"),
+            (("--aggregation", "votes"), "unknown aggregation 'votes'; did you mean 'vote'?"),
+            (("--jobs", 0), "jobs must be at least 1, got 0"),
+            (("--backend", "loki"), "unknown backend 'loki'; did you mean 'loky'?"),
+            (("--scheduler", "tcp://a:1"), 'a scheduler goes with backend "dask", got backend'),
+            (("--out", "file/x", "--datasets", "iris"), "cannot write to file/x"),
+            (("--out", ".", "--datasets", "iris"), "holds files but no study.json"),
+        ],
+    )
+    def test_is_refused_before_any_work(
+        self,
+        arguments: tuple[object, ...],
+        message: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("file").write_text("mine")
+        error = command(*arguments, code=2)
+        assert error.startswith("error: ")
+        assert message in error
+        assert os.listdir() == ["file"]
+
+    def test_rows_of_packages_that_are_absent(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("table1.rows.find_spec", lambda _: None)
+        arguments = ("--datasets", "iris", "--rows", "lmnn", "--out", tmp_path / "out")
+        error = command(*arguments, code=2)
+        assert "nothing to run: lmnn: metric-learn is not installed" in error
+
+    def test_an_unreachable_scheduler(self, tmp_path: Path) -> None:
+        pytest.importorskip("distributed")
+        address = ("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1")
+        error = command(*SMALL, *address, "--out", tmp_path, code=2)
+        assert "cannot reach a Dask scheduler at 'tcp://127.0.0.1:1'" in error
+
+    @pytest.mark.usefixtures("in_process")
+    def test_a_task_that_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: Any) -> Any:
+            raise gda.InvalidInputError("no such luck")
+
+        monkeypatch.setattr("table1.learner_rows.with_matrix_trace", refuse)
+        output = command(*SMALL, "--out", tmp_path, code=1)
+        assert "gmml on iris, seed 0, fold 0: failed (no such luck)" in output
+        assert "gmml failed" in output
+        frame = pd.read_parquet(tmp_path / "table1.parquet")
+        assert frame["error"].isna().sum() == 8
+        assert (
+            "* gmml on iris, seed 0, fold 1: failed: no such luck"
+            in (tmp_path / "table1.md").read_text()
+        )
+
+    def test_help_names_every_option(self) -> None:
+        output = command("--help")
+        for option in (
+            *("datasets", "rows", "classifiers", "seeds", "scaling", "aggregation", "jobs"),
+            *("backend", "scheduler", "data-dir", "out", "figures", "extra"),
+        ):
+            assert f"--{option}" in output
+
+
+@contextmanager
+def running(*arguments: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the study in a process of its own, which does not outlive the block."""
+    process = subprocess.Popen(
+        [sys.executable, str(PACKAGE), *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+QUICK_ROWS = [row for row in available(DEFAULT)[0] if row not in ("joint", "alternating")]
+QUICK = ("--datasets", "iris,wine", "--rows", ",".join(QUICK_ROWS), "--seeds", 2)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The parquet file of the quick rows, by one job."""
+    out = tmp_path_factory.mktemp("expected")
+    command(*QUICK, "--out", out)
+    return parquet(out)
+
+
+@pytest.mark.slow
+class TestSlowly:
+    def test_two_jobs(self, expected: bytes, tmp_path: Path) -> None:
+        command(*QUICK, "--jobs", 2, "--out", tmp_path)
+        assert parquet(tmp_path) == expected
+
+    def test_dask(self, expected: bytes, tmp_path: Path) -> None:
+        pytest.importorskip("distributed")
+        command(*QUICK, "--jobs", 2, "--backend", "dask", "--out", tmp_path)
+        assert parquet(tmp_path) == expected
+
+    def test_killed_twice(self, expected: bytes, tmp_path: Path) -> None:
+        for more in (3, 20):
+            tasks = tmp_path / "tasks"
+            before = len(list(tasks.glob("*.json")))
+            with running(*QUICK, "--out", tmp_path) as process:
+                deadline = time.monotonic() + 120
+                while len(list(tasks.glob("*.json"))) < before + more:
+                    assert process.poll() is None
+                    assert time.monotonic() < deadline
+                    time.sleep(0.01)
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
+            assert not (tmp_path / "table1.parquet").exists()
+        output = command(*QUICK, "--out", tmp_path)
+        assert "tasks are there already" in output
+        assert parquet(tmp_path) == expected
+        assert names(tmp_path) == FILES
+
+    def test_every_row(self, tmp_path: Path) -> None:
+        """All rows on two data sets and two seeds, by one job."""
+        command("--datasets", "iris,wine", "--seeds", 2, "--out", tmp_path)
+        frame = pd.read_parquet(tmp_path / "table1.parquet")
+        assert frame["error"].notna().all()
+        assert set(frame["row"]) == set(available(DEFAULT)[0])
+        assert (frame.loc[frame["row"] != "gmml", "error"] < 15).all()

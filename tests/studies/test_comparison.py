@@ -1,0 +1,73 @@
+"""Comparisons of methods: their directory, their options, and the rows of their tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.sets import SETS
+from gdaopt.studies.comparison import Comparison, ComparisonOptions
+from gdaopt.studies.comparison_task import solve_task
+from gdaopt.studies.learning import LearningOptions
+from gdaopt.studies.method_spec import combinations
+from gdaopt.studies.process_per_task import ProcessPerTask
+from gdaopt.studies.worker_pool import WorkerPool
+
+
+class TestComparison:
+    def test_other_data_are_refused(self, tmp_path: Path) -> None:
+        def begin(shift: float, label: str) -> None:
+            X, labels = np.array([[0.0], [1.0], [shift]]), np.array(["a", "b", label])
+            data = gda.datasets.Dataset("own", X, labels, ("x",))
+            Comparison(tmp_path, data, ComparisonOptions(methods=["certified"]))
+
+        begin(3.0, "a")
+        begin(3.0, "a")
+        for shift, label in ((3.1, "a"), (3.0, "b")):
+            with pytest.raises(gda.InvalidInputError, match="data_sha256 is"):
+                begin(shift, label)
+
+
+class TestOptions:
+    def test_deadline(self) -> None:
+        assert ComparisonOptions(methods=["joint"], time_limit=10.0).deadline == 80.0
+        assert ComparisonOptions(methods=["joint"]).deadline is None
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"backend": "lokky"}, "unknown backend 'lokky'; did you mean 'loky'.*process"),
+            ({"scheduler": "tcp://a:1"}, "a scheduler goes with backend \"dask\", got .*'process'"),
+            ({"jobs": 0}, "jobs must be at least 1, got 0"),
+            ({"jobs": 0, "backend": "loky"}, "jobs must be at least 1, got 0"),
+        ],
+    )
+    def test_where_runs_are_computed(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(gda.InvalidInputError, match=message):
+            ComparisonOptions(methods=["joint"], **options)
+        assert isinstance(ComparisonOptions(methods=["joint"]).executor(), ProcessPerTask)
+        pool = ComparisonOptions(methods=["joint"], backend="loky", jobs=2).executor()
+        assert pool == WorkerPool(2)
+
+
+class TestRows:
+    @pytest.mark.parametrize(
+        ("name", "method"),
+        [
+            *((name, "certified:max_iterations=3") for name in SETS),
+            ("graph", "alternating:solver=analytic:edge_floor=0.01:max_iterations=3"),
+        ],
+    )
+    def test_edges_that_count(self, name: str, method: str, tmp_path: Path) -> None:
+        (pair,), _ = combinations([method], (), {})
+        data = gda.datasets.load("iris")
+        row = solve_task(tmp_path / "a", data, LearningOptions(set=name), "virginica", pair)
+        weights = np.abs(gda.Result.load(tmp_path / "a.npz").metric[np.triu_indices(4, 1)])
+        assert row["edges"] == (weights > 1e-9).sum()
+        assert (row["edges"] == 0) == (name == "diagonal")
+        floor = 0.01 if "edge_floor" in method else 0.0
+        assert (weights >= 0.99 * floor).sum() >= 3 or not floor  # they connect all features

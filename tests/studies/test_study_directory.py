@@ -1,0 +1,172 @@
+"""The directory of a study: keys, its record, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gdaopt as gda
+from gdaopt.studies.process_per_task import ProcessPerTask
+from gdaopt.studies.runner import Task, run_tasks
+from gdaopt.studies.study_directory import StudyDirectory, task_key
+from tests.studies import task_cases
+
+OPTIONS = {"tolerance": 1e-6, "methods": ["joint", "certified"], "limit": None}
+
+
+def study(path: Path, **changes: Any) -> StudyDirectory:
+    return StudyDirectory(path, {**OPTIONS, **changes})
+
+
+def squares(*numbers: int) -> dict[str, Task]:
+    return {f"n{n}": Task(task_cases.square, (n,), {"number": n}) for n in numbers}
+
+
+def finished(number: int) -> dict[str, Any]:
+    return {"number": number, "status": "finished", "message": "", "square": number**2}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+class TestKeys:
+    def test_distinct_parts_have_distinct_keys(self) -> None:
+        parts = [
+            *(
+                ("a", "b"),
+                ("a-b",),
+                ("A", "b"),
+                ("a b",),
+                ("a_b",),
+                ("a", "b", None),
+                ("a", "b", ""),
+            ),
+            *(
+                (1,),
+                ("1",),
+                (1.0,),
+                (True,),
+                ("ä",),
+                ("ö",),
+                ("",),
+                ("..",),
+                ("con",),
+                ("x" * 300,),
+            ),
+            *(("x" * 301,), ("a", "b", "c"), ("a/b",), ("a\\b",), ("a\nb",), ("🙂",)),
+        ]
+        keys = [task_key(*part) for part in parts]
+        assert len({key.casefold() for key in keys}) == len(parts)
+        assert max(map(len, keys)) < 100
+
+    def test_they_are_file_names(self, tmp_path: Path) -> None:
+        directory = study(tmp_path)
+        for parts in (("../up", "x"), ("con",), (".",), ("a.json",), ("",)):
+            stem = directory.stem(task_key(*parts))
+            assert stem.parent == directory.tasks
+            assert stem.suffix == ""
+
+    def test_they_stay_the_same(self) -> None:
+        """Directories that were begun by an earlier process depend on it."""
+        assert task_key("setosa", "joint", None) == "setosa-joint-none-c91fed65a5"
+
+    @pytest.mark.parametrize("key", ["", "A", "a.b", "../a", "a b", "a/b"])
+    def test_unsafe_ones_are_refused_before_any_work(self, key: str, tmp_path: Path) -> None:
+        directory = study(tmp_path)
+        tasks = {**squares(1), key: Task(task_cases.square, (2,))}
+        with pytest.raises(gda.InvalidInputError, match="is no safe file name"):
+            run_tasks(directory, tasks, ProcessPerTask())
+        assert list(directory.tasks.iterdir()) == []
+
+
+class TestDirectory:
+    def test_the_record(self, tmp_path: Path) -> None:
+        directory = study(tmp_path / "new" / "deep")
+        record = json.loads((directory.path / "study.json").read_text())
+        assert record == {"format": 1, "options": {"gdaopt": gda.__version__, **OPTIONS}}
+        assert directory.options == record["options"]
+        assert study(directory.path).options == record["options"]
+
+    def test_other_options_are_refused_by_name(self, tmp_path: Path) -> None:
+        study(tmp_path)
+        before = content(tmp_path)
+        with pytest.raises(gda.InvalidInputError) as caught:
+            study(tmp_path, tolerance=1e-3, methods=["joint"], new="x")
+        assert str(caught.value) == (
+            f"{tmp_path} holds a study of other options: tolerance is 1e-06 there and 0.001 now; "
+            'methods is ["joint", "certified"] there and ["joint"] now; new is absent there and '
+            '"x" now; choose another --out, or the options there to go on with it'
+        )
+        with pytest.raises(gda.InvalidInputError, match="limit is null there and absent now"):
+            StudyDirectory(tmp_path, {k: v for k, v in OPTIONS.items() if k != "limit"})
+        assert content(tmp_path) == before
+
+    def test_another_version_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        study(tmp_path)
+        monkeypatch.setattr(gda, "__version__", "99.0")
+        with pytest.raises(gda.InvalidInputError, match=r'gdaopt is ".*" there and "99.0" now'):
+            study(tmp_path)
+
+    def test_values_that_are_equal_are_the_same(self, tmp_path: Path) -> None:
+        study(tmp_path, bound=4, methods=("joint",))
+        study(tmp_path, bound=4.0, methods=["joint"])
+
+    def test_one_of_others_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.txt").write_text("mine")
+        with pytest.raises(gda.InvalidInputError, match=r"holds files but no study\.json"):
+            study(tmp_path)
+        assert content(tmp_path) == {"mine.txt": b"mine"}
+
+    def test_one_that_was_killed_at_its_first_write(self, tmp_path: Path) -> None:
+        (tmp_path / ".study.json.abcdefgh.tmp").write_text("{")
+        directory = study(tmp_path)
+        directory.clean()
+        assert content(tmp_path).keys() == {"study.json"}
+
+    @pytest.mark.parametrize("below", [".", "out", "deep/er"])
+    def test_one_that_cannot_be_written_to(self, below: str, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("mine")
+        with pytest.raises(gda.InvalidInputError, match=r"cannot write to .*choose another --out"):
+            study(tmp_path / "file" / below)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("{", "study.json is damaged"),
+            ("[]", "study.json is damaged"),
+            ('{"format": 1}', "study.json is damaged"),
+            ('{"format": "x", "options": {}}', "study.json is damaged"),
+            ('{"format": 2, "options": {}}', "was written by a newer gdaopt; upgrade to go on"),
+        ],
+    )
+    def test_damaged_records(self, text: str, message: str, tmp_path: Path) -> None:
+        (tmp_path / "study.json").write_text(text)
+        with pytest.raises(gda.InvalidInputError, match=message):
+            study(tmp_path)
+
+    @pytest.mark.parametrize(
+        "text", ["", "{", "\0" * 50, "3", "[]", "{}", '{"row": {}, "files": []}', '{"row": 3}']
+    )
+    def test_damaged_rows_are_not_there(self, text: str, tmp_path: Path) -> None:
+        directory = study(tmp_path)
+        directory.write_row("a", {"status": "finished"})
+        assert directory.row("a") == {"status": "finished"}
+        (directory.tasks / "a.json").write_text(text)
+        assert directory.row("a") is None
+
+    def test_rows_without_their_file_are_not_there(self, tmp_path: Path) -> None:
+        directory = study(tmp_path)
+        (directory.tasks / "a.npz").write_text("x")
+        directory.write_row("a", {"status": "finished"})
+        (directory.tasks / "a.npz").unlink()
+        assert directory.row("a") is None

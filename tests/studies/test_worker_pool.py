@@ -1,0 +1,339 @@
+"""Pools of workers: the same rows from each, and what is left when something is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.studies import worker_pool
+from gdaopt.studies.runner import Task, run_tasks
+from gdaopt.studies.study_directory import StudyDirectory
+from gdaopt.studies.worker_pool import WorkerPool
+from tests.studies import task_cases
+from tests.studies.task_cases import is_alive, soon
+
+Answer = tuple[dict[str, Any], dict[str, bytes]] | str
+KILLED = "its process was killed, as happens when memory runs out"
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """Return the address of a cluster with two worker processes."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(params=["loky", "dask"])
+def pool(request: pytest.FixtureRequest) -> WorkerPool:
+    if request.param == "loky":
+        return WorkerPool(2)
+    return WorkerPool(backend="dask", scheduler=request.getfixturevalue("scheduler"))
+
+
+def study(path: Path) -> StudyDirectory:
+    return StudyDirectory(path / "out", {})
+
+
+def squares(*numbers: int) -> dict[str, Task]:
+    return {f"n{n}": Task(task_cases.square, (n,), {"number": n}) for n in numbers}
+
+
+def finished(number: int) -> dict[str, Any]:
+    return {"number": number, "status": "finished", "message": "", "square": number**2}
+
+
+class TestRows:
+    def test_they_are_the_same_from_all(self, tmp_path: Path, scheduler: str) -> None:
+        rng = np.random.default_rng(0)
+        tasks = {
+            f"n{n}": Task(task_cases.spectrum, (rng.normal(size=(300, 10)),), {"n": n})
+            for n in range(12)
+        }
+        executors = {
+            "1": WorkerPool(),
+            "2": WorkerPool(2),
+            "dask": WorkerPool(backend="dask", scheduler=scheduler),
+        }
+        rows = {}
+        for name, executor in executors.items():
+            directory = StudyDirectory(tmp_path / name, {})
+            told: list[tuple[int, int, bool]] = []
+
+            def progress(
+                key: str,
+                done: int,
+                total: int,
+                row: Mapping[str, Any] | None,
+                directory: StudyDirectory = directory,
+                told: list[tuple[int, int, bool]] = told,
+            ) -> None:
+                told.append((done, total, row == directory.row(key)))
+
+            rows[name] = run_tasks(directory, tasks, executor, progress=progress)
+            assert told == [(n, 12, True) for n in range(1, 13)]  # on disk when they are told
+        assert list(rows["1"]) == list(tasks)
+        assert rows["1"] == rows["2"] == rows["dask"]
+        assert {tuple(row["threads"]) for row in rows["1"].values()} == {(1,)}
+
+    def test_nothing_missing_needs_no_scheduler(self, tmp_path: Path) -> None:
+        study(tmp_path).write_row("n1", finished(1))
+        nowhere = WorkerPool(backend="dask", scheduler="tcp://127.0.0.1:1")
+        assert run_tasks(study(tmp_path), squares(1), nowhere) == {"n1": finished(1)}
+
+
+class TestFailures:
+    def test_failing_cells_lose_no_others(self, tmp_path: Path, pool: WorkerPool) -> None:
+        directory = study(tmp_path)
+        failing = (task_cases.refuse, task_cases.stumble, task_cases.infinite)
+        dying = (task_cases.fill_disk, task_cases.run_out, task_cases.leave)
+        tasks = {f.__name__: Task(f, (), {"a": 1}) for f in failing + dying} | squares(2)
+        rows = run_tasks(directory, tasks, pool)
+        assert rows["n2"] == finished(2)
+        assert rows["refuse"] == {
+            **{"a": 1, "status": "failed"},
+            "message": "trace_bound must be above 0, got -1",
+        }
+        assert rows["stumble"]["message"] == "ZeroDivisionError: division by zero"
+        assert "in stumble" in rows["stumble"]["traceback"]
+        assert rows["infinite"]["message"].startswith("ValueError: Out of range float values")
+        assert {rows[f.__name__]["status"] for f in failing} == {"failed"}
+        died = {"a": 1, "status": "died"}
+        said = "OSError: [Errno 28] No space left on device"
+        assert rows["fill_disk"] == {**died, "message": said}
+        assert rows["run_out"] == {**died, "message": "MemoryError: of the task"}
+        assert rows["leave"] == {**died, "message": "its process ended with exit code 3"}
+        on_disk = {key for key in tasks if directory.row(key)}
+        assert on_disk == {"refuse", "stumble", "infinite", "n2"}
+
+    def test_rows_that_cannot_be_written(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        directory, future = study(tmp_path), Future[Answer]()
+        future.set_result(({"status": "finished"}, {}))
+
+        def fail(key: str, row: Mapping[str, Any]) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(directory, "write_row", fail)
+        said = "OSError: [Errno 28] No space left on device"
+        row = worker_pool._kept(directory, "n1", squares(1)["n1"], future)
+        assert row == {"number": 1, "status": "died", "message": said}
+
+    def test_cells_that_workers_cannot_load(self, tmp_path: Path, scheduler: str) -> None:
+        pool = WorkerPool(backend="dask", scheduler=scheduler)
+        tasks = {"a": Task(task_cases.square, (task_cases.Unloadable(),))}
+        with pytest.raises(gda.GdaoptError, match="the workers cannot run tasks") as caught:
+            run_tasks(study(tmp_path), tasks, pool)
+        assert "rows that are finished are kept" in str(caught.value)
+
+    def test_workers_of_another_version(self) -> None:
+        with pytest.raises(gda.GdaoptError, match=r"gdaopt is .* there and 0\.0 here"):
+            worker_pool._compute("0.0", "a", b"")
+
+    def test_a_worker_of_a_cluster_that_is_killed(self, tmp_path: Path, scheduler: str) -> None:
+        tasks = {
+            **{f"a{n}": Task(task_cases.doze, (n, tmp_path)) for n in range(8)},
+            "once": Task(task_cases.kill_once, (tmp_path / "note",)),
+            **{f"b{n}": Task(task_cases.doze, (n, tmp_path)) for n in range(8)},
+        }
+        pool = WorkerPool(backend="dask", scheduler=scheduler)
+        rows = run_tasks(study(tmp_path), tasks, pool)
+        assert {row["status"] for row in rows.values()} == {"finished"}
+        assert rows["once"]["note"] == "killed"
+
+    @pytest.mark.parametrize(
+        ("backend", "more"),
+        [
+            ("loky", False),
+            pytest.param("loky", True, marks=pytest.mark.slow),
+            pytest.param("dask", True, marks=pytest.mark.slow),
+        ],
+    )
+    def test_cells_that_kill_their_workers(self, backend: str, more: bool, tmp_path: Path) -> None:
+        once = {"once": Task(task_cases.kill_once, (tmp_path / "note",))}
+        killers = {"killer": Task(task_cases.be_killed, (), {"a": 1})}
+        if more:
+            killers["start"] = Task(task_cases.square, (task_cases.Fatal(), b"x" * 2**20))
+            killers["again"] = killers["killer"]
+        tasks = {**squares(*range(6)), **once, **killers, **squares(*range(6, 12))}
+        rows = run_tasks(study(tmp_path), tasks, WorkerPool(2, backend))
+        assert rows["once"]["note"] == "killed"
+        assert {key: rows[key] for key in squares(*range(12))} == {
+            f"n{n}": finished(n) for n in range(12)
+        }
+        died = {"status": "died", "message": KILLED}
+        assert {key: rows[key] for key in killers} == {
+            key: {**task.about, **died} for key, task in killers.items()
+        }
+        assert not {key for key in killers if study(tmp_path).row(key)}
+
+
+class TestArguments:
+    def test_bad_ones(self) -> None:
+        with pytest.raises(gda.InvalidInputError, match="jobs must be at least 1, got 0"):
+            WorkerPool(0)
+        with pytest.raises(gda.InvalidInputError, match=r"unknown backend 'Dusk'; did you mean"):
+            WorkerPool(backend="Dusk")
+        with pytest.raises(gda.InvalidInputError, match='a scheduler goes with backend "dask"'):
+            WorkerPool(scheduler="tcp://127.0.0.1:8786")
+
+    def test_dask_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "distributed", None)
+        with pytest.raises(gda.InvalidInputError, match=r'pip install "gdaopt\[dask\]"'):
+            WorkerPool(backend="dask")
+
+    @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "somewhere", "bad://127.0.0.1:1"])
+    def test_unreachable_schedulers(self, address: str, tmp_path: Path) -> None:
+        pool = WorkerPool(backend="dask", scheduler=address)
+        start = time.monotonic()
+        with pytest.raises(gda.InvalidInputError, match="cannot reach a Dask scheduler at '"):
+            run_tasks(study(tmp_path), squares(1), pool)
+        assert time.monotonic() - start < 60
+
+    def test_a_scheduler_without_workers(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from distributed import LocalCluster
+
+        monkeypatch.setattr(worker_pool, "_PATIENCE", 1.0)
+        with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster:
+            pool = WorkerPool(backend="dask", scheduler=cluster.scheduler_address)
+            with pytest.raises(gda.GdaoptError, match="gave no worker within 1 s"):
+                run_tasks(study(tmp_path), squares(1), pool)
+
+    @pytest.mark.slow
+    def test_workers_of_several_threads(self, tmp_path: Path) -> None:
+        from distributed import LocalCluster
+
+        with LocalCluster(
+            n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
+        ) as cluster:
+            pool = WorkerPool(backend="dask", scheduler=cluster.scheduler_address)
+            with pytest.raises(gda.GdaoptError, match="have several threads; start some by"):
+                run_tasks(study(tmp_path), squares(1), pool)
+
+
+RUN = """
+import sys
+from pathlib import Path
+from tests.studies import task_cases
+from gdaopt.studies.runner import Task, run_tasks
+from gdaopt.studies.study_directory import StudyDirectory
+from gdaopt.studies.worker_pool import WorkerPool
+if __name__ == "__main__":
+    backend, notes = sys.argv[1], Path(sys.argv[2])
+    tasks = {f"n{n}": Task(task_cases.doze, (n, notes)) for n in range(30)}
+    if len(sys.argv) > 3:
+        tasks = {"n0": tasks["n0"], "late": Task(task_cases.hold_lock, (notes / "late",))}
+    run_tasks(StudyDirectory(notes / "out", {}), tasks, WorkerPool(2, backend))
+"""
+
+
+def begin(tmp_path: Path, backend: str, *more: str) -> subprocess.Popen[str]:
+    """Begin a run in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, backend, str(tmp_path), *more],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def on_disk(tmp_path: Path) -> set[str]:
+    return {path.stem for path in tmp_path.glob("out/tasks/n*.json")}
+
+
+def computed(tmp_path: Path) -> dict[str, list[int]]:
+    """Return the processes that have computed each task."""
+    return {
+        path.name: [int(pid) for pid in path.read_text().split()] for path in tmp_path.glob("n*")
+    }
+
+
+BACKENDS = pytest.mark.parametrize(
+    "backend", ["loky", pytest.param("dask", marks=pytest.mark.slow)]
+)
+
+
+class TestEnds:
+    @BACKENDS
+    def test_a_killed_parent_loses_what_is_under_way(self, backend: str, tmp_path: Path) -> None:
+        for least in (4, 10):
+            process = begin(tmp_path, backend)
+            assert soon(lambda least=least: len(on_disk(tmp_path)) >= least)  # type: ignore[misc]
+            process.kill()
+            process.communicate(timeout=60)
+            workers = {pids[-1] for pids in computed(tmp_path).values()}
+            assert soon(lambda workers=workers: not any(map(is_alive, workers)))  # type: ignore[misc]
+        process = begin(tmp_path, backend)
+        _, errors = process.communicate(timeout=60)
+        assert (process.returncode, errors) == (0, "")
+        directory = study(tmp_path)
+        assert [directory.row(f"n{n}") for n in range(30)] == [
+            {"status": "finished", "message": "", "square": n**2} for n in range(30)
+        ]
+        assert sum(map(len, computed(tmp_path).values())) <= 30 + 2 * 4
+
+    @pytest.mark.slow
+    @pytest.mark.skipif(sys.platform != "linux", reason="no kernel to ask")
+    def test_workers_that_hold_the_lock_end_with_their_parent(self, tmp_path: Path) -> None:
+        process, worker = self._late(tmp_path, "loky")
+        process.kill()
+        process.communicate(timeout=60)
+        assert soon(lambda: not is_alive(worker))
+
+    @BACKENDS
+    def test_interrupts_end_the_workers_and_pass(self, backend: str, tmp_path: Path) -> None:
+        process, worker = self._late(tmp_path, backend)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode != 0
+        assert errors.count("Traceback") == 1  # the parent's alone
+        assert errors.rstrip().endswith("KeyboardInterrupt")
+        assert not is_alive(worker)
+        assert on_disk(tmp_path) == {"n0"}
+
+    def _late(self, tmp_path: Path, backend: str) -> tuple[subprocess.Popen[str], int]:
+        """Begin a run whose second task holds the interpreter's lock."""
+        process = begin(tmp_path, backend, "late")
+        note = tmp_path / "late"
+        assert soon(lambda: note.exists() and note.read_text() != "" and bool(on_disk(tmp_path)))
+        return process, int(note.read_text())
+
+    @pytest.mark.slow
+    def test_a_cluster_of_our_own(self, tmp_path: Path) -> None:
+        """It starts, serves tasks that start processes of their own, and closes."""
+        tasks = {**squares(*range(20)), "isolated": Task(task_cases.isolated)}
+        rows = run_tasks(study(tmp_path), tasks, WorkerPool(2, "dask"))
+        assert rows.pop("isolated")["status"] == "iteration_limit"
+        assert rows == {f"n{n}": finished(n) for n in range(20)}
+
+    @pytest.mark.slow
+    def test_an_error_of_the_caller_ends_the_workers(self, tmp_path: Path) -> None:
+        note = tmp_path / "pid"
+
+        def progress(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
+            assert soon(lambda: note.exists() and note.read_text() != "")
+            raise RuntimeError("of the caller")
+
+        tasks = {"late": Task(task_cases.sleep, (note,)), **squares(1)}
+        with pytest.raises(RuntimeError, match="of the caller"):
+            run_tasks(study(tmp_path), tasks, WorkerPool(2), progress=progress)
+        assert soon(partial(lambda pid: not is_alive(pid), int(note.read_text())), seconds=5)
