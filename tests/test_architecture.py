@@ -1,7 +1,4 @@
-"""The layout of the package: no circles of imports, and a test file for each module.
-
-``python tests/test_architecture.py`` prints the modules that have no test file of their own.
-"""
+"""The layout of the package: no circles of imports, and a test file for each module."""
 
 from __future__ import annotations
 
@@ -31,7 +28,41 @@ TESTED_ELSEWHERE: dict[str, str] = {
     # Sums of exponentials are what the graph Laplacian regulariser is made of
     "gdaopt.objectives.exponentials": "tests/objectives/test_glr.py",
     # The scaling of the joint program
-    "gdaopt.linalg.dual_alignment": "tests/test_joint.py",
+    "gdaopt.linalg.dual_alignment": "tests/programs/test_joint.py",
+    # Families of atoms: one grid over all of them
+    "gdaopt.sets": "tests/sets/test_feasible_set.py",
+    "gdaopt.sets.definite": "tests/sets/test_family.py",
+    "gdaopt.sets.diagonal": "tests/sets/test_family.py",
+    # Programs: one grid over blocks and solvers
+    "gdaopt.programs.floors": "tests/test_errata.py",
+    "gdaopt.backends.in_process": "tests/backends/test_cvxpy.py",
+    # What all methods share: one grid over them
+    "gdaopt.methods.base": "tests/methods/test_limits.py",
+    "gdaopt.methods.blocks": "tests/methods/test_joint.py",
+    "gdaopt.methods.hull": "tests/methods/test_frank_wolfe.py",
+    "gdaopt.methods.solve": "tests/methods/test_driver.py",
+    "gdaopt.methods.state": "tests/methods/test_limits.py",
+    # Estimators
+    "gdaopt.estimators.baselines.feature_graph_steps": (
+        "tests/estimators/baselines/test_feature_graph.py"
+    ),
+    "gdaopt.estimators.problem_learner": "tests/estimators/test_learners.py",
+    # Parts of pictures
+    "gdaopt.plotting.canvas": "tests/plotting/test_convergence.py",
+    "gdaopt.plotting.runs": "tests/plotting/test_convergence.py",
+    "gdaopt.plotting.style": "tests/plotting/test_convergence.py",
+    # Files, processes and printing, tested by those who use them
+    "gdaopt.datasets.download": "tests/datasets/test_uci_files.py",
+    "gdaopt.errors": "tests/test_bad_input.py",
+    "gdaopt.printing": "tests/test_result.py",
+    "gdaopt.processes": "tests/backends/test_isolated.py",
+    "gdaopt.studies.comparison_table": "tests/cli/test_compare.py",
+    "gdaopt.studies.comparison_task": "tests/cli/test_compare.py",
+    "gdaopt.studies.pictures": "tests/cli/test_plot.py",
+    "gdaopt.studies.process_per_task": "tests/studies/test_runner.py",
+    "gdaopt.studies.run_directory": "tests/cli/test_learn.py",
+    "gdaopt.studies.saved_runs": "tests/cli/test_plot.py",
+    "gdaopt.cli.options": "tests/cli/test_learn.py",
 }
 """Modules whose tests are not at the path of the module, and the file that has them."""
 
@@ -105,6 +136,5 @@ def modules_without_tests() -> dict[str, str]:
     }
 
 
-if __name__ == "__main__":
-    for module, path in modules_without_tests().items():
-        print(f"{module}: {path}")
+def test_every_module_has_a_test_file_beside_it() -> None:
+    assert modules_without_tests() == {}
