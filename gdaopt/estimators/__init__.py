@@ -26,6 +26,7 @@ from gdaopt.estimators.learners import (
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.estimators.one_vs_rest import OneVsRestMetricClassifier
+from gdaopt.estimators.problem_learner import ProblemLearner
 
 __all__ = [
     "AlternatingClassifierWeights",
@@ -43,6 +44,7 @@ __all__ = [
     "MetricLearner",
     "OneVsRestMetricClassifier",
     "PositiveDefiniteMetricLearner",
+    "ProblemLearner",
     "SupervisedMetricLearner",
     "TransductiveMetricLearner",
 ]

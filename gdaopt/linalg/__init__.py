@@ -22,7 +22,7 @@ from gdaopt.linalg.laplacian import (
     self_loops,
 )
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
-from gdaopt.linalg.two_sparse import best_pairs
+from gdaopt.linalg.two_sparse import best_pairs, decomposition, pair_atoms
 
 __all__ = [
     "EDGE_THRESHOLD",
@@ -35,6 +35,7 @@ __all__ = [
     "Direction",
     "align",
     "best_pairs",
+    "decomposition",
     "discs",
     "dual_alignment",
     "edge_weights",
@@ -44,6 +45,7 @@ __all__ = [
     "left_ends",
     "maximum_spanning_tree",
     "n_components",
+    "pair_atoms",
     "path_laplacian",
     "self_loops",
     "smallest_eigenpairs",

@@ -64,7 +64,11 @@ class Atoms:
         return Atoms(self.support[index], self.values[index])
 
     def joined(self, others: Atoms) -> Atoms:
-        """Return these atoms and then the others, of as many entries."""
+        """Return these atoms and then the others; sparse atoms become dense beside dense ones."""
+        width, other_width = self.values.shape[1], others.values.shape[1]
+        if width != other_width:
+            size = max(width, other_width)
+            return Atoms.of_vectors(np.concatenate([self.dense(size), others.dense(size)]))
         return Atoms(
             np.concatenate([self.support, others.support]),
             np.concatenate([self.values, others.values]),

@@ -1,16 +1,18 @@
-"""Methods: iterations that yield states, and one `solve` over all of them."""
+"""Methods: iterations that yield states, the rules that end them, and one `solve` over all."""
 
 from gdaopt.methods.aligned import AlignedMethod
 from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.base import CLOSED_FORM, Method, ProgramMethod
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
+from gdaopt.methods.driver import LowerBound, Patience, StallRule
 from gdaopt.methods.frank_wolfe import FrankWolfe
+from gdaopt.methods.hull import HullRun
 from gdaopt.methods.joint import Joint
 from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
 from gdaopt.methods.solve import METHODS, iterate, make_method, solve
-from gdaopt.methods.state import State
+from gdaopt.methods.state import Clock, RunEnded, State
 
 __all__ = [
     "CLOSED_FORM",
@@ -18,14 +20,20 @@ __all__ = [
     "AlignedMethod",
     "Alternating",
     "Certified",
+    "Clock",
     "FrankWolfe",
+    "HullRun",
     "Joint",
+    "LowerBound",
     "Method",
+    "Patience",
     "ProgramMethod",
     "ProjectedGradient",
+    "RunEnded",
     "SecondOrder",
     "Semidefinite",
     "SemidefiniteFrankWolfe",
+    "StallRule",
     "State",
     "iterate",
     "make_method",

@@ -80,7 +80,7 @@ class AlignedMethod(ProgramMethod):
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""
         feasible_set = problem.feasible_set
-        if not isinstance(feasible_set, GraphMetrics):
+        if type(feasible_set) is not GraphMetrics:  # one of fewer members would be left
             raise InvalidInputError(
                 f"method {self.name!r} needs a set of GraphMetrics, got {feasible_set!r}"
             )

@@ -109,7 +109,7 @@ class Certified(Method):
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each round."""
-        if self.pricing == "program" and not isinstance(problem.feasible_set, GraphMetrics):
+        if self.pricing == "program" and type(problem.feasible_set) is not GraphMetrics:
             raise InvalidInputError(
                 f"pricing='program' needs a set of GraphMetrics, got {problem.feasible_set!r}"
             )

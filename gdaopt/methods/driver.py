@@ -212,8 +212,10 @@ def iterate(method: Method, problem: MetricProblem) -> Iterator[State]:
 
 
 def _next_finite(states: Iterator[State]) -> State:
-    """Return the next state; end the run at the one before when its objective is not finite."""
-    state = next(states)
+    """Return the next state; end the run at the one before where there is no usable one."""
+    state = next(states, None)
+    if state is None:
+        raise RunEnded("stalled", "stopped: the method has no more steps to take")
     if not math.isfinite(state.objective):
         raise RunEnded(
             "stalled", f"step {state.iteration} left the objective's domain (Q = {state.objective})"

@@ -4,18 +4,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from gdaopt.errors import unknown_name
-from gdaopt.sets.definite import PositiveDefiniteMetrics
-from gdaopt.sets.diagonal import DiagonalMetrics
+from gdaopt.sets.definite import AllUnitVectors, PositiveDefiniteMetrics
+from gdaopt.sets.diagonal import DiagonalMetrics, FeatureAtoms
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet, LinearMinimum
-from gdaopt.sets.graph import GraphMetrics
-from gdaopt.sets.signed import SignedGraphMetrics
+from gdaopt.sets.graph import GraphAtoms, GraphMetrics
+from gdaopt.sets.signed import FlippedAtoms, SignedGraphMetrics
 
 __all__ = [
     "SETS",
+    "AllUnitVectors",
     "AtomFamily",
     "DiagonalMetrics",
     "FeasibleSet",
+    "FeatureAtoms",
+    "FlippedAtoms",
+    "GraphAtoms",
     "GraphMetrics",
     "LinearMinimum",
     "PositiveDefiniteMetrics",

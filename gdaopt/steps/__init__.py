@@ -8,11 +8,16 @@ from gdaopt.steps.full import Full
 from gdaopt.steps.protocol import Step
 from gdaopt.steps.short import Short
 
-__all__ = ["Adaptive", "Agnostic", "Exact", "Full", "Short", "Step", "find_step"]
+__all__ = ["STEPS", "Adaptive", "Agnostic", "Exact", "Full", "Short", "Step", "find_step"]
 
-_STEPS: dict[str, type[Step]] = {
-    rule.name: rule for rule in (Exact, Adaptive, Short, Agnostic, Full)
+STEPS: dict[str, type[Step]] = {
+    "exact": Exact,
+    "adaptive": Adaptive,
+    "short": Short,
+    "agnostic": Agnostic,
+    "full": Full,
 }
+"""The step rules by their names."""
 
 
 def find_step(step: str | Step) -> Step:
@@ -29,9 +34,9 @@ def find_step(step: str | Step) -> Step:
     Exact(accuracy=1e-09)
     """
     if isinstance(step, str):
-        if step not in _STEPS:
-            raise unknown_name("step", step, _STEPS)
-        return _STEPS[step]()
+        if step not in STEPS:
+            raise unknown_name("step", step, STEPS)
+        return STEPS[step]()
     if not isinstance(step, Step):
-        raise unknown_name("step", step, _STEPS)
+        raise unknown_name("step", step, STEPS)
     return step

@@ -47,8 +47,6 @@ class Adaptive(Step):
     decrease: float = 0.9
     increase: float = 2.0
 
-    name = "adaptive"
-
     def __post_init__(self) -> None:
         store_number(self, "increase", above=1)
         store_number(self, "decrease", above=0)
@@ -66,8 +64,6 @@ class Adaptive(Step):
 
 class _Backtracking(Step):
     """The rule in one run, which passes its estimate from step to step."""
-
-    name = Adaptive.name
 
     def __init__(self, rule: Adaptive) -> None:
         self._rule = rule

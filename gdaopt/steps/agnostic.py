@@ -22,8 +22,6 @@ class Agnostic(Step):
     [1.0, 0.6666666666666666, 0.5]
     """
 
-    name = "agnostic"
-
     def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
         """Return ``2 / (iteration + 2)``."""
         return 2 / (iteration + 2)

@@ -46,8 +46,6 @@ class Exact(Step):
 
     accuracy: float = 1e-9
 
-    name = "exact"
-
     def __post_init__(self) -> None:
         store_number(self, "accuracy", above=0)
 

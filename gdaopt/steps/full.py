@@ -24,8 +24,6 @@ class Full(Step):
     [None, 1.0]
     """
 
-    name = "full"
-
     def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
         """Return 1."""
         return 1.0

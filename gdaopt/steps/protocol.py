@@ -16,17 +16,10 @@ __all__ = ["Step"]
 class Step(ABC):
     """A rule for the step length of Frank–Wolfe; subclass it for one of your own.
 
-    Attributes
-    ----------
-    name : str
-        The name of the rule in results and tables.
-
     Examples
     --------
     >>> import gdaopt as gda
     >>> class Timid(gda.steps.Step):
-    ...     name = "timid"
-    ...
     ...     def size(self, line, iteration):
     ...         return gda.steps.Exact().size(line, iteration) / 2
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
@@ -34,8 +27,6 @@ class Step(ABC):
     >>> gda.solve(problem, step=Timid(), solver="analytic").status
     'stalled'
     """
-
-    name: str
 
     @abstractmethod
     def size(self, line: Line, iteration: int) -> float:

@@ -40,8 +40,6 @@ class Short(Step):
 
     lipschitz: float | None = None
 
-    name = "short"
-
     def __post_init__(self) -> None:
         if self.lipschitz is not None:
             store_number(self, "lipschitz", above=0)
