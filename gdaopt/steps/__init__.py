@@ -2,9 +2,8 @@
 
 from gdaopt.errors import unknown_name
 from gdaopt.steps.adaptive import Adaptive
-from gdaopt.steps.agnostic import Agnostic
 from gdaopt.steps.exact import Exact
-from gdaopt.steps.full import Full
+from gdaopt.steps.open_loop import Agnostic, Full
 from gdaopt.steps.protocol import Step
 from gdaopt.steps.short import Short
 

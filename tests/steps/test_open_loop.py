@@ -1,4 +1,4 @@
-"""The open-loop step, and its bound on a fixed polytope."""
+"""The open-loop steps, and the bound of the agnostic one on a fixed polytope."""
 
 from __future__ import annotations
 
@@ -102,3 +102,8 @@ def test_the_bound_is_none_for_full_steps() -> None:
     best = there.run(Exact(), 2000)[1]
     values, _ = there.run(Full(), 500)
     assert values[-1] - best > 2 * there.diameter**2 / 502
+
+
+@pytest.mark.parametrize("iteration", [0, 1, 100])
+def test_the_full_step_is_1(iteration: int) -> None:
+    assert Full().size(parabola(0.0), iteration) == 1.0
