@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import gdaopt as gda
 from tests.methods.run_cases import Case, Invariants, cases
 
-N_CASES = 200
+N_CASES = [60, pytest.param(200, marks=pytest.mark.slow)]  # the slow ones begin with the others
 
 
 def check_invariants(case: Case, solver: str) -> float:
@@ -28,10 +28,11 @@ def check_invariants(case: Case, solver: str) -> float:
     return result.objective / invariants.values[0]
 
 
-def test_invariants_when_the_bounds_follow_the_scale() -> None:
+@pytest.mark.parametrize("n_cases", N_CASES)
+def test_invariants_when_the_bounds_follow_the_scale(n_cases: int) -> None:
     falls: dict[Case, float] = {}
 
-    @settings(max_examples=N_CASES, deadline=None, derandomize=True)
+    @settings(max_examples=n_cases, deadline=None, derandomize=True)
     @given(cases(bounds_follow=True))
     def check(case: Case) -> None:
         falls[case] = check_invariants(case, "analytic")
@@ -40,20 +41,24 @@ def test_invariants_when_the_bounds_follow_the_scale() -> None:
     # The bounds keep Q > 0 at the start (else it is refused), and Q falls: at least nine times of
     # ten where there is something to choose. A single feature starts at its optimum, M = C.
     moved = [fall < 1 for case, fall in falls.items() if case.n_features > 1]
-    assert len(moved) >= N_CASES / 2
+    assert len(moved) >= n_cases / 2
     assert np.mean(moved) >= 0.9
 
 
-@settings(max_examples=N_CASES, deadline=None, derandomize=True)
-@given(cases(bounds_follow=False))
-def test_invariants_at_a_fixed_trace_bound(case: Case) -> None:
-    problem = case.problem()
-    start = gda.Alternating(edge_floor=case.edge_floor).start(problem)
-    if problem.objective.at(start).vanished() is None:
-        check_invariants(case, "analytic")
-    else:  # features a million times too large: refused before any step
-        with pytest.raises(gda.InvalidInputError, match="multiply the features by"):
-            gda.solve(problem, solver="analytic", edge_floor=case.edge_floor)
+@pytest.mark.parametrize("n_cases", N_CASES)
+def test_invariants_at_a_fixed_trace_bound(n_cases: int) -> None:
+    @settings(max_examples=n_cases, deadline=None, derandomize=True)
+    @given(cases(bounds_follow=False))
+    def check(case: Case) -> None:
+        problem = case.problem()
+        start = gda.Alternating(edge_floor=case.edge_floor).start(problem)
+        if problem.objective.at(start).vanished() is None:
+            check_invariants(case, "analytic")
+        else:  # features a million times too large: refused before any step
+            with pytest.raises(gda.InvalidInputError, match="multiply the features by"):
+                gda.solve(problem, solver="analytic", edge_floor=case.edge_floor)
+
+    check()
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
