@@ -26,7 +26,7 @@ from tests.programs.cases import (
 PROBLEMS = [
     *(("iris", name) for name in ("setosa", "versicolor", "virginica")),
     *(("wine", f"class_{index}") for index in range(3)),
-    ("breast_cancer", "malignant"),
+    pytest.param("breast_cancer", "malignant", marks=pytest.mark.slow),
 ]
 
 pytestmark = [

@@ -51,7 +51,7 @@ kinds = st.sampled_from(["", *KINDS])
 @pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")  # judged by the answer
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("size", [2, 3, 10, 60])
+@pytest.mark.parametrize("size", [2, 3, 10, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("block", ["diagonal", "column"])
 def test_solvers_agree_with_the_closed_form(block: str, size: int, kind: str, solver: str) -> None:
     need(solver)
