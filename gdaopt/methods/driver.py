@@ -17,6 +17,8 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
+import numpy as np
+
 from gdaopt.certificate import Certificate, check_bound
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.methods.base import Method
@@ -240,4 +242,5 @@ def _show(method: Method, state: State, begins_round: bool) -> bool:
             f"round {state.round:>4}  step {state.iteration:>6}  objective {state.objective:.8g}",
             flush=True,
         )
-    return method.callback is None or method.callback(state) is not False
+    answer = None if method.callback is None else method.callback(state)
+    return not (isinstance(answer, bool | np.bool_) and not answer)

@@ -45,7 +45,8 @@ class Tracer:
         self.lower_bound = -math.inf
         self._every = every
         self._keep_iterates = keep_iterates
-        self._rows: list[tuple[TraceRow, FloatArray, FloatArray]] = []
+        self._rows: list[tuple[TraceRow, FloatArray]] = []
+        self._iterates: list[FloatArray] = []  # one for each row, where they are kept
         self._times: dict[str, float] = {}  # of the steps since the last row
 
     def record(self, state: State, seconds: float) -> None:
@@ -63,12 +64,12 @@ class Tracer:
         self._rows = [row for row in self._rows if row[0].iteration <= end.iteration]
         if self._rows[-1][0].iteration < end.iteration:
             self._add(end, seconds)
-        rows, ends, iterates = zip(*self._rows, strict=True)
+        rows, ends = zip(*self._rows, strict=True)
         size = self._problem.n_features
         return Trace(
             rows,
             read_only(np.array(ends).reshape(-1, size)),
-            read_only(np.array(iterates)) if self._keep_iterates else None,
+            read_only(np.array(self._iterates[: len(rows)])) if self._keep_iterates else None,
         )
 
     def _certify(self, state: State) -> None:
@@ -101,5 +102,7 @@ class Tracer:
             matrix_trace=float(np.trace(state.metric)),
             seconds=seconds,
         )
-        self._rows.append((row, ends, state.metric))
+        if self._keep_iterates:
+            self._iterates.append(state.metric)
+        self._rows.append((row, ends))
         self._times = {}

@@ -89,6 +89,11 @@ def test_interrupted_by_the_callback() -> None:
     assert result.message == "by the callback after step 9"
 
 
+def test_a_false_of_numpy_ends_the_run() -> None:
+    result = solve(callback=lambda state: np.less(state.iteration, 9))
+    assert (result.status, result.iterations) == ("interrupted", 9)
+
+
 def test_callbacks_that_return_nothing_do_not_end_the_run() -> None:
     seen: list[int] = []
     result = solve(callback=lambda state: seen.append(state.iteration))
