@@ -115,7 +115,7 @@ def _probe(name: str) -> SolverInfo:
 
     interface = SOLVER_MAP_CONIC.get(name) or SOLVER_MAP_QP[name]
     try:
-        interface.import_solver()  # type: ignore[no-untyped-call]  # of CVXPY
+        interface.import_solver()  # type: ignore[no-untyped-call]  # CVXPY has no types
     except Exception as error:  # without a licence, solvers' modules raise errors of any kind
         reason = str(error) or type(error).__name__
         hint = f"; {_HINTS[name]}" if name in _HINTS else ""
