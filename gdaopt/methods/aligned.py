@@ -109,7 +109,12 @@ class AlignedMethod(ProgramMethod):
 
     def n_components(self, metric: FloatArray) -> int:
         """Return the number of components of the graph of edges of weight ≥ ε."""
-        return laplacian.n_components(metric, self.edge_floor * (1 - _FLOOR_SLACK))
+        return laplacian.n_components(metric, self.floor_threshold)
+
+    @property
+    def floor_threshold(self) -> float:
+        """The weight above which an edge counts as one of at least the floor."""
+        return self.edge_floor * (1 - _FLOOR_SLACK)
 
     def start(self, problem: MetricProblem) -> FloatArray:
         """Return the path start, with edges of at least the floor.
@@ -124,11 +129,7 @@ class AlignedMethod(ProgramMethod):
         floor, weight = self.edge_floor, self.initial_edge_weight
         if floor == 0 or size == 1:
             return feasible_set.start(size, weight)
-        connected = feasible_set.containing_path(floor)
-        try:
-            connected.check_size(size)
-        except InvalidInputError as error:
-            raise InvalidInputError(str(error).replace("path_weight", "edge_floor")) from None
+        feasible_set.check_path(size, floor, "edge_floor")
         if not isinstance(weight, str):
             if weight < floor:
                 raise InvalidInputError(
@@ -139,7 +140,7 @@ class AlignedMethod(ProgramMethod):
         bound = feasible_set.largest_edge_weight(size)
         if floor >= bound:
             # A constant diagonal cannot carry every floor that the set allows; this start can.
-            return connected.start(size)
+            return feasible_set.containing_path(floor).start(size)
         return feasible_set.start(size, max(bound / 2, floor))
 
 
@@ -172,6 +173,9 @@ class AlignedRun(ABC):
         self.feasible_set = feasible_set
         self.edge_floor = method.edge_floor
         self._method = method
+        self._edge_threshold = method.floor_threshold or feasible_set.edge_threshold(
+            problem.n_features
+        )
         self._clock = clock
         self._step = find_step(method.step).prepared(problem)
         self._aligned: Point | None = None
@@ -199,7 +203,7 @@ class AlignedRun(ABC):
         self.alignment = align(
             metric,
             self.feasible_set.min_eigenvalue,
-            edge_threshold=self._edge_threshold(len(metric)),
+            edge_threshold=self._edge_threshold,
             guess=self.state.v,
         )
         self.state = replace(
@@ -210,12 +214,6 @@ class AlignedRun(ABC):
             eig_iterations=self.state.eig_iterations + self.alignment.iterations,
         )
         return time.perf_counter() - start
-
-    def _edge_threshold(self, n_features: int) -> float:
-        """Return the weight above which an edge counts as connecting its nodes."""
-        if self.edge_floor > 0:
-            return self.edge_floor * (1 - _FLOOR_SLACK)
-        return self.feasible_set.edge_threshold(n_features)
 
     def slack(self) -> FloatArray:
         """Return the left-ends minus ρ, with negative round-off as 0.

@@ -126,15 +126,9 @@ class JointPolytope:
         object.__setattr__(self, "current", least)
 
     @cached_property
-    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """The nodes i < j of each edge."""
-        rows, columns = np.triu_indices(len(self.v), 1)
-        return rows, columns
-
-    @cached_property
     def ratios(self) -> tuple[FloatArray, FloatArray]:
         """``v_j / v_i`` and ``v_i / v_j`` of each edge: what it takes from rows i and j."""
-        rows, columns = self.pairs
+        rows, columns = edges_of(len(self.v))
         forward: FloatArray = self.v[columns] / self.v[rows]
         return forward, 1 / forward
 
@@ -169,7 +163,7 @@ class JointPolytope:
     def minimize(self, cost: FloatArray) -> FloatArray:
         """Return the floors, with all that is spare on the entry of least price if negative."""
         size = len(self.v)
-        rows, columns = self.pairs
+        rows, columns = edges_of(len(self.v))
         forward, backward = self.ratios
         diagonal, edges = cost[:size], cost[size:]
         # An edge comes with the diagonal entries that keep its two rows as they are.
@@ -198,7 +192,7 @@ class JointPolytope:
     def _entries(self, rest: FloatArray, edges: FloatArray) -> FloatArray:
         """Return the entries whose rows leave ``rest``."""
         size = len(self.v)
-        rows, columns = self.pairs
+        rows, columns = edges_of(len(self.v))
         forward, backward = self.ratios
         diagonal = self.min_eigenvalue + rest
         diagonal += np.bincount(rows, forward * edges, minlength=size)
@@ -250,7 +244,7 @@ class JointProgram(Program[JointPolytope]):
             backward = cp.Parameter(n_edges, nonneg=True, name="backward")
             starts, ends = (
                 csr_array((np.ones(n_edges), (nodes, np.arange(n_edges))), shape=(size, n_edges))
-                for nodes in np.triu_indices(size, 1)
+                for nodes in edges_of(size)
             )
             constraints.append(edges >= floor)
             taken = starts @ cp.multiply(forward, edges) + ends @ cp.multiply(backward, edges)

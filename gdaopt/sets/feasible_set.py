@@ -270,26 +270,6 @@ class FeasibleSet(ABC):
         found = self.family.projected(metric - base, self.budget(size), accuracy, correction)
         return replace(found, point=found.point + base)
 
-    def on_polyhedron(self, metric: FloatArray) -> FloatArray:
-        """Return the nearest matrix that keeps all conditions but that on the eigenvalues.
-
-        Parameters
-        ----------
-        metric : ndarray of shape (K, K)
-            Symmetric.
-
-        Examples
-        --------
-        >>> import gdaopt as gda
-        >>> feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
-        >>> feasible_set.on_polyhedron(np.array([[4.0, 2.0], [2.0, 2.0]]))
-        array([[3., 0.],
-               [0., 1.]])
-        """
-        base, budget = self.base(len(metric)), self.budget(len(metric))
-        nearest: FloatArray = base + self.family.on_polyhedron(metric - base, budget)
-        return nearest
-
     # --- the graph of a metric ----------------------------------------------------------------
 
     def edge_threshold(self, n_features: int) -> float:

@@ -141,12 +141,26 @@ class GraphMetrics(FeasibleSet):
     def check_size(self, n_features: int) -> None:
         """Raise InvalidInputError when no K×K metric fits, or only a single one."""
         super().check_size(n_features)
-        needed = float(np.trace(self.base(n_features)))
+        self.check_path(n_features, self.path_weight, "path_weight")
+
+    def check_path(self, n_features: int, weight: float, name: str) -> None:
+        """Raise InvalidInputError when a path of edges of some weight leaves no budget.
+
+        Parameters
+        ----------
+        n_features : int
+            K.
+        weight : float
+            Of each edge.
+        name : str
+            What messages call the weight.
+        """
+        needed = float(np.trace(self.containing_path(weight).base(n_features)))
         if self.trace_bound <= needed:
             raise InvalidInputError(
-                f"path_weight {self.path_weight:g} leaves no budget: {n_features - 1} edges of "
-                f"that weight need a trace of {needed:g}, trace_bound is {self.trace_bound:g}; "
-                "lower path_weight or raise trace_bound"
+                f"{name} {weight:g} leaves no budget: {n_features - 1} edges of that weight need a "
+                f"trace of {needed:g}, trace_bound is {self.trace_bound:g}; lower {name} or raise "
+                "trace_bound"
             )
 
     def fixed_part(self, n_features: int) -> FloatArray | None:

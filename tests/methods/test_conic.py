@@ -21,6 +21,7 @@ from tests.methods.certified_cases import (
     set_of,
     synthetic,
 )
+from tests.methods.conic_cases import objective_of, small
 
 WAYS = [("sdp", "CLARABEL"), ("sdp", "SCS"), ("socp", "CLARABEL"), ("socp", "ECOS")]
 SIGNED_HULLS = [hull for hull in HULLS if hull[0] != "definite"]  # those with a second-order form
@@ -29,16 +30,6 @@ SIGNED_HULLS = [hull for hull in HULLS if hull[0] != "definite"]  # those with a
 def need(solver: str) -> None:
     if not any(info.name == solver and info.usable for info in gda.solvers()):
         pytest.skip(f"{solver} does not work here")
-
-
-def objective_of(name: str, size: int, n_samples: int = 10) -> gda.GLR | gda.LogDet:
-    X, z = synthetic(size, n_samples)
-    return gda.GLR(2 * X, z) if name == "glr" else gda.LogDet(X.T @ X / n_samples)
-
-
-def small(kind: str = "graph", floor: float = 0.0, size: int = 3) -> gda.MetricProblem:
-    feasible_set = set_of(kind, size, float(size), 1e-2, floor)
-    return gda.MetricProblem(objective_of("glr", size), feasible_set)
 
 
 def assert_as_certified(

@@ -8,25 +8,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.methods import memory
-from tests.methods.certified_cases import (
-    set_of,
-    synthetic,
-)
-
-
-def need(solver: str) -> None:
-    if not any(info.name == solver and info.usable for info in gda.solvers()):
-        pytest.skip(f"{solver} does not work here")
-
-
-def objective_of(name: str, size: int, n_samples: int = 10) -> gda.GLR | gda.LogDet:
-    X, z = synthetic(size, n_samples)
-    return gda.GLR(2 * X, z) if name == "glr" else gda.LogDet(X.T @ X / n_samples)
-
-
-def small(kind: str = "graph", floor: float = 0.0, size: int = 3) -> gda.MetricProblem:
-    feasible_set = set_of(kind, size, float(size), 1e-2, floor)
-    return gda.MetricProblem(objective_of("glr", size), feasible_set)
+from tests.methods.conic_cases import objective_of, small
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ class Instance:
     def spread(self) -> FloatArray:
         """The largest value that each entry can take."""
         joint = self.polytope
-        rows, columns = joint.pairs
+        rows, columns = edges_of(len(joint.v))
         forward, backward = joint.ratios
         edges = joint.floor + joint.spare / joint.weights
         diagonal = np.full(len(joint.v), joint.min_eigenvalue + joint.spare)
@@ -75,7 +75,7 @@ def random_cost(rng: np.random.Generator, polytope: JointPolytope, kind: str) ->
         cost = np.abs(cost)
     elif kind == "ties":  # what ties there is the price per budget, with the diagonal's share
         size = len(polytope.v)
-        rows, columns = polytope.pairs
+        rows, columns = edges_of(len(polytope.v))
         forward, backward = polytope.ratios
         cost = np.round(2 * cost) / 2
         cost[size:] *= polytope.weights
@@ -202,7 +202,7 @@ class TestProgram:
             assert (np.diagonal(excess) > 1e-12 * polytope.trace_bound).sum() <= 1
             return
         (edge,) = np.flatnonzero(point[size:])
-        i, j = (int(nodes[edge]) for nodes in polytope.pairs)
+        i, j = (int(nodes[edge]) for nodes in edges_of(len(polytope.v)))
         u = np.zeros(size)
         u[i], u[j] = polytope.v[j], -polytope.v[i]
         vertex = polytope.budget * np.outer(u, u) / (u @ u)

@@ -86,9 +86,10 @@ def test_signs_and_trace_alone_are_a_quadratic_program(
         trace = cp.trace(M) <= feasible_set.trace_bound
         program = cp.Problem(cp.Minimize(cp.sum_squares(M - target)), [*signs, trace])
         program.solve(solver, **accurate[solver])
-        nearest = feasible_set.on_polyhedron(target)
-        np.testing.assert_allclose(nearest, value_of(M), atol=1e-6)
-        np.testing.assert_allclose(feasible_set.on_polyhedron(nearest), nearest, atol=1e-12)
+        family, budget = feasible_set.family, feasible_set.budget(size)
+        nearest = family.on_polyhedron(target - feasible_set.base(size), budget)
+        np.testing.assert_allclose(nearest, value_of(M) - feasible_set.base(size), atol=1e-6)
+        np.testing.assert_allclose(family.on_polyhedron(nearest, budget), nearest, atol=1e-12)
 
 
 # --- Properties ----------------------------------------------------------------------------------

@@ -17,31 +17,9 @@ import gdaopt as gda
 from gdaopt.processes import peak_memory
 from gdaopt.studies.process_per_task import ProcessPerTask
 from gdaopt.studies.runner import Task, run_tasks
-from gdaopt.studies.study_directory import StudyDirectory
 from tests.studies import task_cases
+from tests.studies.cases import content, finished, squares, study
 from tests.studies.task_cases import Fatal, is_alive, soon
-
-OPTIONS = {"tolerance": 1e-6, "methods": ["joint", "certified"], "limit": None}
-
-
-def study(path: Path, **changes: Any) -> StudyDirectory:
-    return StudyDirectory(path, {**OPTIONS, **changes})
-
-
-def squares(*numbers: int) -> dict[str, Task]:
-    return {f"n{n}": Task(task_cases.square, (n,), {"number": n}) for n in numbers}
-
-
-def finished(number: int) -> dict[str, Any]:
-    return {"number": number, "status": "finished", "message": "", "square": number**2}
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 class TestRuns:
@@ -96,7 +74,7 @@ class TestRuns:
         assert begun[:2] == [1, 1]
         assert content(two.path) == content(one.path)
 
-    def test_failing_cells_lose_no_others(self, tmp_path: Path) -> None:
+    def test_failing_tasks_lose_no_others(self, tmp_path: Path) -> None:
         directory = study(tmp_path)
         functions = (task_cases.refuse, task_cases.stumble, task_cases.infinite)
         tasks = {f.__name__: Task(f, (), {"name": f.__name__}) for f in functions} | squares(2)
@@ -112,7 +90,7 @@ class TestRuns:
         assert {rows[f.__name__]["status"] for f in functions} == {"failed"}
         assert {key: directory.row(key) for key in tasks} == rows  # it would fail again
 
-    def test_cells_that_die_are_tried_again(self, tmp_path: Path) -> None:
+    def test_tasks_that_die_are_tried_again(self, tmp_path: Path) -> None:
         directory = study(tmp_path / "out")
         tasks = {
             "code": Task(task_cases.die, (3,), {"number": 3}),
@@ -151,7 +129,7 @@ class TestRuns:
         assert not is_alive(int((tmp_path / "pid").read_text()))
         assert run_tasks(directory, tasks, ProcessPerTask(deadline=3)) == rows
 
-    def test_processes_of_a_cell_do_not_hold_it_up(
+    def test_processes_of_a_task_do_not_hold_it_up(
         self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
         note = tmp_path / "pid"

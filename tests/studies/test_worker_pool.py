@@ -98,7 +98,7 @@ class TestRows:
 
 
 class TestFailures:
-    def test_failing_cells_lose_no_others(self, tmp_path: Path, pool: WorkerPool) -> None:
+    def test_failing_tasks_lose_no_others(self, tmp_path: Path, pool: WorkerPool) -> None:
         directory = study(tmp_path)
         failing = (task_cases.refuse, task_cases.stumble, task_cases.infinite)
         dying = (task_cases.fill_disk, task_cases.run_out, task_cases.leave)
@@ -135,7 +135,7 @@ class TestFailures:
         row = worker_pool._kept(directory, "n1", squares(1)["n1"], future)
         assert row == {"number": 1, "status": "died", "message": said}
 
-    def test_cells_that_workers_cannot_load(self, tmp_path: Path, scheduler: str) -> None:
+    def test_tasks_that_workers_cannot_load(self, tmp_path: Path, scheduler: str) -> None:
         pool = WorkerPool(backend="dask", scheduler=scheduler)
         tasks = {"a": Task(task_cases.square, (task_cases.Unloadable(),))}
         with pytest.raises(gda.GdaoptError, match="the workers cannot run tasks") as caught:
@@ -165,7 +165,7 @@ class TestFailures:
             pytest.param("dask", True, marks=pytest.mark.slow),
         ],
     )
-    def test_cells_that_kill_their_workers(self, backend: str, more: bool, tmp_path: Path) -> None:
+    def test_tasks_that_kill_their_workers(self, backend: str, more: bool, tmp_path: Path) -> None:
         once = {"once": Task(task_cases.kill_once, (tmp_path / "note",))}
         killers = {"killer": Task(task_cases.be_killed, (), {"a": 1})}
         if more:
