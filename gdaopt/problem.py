@@ -1,18 +1,28 @@
-"""The problem: an objective over a feasible set."""
+"""The problem: an objective over a feasible set, with linear constraints of the user's own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from gdaopt.constraints import ConstraintsOf, LinearConstraints, interior_point, read_constraints
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.protocol import Objective
 from gdaopt.sets.feasible_set import FeasibleSet
+from gdaopt.validation import FloatArray, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["MetricProblem"]
+
+_ROW_SLACK = 1e-9  # of C: members may break a linear constraint by this distance
+_CORRECTIONS = 20  # rounds of mending constraints and entries in turns
 
 
 @dataclass(frozen=True)
@@ -25,11 +35,21 @@ class MetricProblem:
         Such as `gdaopt.GLR`.
     feasible_set : FeasibleSet
         Such as `gdaopt.GraphMetrics`.
+    constraints : callable, optional
+        Takes the metric, a symmetric K×K CVXPY variable, and returns a list of CVXPY constraints:
+        equalities and inequalities that are affine in it. They are read once, into `rows`.
 
     Raises
     ------
     InvalidInputError
-        When the set has no interior for matrices of the objective's size, e.g. C ≤ Kρ.
+        When the set has no interior for matrices of the objective's size, e.g. C ≤ Kρ; for a
+        constraint that is not affine.
+    InfeasibleProblemError
+        When no member of the set keeps all constraints, or only members on its boundary do.
+
+    Notes
+    -----
+    A pickled problem carries the rows in place of the function, which may be a lambda.
 
     Examples
     --------
@@ -38,13 +58,114 @@ class MetricProblem:
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
     >>> problem.n_features
     2
+
+    Without the edge, and at most 0.5 for the first feature:
+
+    >>> problem = gda.MetricProblem(
+    ...     glr,
+    ...     gda.GraphMetrics(trace_bound=2.0),
+    ...     constraints=lambda M: [M[0, 1] == 0, M[0, 0] <= 0.5],
+    ... )
+    >>> gda.solve(problem, "certified").metric.round(3)
+    array([[0.5, 0. ],
+           [0. , 0. ]])
     """
 
     objective: Objective
     feasible_set: FeasibleSet
+    constraints: ConstraintsOf | None = None
 
     def __post_init__(self) -> None:
         self.feasible_set.check_size(self.n_features)
+        if self.rows is not None:
+            self.centre  # noqa: B018 (refuses constraints that cannot be kept)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "constraints": self.rows}
+
+    # --- the linear constraints ---------------------------------------------------------------
+
+    @cached_property
+    def rows(self) -> LinearConstraints | None:
+        """The linear constraints, read from CVXPY; None where there are none."""
+        if self.constraints is None or isinstance(self.constraints, LinearConstraints):
+            return self.constraints
+        rows = read_constraints(self.constraints, self.n_features)
+        return rows if len(rows) else None
+
+    @cached_property
+    def centre(self) -> tuple[Atoms, FloatArray]:
+        """Atoms and weights of a metric inside the set's cone, which keeps all constraints."""
+        if self.rows is None:
+            return self.feasible_set.centre(self.n_features)
+        return interior_point(self.feasible_set, self.rows, self.n_features)
+
+    def central_metric(self) -> FloatArray:
+        """Return a metric inside of the set that keeps all constraints: to start from."""
+        size = self.n_features
+        base = self.feasible_set.base(size)
+        if self.rows is None:
+            middle: FloatArray = base + self.feasible_set.budget(size) / size * np.eye(size)
+            return middle
+        atoms, weights = self.centre
+        return atoms.added_to(base, weights)
+
+    def lagrangian_gradient(
+        self, gradient: FloatArray, multipliers: FloatArray | None
+    ) -> FloatArray:
+        """Return ``∇Q + Σ_k λ_k A_k``, by which atoms are priced where there are constraints.
+
+        Parameters
+        ----------
+        gradient : ndarray of shape (K, K)
+            ∇Q.
+        multipliers : ndarray of shape (m,) or None
+            λ of the rows as the user wrote them; None where there are none.
+        """
+        if self.rows is None or multipliers is None:
+            return gradient
+        return gradient + self.rows.combined(self.rows.in_own_units(multipliers))
+
+    def violation(self, metric: FloatArray) -> float:
+        """Return the largest distance of a metric to a linear constraint that it breaks."""
+        return 0.0 if self.rows is None else self.rows.violation(metric)
+
+    def violations(self, metric: FloatArray) -> tuple[str, ...]:
+        """Return a sentence for each condition of set and constraints that a metric breaks.
+
+        Allowed are what `FeasibleSet.contains` allows, and a distance of ``1e-9·C`` to a linear
+        constraint.
+        """
+        found = self.feasible_set.violations(metric)
+        if self.rows is None:
+            return found
+        metric = symmetric_matrix("metric", metric, self.n_features)
+        slack = _ROW_SLACK * self.feasible_set.trace_bound
+        return (*found, *self.rows.violations(metric, slack))
+
+    def repaired(self, metric: FloatArray) -> FloatArray:
+        """Return a metric near `metric` that keeps set and constraints.
+
+        Meant for violations of the order of round-off, see `FeasibleSet.repaired`. With linear
+        constraints, the rows and the trace on one side and the conditions on entries on the other
+        are mended in turns; an eigenvalue that is too small is then raised on the way to the
+        `centre`.
+        """
+        if self.rows is None:
+            return self.feasible_set.repaired(metric)
+        family, base = self.feasible_set.family, self.feasible_set.base(self.n_features)
+        for _ in range(_CORRECTIONS):
+            mended = self.rows.corrected(metric, self.feasible_set.trace_bound)
+            metric = base + family.with_entries_repaired(mended - base)
+            if (metric == mended).all():
+                break
+        smallest = smallest_eigenvalue(metric - base)
+        if smallest >= 0:
+            return metric
+        inner = self.central_metric()
+        share = -smallest / (smallest_eigenvalue(inner - base) - smallest)
+        repaired: FloatArray = (1 - share) * metric + share * inner
+        return repaired
 
     def to_cvxpy(
         self, metric: cp.Expression, *, cone: str = "semidefinite", log: bool = False
@@ -95,7 +216,8 @@ class MetricProblem:
             )
         constraints = self.feasible_set.constraints(metric, cone)
         objective, defining = self.objective.to_cvxpy(metric, log)
-        return cp.Problem(cp.Minimize(objective), [*defining, *constraints])
+        own = [] if self.constraints is None else self.constraints(metric)
+        return cp.Problem(cp.Minimize(objective), [*defining, *constraints, *own])
 
     @property
     def n_features(self) -> int:

@@ -34,7 +34,7 @@ Status = Literal[
 ]
 
 _FORMAT = 2
-_ARRAYS = ("metric", "atoms", "weights")
+_ARRAYS = ("metric", "atoms", "weights", "multipliers")
 _CLOSED_FORM = ("analytic", "closed form")  # names that stand for no solver
 # Errors that may be raised while a damaged file, or a file of another program, is read.
 _UNREADABLE = (
@@ -93,6 +93,13 @@ class Result:
     atoms, weights : ndarrays of shape (n, K) and (n,), or None
         Unit vectors and their weights, for methods that find the metric as a sum
         ``metric = B + Σ_k weights[k] · outer(atoms[k], atoms[k])``, where B is the base of the set.
+    constraints : tuple of str
+        The names of the problem's linear constraints, row by row.
+    multipliers : ndarray of shape (m,) or None
+        Their multipliers λ in the last certificate: Q* falls by about ``λ_k`` when the bound of row
+        k rises by 1. None without constraints or certificate.
+    constraint_violation : float or None
+        The largest distance of the metric to a constraint that it breaks; None without constraints.
 
     Examples
     --------
@@ -123,6 +130,9 @@ class Result:
     trace: Trace
     atoms: FloatArray | None = None
     weights: FloatArray | None = None
+    constraints: tuple[str, ...] = ()
+    multipliers: FloatArray | None = None
+    constraint_violation: float | None = None
 
     @property
     def gap(self) -> float | None:
@@ -145,6 +155,7 @@ class Result:
             and self.trace == other.trace
             and same_array(self.atoms, other.atoms)
             and same_array(self.weights, other.weights)
+            and same_array(self.multipliers, other.multipliers)
         )
 
     __hash__ = None  # type: ignore[assignment]  # an array has no hash
@@ -178,6 +189,10 @@ class Result:
                 f"{self.oracle_calls} ({'closed form' if self.solver in _CLOSED_FORM else by})"
             ),
         }
+        if self.constraint_violation is not None:
+            lines["constraints"] = (
+                f"{len(self.constraints)}, kept to {self.constraint_violation:.3g}"
+            )
         if self.eigen_decompositions:
             lines["projections"] = f"{self.eigen_decompositions} eigen-decompositions"
         beside = f"{self.tracing_seconds:.3g} for the trace, callbacks and printing"
@@ -243,6 +258,7 @@ class Result:
                 columns = {name.removeprefix("trace/"): arrays[name] for name in arrays}
                 trace = Trace.from_arrays(columns)
                 record |= {name: read_only(arrays[name]) for name in _ARRAYS if name in arrays}
+                record["constraints"] = tuple(record["constraints"])
                 return cls(feasible_set=feasible_set, trace=trace, **record)
         except _UNREADABLE as error:
             raise InvalidInputError(f"{path} is not a saved gdaopt result: {error}") from error

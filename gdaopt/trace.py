@@ -57,6 +57,9 @@ class TraceRow:
         follow it.
     matrix_trace : float or None
         tr M of the metric after the step.
+    constraint_violation : float or None
+        The largest distance of the metric after the step to a linear constraint of the problem that
+        it breaks; None where the problem has none.
     repair_distance : float or None
         How far the solver's point was moved to bring it back into its polytope or set, as the
         largest change of an entry; None when no solver was called.
@@ -92,6 +95,7 @@ class TraceRow:
     left_end_max: float | None = None
     aligned_spread: float | None = None
     matrix_trace: float | None = None
+    constraint_violation: float | None = None
     repair_distance: float | None = None
     oracle_calls: int
     eig_iterations: int
@@ -143,6 +147,9 @@ class Trace:
         Left-ends of the metric after each row's step, under the scalars used for that step.
     iterates : ndarray of shape (n_rows, K, K) or None
         The metric of each row, when the method was asked to keep them.
+    multipliers : ndarray of shape (n_rows, m) or None
+        Of the linear constraints in the certificate of each row, NaN where there is none; None when
+        the problem has no constraints.
 
     Examples
     --------
@@ -157,6 +164,7 @@ class Trace:
     rows: tuple[TraceRow, ...]
     left_ends: FloatArray
     iterates: FloatArray | None = None
+    multipliers: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -173,6 +181,7 @@ class Trace:
             and self.rows == other.rows
             and np.array_equal(self.left_ends, other.left_ends)
             and same_array(self.iterates, other.iterates)
+            and same_array(self.multipliers, other.multipliers)
         )
 
     __hash__ = None  # type: ignore[assignment]  # an array has no hash
@@ -233,10 +242,11 @@ class Trace:
         return write_atomically(path, lambda file: self.to_pandas().to_parquet(file, index=False))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the columns, the left-ends and any iterates as arrays, for `from_arrays`."""
+        """Return columns, left-ends, any iterates and multipliers as arrays for `from_arrays`."""
         arrays = {name: self.column(name) for name in self.columns()}
         arrays["left_ends"] = self.left_ends
-        return arrays if self.iterates is None else arrays | {"iterates": self.iterates}
+        kept = {"iterates": self.iterates, "multipliers": self.multipliers}
+        return arrays | {name: array for name, array in kept.items() if array is not None}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Trace:
@@ -247,17 +257,17 @@ class Trace:
             TraceRow(**dict(zip(columns, values, strict=True)))
             for values in zip(*columns.values(), strict=True)
         )
-        iterates = arrays.get("iterates")
-        return cls(
-            rows,
-            read_only(np.asarray(arrays["left_ends"], dtype=np.float64)),
-            None if iterates is None else read_only(np.asarray(iterates, dtype=np.float64)),
-        )
+        kept = {
+            name: read_only(np.asarray(arrays[name], dtype=np.float64))
+            for name in ("left_ends", "iterates", "multipliers")
+            if name in arrays
+        }
+        return cls(rows, **kept)
 
 
 def same_array(a: FloatArray | None, b: FloatArray | None) -> bool:
     """Say whether both are None, or both are arrays and equal."""
-    return a is b or (a is not None and b is not None and np.array_equal(a, b))
+    return a is b or (a is not None and b is not None and np.array_equal(a, b, equal_nan=True))
 
 
 def _values(name: str, column: np.ndarray) -> Sequence[Any]:

@@ -45,11 +45,14 @@ class MasterSolution:
         The objective at the best weights; zero weights are exactly 0.
     newton_steps, gradient_steps : int
         Steps of Newton's method and of the spectral projected gradient; one of them is 0.
+    multipliers : ndarray of shape (m,) or None
+        Those of the linear constraints in the Lagrangian of F, where there are any.
     """
 
     point: AtomWeightsPoint
     newton_steps: int
     gradient_steps: int
+    multipliers: FloatArray | None = None
 
 
 def solve_master_problem(

@@ -6,7 +6,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from gdaopt.methods.blocks import Block, block_step
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.objectives import Objective, Point
 from gdaopt.problem import MetricProblem
+from gdaopt.programs import ANALYTIC
 from gdaopt.sets import GraphMetrics
 from gdaopt.steps import Step, find_step
 from gdaopt.validation import FloatArray, store_number
@@ -90,10 +90,33 @@ class AlignedMethod(ProgramMethod):
                 "contains a path; leave path_weight out, and pass "
                 f"edge_floor={feasible_set.path_weight:g} to the method instead"
             )
+        self._check_options(problem)
         initial = self.initial_metric(problem)
         yield from self.begin(problem, feasible_set, clock).states(
             self.start(problem) if initial is None else initial
         )
+
+    def _check_options(self, problem: MetricProblem) -> None:
+        """Refuse options that do not go with linear constraints."""
+        if problem.rows is None:
+            return
+        if ANALYTIC in (self.solver, *self.program_options.fallback):
+            raise InvalidInputError(
+                f"with linear constraints ({problem.rows.names[0]}, …) the programs of method "
+                f"{self.name!r} have no closed form: take a solver, such as 'HIGHS', in place of "
+                "'analytic'"
+            )
+        if self.edge_floor > 0:
+            raise InvalidInputError(
+                f"edge_floor = {self.edge_floor:g} keeps edges that linear constraints may forbid; "
+                "write the least weights as constraints, such as M[0, 1] <= -0.1, and leave "
+                "edge_floor out"
+            )
+        if self.initial_edge_weight != "auto":
+            raise InvalidInputError(
+                f"initial_edge_weight = {self.initial_edge_weight:g} asks for a path start, which "
+                "linear constraints may forbid; leave it out, or pass initial"
+            )
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
         """Return `initial`, checked and repaired into the set; refuse one below the edge floor."""
@@ -119,6 +142,8 @@ class AlignedMethod(ProgramMethod):
     def start(self, problem: MetricProblem) -> FloatArray:
         """Return the path start, with edges of at least the floor.
 
+        With linear constraints it is a metric inside of the set that keeps them.
+
         Raises
         ------
         InvalidInputError
@@ -127,6 +152,8 @@ class AlignedMethod(ProgramMethod):
         feasible_set, size = problem.feasible_set, problem.n_features
         assert isinstance(feasible_set, GraphMetrics)
         floor, weight = self.edge_floor, self.initial_edge_weight
+        if problem.rows is not None:
+            return problem.central_metric()
         if floor == 0 or size == 1:
             return feasible_set.start(size, weight)
         feasible_set.check_path(size, floor, "edge_floor")
@@ -176,6 +203,7 @@ class AlignedRun(ABC):
         self._edge_threshold = method.floor_threshold or feasible_set.edge_threshold(
             problem.n_features
         )
+        self.rows = problem.rows
         self._clock = clock
         self._step = find_step(method.step).prepared(problem)
         self._aligned: Point | None = None
@@ -228,7 +256,7 @@ class AlignedRun(ABC):
             )
         return np.maximum(slack, 0.0)
 
-    def advance(self, block: Block[Any], iteration: int, round_: int, eig_seconds: float) -> State:
+    def advance(self, block: Block, iteration: int, round_: int, eig_seconds: float) -> State:
         """Solve the block's program, step towards its vertex, and return the state there.
 
         Parameters
@@ -248,7 +276,7 @@ class AlignedRun(ABC):
         self.state = replace(state, round=round_, eig_seconds=eig_seconds)
         return self.state
 
-    def _keep_connected(self, metric: FloatArray, block: Block[Any]) -> None:
+    def _keep_connected(self, metric: FloatArray, block: Block) -> None:
         """End the run, at the metric before, when a step would disconnect the graph."""
         if self.edge_floor == 0:
             return

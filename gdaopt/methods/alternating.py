@@ -16,6 +16,7 @@ from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ColumnPolytope, ColumnProgram, DiagonalPolytope, DiagonalProgram
+from gdaopt.programs.constrained import keeping_rows, with_rows
 from gdaopt.programs.floors import CONNECTIVITY
 from gdaopt.sets import GraphMetrics
 from gdaopt.validation import store_integer
@@ -63,6 +64,7 @@ class Alternating(AlignedMethod):
     """
 
     name: ClassVar[str] = "alternating"
+    keeps_constraints: ClassVar[bool] = True
 
     block_iterations: int = 10
     connectivity: str = "tree"
@@ -88,8 +90,8 @@ class _Run(AlignedRun):
     ) -> None:
         super().__init__(method, problem, feasible_set, clock)
         size, options = problem.n_features, method.program_options
-        self._diagonal = DiagonalProgram(size, options)
-        self._column = ColumnProgram(size - 1, options)
+        self._diagonal = with_rows(DiagonalProgram(size, options), problem.rows)
+        self._column = with_rows(ColumnProgram(size - 1, options), problem.rows)
 
     def rounds(self) -> Iterator[State]:
         """Yield the states of each round: the diagonal, then the columns in order."""
@@ -118,7 +120,9 @@ class _Run(AlignedRun):
         metric, feasible_set, slack = self.state.metric, self.feasible_set, self.slack()
         if column is None:
             polytope = DiagonalPolytope.at(metric, slack, feasible_set.trace_bound)
-            return DiagonalBlock(self._diagonal, polytope)
+            entries = np.arange(len(metric))
+            kept = keeping_rows(polytope, self.rows, metric, entries, entries)
+            return DiagonalBlock(self._diagonal, kept)
         floor = np.zeros(len(metric) - 1)
         if self.edge_floor > 0:
             floor = CONNECTIVITY[self._method.connectivity](metric, column, self.edge_floor)
@@ -126,4 +130,8 @@ class _Run(AlignedRun):
             edges = ColumnPolytope.at(metric, self.alignment.v, slack, column, floor)
         except InfeasibleProblemError as error:
             raise RunEnded("infeasible", f"column {column}: {error}") from error
-        return ColumnBlock(self._column, edges, column)
+        others = np.delete(np.arange(len(metric)), column)
+        own = np.full(len(others), column)
+        return ColumnBlock(
+            self._column, keeping_rows(edges, self.rows, metric, own, others), column
+        )

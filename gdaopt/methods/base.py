@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
@@ -49,9 +47,18 @@ class Method(ABC):
         of all steps since the row before.
     keep_iterates : bool, optional
         Keep the metric of each row in the trace.
+
+    Attributes
+    ----------
+    name : str
+        What `gdaopt.solve` calls the method.
+    keeps_constraints : bool
+        Whether every metric that it yields keeps the problem's linear constraints. Problems that
+        have some are refused where it does not.
     """
 
     name: ClassVar[str]
+    keeps_constraints: ClassVar[bool] = False
 
     tolerance: float = 1e-6
     absolute_tolerance: float = 0.0
@@ -82,6 +89,15 @@ class Method(ABC):
         """Who solves the programs of the method; `CLOSED_FORM` where it has none to solve."""
         return CLOSED_FORM
 
+    def check(self, problem: MetricProblem) -> None:
+        """Raise InvalidInputError when the problem has constraints that the method ignores."""
+        if problem.rows is not None and not self.keeps_constraints:
+            known = sorted(kind.name for kind in _methods_below(Method) if kind.keeps_constraints)
+            raise InvalidInputError(
+                f"method {self.name!r} cannot keep linear constraints, and the problem has some "
+                f"({problem.rows.names[0]}, …); methods that keep them: {', '.join(known)}"
+            )
+
     @abstractmethod
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start, then the state after each step; end by raising `RunEnded`.
@@ -100,13 +116,15 @@ class Method(ABC):
         if self.initial is None:
             return None
         metric = symmetric_matrix("initial", self.initial, problem.n_features)
-        violations = problem.feasible_set.violations(metric)
+        violations = problem.violations(metric)
         if violations:
             raise InvalidInputError(f"initial is not in the set: {'; '.join(violations)}")
-        return problem.feasible_set.repaired(metric)
+        return problem.repaired(metric)
 
     def start_point(self, problem: MetricProblem) -> Point:
         """Return the objective at `initial`, or in the middle of the set: ``B + (τ/K) I``.
+
+        Where there are linear constraints it is a metric inside of the set that keeps them.
 
         Raises
         ------
@@ -115,9 +133,7 @@ class Method(ABC):
         """
         metric = self.initial_metric(problem)
         if metric is None:
-            feasible_set, size = problem.feasible_set, problem.n_features
-            rest = feasible_set.budget(size) / size
-            metric = feasible_set.base(size) + rest * np.eye(size)
+            metric = problem.central_metric()
         point = problem.objective.at(metric)
         check_start(point)
         return point
@@ -184,6 +200,14 @@ class ProgramMethod(Method):
     def solver_name(self) -> str:
         """Canonical name of the solver."""
         return self.solver
+
+
+def _methods_below(kind: type[Any]) -> Iterator[type[Method]]:
+    """Yield the classes of methods that can be used, the user's own among them."""
+    for subclass in kind.__subclasses__():
+        if hasattr(subclass, "name"):
+            yield subclass
+        yield from _methods_below(subclass)
 
 
 def check_start(point: Point) -> None:

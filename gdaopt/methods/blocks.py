@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,10 +22,6 @@ from gdaopt.linalg.directions import (
 from gdaopt.methods.state import State
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import (
-    ColumnPolytope,
-    ColumnProgram,
-    DiagonalPolytope,
-    DiagonalProgram,
     Polytope,
     Program,
     ProgramSolution,
@@ -36,10 +32,8 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["Block", "ColumnBlock", "DiagonalBlock", "MetricBlock", "block_step"]
 
-PolytopeT = TypeVar("PolytopeT", bound=Polytope)
 
-
-class Block(ABC, Generic[PolytopeT]):
+class Block(ABC):
     """A part of the metric, with its program and its polytope.
 
     Parameters
@@ -62,7 +56,7 @@ class Block(ABC, Generic[PolytopeT]):
     phase: ClassVar[str]
     index: int | None = None
 
-    def __init__(self, program: Program[PolytopeT], polytope: PolytopeT) -> None:
+    def __init__(self, program: Program[Any], polytope: Polytope) -> None:
         self._program = program
         self._polytope = polytope
         self.values = polytope.current
@@ -80,12 +74,12 @@ class Block(ABC, Generic[PolytopeT]):
         return self._program.solve(cost, self._polytope, time_limit)
 
 
-class DiagonalBlock(Block[DiagonalPolytope]):
+class DiagonalBlock(Block):
     """The diagonal, of values ``M_ii``."""
 
     phase = "diagonal"
 
-    def __init__(self, program: DiagonalProgram, polytope: DiagonalPolytope) -> None:
+    def __init__(self, program: Program[Any], polytope: Polytope) -> None:
         super().__init__(program, polytope)
 
     def cost(self, point: Point) -> FloatArray:
@@ -97,12 +91,12 @@ class DiagonalBlock(Block[DiagonalPolytope]):
         return DiagonalDirection(change)
 
 
-class ColumnBlock(Block[ColumnPolytope]):
+class ColumnBlock(Block):
     """The off-diagonals of column c, of values ``x_j = -M_jc`` for j ≠ c."""
 
     phase = "column"
 
-    def __init__(self, program: ColumnProgram, polytope: ColumnPolytope, index: int) -> None:
+    def __init__(self, program: Program[Any], polytope: Polytope, index: int) -> None:
         super().__init__(program, polytope)
         self._column = index
         self.index = index
@@ -116,12 +110,12 @@ class ColumnBlock(Block[ColumnPolytope]):
         return ColumnDirection(self._column, np.insert(-change, self._column, 0.0))
 
 
-class MetricBlock(Block[PolytopeT]):
+class MetricBlock(Block):
     """All entries: the diagonal, then ``y_ij = -M_ij`` for i < j."""
 
     phase = "joint"
 
-    def __init__(self, program: Program[PolytopeT], polytope: PolytopeT, n_features: int) -> None:
+    def __init__(self, program: Program[Any], polytope: Polytope, n_features: int) -> None:
         super().__init__(program, polytope)
         self._n_features = n_features
 
@@ -137,7 +131,7 @@ class MetricBlock(Block[PolytopeT]):
 
 
 def block_step(
-    state: State, block: Block[Any], step: Step, iteration: int, time_limit: float | None
+    state: State, block: Block, step: Step, iteration: int, time_limit: float | None
 ) -> State:
     """Solve a block's program, step towards its vertex, and return the state there.
 

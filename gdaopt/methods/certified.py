@@ -11,16 +11,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gdaopt.constraints import LinearConstraints
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
+from gdaopt.master.constrained import Rows, solve_constrained_master_problem
 from gdaopt.master.weights import solve_master_problem
 from gdaopt.methods.base import CLOSED_FORM, Method
 from gdaopt.methods.driver import Patience
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.pricing import OraclePricing, ProgramPricing
 from gdaopt.methods.state import Clock, State
+from gdaopt.objectives.protocol import AtomWeightsPoint, Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ProgramOptions
 from gdaopt.sets import GraphMetrics
@@ -78,6 +81,7 @@ class Certified(Method):
     """
 
     name: ClassVar[str] = "certified"
+    keeps_constraints: ClassVar[bool] = True
 
     memory_limit: int = 2**30
     pricing: str = "oracle"
@@ -112,6 +116,11 @@ class Certified(Method):
         if self.pricing == "program" and type(problem.feasible_set) is not GraphMetrics:
             raise InvalidInputError(
                 f"pricing='program' needs a set of GraphMetrics, got {problem.feasible_set!r}"
+            )
+        if self.pricing == "program" and problem.rows is not None:
+            raise InvalidInputError(
+                f"pricing='program' cannot keep linear constraints ({problem.rows.names[0]}, …); "
+                "leave it out: the exact oracle prices by their multipliers"
             )
         yield from _Run(self, problem, clock).states()
 
@@ -152,7 +161,7 @@ class _Run(HullRun):
     def _improve(self, new: Atoms, is_first: bool) -> None:
         """Let atoms join the active set, solve the master problem, and drop atoms of weight 0."""
         active_set, point = self.active_set, self.point
-        if is_first and len(active_set) > _FEW_ATOMS and len(new):
+        if is_first and len(active_set) > _FEW_ATOMS and len(new) and self.problem.rows is None:
             # Hundreds of atoms would each cost a row of the Hessian, and most leave at once.
             self._optimise(ActiveSet(new, np.full(len(new), self.budget / len(new))))
             if self.point.value <= point.value:
@@ -163,12 +172,12 @@ class _Run(HullRun):
     def _optimise(self, active_set: ActiveSet) -> None:
         """Move to the optimal weights of an active set."""
         allowed = self._method.allowed_gap(self.point.value)
-        solution = solve_master_problem(
-            self.atom_weights.at(active_set.atoms, active_set.weights),
-            self.budget,
-            min(max(_WEIGHTS_ACCURACY, _FINAL_ACCURACY * allowed / self.gap), 0.5),
-            self._method.memory_limit,
-        )
+        reduction = min(max(_WEIGHTS_ACCURACY, _FINAL_ACCURACY * allowed / self.gap), 0.5)
+        start = self.atom_weights.at(active_set.atoms, active_set.weights)
+        if self.problem.rows is not None:
+            self._optimise_with_rows(active_set, start, self.problem.rows, reduction)
+            return
+        solution = solve_master_problem(start, self.budget, reduction, self._method.memory_limit)
         self._newton_steps += solution.newton_steps
         self.move_to(ActiveSet(active_set.atoms, solution.point.weights).without_zeros())
         if (
@@ -176,6 +185,32 @@ class _Run(HullRun):
             and self.active_set.total >= (1 - _SLACK) * self.budget
         ):
             self._refine()
+
+    def _optimise_with_rows(
+        self,
+        active_set: ActiveSet,
+        start: AtomWeightsPoint,
+        constraints: LinearConstraints,
+        reduction: float,
+    ) -> None:
+        """Move to the optimal weights that keep the linear constraints, and take multipliers."""
+        rows = Rows(
+            constraints.quadratic_forms(active_set.atoms),
+            -constraints.residuals(self.feasible_set.base(self.problem.n_features)),
+            constraints.is_equality,
+        )
+        assert self.multipliers is not None
+        # The master problem minimises F, an increasing function of Q.
+        guess = constraints.in_own_units(self.multipliers) / _derivative(
+            self.point, active_set.atoms, start
+        )
+        solution = solve_constrained_master_problem(start, self.budget, rows, guess, reduction)
+        assert solution.multipliers is not None
+        self._newton_steps += solution.newton_steps
+        self.move_to(ActiveSet(active_set.atoms, solution.point.weights))
+        derivative = _derivative(self.point, active_set.atoms, solution.point)
+        self.multipliers = constraints.in_users_units(derivative * solution.multipliers)
+        self.active_set = self.active_set.without_zeros()
 
     def _refine(self) -> None:
         """Refine the atoms by Burer–Monteiro, where that lowers the objective."""
@@ -186,3 +221,9 @@ class _Run(HullRun):
         self.move_to(active_set)
         if self.point.value > before[1].value * (1 + math.copysign(_ROUND_OFF, before[1].value)):
             self.active_set, self.point = before
+
+
+def _derivative(point: Point, atoms: Atoms, weights_point: AtomWeightsPoint) -> float:
+    """Return dQ/dF at a metric: F is what the objective is as a function of the atoms' weights."""
+    of_q, of_f = atoms.quadratic_forms(point.gradient()), weights_point.gradient()
+    return float(of_q @ of_f) / (float(of_f @ of_f) or 1.0) or 1.0

@@ -59,6 +59,7 @@ class ConicMethod(Method):
     """
 
     cone: ClassVar[str]
+    keeps_constraints: ClassVar[bool] = True
 
     solver: str = "CLARABEL"
     solver_opts: Mapping[str, Any] | None = None
@@ -86,7 +87,12 @@ class ConicMethod(Method):
         built = time.perf_counter()
         bound = LowerBound()
         lower_bound = bound.add(certify_point(problem, start))
-        yield State(point=start, objective=start.value, lower_bound=lower_bound)
+        yield State(
+            point=start,
+            objective=start.value,
+            lower_bound=lower_bound,
+            multipliers=bound.multipliers,
+        )
         with warnings.catch_warnings():
             # The certificate says how accurate the answer is.
             warnings.simplefilter("ignore", InaccurateSolutionWarning)
@@ -101,7 +107,7 @@ class ConicMethod(Method):
             )
         found = self._answer(variable, report.status)
         began_objective = time.perf_counter()
-        repaired = feasible_set.repaired(found)
+        repaired = problem.repaired(found)
         moved = float(np.abs(repaired - found).max())
         if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
@@ -124,6 +130,7 @@ class ConicMethod(Method):
             solver=report.solver,
             solver_status=report.status,
             lower_bound=lower_bound,
+            multipliers=bound.multipliers,
         )
         yield state
         raise RunEnded(

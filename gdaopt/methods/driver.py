@@ -27,7 +27,7 @@ from gdaopt.methods.tracer import Tracer
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
-from gdaopt.validation import read_only
+from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
 
@@ -108,10 +108,13 @@ class LowerBound:
     ----------
     value : float
         -inf before the first certificate.
+    multipliers : ndarray of shape (m,) or None
+        Those of the last certificate, for a problem with linear constraints.
     """
 
     def __init__(self) -> None:
         self.value = -math.inf
+        self.multipliers: FloatArray | None = None
         self._start: float | None = None
 
     def add(self, certificate: Certificate) -> float:
@@ -129,6 +132,7 @@ class LowerBound:
         if self._start is None:
             self._start = certificate.objective
         self.value = max(self.value, certificate.lower_bound)
+        self.multipliers = certificate.multipliers
         check_bound(certificate.objective, self.value, self._start)
         return self.value
 
@@ -143,6 +147,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
     KeyboardInterrupt
         Unless the method says ``on_interrupt="return"``.
     """
+    method.check(problem)
     clock = Clock(method.time_limit)
     tracer = Tracer(problem, method.trace_every, method.keep_iterates)
     states = method.states(problem, clock)
@@ -197,11 +202,15 @@ def run(method: Method, problem: MetricProblem) -> Result:
         trace=trace,
         atoms=atoms,
         weights=weights,
+        multipliers=tracer.multipliers,
+        constraints=() if problem.rows is None else problem.rows.names,
+        constraint_violation=None if problem.rows is None else problem.violation(state.metric),
     )
 
 
 def iterate(method: Method, problem: MetricProblem) -> Iterator[State]:
     """Yield the states of a run one by one, until it ends or reaches a limit."""
+    method.check(problem)
     clock = Clock(method.time_limit)
     states = method.states(problem, clock)
     try:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from gdaopt.certificate import certify_point
+from gdaopt.certificate import TightMultipliers, certify_point
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.driver import LowerBound
@@ -53,6 +53,7 @@ class HullRun(ABC):
         )
         self.clock = clock
         self.lower_bound = LowerBound()
+        self.multipliers: FloatArray | None = None  # of the linear constraints, where there are any
         self._oracle_calls = 0
 
     @property
@@ -68,10 +69,11 @@ class HullRun(ABC):
     def states(self) -> Iterator[State]:
         """Yield the start, the middle of the set unless one is given, then the states of rounds."""
         if self._initial is None:
-            self.move_to(ActiveSet(*self.feasible_set.centre(self.problem.n_features)))
+            self.move_to(ActiveSet(*self.problem.centre).without_zeros())
         else:
             self.move_to(ActiveSet(*self.feasible_set.decomposed(self._initial)).without_zeros())
         check_start(self.point)
+        self.multipliers = TightMultipliers(self.problem).at(self.point)
         yield self.certified_state()
         yield from self.rounds()
 
@@ -87,12 +89,14 @@ class HullRun(ABC):
     def certified_state(self, **columns: Any) -> State:
         """Price the atoms at the current point, certify it, and return its state."""
         start = time.perf_counter()
-        gradient = self.point.gradient()
+        gradient = self.problem.lagrangian_gradient(self.point.gradient(), self.multipliers)
         priced = time.perf_counter()
         self.best = self.feasible_set.best_atoms(gradient, self.n_priced, self.active_set.atoms)
         self.prices = self.active_set.atoms.quadratic_forms(gradient)
         self._oracle_calls += 1
-        lower_bound = self.lower_bound.add(certify_point(self.problem, self.point, self.best))
+        lower_bound = self.lower_bound.add(
+            certify_point(self.problem, self.point, self.best, self.multipliers)
+        )
         seconds = {
             "objective_seconds": columns.pop("objective_seconds", 0.0) + priced - start,
             "solve_seconds": columns.pop("solve_seconds", 0.0) + time.perf_counter() - priced,
@@ -104,6 +108,7 @@ class HullRun(ABC):
             weights=self.active_set.weights,
             oracle_calls=self._oracle_calls,
             lower_bound=lower_bound,
+            multipliers=self.multipliers,
             **columns,
             **seconds,
         )

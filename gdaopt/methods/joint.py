@@ -17,8 +17,9 @@ from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, JointProgram
+from gdaopt.programs.constrained import keeping_rows, with_rows
 from gdaopt.programs.floors import tree_floors
-from gdaopt.programs.joint import edges_of, entries_of
+from gdaopt.programs.joint import edges_of, entries_of, pairs_of
 from gdaopt.sets import GraphMetrics
 from gdaopt.validation import store_integer
 
@@ -58,6 +59,7 @@ class Joint(AlignedMethod):
     """
 
     name: ClassVar[str] = "joint"
+    keeps_constraints: ClassVar[bool] = True
 
     align: str = "eigenvector"
     realign_every: int | None = None
@@ -88,7 +90,9 @@ class _Run(AlignedRun):
         super().__init__(method, problem, feasible_set, clock)
         self._by_gradient = method.align == "gradient"
         self._realign_every = method.realign_every or problem.n_features
-        self._program = JointProgram(problem.n_features, method.program_options)
+        self._program = with_rows(
+            JointProgram(problem.n_features, method.program_options), problem.rows
+        )
 
     def rounds(self) -> Iterator[State]:
         """Yield the states of rounds of K steps."""
@@ -104,7 +108,7 @@ class _Run(AlignedRun):
                 yield self.advance(block, iteration, round_, eig_seconds)
             stall.check(self.state.point)
 
-    def _block(self) -> MetricBlock[JointPolytope]:
+    def _block(self) -> MetricBlock:
         """Return all entries, with the polytope that the alignment gives them."""
         metric, feasible_set = self.state.metric, self.feasible_set
         assert self.state.v is not None
@@ -115,7 +119,8 @@ class _Run(AlignedRun):
             tree_floors(metric, self.edge_floor)[edges_of(len(metric))],
             entries_of(metric),
         )
-        return MetricBlock(self._program, polytope, len(metric))
+        kept = keeping_rows(polytope, self.rows, metric, *pairs_of(len(metric)))
+        return MetricBlock(self._program, kept, len(metric))
 
     def _align_by_gradient(self) -> float:
         """Take the scaling from the gradient; return the seconds."""

@@ -15,7 +15,8 @@ from gdaopt.methods.memory import check_memory, cone_bytes
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, SemidefiniteProgram, WholeSet
-from gdaopt.programs.joint import entries_of
+from gdaopt.programs.constrained import keeping_rows, with_rows
+from gdaopt.programs.joint import entries_of, pairs_of
 from gdaopt.steps import Step, find_step
 
 __all__ = ["SemidefiniteFrankWolfe"]
@@ -61,6 +62,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     """
 
     name: ClassVar[str] = "sdp-frank-wolfe"
+    keeps_constraints: ClassVar[bool] = True
 
     cone: ClassVar[str] = "semidefinite"
 
@@ -76,19 +78,33 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         """Yield the start and the state after each step."""
         feasible_set, size = problem.feasible_set, problem.n_features
         point = self.start_point(problem)
-        program = SemidefiniteProgram(feasible_set, size, self.program_options)
+        program = with_rows(
+            SemidefiniteProgram(feasible_set, size, self.program_options), problem.rows
+        )
         if self.solver != ANALYTIC and not self.force:
             check_memory(cone_bytes(size, "semidefinite"), f"the {program.name}")
         step, bound = find_step(self.step).prepared(problem), LowerBound()
         lower_bound = bound.add(certify_point(problem, point))
-        state = State(point=point, objective=point.value, lower_bound=lower_bound)
+        state = State(
+            point=point,
+            objective=point.value,
+            lower_bound=lower_bound,
+            multipliers=bound.multipliers,
+        )
         yield state
         stall = StallRule(point.value, self.tolerance, rounds=_ROUNDS, rises_count=True)
         for iteration in count(1):
-            block = MetricBlock(program, WholeSet(feasible_set, entries_of(state.metric)), size)
+            whole = WholeSet(feasible_set, entries_of(state.metric))
+            kept = keeping_rows(whole, problem.rows, state.metric, *pairs_of(size))
+            block = MetricBlock(program, kept, size)
             state = block_step(state, block, step, iteration - 1, clock.left)
             lower_bound = bound.add(certify_point(problem, state.point))
-            state = replace(state, round=1 + (iteration - 1) // size, lower_bound=lower_bound)
+            state = replace(
+                state,
+                round=1 + (iteration - 1) // size,
+                lower_bound=lower_bound,
+                multipliers=bound.multipliers,
+            )
             yield state
             if iteration % size == 0:
                 stall.check(state.point)

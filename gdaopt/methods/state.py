@@ -40,6 +40,8 @@ class State:
         What the metric is a sum of, for methods that know.
     lower_bound : float or None
         The largest lower bound so far, for methods that certify what they do.
+    multipliers : ndarray of shape (m,) or None
+        Those of the linear constraints, for methods that certify what they do.
     newton_steps : int
         Newton steps so far, in the weights and in the directions of atoms.
     """
@@ -55,6 +57,7 @@ class State:
     block: int | None = None
     block_gap: float | None = None
     lower_bound: float | None = None
+    multipliers: FloatArray | None = None
     step: float | None = None
     aligned_spread: float | None = None
     repair_distance: float | None = None

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from gdaopt.certificate import certify, check_bound
+from gdaopt.certificate import TightMultipliers, certify_point, check_bound
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.methods.state import State
@@ -38,15 +38,20 @@ class Tracer:
     ----------
     lower_bound : float
         The largest lower bound up to the last row; -inf where there is none.
+    multipliers : ndarray of shape (m,) or None
+        Those of the last row's certificate, for a problem with linear constraints.
     """
 
     def __init__(self, problem: MetricProblem, every: int = 1, keep_iterates: bool = False) -> None:
         self._problem = problem
         self.lower_bound = -math.inf
+        self.multipliers: FloatArray | None = None
+        self._tight_multipliers = TightMultipliers(problem)
         self._every = every
         self._keep_iterates = keep_iterates
         self._rows: list[tuple[TraceRow, FloatArray]] = []
         self._iterates: list[FloatArray] = []  # one for each row, where they are kept
+        self._multipliers: list[FloatArray] = []  # one for each row, where there are constraints
         self._times: dict[str, float] = {}  # of the steps since the last row
 
     def record(self, state: State, seconds: float) -> None:
@@ -70,15 +75,19 @@ class Tracer:
             rows,
             read_only(np.array(ends).reshape(-1, size)),
             read_only(np.array(self._iterates[: len(rows)])) if self._keep_iterates else None,
+            read_only(np.array(self._multipliers[: len(rows)])) if self._multipliers else None,
         )
 
     def _certify(self, state: State) -> None:
         """Take the state's lower bound, or find one for methods that do not certify their steps."""
-        lower_bound = state.lower_bound
+        lower_bound, self.multipliers = state.lower_bound, state.multipliers
         if lower_bound is None:
             # At a point of its own: what the method has yet to compute must not be done for it.
-            certificate = certify(self._problem, state.metric)
-            lower_bound = certificate.lower_bound
+            point = self._problem.objective.at(state.metric)
+            certificate = certify_point(
+                self._problem, point, multipliers=self._tight_multipliers.at(point)
+            )
+            lower_bound, self.multipliers = certificate.lower_bound, certificate.multipliers
             if certificate.reason:
                 # Next to an objective that underflows, an earlier bound would look like a proof.
                 self.lower_bound = -math.inf
@@ -100,9 +109,16 @@ class Tracer:
             left_end_min=float(ends.min()),
             left_end_max=float(ends.max()),
             matrix_trace=float(np.trace(state.metric)),
+            constraint_violation=(
+                None if self._problem.rows is None else self._problem.violation(state.metric)
+            ),
             seconds=seconds,
         )
         if self._keep_iterates:
             self._iterates.append(state.metric)
+        if self._problem.rows is not None:
+            found = self.multipliers
+            nothing = np.full(len(self._problem.rows), np.nan)
+            self._multipliers.append(nothing if found is None else found)
         self._rows.append((row, ends))
         self._times = {}

@@ -2,6 +2,7 @@
 
 from gdaopt.programs.base import ANALYTIC, Polytope, Program, ProgramOptions, ProgramSolution
 from gdaopt.programs.column import ColumnPolytope, ColumnProgram
+from gdaopt.programs.constrained import ConstrainedPolytope, ConstrainedProgram
 from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.joint import JointPolytope, JointProgram
 from gdaopt.programs.semidefinite import SemidefiniteProgram, WholeSet
@@ -10,6 +11,8 @@ __all__ = [
     "ANALYTIC",
     "ColumnPolytope",
     "ColumnProgram",
+    "ConstrainedPolytope",
+    "ConstrainedProgram",
     "DiagonalPolytope",
     "DiagonalProgram",
     "JointPolytope",

@@ -28,7 +28,7 @@ from gdaopt.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["JointPolytope", "JointProgram", "edges_of", "entries_of", "matrix_of"]
+__all__ = ["JointPolytope", "JointProgram", "edges_of", "entries_of", "matrix_of", "pairs_of"]
 
 _ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are repaired
 
@@ -39,6 +39,13 @@ def edges_of(n_features: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp
     rows, columns = np.triu_indices(n_features, 1)
     rows.flags.writeable = columns.flags.writeable = False
     return rows, columns
+
+
+@cache
+def pairs_of(n_features: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return i and j of all entries: the diagonal, then the edges i < j."""
+    diagonal, (rows, columns) = np.arange(n_features), edges_of(n_features)
+    return np.concatenate([diagonal, rows]), np.concatenate([diagonal, columns])
 
 
 def entries_of(metric: FloatArray) -> FloatArray:

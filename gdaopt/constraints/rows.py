@@ -1,0 +1,294 @@
+"""Linear constraints on a metric, as rows ``⟨A_k, M⟩ ≤ b_k`` or ``⟨A_k, M⟩ = b_k``."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, vstack
+
+from gdaopt.errors import InfeasibleProblemError, InvalidInputError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.validation import FloatArray, shortened
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["ConstraintsOf", "LinearConstraints", "read_constraints"]
+
+ConstraintsOf: TypeAlias = "Callable[[cp.Expression], Sequence[cp.Constraint]]"
+"""A function that takes a metric and returns CVXPY constraints on it."""
+
+_EXAMPLE = "lambda M: [M[0, 1] == 0, cp.trace(M) <= 3]"
+
+
+@dataclass(frozen=True, eq=False)
+class LinearConstraints:
+    """m rows on symmetric K×K matrices, in units in which ``‖A_k‖_F = 1``.
+
+    So the residual of a row is the distance of M to its hyperplane. The object is itself a function
+    that takes a metric and returns CVXPY constraints on it.
+
+    Attributes
+    ----------
+    matrices : csr_array of shape (m, K²)
+        The symmetric matrices A_k, row by row.
+    bounds : ndarray of shape (m,)
+        b_k.
+    is_equality : ndarray of bool, shape (m,)
+        Whether a row is an equality.
+    norms : ndarray of shape (m,)
+        ``‖A_k‖_F`` as the user wrote the row.
+    labels : tuple of str
+        For each row the label of the CVXPY constraint that it is from, or its text.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> rows = read_constraints(lambda M: [M[0, 1] == 0, cp.trace(M) <= 3], n_features=2)
+    >>> rows.names
+    ('M[0, 1] == 0.0', 'trace(M) <= 3.0')
+    >>> rows.violations(np.array([[2.0, -1.0], [-1.0, 2.0]]), 1e-9)
+    ['M[0, 1] == 0.0: off by -1', 'trace(M) <= 3.0: off by 1']
+    """
+
+    matrices: csr_array
+    bounds: FloatArray
+    is_equality: npt.NDArray[np.bool_]
+    norms: FloatArray
+    labels: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    def __call__(self, metric: cp.Expression) -> list[cp.Constraint]:
+        """Return a CVXPY constraint on an expression for each one that was read."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        entries = cp.vec(metric, order="C")
+        return [
+            constraint(self.matrices[own] @ entries, self.bounds[own], equality).set_label(label)
+            for label, own, equality in self.parts()
+        ]
+
+    def parts(self) -> list[tuple[str, npt.NDArray[np.intp], bool]]:
+        """Return the label, the rows and the kind of each constraint that was read."""
+        found = []
+        for label in dict.fromkeys(self.labels):
+            own = np.flatnonzero([label == other for other in self.labels])
+            found.append((label, own, bool(self.is_equality[own[0]])))
+        return found
+
+    @property
+    def n_features(self) -> int:
+        """K."""
+        return math.isqrt(self.matrices.shape[1])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What messages call each row: the label, and its number where a constraint has several."""
+        counts, seen = Counter(self.labels), Counter[str]()
+        names = []
+        for label in self.labels:
+            names.append(f"{label} [{seen[label]}]" if counts[label] > 1 else label)
+            seen[label] += 1
+        return tuple(names)
+
+    # --- at a metric --------------------------------------------------------------------------
+
+    def excesses(self, metric: FloatArray) -> FloatArray:
+        """Return how far M is beyond each row: 0 where the row holds, signed for equalities."""
+        residuals = self.residuals(metric)
+        return np.where(self.is_equality, residuals, np.maximum(residuals, 0.0))
+
+    def residuals(self, metric: FloatArray) -> FloatArray:
+        """Return ``⟨A_k, M⟩ - b_k`` of each row."""
+        residuals: FloatArray = self.matrices @ metric.ravel() - self.bounds
+        return residuals
+
+    def violation(self, metric: FloatArray) -> float:
+        """Return the largest distance of M to a row that it breaks."""
+        return float(np.abs(self.excesses(metric)).max(initial=0.0))
+
+    def violations(self, metric: FloatArray, slack: float) -> list[str]:
+        """Return a sentence for each row that M breaks by more than `slack`, in its own units."""
+        excesses, names = self.excesses(metric), self.names
+        return [
+            f"{names[k]}: off by {self.norms[k] * excesses[k]:.6g}"
+            for k in np.flatnonzero(np.abs(excesses) > slack)
+        ]
+
+    def corrected(self, metric: FloatArray, trace_bound: float) -> FloatArray:
+        """Return the nearest matrix at which the rows that M breaks hold with equality.
+
+        The trace bound counts as one more row.
+        """
+        size = self.n_features
+        unit = csr_array(np.eye(size).reshape(1, -1) / np.sqrt(size))
+        over = max(float(np.trace(metric)) - trace_bound, 0.0) / np.sqrt(size)
+        excesses = np.append(self.excesses(metric), over)
+        broken = np.flatnonzero(excesses)
+        if not len(broken):
+            return metric
+        own = csr_array(vstack([self.matrices, unit]))[broken]
+        step = np.linalg.lstsq((own @ own.T).toarray(), excesses[broken])[0]
+        corrected: FloatArray = metric - (own.T @ step).reshape(metric.shape)
+        return corrected
+
+    # --- in other coordinates -----------------------------------------------------------------
+
+    def combined(self, multipliers: FloatArray) -> FloatArray:
+        """Return ``Σ_k λ_k A_k``, shape (K, K)."""
+        size = self.n_features
+        combined: FloatArray = (self.matrices.T @ multipliers).reshape(size, size)
+        return combined
+
+    def quadratic_forms(self, atoms: Atoms) -> FloatArray:
+        """Return ``u_j'A_k u_j`` for each row and each atom, shape (m, n)."""
+        size = self.n_features
+        forms = np.zeros((len(self), len(atoms)))
+        for k in range(len(self)):
+            forms[k] = atoms.quadratic_forms(self.matrices[[k]].toarray().reshape(size, size))
+        return forms
+
+    def of_entries(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> FloatArray:
+        """Return the coefficients of diagonal entries and edge weights, shape (m, n).
+
+        Parameters
+        ----------
+        rows, columns : ndarray of int, shape (n,)
+            i and j; the entry is ``M_ii`` where they are the same, else the weight ``-M_ij``.
+        """
+        # An edge stands in the metric twice, and with the other sign.
+        factor = np.where(rows == columns, 1.0, -2.0)
+        coefficients: FloatArray = self.matrices[:, rows * self.n_features + columns].toarray()
+        return coefficients * factor
+
+    def in_users_units(self, multipliers: FloatArray) -> FloatArray:
+        """Return the multipliers of the rows as the user wrote them, from those of `matrices`."""
+        return multipliers / self.norms
+
+    def in_own_units(self, multipliers: FloatArray) -> FloatArray:
+        """Return the multipliers of `matrices`, from those of the rows as the user wrote them."""
+        return multipliers * self.norms
+
+
+def constraint(left: cp.Expression, right: Any, is_equality: bool) -> cp.Constraint:
+    """Return ``left = right`` or ``left ≤ right``."""
+    found: cp.Constraint = left == right if is_equality else left <= right
+    return found
+
+
+def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstraints:
+    """Read linear constraints from CVXPY.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the metric, a symmetric CVXPY variable, and returns a list of constraints that are
+        affine in it: equalities and inequalities. Parameters count with the values they have.
+    n_features : int
+        K.
+
+    Returns
+    -------
+    LinearConstraints
+
+    Raises
+    ------
+    InvalidInputError
+        When the function returns something else, such as a constraint that is not affine or has
+        variables of its own.
+    InfeasibleProblemError
+        When a constraint is false whatever the metric is.
+    """
+    import cvxpy as cp
+
+    if not callable(function):
+        raise InvalidInputError(
+            f"constraints must be a function of the metric, such as {_EXAMPLE}; got "
+            f"{shortened(function)}"
+        )
+    metric = cp.Variable((n_features, n_features), symmetric=True, name="M")
+    returned = function(metric)
+    given: Sequence[Any] = returned if isinstance(returned, list | tuple) else [returned]
+    parts = [_read(constraint, metric) for constraint in given]
+    labels = _distinct([label for label, *_ in parts])
+    n_rows = [len(bounds) for _, _, bounds, _ in parts]
+    matrices = csr_array(
+        vstack([csr_array((0, n_features**2)), *(matrices for _, matrices, *_ in parts)])
+    )
+    norms = np.sqrt(np.asarray(matrices.multiply(matrices).sum(axis=1)).ravel())
+    kept = np.flatnonzero(norms)
+    rows = LinearConstraints(
+        matrices,
+        np.concatenate([np.zeros(0), *(bounds for _, _, bounds, _ in parts)]),
+        np.repeat(np.array([equality for *_, equality in parts], dtype=bool), n_rows),
+        np.ones(len(norms)),
+        tuple(np.repeat(np.array(labels, dtype=object), n_rows)),
+    )
+    always = rows.excesses(np.zeros((n_features, n_features)))  # of rows without coefficients
+    for k in np.flatnonzero((norms == 0) & (always != 0)):
+        raise InfeasibleProblemError(
+            f"constraint {rows.names[k]} is false whatever the metric is; leave it out or mend it"
+        )
+    return LinearConstraints(
+        csr_array(matrices[kept].multiply(1 / norms[kept, None])),
+        rows.bounds[kept] / norms[kept],
+        rows.is_equality[kept],
+        norms[kept],
+        tuple(rows.labels[k] for k in kept),
+    )
+
+
+def _read(given: Any, metric: cp.Variable) -> tuple[str, csr_array, FloatArray, bool]:
+    """Return label, coefficients, bounds and kind of one CVXPY constraint."""
+    import cvxpy as cp
+    from cvxpy.constraints import Equality, Inequality
+
+    if not isinstance(given, cp.Constraint):
+        raise InvalidInputError(
+            f"constraints must return a list of CVXPY constraints, such as {_EXAMPLE}; it has "
+            f"{shortened(given)}"
+        )
+    label = given.label or " ".join(str(given).split())
+    if not isinstance(given, Equality | Inequality) or not given.expr.is_affine():
+        raise InvalidInputError(
+            f"constraint {label} is not linear: it must be an equality or an inequality that is "
+            "affine in the metric; problem.to_cvxpy can be extended by any other"
+        )
+    expression = given.expr
+    others = [other.name() for other in expression.variables() if other is not metric]
+    if others:
+        raise InvalidInputError(
+            f"constraint {label} has a variable beside the metric: {others[0]}; write it in the "
+            "entries of the metric alone"
+        )
+    metric.value = np.zeros(metric.shape)
+    if expression.value is None:
+        raise InvalidInputError(f"constraint {label} has a parameter without a value; set it")
+    bounds = -np.asarray(expression.value, dtype=np.float64).ravel(order="F")
+    coefficients = csr_array((len(bounds), metric.size))
+    if expression.variables():
+        coefficients = csr_array(csr_array(expression.grad[metric]).T)
+    mirrored = np.arange(metric.size).reshape(metric.shape).T.ravel()
+    symmetric = csr_array((coefficients + coefficients[:, mirrored]) / 2)
+    symmetric.eliminate_zeros()
+    if not (np.isfinite(bounds).all() and np.isfinite(symmetric.data).all()):
+        raise InvalidInputError(f"constraint {label} has a coefficient that is not finite")
+    return label, symmetric, bounds, isinstance(given, Equality)
+
+
+def _distinct(labels: Sequence[str]) -> list[str]:
+    """Return the labels, with a number where one is there twice."""
+    counts, seen = Counter(labels), Counter[str]()
+    distinct = []
+    for label in labels:
+        seen[label] += 1
+        distinct.append(label if counts[label] == 1 else f"{label} ({seen[label]})")
+    return distinct

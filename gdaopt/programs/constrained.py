@@ -1,0 +1,188 @@
+"""Programs with linear constraints of the user's own: rows over the variables of another program.
+
+The rows ``⟨A_k, M⟩ ≤ b_k`` or ``= b_k`` are restricted to the entries that a block moves; the rest
+of M is a constant in the bound. Each constraint keeps its label, so that it is found by name in the
+CVXPY problem, with its dual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.constraints import LinearConstraints
+from gdaopt.constraints.rows import constraint
+from gdaopt.errors import InvalidInputError
+from gdaopt.programs.base import Polytope, Program
+from gdaopt.validation import FloatArray
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["ConstrainedPolytope", "ConstrainedProgram", "keeping_rows", "with_rows"]
+
+_CORRECTIONS = 20  # rounds of mending rows and polytope in turns
+_EXACT = 1e-12  # of the largest entry: how far a vertex may break a row
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedPolytope:
+    """The points x of another polytope that keep rows.
+
+    Parameters
+    ----------
+    polytope : Polytope
+        The other polytope; its current point keeps the rows.
+    rows : LinearConstraints
+        Which of the rows are equalities.
+    coefficients : ndarray of shape (m, size)
+        Of the entries that x moves.
+    residuals : ndarray of shape (m,)
+        ``⟨A_k, M⟩ - b_k`` at the current metric.
+    """
+
+    polytope: Polytope
+    rows: LinearConstraints
+    coefficients: FloatArray
+    residuals: FloatArray
+
+    @property
+    def current(self) -> FloatArray:
+        """The iterate."""
+        return self.polytope.current
+
+    @property
+    def unit(self) -> float | FloatArray:
+        """The unit of the other polytope."""
+        return self.polytope.unit
+
+    @property
+    def bounds(self) -> FloatArray:
+        """The bounds of the rows, which the current point keeps to the last bit, shape (m,)."""
+        room = np.where(self.rows.is_equality, 0.0, np.maximum(-self.residuals, 0.0))
+        bounds: FloatArray = self.coefficients @ self.current + room
+        return bounds
+
+    def minimize(self, cost: FloatArray) -> FloatArray:  # noqa: ARG002 (there is no closed form)
+        """Raise InvalidInputError: with rows there is no closed form."""
+        raise InvalidInputError(
+            "with linear constraints a program has no closed form; name a solver, such as 'HIGHS'"
+        )
+
+    def repaired(self, point: FloatArray) -> FloatArray:
+        """Mend rows and polytope in turns; what is left is left out on the way to the iterate."""
+        bounds, current = self.bounds, self.current
+        point = self.polytope.repaired(point)
+        allowed = _EXACT * max(float(np.abs(current).max()), float(np.abs(point).max()))
+        for _ in range(_CORRECTIONS):
+            excesses = self._excesses(point, bounds)
+            broken = np.abs(excesses) > allowed
+            if not broken.any():
+                return point
+            own = self.coefficients[broken] * self.unit  # the least change in units of each entry
+            change = np.linalg.lstsq(own, excesses[broken])[0] * self.unit
+            point = self.polytope.repaired(point - change)
+        share = allowed / np.abs(self._excesses(point, bounds)).max()
+        repaired: FloatArray = current + min(share, 1.0) * (point - current)
+        return repaired
+
+    def _excesses(self, point: FloatArray, bounds: FloatArray) -> FloatArray:
+        """Return by how much a point is beyond each row."""
+        residuals = self.coefficients @ point - bounds
+        return np.where(self.rows.is_equality, residuals, np.maximum(residuals, 0.0))
+
+
+class ConstrainedProgram(Program[ConstrainedPolytope]):
+    """Another program with the rows as constraints beside its own.
+
+    The parameters of a constraint are called ``coefficients: label`` and ``bounds: label``.
+
+    Parameters
+    ----------
+    program : Program
+        The other program.
+    rows : LinearConstraints
+        The rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gdaopt.constraints import read_constraints
+    >>> from gdaopt.programs import DiagonalPolytope, DiagonalProgram
+    >>> rows = read_constraints(lambda M: [M[0, 0] <= 2], n_features=2)
+    >>> program = ConstrainedProgram(DiagonalProgram(2), rows)
+    >>> program.is_dpp(), program.problem.constraints[-1].label
+    (True, 'M[0, 0] <= 2.0')
+    >>> polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
+    >>> residuals = rows.residuals(np.eye(2))
+    >>> coefficients = rows.of_entries(np.arange(2), np.arange(2))
+    >>> constrained = ConstrainedPolytope(polytope, rows, coefficients, residuals)
+    >>> program.solve(np.array([-2.0, -1.0]), constrained).point
+    array([2., 3.])
+    """
+
+    def __init__(self, program: Program[Any], rows: LinearConstraints) -> None:
+        super().__init__(program.size, program.options)
+        self._program = program
+        self._rows = rows
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # of the other program
+        """What messages call the other program."""
+        return self._program.name
+
+    def _build(self) -> tuple[cp.Problem, cp.Variable]:
+        import cvxpy as cp
+
+        problem, variable = self._program._built
+        own = []
+        for label, indices, is_equality in self._rows.parts():
+            coefficients = cp.Parameter((len(indices), self.size), name=f"coefficients: {label}")
+            bounds = cp.Parameter(len(indices), name=f"bounds: {label}")
+            added = constraint(coefficients @ variable, bounds, is_equality)
+            own.append(added.set_label(label))
+        return cp.Problem(problem.objective, [*problem.constraints, *own]), variable
+
+    def _assign(self, polytope: ConstrainedPolytope) -> None:
+        self._program._assign(polytope.polytope)
+        coefficients, bounds = polytope.coefficients * polytope.unit, polytope.bounds
+        # Rows of numbers of about 1, whatever the entries' units are; those without one hold.
+        largest = np.abs(coefficients).max(axis=1)
+        scale = np.where(largest > 0, largest, np.inf)
+        for label, indices, _ in self._rows.parts():
+            own = scale[indices]
+            self.parameters[f"coefficients: {label}"].value = coefficients[indices] / own[:, None]
+            self.parameters[f"bounds: {label}"].value = bounds[indices] / own
+
+
+def with_rows(program: Program[Any], rows: LinearConstraints | None) -> Program[Any]:
+    """Return a program with linear constraints, where there are some."""
+    return program if rows is None else ConstrainedProgram(program, rows)
+
+
+def keeping_rows(
+    polytope: Polytope,
+    rows: LinearConstraints | None,
+    metric: FloatArray,
+    i: npt.NDArray[np.intp],
+    j: npt.NDArray[np.intp],
+) -> Polytope:
+    """Return a polytope with linear constraints on its entries, where there are some.
+
+    Parameters
+    ----------
+    polytope : Polytope
+        Of some entries of a metric.
+    rows : LinearConstraints or None
+        The constraints.
+    metric : ndarray of shape (K, K)
+        It keeps them.
+    i, j : ndarray of int
+        Which entries they are, see `LinearConstraints.of_entries`.
+    """
+    if rows is None:
+        return polytope
+    return ConstrainedPolytope(polytope, rows, rows.of_entries(i, j), rows.residuals(metric))
