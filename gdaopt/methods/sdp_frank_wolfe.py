@@ -8,6 +8,7 @@ from itertools import count
 from typing import ClassVar
 
 from gdaopt.certificate import certify_point
+from gdaopt.linalg.entries import entries_of
 from gdaopt.methods.base import ProgramMethod
 from gdaopt.methods.blocks import MetricBlock, block_step
 from gdaopt.methods.driver import LowerBound, StallRule
@@ -15,7 +16,6 @@ from gdaopt.methods.memory import check_memory, cone_bytes
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, SemidefiniteProgram, WholeSet
-from gdaopt.programs.joint import entries_of
 from gdaopt.steps import Step, find_step
 
 __all__ = ["SemidefiniteFrankWolfe"]
@@ -75,6 +75,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""
         feasible_set, size = problem.feasible_set, problem.n_features
+        edges = feasible_set.edges_of(size)
         point = self.start_point(problem)
         program = SemidefiniteProgram(feasible_set, size, self.program_options)
         if self.solver != ANALYTIC and not self.force:
@@ -85,7 +86,8 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         yield state
         stall = StallRule(point.value, self.tolerance, rounds=_ROUNDS, rises_count=True)
         for iteration in count(1):
-            block = MetricBlock(program, WholeSet(feasible_set, entries_of(state.metric)), size)
+            whole = WholeSet(feasible_set, size, entries_of(state.metric, edges))
+            block = MetricBlock(program, whole, size, edges)
             state = block_step(state, block, step, iteration - 1, clock.left)
             lower_bound = bound.add(certify_point(problem, state.point))
             state = replace(state, round=1 + (iteration - 1) // size, lower_bound=lower_bound)
