@@ -78,7 +78,10 @@ def instances(block: str, size: int, count: int) -> list[Instance]:
             polytope = DiagonalPolytope.at(metric, alignment.left_ends, 1.5 * np.trace(metric))
         else:
             column, floor = int(rng.integers(size)), np.zeros(size - 1)
-            polytope = ColumnPolytope.at(metric, alignment.v, alignment.left_ends, column, floor)
+            others = np.delete(np.arange(size), column)
+            polytope = ColumnPolytope.at(
+                metric, alignment.v, alignment.left_ends, column, others, floor
+            )
         found.append((rng.standard_normal(len(polytope.current)), polytope))
     return found
 

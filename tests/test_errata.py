@@ -73,12 +73,12 @@ class TestErratum2:
         glr = gda.GLR(X, [1, -1, -1])
         metric, after = self.feasible_set.start(4, 0.1), []
         for column in list(range(4)) * n_sweeps:
-            others = np.arange(4) != column
+            others = np.delete(np.arange(4), column)
             rho, epsilon = self.feasible_set.min_eigenvalue, self.method.edge_floor
             aligned = align(metric, rho, edge_threshold=epsilon * (1 - 1e-9))
-            floor = CONNECTIVITY[rule](metric, column, epsilon)
+            floor = CONNECTIVITY[rule](metric, column, others, epsilon)
             slack = np.maximum(aligned.left_ends - rho, 0)
-            polytope = ColumnPolytope.at(metric, aligned.v, slack, column, floor)
+            polytope = ColumnPolytope.at(metric, aligned.v, slack, column, others, floor)
             edges = polytope.minimize(-2 * glr.gradient(metric)[others, column])
             metric = metric.copy()
             metric[others, column] = metric[column, others] = -edges
@@ -126,10 +126,11 @@ class TestErratum2:
         """Column 2 has its one edge below ε, and at λ_min = ρ nothing can grow."""
         metric = np.array([[1.0, -0.5, 0.0], [-0.5, 1.0, -0.005], [0.0, -0.005, 1.0]])
         aligned = align(metric, float(eigvalsh(metric)[0]))
-        arguments = (metric, aligned.v, np.zeros(3), 2)
+        others = np.array([0, 1])
+        arguments = (metric, aligned.v, np.zeros(3), 2, others)
         with pytest.raises(InfeasibleProblemError, match=r"floor 0\.01 of entry 1 exceeds its"):
-            ColumnPolytope.at(*arguments, zeta_floor(metric, 2, 0.01))
-        kept = ColumnPolytope.at(*arguments, tree_floor(metric, 2, 0.01))
+            ColumnPolytope.at(*arguments, zeta_floor(metric, 2, others, 0.01))
+        kept = ColumnPolytope.at(*arguments, tree_floor(metric, 2, others, 0.01))
         np.testing.assert_array_equal(kept.floor, [0, 0.005])
 
     def test_a_run_says_that_zeta_is_infeasible(self) -> None:
@@ -152,9 +153,9 @@ class TestErratum2:
         metric = random_metric(rng, size)
         column = int(rng.integers(size))
         aligned = align(metric, 0.0)
-        floor = tree_floor(metric, column, epsilon)
-        others = np.arange(size) != column
-        polytope = ColumnPolytope.at(metric, aligned.v, np.zeros(size), column, floor)
+        others = np.delete(np.arange(size), column)
+        floor = tree_floor(metric, column, others, epsilon)
+        polytope = ColumnPolytope.at(metric, aligned.v, np.zeros(size), column, others, floor)
         least = metric.copy()
         least[others, column] = least[column, others] = -polytope.floor
         bottleneck = min(-metric[i, j] for i, j in maximum_spanning_tree(metric))

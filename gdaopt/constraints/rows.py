@@ -14,6 +14,7 @@ from scipy.sparse import csr_array, vstack
 
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.entries import Edges
 from gdaopt.validation import FloatArray, shortened
 
 if TYPE_CHECKING:
@@ -156,14 +157,15 @@ class LinearConstraints:
             forms[k] = atoms.quadratic_forms(self.matrices[[k]].toarray().reshape(size, size))
         return forms
 
-    def of_entries(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> FloatArray:
+    def of_entries(self, pairs: Edges) -> FloatArray:
         """Return the coefficients of diagonal entries and edge weights, shape (m, n).
 
         Parameters
         ----------
-        rows, columns : ndarray of int, shape (n,)
+        pairs : tuple of two ndarrays of int, of shape (n,)
             i and j; the entry is ``M_ii`` where they are the same, else the weight ``-M_ij``.
         """
+        rows, columns = pairs
         # An edge stands in the metric twice, and with the other sign.
         factor = np.where(rows == columns, 1.0, -2.0)
         coefficients: FloatArray = self.matrices[:, rows * self.n_features + columns].toarray()

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from gdaopt.errors import InfeasibleProblemError, unknown_name
+from gdaopt.linalg.entries import neighbors
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun
 from gdaopt.methods.blocks import ColumnBlock, DiagonalBlock
 from gdaopt.methods.driver import StallRule
@@ -81,7 +82,7 @@ class Alternating(AlignedMethod):
 
 
 class _Run(AlignedRun):
-    """One run, with its two compiled programs."""
+    """One run, with its compiled programs."""
 
     _method: Alternating
 
@@ -90,13 +91,17 @@ class _Run(AlignedRun):
     ) -> None:
         super().__init__(method, problem, feasible_set, clock)
         size, options = problem.n_features, method.program_options
+        self._neighbors = neighbors(size, feasible_set.edges_of(size))
         self._diagonal = with_rows(DiagonalProgram(size, options), problem.rows)
-        self._column = with_rows(ColumnProgram(size - 1, options), problem.rows)
+        # A problem of as many variables as neighbours; n edges make about 2√n different numbers.
+        counts = {len(others) for others in self._neighbors}
+        self._columns = {
+            count: with_rows(ColumnProgram(count, options), problem.rows) for count in counts
+        }
 
     def rounds(self) -> Iterator[State]:
         """Yield the states of each round: the diagonal, then the columns in order."""
-        size = self.objective.n_features
-        columns = range(size if size > 1 else 0)
+        columns = [column for column, others in enumerate(self._neighbors) if len(others)]
         stall = StallRule(self.state.objective, self._method.tolerance)
         for round_ in count(1):
             for column in (None, *columns):
@@ -121,17 +126,16 @@ class _Run(AlignedRun):
         if column is None:
             polytope = DiagonalPolytope.at(metric, slack, feasible_set.trace_bound)
             entries = np.arange(len(metric))
-            kept = keeping_rows(polytope, self.rows, metric, entries, entries)
+            kept = keeping_rows(polytope, self.rows, metric, (entries, entries))
             return DiagonalBlock(self._diagonal, kept)
-        floor = np.zeros(len(metric) - 1)
+        others = self._neighbors[column]
+        floor = np.zeros(len(others))
         if self.edge_floor > 0:
-            floor = CONNECTIVITY[self._method.connectivity](metric, column, self.edge_floor)
+            floor = CONNECTIVITY[self._method.connectivity](metric, column, others, self.edge_floor)
         try:
-            edges = ColumnPolytope.at(metric, self.alignment.v, slack, column, floor)
+            edges = ColumnPolytope.at(metric, self.alignment.v, slack, column, others, floor)
         except InfeasibleProblemError as error:
             raise RunEnded("infeasible", f"column {column}: {error}") from error
-        others = np.delete(np.arange(len(metric)), column)
         own = np.full(len(others), column)
-        return ColumnBlock(
-            self._column, keeping_rows(edges, self.rows, metric, own, others), column
-        )
+        kept = keeping_rows(edges, self.rows, metric, (own, others))
+        return ColumnBlock(self._columns[len(others)], kept, column, others, len(metric))

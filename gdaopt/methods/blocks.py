@@ -19,6 +19,7 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
+from gdaopt.linalg.entries import Edges, IndexArray, matrix_of
 from gdaopt.methods.state import State
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import (
@@ -26,7 +27,6 @@ from gdaopt.programs import (
     Program,
     ProgramSolution,
 )
-from gdaopt.programs.joint import edges_of, matrix_of
 from gdaopt.steps import Step
 from gdaopt.validation import FloatArray
 
@@ -92,42 +92,56 @@ class DiagonalBlock(Block):
 
 
 class ColumnBlock(Block):
-    """The off-diagonals of column c, of values ``x_j = -M_jc`` for j ≠ c."""
+    """The off-diagonals of column c, of values ``x_j = -M_jc`` for the neighbours j of c."""
 
     phase = "column"
 
-    def __init__(self, program: Program[Any], polytope: Polytope, index: int) -> None:
+    def __init__(
+        self,
+        program: Program[Any],
+        polytope: Polytope,
+        index: int,
+        others: IndexArray,
+        n_features: int,
+    ) -> None:
         super().__init__(program, polytope)
+        self._n_features = n_features
         self._column = index
+        self._others = others
         self.index = index
 
     def cost(self, point: Point) -> FloatArray:
         """Return ``h_j = -2 G_jc``: entry (j, c) stands in the metric twice."""
-        return -2 * np.delete(point.gradient_column(self._column), self._column)
+        cost: FloatArray = -2 * point.gradient_column(self._column)[self._others]
+        return cost
 
     def direction(self, change: FloatArray) -> ColumnDirection:
         """Return the direction that subtracts `change` from column and row c."""
-        return ColumnDirection(self._column, np.insert(-change, self._column, 0.0))
+        whole = np.zeros(self._n_features)
+        whole[self._others] = -change
+        return ColumnDirection(self._column, whole)
 
 
 class MetricBlock(Block):
-    """All entries: the diagonal, then ``y_ij = -M_ij`` for i < j."""
+    """All entries: the diagonal, then ``y_ij = -M_ij`` for the edges i < j."""
 
     phase = "joint"
 
-    def __init__(self, program: Program[Any], polytope: Polytope, n_features: int) -> None:
+    def __init__(
+        self, program: Program[Any], polytope: Polytope, n_features: int, edges: Edges
+    ) -> None:
         super().__init__(program, polytope)
         self._n_features = n_features
+        self._edges = edges
 
     def cost(self, point: Point) -> FloatArray:
         """Return ``G_ii``, then ``-2 G_ij``: an edge stands in the metric twice."""
         gradient = point.gradient()
-        edges = gradient[edges_of(self._n_features)]
-        return np.concatenate([np.diagonal(gradient), -2 * edges])
+        return np.concatenate([np.diagonal(gradient), -2 * gradient[self._edges]])
 
     def direction(self, change: FloatArray) -> DenseDirection:
         """Return the matrix of the change."""
-        return DenseDirection(matrix_of(change, self._n_features))
+        return DenseDirection(matrix_of(change, self._n_features, self._edges))
 
 
 def block_step(

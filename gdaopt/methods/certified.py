@@ -135,7 +135,7 @@ class _Run(HullRun):
         self._pricing = (
             OraclePricing(size)
             if method.pricing == "oracle"
-            else ProgramPricing(size, self.budget, method.program_options)
+            else ProgramPricing(self.feasible_set, size, method.program_options)
         )
         self.n_priced = self._pricing.n_priced
         self._newton_steps = 0

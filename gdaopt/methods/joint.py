@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.linalg.dual_alignment import dual_alignment
+from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun
 from gdaopt.methods.blocks import MetricBlock
@@ -19,7 +20,6 @@ from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.constrained import keeping_rows, with_rows
 from gdaopt.programs.floors import tree_floors
-from gdaopt.programs.joint import edges_of, entries_of, pairs_of
 from gdaopt.sets import GraphMetrics
 from gdaopt.validation import store_integer
 
@@ -31,7 +31,7 @@ _ROUNDS = 2  # that have to lower the objective together: edges gain and lose we
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Joint(AlignedMethod):
-    """Frank–Wolfe whose program moves all K(K+1)/2 entries of the metric at once.
+    """Frank–Wolfe whose program moves all entries of the metric at once.
 
     A round is K steps. Two rounds in a row that lower the objective by less than
     ``tolerance·|Q|`` together end the run as *stalled*.
@@ -90,9 +90,9 @@ class _Run(AlignedRun):
         super().__init__(method, problem, feasible_set, clock)
         self._by_gradient = method.align == "gradient"
         self._realign_every = method.realign_every or problem.n_features
-        self._program = with_rows(
-            JointProgram(problem.n_features, method.program_options), problem.rows
-        )
+        self._edges = feasible_set.edges_of(problem.n_features)
+        program = JointProgram(problem.n_features, self._edges, method.program_options)
+        self._program = with_rows(program, problem.rows)
 
     def rounds(self) -> Iterator[State]:
         """Yield the states of rounds of K steps."""
@@ -116,11 +116,13 @@ class _Run(AlignedRun):
             self.state.v,
             feasible_set.min_eigenvalue,
             feasible_set.trace_bound,
-            tree_floors(metric, self.edge_floor)[edges_of(len(metric))],
-            entries_of(metric),
+            self._edges,
+            tree_floors(metric, self.edge_floor)[self._edges],
+            entries_of(metric, self._edges),
         )
-        kept = keeping_rows(polytope, self.rows, metric, *pairs_of(len(metric)))
-        return MetricBlock(self._program, kept, len(metric))
+        pairs = pairs_of(len(metric), self._edges)
+        kept = keeping_rows(polytope, self.rows, metric, pairs)
+        return MetricBlock(self._program, kept, len(metric), self._edges)
 
     def _align_by_gradient(self) -> float:
         """Take the scaling from the gradient; return the seconds."""

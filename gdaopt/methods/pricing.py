@@ -9,12 +9,12 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.dual_alignment import dual_alignment
+from gdaopt.linalg.entries import matrix_of
 from gdaopt.linalg.two_sparse import decomposition
 from gdaopt.methods.blocks import MetricBlock
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import JointPolytope, JointProgram, ProgramOptions
-from gdaopt.programs.joint import matrix_of
-from gdaopt.sets import PricedAtoms
+from gdaopt.sets import FeasibleSet, PricedAtoms
 from gdaopt.validation import FloatArray
 
 __all__ = ["OraclePricing", "Pricing", "ProgramPricing"]
@@ -76,20 +76,21 @@ class ProgramPricing(Pricing):
 
     Parameters
     ----------
+    feasible_set : FeasibleSet
+        A set of graph metrics.
     n_features : int
         K.
-    budget : float
-        τ.
     options : ProgramOptions
         Who solves the program, and how.
     """
 
     n_priced = 1
 
-    def __init__(self, n_features: int, budget: float, options: ProgramOptions) -> None:
-        self._program = JointProgram(n_features, options)
-        self._budget = budget
-        self._floor = np.zeros(self._program.size - n_features)
+    def __init__(self, feasible_set: FeasibleSet, n_features: int, options: ProgramOptions) -> None:
+        self._edges = feasible_set.edges_of(n_features)
+        self._program = JointProgram(n_features, self._edges, options)
+        self._budget = feasible_set.budget(n_features)
+        self._floor = np.zeros(len(self._edges[0]))
 
     def joining(
         self,
@@ -101,10 +102,10 @@ class ProgramPricing(Pricing):
         """Return the atoms of the program's solution, of which an exact vertex has one."""
         v = dual_alignment(point.gradient())
         # Over what is above the base: a metric of no smallest eigenvalue, and of trace τ.
-        polytope = JointPolytope(v, 0.0, self._budget, self._floor)
-        block = MetricBlock(self._program, polytope, len(v))
+        polytope = JointPolytope(v, 0.0, self._budget, self._edges, self._floor)
+        block = MetricBlock(self._program, polytope, len(v), self._edges)
         solution = block.vertex(block.cost(point), time_limit)
-        atoms, weights = decomposition(matrix_of(solution.point, len(v)), v)
+        atoms, weights = decomposition(matrix_of(solution.point, len(v), self._edges), v)
         columns = {
             "repair_distance": solution.repair_distance,
             "build_seconds": solution.build_seconds,

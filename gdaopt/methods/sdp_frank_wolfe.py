@@ -8,6 +8,7 @@ from itertools import count
 from typing import ClassVar
 
 from gdaopt.certificate import certify_point
+from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.methods.base import ProgramMethod
 from gdaopt.methods.blocks import MetricBlock, block_step
 from gdaopt.methods.driver import LowerBound, StallRule
@@ -16,7 +17,6 @@ from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, SemidefiniteProgram, WholeSet
 from gdaopt.programs.constrained import keeping_rows, with_rows
-from gdaopt.programs.joint import entries_of, pairs_of
 from gdaopt.steps import Step, find_step
 
 __all__ = ["SemidefiniteFrankWolfe"]
@@ -77,6 +77,8 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""
         feasible_set, size = problem.feasible_set, problem.n_features
+        edges = feasible_set.edges_of(size)
+        pairs = pairs_of(size, edges)
         point = self.start_point(problem)
         program = with_rows(
             SemidefiniteProgram(feasible_set, size, self.program_options), problem.rows
@@ -94,9 +96,9 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         yield state
         stall = StallRule(point.value, self.tolerance, rounds=_ROUNDS, rises_count=True)
         for iteration in count(1):
-            whole = WholeSet(feasible_set, entries_of(state.metric))
-            kept = keeping_rows(whole, problem.rows, state.metric, *pairs_of(size))
-            block = MetricBlock(program, kept, size)
+            whole = WholeSet(feasible_set, size, entries_of(state.metric, edges))
+            kept = keeping_rows(whole, problem.rows, state.metric, pairs)
+            block = MetricBlock(program, kept, size, edges)
             state = block_step(state, block, step, iteration - 1, clock.left)
             lower_bound = bound.add(certify_point(problem, state.point))
             state = replace(

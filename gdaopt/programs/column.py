@@ -1,6 +1,7 @@
 """The column program: the best column c of off-diagonals under aligned left-ends.
 
-With ``x_j = -M_jc ≥ 0``, ``a_j = v_j / v_c`` and the diagonal fixed:
+With ``x_j = -M_jc ≥ 0`` for the neighbours j of c, those that c may have an edge with,
+``a_j = v_j / v_c`` and the diagonal fixed:
 
     min h'x   s.t.   floor_j ≤ x_j ≤ u_j,   Σ a_j x_j ≤ M_cc - ρ
     u_j = a_j (M_jj - ρ) - Σ_{k≠c,j} |M_jk| v_k / v_c
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gdaopt.errors import InfeasibleProblemError
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.programs.base import Program
 from gdaopt.validation import FloatArray
 
@@ -32,15 +34,15 @@ _BUDGET_UNIT = 1e3  # solvers see this budget: their tolerances for it are absol
 
 @dataclass(frozen=True, eq=False)
 class ColumnPolytope:
-    """``{x : floor ≤ x ≤ upper, weights · x ≤ budget}``, x of shape (K-1,).
+    """``{x : floor ≤ x ≤ upper, weights · x ≤ budget}``, x of shape (n,) for n neighbours.
 
     Parameters
     ----------
-    upper, weights, floor : ndarray of shape (K-1,)
+    upper, weights, floor : ndarray of shape (n,)
         Upper bounds, positive weights ``v_j / v_c``, and floors ≥ 0.
     budget : float
         ``M_cc - ρ``.
-    current : ndarray of shape (K-1,), optional
+    current : ndarray of shape (n,), optional
         A point inside; the floors when left out.
 
     Raises
@@ -91,7 +93,13 @@ class ColumnPolytope:
 
     @classmethod
     def at(
-        cls, metric: FloatArray, v: FloatArray, slack: FloatArray, column: int, floor: FloatArray
+        cls,
+        metric: FloatArray,
+        v: FloatArray,
+        slack: FloatArray,
+        column: int,
+        others: IndexArray,
+        floor: FloatArray,
     ) -> ColumnPolytope:
         """Return the edge weights that column `column` of a metric may take.
 
@@ -105,10 +113,11 @@ class ColumnPolytope:
             the last bit also where the slack is 0.
         column : int
             c.
-        floor : ndarray of shape (K-1,)
-            Least weights of the edges to the other nodes.
+        others : ndarray of int, shape (n,)
+            The neighbours of c, see `gdaopt.linalg.entries.neighbors`.
+        floor : ndarray of shape (n,)
+            Least weights of the edges to them.
         """
-        others = np.arange(len(metric)) != column
         weights = v[others] / v[column]
         current = -metric[others, column]
         upper = current + weights * slack[others]
@@ -122,7 +131,7 @@ class ColumnPolytope:
 
     @property
     def unit(self) -> FloatArray:
-        """The largest value that each entry can take, shape (K-1,).
+        """The largest value that each entry can take, shape (n,).
 
         Solvers see entries between 0 and 1. When v spans decades the weights reach 1e9, and with
         one unit for all entries interior point solvers fail.
@@ -154,7 +163,7 @@ class ColumnPolytope:
 
 
 class ColumnProgram(Program[ColumnPolytope]):
-    """The column program for CVXPY; one problem serves all columns.
+    """The column program for CVXPY; one problem serves all columns of as many neighbours.
 
     Its parameters are ``cost``, ``floor``, ``upper``, ``weights`` and ``budget``.
 

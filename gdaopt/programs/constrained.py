@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gdaopt.constraints import LinearConstraints
 from gdaopt.constraints.rows import constraint
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import Edges
 from gdaopt.programs.base import Polytope, Program
 from gdaopt.validation import FloatArray
 
@@ -118,7 +118,7 @@ class ConstrainedProgram(Program[ConstrainedPolytope]):
     (True, 'M[0, 0] <= 2.0')
     >>> polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
     >>> residuals = rows.residuals(np.eye(2))
-    >>> coefficients = rows.of_entries(np.arange(2), np.arange(2))
+    >>> coefficients = rows.of_entries((np.arange(2), np.arange(2)))
     >>> constrained = ConstrainedPolytope(polytope, rows, coefficients, residuals)
     >>> program.solve(np.array([-2.0, -1.0]), constrained).point
     array([2., 3.])
@@ -167,8 +167,7 @@ def keeping_rows(
     polytope: Polytope,
     rows: LinearConstraints | None,
     metric: FloatArray,
-    i: npt.NDArray[np.intp],
-    j: npt.NDArray[np.intp],
+    pairs: Edges,
 ) -> Polytope:
     """Return a polytope with linear constraints on its entries, where there are some.
 
@@ -180,9 +179,9 @@ def keeping_rows(
         The constraints.
     metric : ndarray of shape (K, K)
         It keeps them.
-    i, j : ndarray of int
+    pairs : tuple of two ndarrays of int
         Which entries they are, see `LinearConstraints.of_entries`.
     """
     if rows is None:
         return polytope
-    return ConstrainedPolytope(polytope, rows, rows.of_entries(i, j), rows.residuals(metric))
+    return ConstrainedPolytope(polytope, rows, rows.of_entries(pairs), rows.residuals(metric))

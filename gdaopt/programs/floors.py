@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.laplacian import maximum_spanning_tree
 from gdaopt.validation import FloatArray
 
@@ -39,8 +40,10 @@ def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
     return symmetric
 
 
-def tree_floor(metric: FloatArray, column: int, edge_floor: float) -> FloatArray:
-    """Return the column of `tree_floors`, without the entry on the diagonal.
+def tree_floor(
+    metric: FloatArray, column: int, others: IndexArray, edge_floor: float
+) -> FloatArray:
+    """Return the entries of a column of `tree_floors`.
 
     Parameters
     ----------
@@ -48,39 +51,43 @@ def tree_floor(metric: FloatArray, column: int, edge_floor: float) -> FloatArray
         A connected metric.
     column : int
         c.
+    others : ndarray of int, shape (n,)
+        The neighbours j of c.
     edge_floor : float
         ε.
 
     Returns
     -------
-    ndarray of shape (K-1,)
+    ndarray of shape (n,)
         ``min(ε, weight)`` where the edge (c, j) is in the tree, else 0.
 
     Examples
     --------
     >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
-    >>> tree_floor(M, column=0, edge_floor=1.5)
+    >>> tree_floor(M, column=0, others=np.array([1, 2]), edge_floor=1.5)
     array([1.5, 1. ])
     """
-    return np.delete(tree_floors(metric, edge_floor)[:, column], column)
+    floor: FloatArray = tree_floors(metric, edge_floor)[others, column]
+    return floor
 
 
-def zeta_floor(metric: FloatArray, column: int, edge_floor: float) -> FloatArray:
+def zeta_floor(
+    metric: FloatArray, column: int, others: IndexArray, edge_floor: float
+) -> FloatArray:
     """Return the paper's floors: ε on the column's largest entry, index ζ.
 
     Examples
     --------
     >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
-    >>> zeta_floor(M, column=0, edge_floor=1.5)
+    >>> zeta_floor(M, column=0, others=np.array([1, 2]), edge_floor=1.5)
     array([1.5, 0. ])
     """
-    weights = np.delete(-metric[:, column], column)
-    floor = np.zeros(len(weights))
-    floor[weights.argmax()] = edge_floor
+    floor = np.zeros(len(others))
+    floor[(-metric[others, column]).argmax()] = edge_floor
     return floor
 
 
-CONNECTIVITY: dict[str, Callable[[FloatArray, int, float], FloatArray]] = {
+CONNECTIVITY: dict[str, Callable[[FloatArray, int, IndexArray, float], FloatArray]] = {
     "tree": tree_floor,
     "zeta": zeta_floor,
 }

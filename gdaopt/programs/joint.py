@@ -6,78 +6,38 @@ With ``y_ij = -M_ij`` and what the rows leave, ``t_i = (Mv)_i / v_i - ρ``, one 
 
     Σ t_i + Σ_{i<j} (v_j/v_i + v_i/v_j) y_ij ≤ C - Kρ
 
-so that the polytope is a simplex with K(K+1)/2 + 1 vertices, and the program one ratio test
-("Proposition: joint program is a ratio test"). The entries of a metric are handled as a vector: K
-diagonal entries, then y_ij for i < j, row by row.
+so that the polytope is a simplex with a vertex for each entry and one more, and the program one
+ratio test ("Proposition: joint program is a ratio test"). The entries of a metric are handled as a
+vector: K diagonal entries, then y_ij for the edges i < j, row by row (`gdaopt.linalg.entries`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InfeasibleProblemError
+from gdaopt.linalg.entries import Edges
 from gdaopt.programs.base import Program, ProgramOptions
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["JointPolytope", "JointProgram", "edges_of", "entries_of", "matrix_of", "pairs_of"]
+__all__ = ["JointPolytope", "JointProgram"]
 
 _ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are repaired
-
-
-@cache
-def edges_of(n_features: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the rows and columns of the edges i < j, row by row."""
-    rows, columns = np.triu_indices(n_features, 1)
-    rows.flags.writeable = columns.flags.writeable = False
-    return rows, columns
-
-
-@cache
-def pairs_of(n_features: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return i and j of all entries: the diagonal, then the edges i < j."""
-    diagonal, (rows, columns) = np.arange(n_features), edges_of(n_features)
-    return np.concatenate([diagonal, rows]), np.concatenate([diagonal, columns])
-
-
-def entries_of(metric: FloatArray) -> FloatArray:
-    """Return the diagonal and the edge weights of a metric, shape (K(K+1)/2,).
-
-    Examples
-    --------
-    >>> entries_of(np.array([[2.0, -1.0], [-1.0, 3.0]]))
-    array([2., 3., 1.])
-    """
-    return np.concatenate([np.diagonal(metric), -metric[edges_of(len(metric))]])
-
-
-def matrix_of(entries: FloatArray, n_features: int) -> FloatArray:
-    """Return the symmetric matrix with the given diagonal and edge weights.
-
-    Examples
-    --------
-    >>> matrix_of(np.array([2.0, 3.0, 1.0]), 2)
-    array([[ 2., -1.],
-           [-1.,  3.]])
-    """
-    matrix = np.zeros((n_features, n_features))
-    matrix[edges_of(n_features)] = -entries[n_features:]
-    matrix += matrix.T
-    np.fill_diagonal(matrix, entries[:n_features])
-    return matrix
 
 
 @dataclass(frozen=True, eq=False)
 class JointPolytope:
     """``{M : M_ij ≤ -floor_ij, M v ≥ ρ v, tr M ≤ C}``, as vectors of entries.
+
+    An entry M_ij that is no edge is 0.
 
     Parameters
     ----------
@@ -85,9 +45,11 @@ class JointPolytope:
         Positive scaling.
     min_eigenvalue, trace_bound : float
         ρ and C.
-    floor : ndarray of shape (K(K-1)/2,)
+    edges : tuple of two ndarrays of int, shape (n,)
+        Rows and columns of the edges, see `gdaopt.linalg.entries`.
+    floor : ndarray of shape (n,)
         Least edge weights, such as those of `gdaopt.programs.floors.tree_floors`.
-    current : ndarray of shape (K(K+1)/2,), optional
+    current : ndarray of shape (K + n,), optional
         Entries of a metric inside; when left out, the one that all edges at their floors and all
         rows tight give.
 
@@ -100,8 +62,9 @@ class JointPolytope:
     --------
     With v = 1 the best vertex for this cost is a scaled ``(e_0 - e_1)(e_0 - e_1)'``:
 
-    >>> polytope = JointPolytope(np.ones(2), 0.0, 4.0, floor=np.zeros(1))
-    >>> matrix_of(polytope.minimize(np.array([-1.0, -1.0, -6.0])), 2)
+    >>> from gdaopt.linalg.entries import all_edges, matrix_of
+    >>> polytope = JointPolytope(np.ones(2), 0.0, 4.0, all_edges(2), floor=np.zeros(1))
+    >>> matrix_of(polytope.minimize(np.array([-1.0, -1.0, -6.0])), 2, polytope.edges)
     array([[ 2., -2.],
            [-2.,  2.]])
     """
@@ -109,6 +72,7 @@ class JointPolytope:
     v: FloatArray
     min_eigenvalue: float
     trace_bound: float
+    edges: Edges
     floor: FloatArray
     current: FloatArray
 
@@ -117,12 +81,14 @@ class JointPolytope:
         v: FloatArray,
         min_eigenvalue: float,
         trace_bound: float,
+        edges: Edges,
         floor: FloatArray,
         current: FloatArray | None = None,
     ) -> None:
         object.__setattr__(self, "v", v)
         object.__setattr__(self, "min_eigenvalue", min_eigenvalue)
         object.__setattr__(self, "trace_bound", trace_bound)
+        object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "floor", floor)
         needed = float(self.weights @ floor)
         if needed > self.budget + _ROUND_OFF * trace_bound:
@@ -135,7 +101,7 @@ class JointPolytope:
     @cached_property
     def ratios(self) -> tuple[FloatArray, FloatArray]:
         """``v_j / v_i`` and ``v_i / v_j`` of each edge: what it takes from rows i and j."""
-        rows, columns = edges_of(len(self.v))
+        rows, columns = self.edges
         forward: FloatArray = self.v[columns] / self.v[rows]
         return forward, 1 / forward
 
@@ -170,11 +136,11 @@ class JointPolytope:
     def minimize(self, cost: FloatArray) -> FloatArray:
         """Return the floors, with all that is spare on the entry of least price if negative."""
         size = len(self.v)
-        rows, columns = edges_of(len(self.v))
+        rows, columns = self.edges
         forward, backward = self.ratios
-        diagonal, edges = cost[:size], cost[size:]
+        diagonal, own = cost[:size], cost[size:]
         # An edge comes with the diagonal entries that keep its two rows as they are.
-        prices = edges + diagonal[rows] * forward + diagonal[columns] * backward
+        prices = own + diagonal[rows] * forward + diagonal[columns] * backward
         prices = np.concatenate([diagonal, prices / self.weights])
         best = int(prices.argmin())
         rest, edge_weights = np.zeros(size), self.floor.copy()
@@ -196,19 +162,19 @@ class JointPolytope:
             rest *= self.spare / total
         return self._entries(rest, self.floor + above)
 
-    def _entries(self, rest: FloatArray, edges: FloatArray) -> FloatArray:
+    def _entries(self, rest: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the entries whose rows leave ``rest``."""
         size = len(self.v)
-        rows, columns = edges_of(len(self.v))
+        rows, columns = self.edges
         forward, backward = self.ratios
         diagonal = self.min_eigenvalue + rest
-        diagonal += np.bincount(rows, forward * edges, minlength=size)
-        diagonal += np.bincount(columns, backward * edges, minlength=size)
-        return np.concatenate([diagonal, edges])
+        diagonal += np.bincount(rows, forward * weights, minlength=size)
+        diagonal += np.bincount(columns, backward * weights, minlength=size)
+        return np.concatenate([diagonal, weights])
 
 
 class JointProgram(Program[JointPolytope]):
-    """The joint program for CVXPY: a vector of K diagonal entries and K(K-1)/2 edge weights.
+    """The joint program for CVXPY: a vector of K diagonal entries and of the edges' weights.
 
     Its parameters are ``cost``, ``min_eigenvalue``, ``trace_bound``, ``floor``, and ``forward`` and
     ``backward``, the ratios v_j/v_i and v_i/v_j of each edge, all in the polytope's units.
@@ -217,29 +183,35 @@ class JointProgram(Program[JointPolytope]):
     ----------
     n_features : int
         K.
+    edges : tuple of two ndarrays of int, shape (n,)
+        Rows and columns of the edges, see `gdaopt.linalg.entries`.
     solver : str or ProgramOptions, optional
         Who solves it: a name, or a name with options.
 
     Examples
     --------
-    >>> program = JointProgram(2, "HIGHS")
-    >>> polytope = JointPolytope(np.ones(2), 0.0, 4.0, floor=np.zeros(1))
+    >>> from gdaopt.linalg.entries import all_edges
+    >>> program = JointProgram(2, all_edges(2), "HIGHS")
+    >>> polytope = JointPolytope(np.ones(2), 0.0, 4.0, all_edges(2), floor=np.zeros(1))
     >>> program.is_dpp(), program.solve(np.array([-1.0, -1.0, 6.0]), polytope).value
     (True, -4.0)
     """
 
     name = "joint program"
 
-    def __init__(self, n_features: int, solver: str | ProgramOptions = "HIGHS") -> None:
-        super().__init__(n_features * (n_features + 1) // 2, solver)
+    def __init__(
+        self, n_features: int, edges: Edges, solver: str | ProgramOptions = "HIGHS"
+    ) -> None:
+        super().__init__(n_features + len(edges[0]), solver)
         self.n_features = n_features
+        self.edges = edges
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
         import cvxpy as cp
 
         size, n_edges = self.n_features, self.size - self.n_features
         entries = cp.Variable(self.size, name="entries")
-        diagonal, edges = entries[:size], entries[size:]
+        diagonal, weights = entries[:size], entries[size:]
         cost = cp.Parameter(self.size, name="cost")
         rho = cp.Parameter(nonneg=True, name="min_eigenvalue")
         trace_bound = cp.Parameter(nonneg=True, name="trace_bound")
@@ -251,10 +223,10 @@ class JointProgram(Program[JointPolytope]):
             backward = cp.Parameter(n_edges, nonneg=True, name="backward")
             starts, ends = (
                 csr_array((np.ones(n_edges), (nodes, np.arange(n_edges))), shape=(size, n_edges))
-                for nodes in edges_of(size)
+                for nodes in self.edges
             )
-            constraints.append(edges >= floor)
-            taken = starts @ cp.multiply(forward, edges) + ends @ cp.multiply(backward, edges)
+            constraints.append(weights >= floor)
+            taken = starts @ cp.multiply(forward, weights) + ends @ cp.multiply(backward, weights)
         constraints.append(diagonal - taken >= rho)
         return cp.Problem(cp.Minimize(cost @ entries), constraints), entries
 

@@ -4,7 +4,7 @@
 
 Its closed form is the exact oracle of the set ("Theorem: exact linear minimisation oracle"). The
 entries of a metric are handled as in the joint program: K diagonal entries, then ``y_ij = -M_ij``
-for i < j, row by row.
+for the set's edges i < j, row by row.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from gdaopt.linalg.entries import Edges, entries_of, matrix_of, placement
 from gdaopt.programs.base import Program, ProgramOptions
-from gdaopt.programs.joint import entries_of, matrix_of
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
 
@@ -34,17 +33,20 @@ class WholeSet:
     ----------
     feasible_set : FeasibleSet
         The set.
-    current : ndarray of shape (K(K+1)/2,)
+    n_features : int
+        K.
+    current : ndarray of shape (K + n_edges,)
         Entries of a member.
     """
 
     feasible_set: FeasibleSet
+    n_features: int
     current: FloatArray
 
     @property
-    def n_features(self) -> int:
-        """K."""
-        return (int(np.sqrt(8 * len(self.current) + 1)) - 1) // 2
+    def edges(self) -> Edges:
+        """The pairs of features that may have an edge in the set."""
+        return self.feasible_set.edges_of(self.n_features)
 
     @property
     def unit(self) -> float:
@@ -53,14 +55,15 @@ class WholeSet:
 
     def minimize(self, cost: FloatArray) -> FloatArray:
         """Return the vertex that the set's exact oracle finds."""
-        size = self.n_features
+        size, edges = self.n_features, self.edges
         # An edge stands in the metric twice, and with the other sign: its cost is -2 G_ij.
-        gradient = matrix_of(np.concatenate([cost[:size], cost[size:] / 2]), size)
-        return entries_of(self.feasible_set.minimize_linear(gradient).vertex)
+        gradient = matrix_of(np.concatenate([cost[:size], cost[size:] / 2]), size, edges)
+        return entries_of(self.feasible_set.minimize_linear(gradient).vertex, edges)
 
     def repaired(self, point: FloatArray) -> FloatArray:
         """Return the entries of a member near a point."""
-        return entries_of(self.feasible_set.repaired(matrix_of(point, self.n_features)))
+        metric = matrix_of(point, self.n_features, self.edges)
+        return entries_of(self.feasible_set.repaired(metric), self.edges)
 
 
 class SemidefiniteProgram(Program[WholeSet]):
@@ -82,8 +85,9 @@ class SemidefiniteProgram(Program[WholeSet]):
     >>> import gdaopt as gda
     >>> feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
     >>> program = SemidefiniteProgram(feasible_set, 2)
-    >>> found = program.solve(np.array([-1.0, -1.0, -6.0]), WholeSet(feasible_set, np.zeros(3)))
-    >>> matrix_of(found.point, 2).round(4)
+    >>> whole = WholeSet(feasible_set, 2, np.zeros(3))
+    >>> found = program.solve(np.array([-1.0, -1.0, -6.0]), whole)
+    >>> matrix_of(found.point, 2, feasible_set.edges_of(2)).round(4)
     array([[ 2., -2.],
            [-2.,  2.]])
     """
@@ -98,7 +102,8 @@ class SemidefiniteProgram(Program[WholeSet]):
     ) -> None:
         if isinstance(solver, str):
             solver = ProgramOptions(solver=solver, cone="semidefinite")
-        super().__init__(n_features * (n_features + 1) // 2, solver)
+        self.edges = feasible_set.edges_of(n_features)
+        super().__init__(n_features + len(self.edges[0]), solver)
         self.feasible_set = feasible_set
         self.n_features = n_features
 
@@ -108,22 +113,10 @@ class SemidefiniteProgram(Program[WholeSet]):
         size = self.n_features
         entries = cp.Variable(self.size, name="entries")
         cost = cp.Parameter(self.size, name="cost")
-        metric = cp.reshape(_placement(size) @ entries, (size, size), order="C")
+        metric = cp.reshape(placement(size, self.edges) @ entries, (size, size), order="C")
         # In units of C, as the variables are: solvers see numbers of about 1.
         constraints = self.feasible_set.constraints(self.feasible_set.trace_bound * metric)
         return cp.Problem(cp.Minimize(cost @ entries), constraints), entries
 
     def _assign(self, polytope: WholeSet) -> None:
         """Do nothing: the set is a constant of the problem."""
-
-
-def _placement(size: int) -> csr_array:
-    """Return the matrix that puts a vector of entries into a K×K matrix, row by row."""
-    n_entries = size * (size + 1) // 2
-    columns = np.arange(n_entries)
-    rows, others = np.triu_indices(size, 1)
-    places = [np.arange(size) * (size + 1), rows * size + others, others * size + rows]
-    sources = [columns[:size], columns[size:], columns[size:]]
-    values = np.repeat([1.0, -1.0], [size, 2 * len(rows)])
-    matrix = (values, (np.concatenate(places), np.concatenate(sources)))
-    return csr_array(matrix, shape=(size * size, n_entries))

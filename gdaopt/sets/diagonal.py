@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.entries import Edges, no_edges
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
@@ -36,6 +37,10 @@ class FeatureAtoms(AtomFamily):
     def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return all unit vectors, with the diagonal as weights."""
         return self.basis(len(above)), np.maximum(np.diagonal(above), 0.0)
+
+    def edges_of(self, n_features: int) -> Edges:  # noqa: ARG002 (no edges)
+        """Return no pairs."""
+        return no_edges()
 
     def entry_violations(self, above: FloatArray, slack: float) -> list[str]:
         """Return a sentence on the largest off-diagonal, if it exceeds the slack."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.entries import Edges, all_edges
 from gdaopt.linalg.projection import Projection, project_on_intersection
 from gdaopt.validation import FloatArray, finite_array
 
@@ -95,6 +96,10 @@ class AtomFamily(ABC):
         return Atoms.of_features(np.arange(n_features))
 
     # --- the matrices of the cone -------------------------------------------------------------
+
+    def edges_of(self, n_features: int) -> Edges:
+        """Return the pairs i < j of features whose entries N_ij may differ from 0, row by row."""
+        return all_edges(n_features)
 
     def entry_violations(self, above: FloatArray, slack: float) -> list[str]:  # noqa: ARG002 (for subclasses)
         """Return a sentence for each condition on single entries that N breaks by over `slack`."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import smallest_eigenvalue
@@ -271,6 +272,25 @@ class FeasibleSet(ABC):
         return replace(found, point=found.point + base)
 
     # --- the graph of a metric ----------------------------------------------------------------
+
+    def edges_of(self, n_features: int) -> Edges:
+        """Return the pairs of features that may have an edge in a member of the set.
+
+        Returns
+        -------
+        rows, columns : ndarray of int, shape (n,)
+            The pairs i < j, row by row. Programs have a variable ``y_ij = -M_ij`` for each, in
+            this order, after the K diagonal entries.
+
+        Examples
+        --------
+        >>> import gdaopt as gda
+        >>> gda.GraphMetrics(trace_bound=3.0).edges_of(3)
+        (array([0, 0, 1]), array([1, 2, 2]))
+        >>> len(gda.DiagonalMetrics(trace_bound=3.0).edges_of(3)[0])
+        0
+        """
+        return self.family.edges_of(n_features)
 
     def edge_threshold(self, n_features: int) -> float:
         """Return the weight above which an edge counts: 1e-9 of C/K."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.entries import Edges
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.graph import GraphMetrics
@@ -67,6 +68,10 @@ class FlippedAtoms(AtomFamily):
         """Return the flipped atoms that a matrix is a sum of."""
         atoms, weights = self._family.decomposed(self.flip(above))
         return self._flip_atoms(atoms), weights
+
+    def edges_of(self, n_features: int) -> Edges:
+        """Return the pairs of the other family."""
+        return self._family.edges_of(n_features)
 
     def entry_violations(self, above: FloatArray, slack: float) -> list[str]:
         """Return the sentences on the flipped matrix."""

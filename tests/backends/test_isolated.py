@@ -20,6 +20,7 @@ from cvxpy.lin_ops.lin_utils import ID_COUNTER
 
 import gdaopt as gda
 from gdaopt.backends import isolated, solve_program
+from gdaopt.linalg.entries import all_edges
 from gdaopt.programs import (
     ColumnPolytope,
     ColumnProgram,
@@ -52,7 +53,7 @@ def script(code: str, *options: str) -> subprocess.Popen[str]:
 
 def programs(size: int, isolate: bool) -> list[tuple[Any, Any]]:
     """Return one program of each kind, with a polytope."""
-    n_edges = size * (size - 1) // 2
+    edges = all_edges(size)
     return [
         (
             DiagonalProgram(size, ProgramOptions(isolate=isolate)),
@@ -63,8 +64,8 @@ def programs(size: int, isolate: bool) -> list[tuple[Any, Any]]:
             ColumnPolytope(np.linspace(1, 2, size), np.ones(size), np.zeros(size), 2.0),
         ),
         (
-            JointProgram(size, ProgramOptions(isolate=isolate)),
-            JointPolytope(np.linspace(1, 2, size), 1e-3, 3.0, np.zeros(n_edges)),
+            JointProgram(size, edges, ProgramOptions(isolate=isolate)),
+            JointPolytope(np.linspace(1, 2, size), 1e-3, 3.0, edges, np.zeros(len(edges[0]))),
         ),
     ]
 

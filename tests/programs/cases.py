@@ -49,10 +49,11 @@ class Situation:
         return DiagonalPolytope.at(self.metric, self.slack, self.trace_bound)
 
     def edges(self) -> ColumnPolytope:
-        floor = np.zeros(len(self.metric) - 1)
+        others = np.delete(np.arange(len(self.metric)), self.column)
+        floor = np.zeros(len(others))
         if self.edge_floor > 0:
-            floor = tree_floor(self.metric, self.column, self.edge_floor)
-        return ColumnPolytope.at(self.metric, self.v, self.slack, self.column, floor)
+            floor = tree_floor(self.metric, self.column, others, self.edge_floor)
+        return ColumnPolytope.at(self.metric, self.v, self.slack, self.column, others, floor)
 
 
 def situation(rng: np.random.Generator, size: int, kind: str = "") -> Situation:

@@ -14,9 +14,9 @@ from scipy.optimize import linprog
 
 import gdaopt as gda
 from gdaopt.linalg.dual_alignment import dual_alignment
+from gdaopt.linalg.entries import all_edges, entries_of, matrix_of
 from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.floors import tree_floors
-from gdaopt.programs.joint import edges_of, entries_of, matrix_of
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 from tests.programs.cases import exact_minimum
@@ -41,7 +41,7 @@ class Instance:
     def spread(self) -> FloatArray:
         """The largest value that each entry can take."""
         joint = self.polytope
-        rows, columns = edges_of(len(joint.v))
+        rows, columns = joint.edges
         forward, backward = joint.ratios
         edges = joint.floor + joint.spare / joint.weights
         diagonal = np.full(len(joint.v), joint.min_eigenvalue + joint.spare)
@@ -63,9 +63,10 @@ def instance(rng: np.random.Generator, size: int, kind: Kind) -> Instance:
     metric += metric.T
     rho = float(rng.choice([0.0, 1e-6, 1e-2]))
     metric[np.diag_indices(size)] = rho + rng.uniform(0, 2, size) - (metric @ v) / v
-    floor = tree_floors(metric, float(rng.uniform(0, 0.5)) if with_floor else 0.0)[edges_of(size)]
+    edges = all_edges(size)
+    floor = tree_floors(metric, float(rng.uniform(0, 0.5)) if with_floor else 0.0)[edges]
     bound = float(np.trace(metric)) * rng.uniform(1, 2)
-    return Instance(metric, JointPolytope(v, rho, bound, floor, entries_of(metric)))
+    return Instance(metric, JointPolytope(v, rho, bound, edges, floor, entries_of(metric, edges)))
 
 
 def random_cost(rng: np.random.Generator, polytope: JointPolytope, kind: str) -> FloatArray:
@@ -75,7 +76,7 @@ def random_cost(rng: np.random.Generator, polytope: JointPolytope, kind: str) ->
         cost = np.abs(cost)
     elif kind == "ties":  # what ties there is the price per budget, with the diagonal's share
         size = len(polytope.v)
-        rows, columns = edges_of(len(polytope.v))
+        rows, columns = polytope.edges
         forward, backward = polytope.ratios
         cost = np.round(2 * cost) / 2
         cost[size:] *= polytope.weights
@@ -116,7 +117,7 @@ def literal(polytope: JointPolytope, cost: FloatArray) -> float:
 def assert_inside(point: FloatArray, polytope: JointPolytope) -> None:
     """Assert that entries belong to the polytope, up to round-off."""
     size = len(polytope.v)
-    metric = matrix_of(point, size)
+    metric = matrix_of(point, size, polytope.edges)
     assert (point[size:] >= polytope.floor).all()
     slack = metric @ polytope.v - polytope.min_eigenvalue * polytope.v
     assert (slack >= -1e-14 * (np.abs(metric) @ polytope.v)).all()
@@ -139,7 +140,7 @@ class TestProgram:
     @pytest.mark.parametrize("size", SIZES)
     def test_the_closed_form_is_highs(self, size: int) -> None:
         """``|value - reference| ≤ 1e-9 · |cost|'|x|``, x the larger of both points' entries."""
-        program = JointProgram(size, "HIGHS")
+        program = JointProgram(size, all_edges(size), "HIGHS")
         for cost, polytope in grid(size):
             reference = polytope.minimize(cost)
             solution = program.solve(cost, polytope)
@@ -168,7 +169,7 @@ class TestProgram:
     def test_interior_points_come_close(self, solver: str) -> None:
         if not any(info.name == solver and info.usable for info in gda.solvers()):
             pytest.skip(f"{solver} does not work here")
-        program = JointProgram(10, solver)
+        program = JointProgram(10, all_edges(10), solver)
         for cost, polytope in grid(10):
             solution = program.solve(cost, polytope)
             assert_inside(solution.point, polytope)
@@ -184,7 +185,7 @@ class TestProgram:
         polytope = instance(rng, size, kind).polytope
         point = polytope.minimize(random_cost(rng, polytope, costs))
         assert_inside(point, polytope)
-        metric = matrix_of(point, size)
+        metric = matrix_of(point, size, polytope.edges)
         assert (metric - np.diag(np.diagonal(metric))).max() <= 0
         smallest = float(np.linalg.eigvalsh(metric)[0])
         assert smallest >= polytope.min_eigenvalue - 1e-13 * polytope.trace_bound
@@ -197,12 +198,12 @@ class TestProgram:
         """``ρI`` or ``ρI + τ uu'/‖u‖²``, ``u = e_i`` or ``v_j e_i - v_i e_j``."""
         polytope = instance(rng, size, (decades, False)).polytope
         point = polytope.minimize(rng.standard_normal(len(polytope.current)))
-        excess = matrix_of(point, size) - polytope.min_eigenvalue * np.eye(size)
+        excess = matrix_of(point, size, polytope.edges) - polytope.min_eigenvalue * np.eye(size)
         if not point[size:].any():
             assert (np.diagonal(excess) > 1e-12 * polytope.trace_bound).sum() <= 1
             return
         (edge,) = np.flatnonzero(point[size:])
-        i, j = (int(nodes[edge]) for nodes in edges_of(len(polytope.v)))
+        i, j = (int(nodes[edge]) for nodes in polytope.edges)
         u = np.zeros(size)
         u[i], u[j] = polytope.v[j], -polytope.v[i]
         vertex = polytope.budget * np.outer(u, u) / (u @ u)
@@ -239,33 +240,35 @@ class TestProgram:
             there = instance(rng, 6, (decades, True))
             assert_inside(there.polytope.current, there.polytope)
             repaired = there.polytope.repaired(there.polytope.current)
-            np.testing.assert_allclose(matrix_of(repaired, 6), there.metric, rtol=1e-13)
+            np.testing.assert_allclose(
+                matrix_of(repaired, 6, all_edges(6)), there.metric, rtol=1e-13
+            )
 
     def test_infeasible_floors_are_refused_with_their_numbers(self) -> None:
         with pytest.raises(gda.InfeasibleProblemError, match=r"floors need 2 of a budget of 1\.5"):
-            JointPolytope(np.ones(2), 0.25, 2.0, floor=np.ones(1))
+            JointPolytope(np.ones(2), 0.25, 2.0, all_edges(2), floor=np.ones(1))
 
     def test_floors_above_the_budget_by_round_off_are_repaired(self) -> None:
-        polytope = JointPolytope(np.ones(2), 0.0, 2.0 - 1e-11, floor=np.ones(1))
+        polytope = JointPolytope(np.ones(2), 0.0, 2.0 - 1e-11, all_edges(2), floor=np.ones(1))
         assert polytope.spare == 0
         for cost in (np.array([-1.0, 0.0, 0.0]), np.array([0.0, 0.0, -1.0])):
             np.testing.assert_array_equal(polytope.minimize(cost), [1.0, 1.0, 1.0])
 
     def test_without_a_current_point_the_least_is_taken(self) -> None:
-        polytope = JointPolytope(np.array([1.0, 0.5]), 0.125, 4.0, floor=np.ones(1))
+        polytope = JointPolytope(np.array([1.0, 0.5]), 0.125, 4.0, all_edges(2), floor=np.ones(1))
         np.testing.assert_array_equal(polytope.current, [0.625, 2.125, 1.0])
         assert_inside(polytope.current, polytope)
 
     @pytest.mark.parametrize("solver", ["analytic", "HIGHS"])
     def test_a_zero_cost_is_answered_by_the_current_point(self, solver: str) -> None:
         there = instance(np.random.default_rng(7), 4, (0.0, True))
-        solution = JointProgram(4, solver).solve(np.zeros(10), there.polytope)
-        np.testing.assert_array_equal(solution.point, entries_of(there.metric))
+        solution = JointProgram(4, all_edges(4), solver).solve(np.zeros(10), there.polytope)
+        np.testing.assert_array_equal(solution.point, entries_of(there.metric, all_edges(4)))
         assert (solution.value, solution.repair_distance) == (0.0, 0.0)
 
     @pytest.mark.parametrize("size", [1, 2, 5])
     def test_the_problem_is_dpp_with_its_parameters(self, size: int) -> None:
-        program = JointProgram(size, "HIGHS")
+        program = JointProgram(size, all_edges(size), "HIGHS")
         assert program.is_dpp()
         shared = {"cost", "min_eigenvalue", "trace_bound"}
         edges = {"floor", "forward", "backward"} if size > 1 else set()
@@ -275,12 +278,12 @@ class TestProgram:
     @pytest.mark.parametrize(("cost", "value"), [(-2.0, -6.0), (2.0, 1.0)])
     def test_one_feature(self, solver: str, cost: float, value: float) -> None:
         """All of the trace, or no more than ρ."""
-        polytope = JointPolytope(np.ones(1), 0.5, 3.0, floor=np.zeros(0))
-        solution = JointProgram(1, solver).solve(np.array([cost]), polytope)
+        polytope = JointPolytope(np.ones(1), 0.5, 3.0, all_edges(1), floor=np.zeros(0))
+        solution = JointProgram(1, all_edges(1), solver).solve(np.array([cost]), polytope)
         assert solution.value == pytest.approx(value, rel=1e-9)
 
     def test_the_problem_is_compiled_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        program = JointProgram(10, "HIGHS")
+        program = JointProgram(10, all_edges(10), "HIGHS")
         program.solve(*grid(10)[0])
         compiled = program.problem._cache.param_prog
         assert compiled is not None
@@ -290,36 +293,23 @@ class TestProgram:
             assert program.problem._cache.param_prog is compiled
 
 
-class TestEntries:
-    @PROPERTY
-    @given(generators, sizes)
-    def test_are_inverse_to_the_matrix(self, rng: np.random.Generator, size: int) -> None:
-        metric = random_symmetric(rng, size)
-        np.testing.assert_array_equal(matrix_of(entries_of(metric), size), metric)
-        entries = rng.standard_normal(size * (size + 1) // 2)
-        np.testing.assert_array_equal(entries_of(matrix_of(entries, size)), entries)
-
-    def test_edges_come_row_by_row(self) -> None:
-        metric = np.array([[9.0, -1, -2, -3], [-1, 8, -4, -5], [-2, -4, 7, -6], [-3, -5, -6, 6]])
-        np.testing.assert_array_equal(entries_of(metric), [9, 8, 7, 6, 1, 2, 3, 4, 5, 6])
-
-    @PROPERTY
-    @given(generators, st.sampled_from([2, 3, 5, 12]), st.floats(1e-6, 1))
-    def test_tree_floors_keep_what_connects(
-        self, rng: np.random.Generator, size: int, edge_floor: float
-    ) -> None:
-        metric = random_metric(rng, size)
-        floors = tree_floors(metric, edge_floor)[edges_of(size)]
-        weights = entries_of(metric)[size:]
-        kept = floors > 0
-        np.testing.assert_array_equal(floors[kept], np.minimum(edge_floor, weights)[kept])
-        assert kept.sum() == size - 1
-        assert not tree_floors(metric, 0.0).any()
-        # What connects the metric's graph by edges of weight ≥ ε connects the floors' alone.
-        threshold = edge_floor * (1 - 1e-9)
-        alone = matrix_of(np.concatenate([np.zeros(size), floors]), size)
-        components = gda.linalg.n_components
-        assert components(alone, threshold) == components(metric, threshold)
+@PROPERTY
+@given(generators, st.sampled_from([2, 3, 5, 12]), st.floats(1e-6, 1))
+def test_tree_floors_keep_what_connects(
+    rng: np.random.Generator, size: int, edge_floor: float
+) -> None:
+    metric, edges = random_metric(rng, size), all_edges(size)
+    floors = tree_floors(metric, edge_floor)[edges]
+    weights = entries_of(metric, edges)[size:]
+    kept = floors > 0
+    np.testing.assert_array_equal(floors[kept], np.minimum(edge_floor, weights)[kept])
+    assert kept.sum() == size - 1
+    assert not tree_floors(metric, 0.0).any()
+    # What connects the metric's graph by edges of weight ≥ ε connects the floors' alone.
+    threshold = edge_floor * (1 - 1e-9)
+    alone = matrix_of(np.concatenate([np.zeros(size), floors]), size, edges)
+    components = gda.linalg.n_components
+    assert components(alone, threshold) == components(metric, threshold)
 
 
 def gradients(rng: np.random.Generator, size: int, kind: str) -> FloatArray:
@@ -355,7 +345,8 @@ class TestDualAlignment:
         assert v.shape == (size,)
         assert (v > 0).all()
         assert v.max() == 1
-        polytope = JointPolytope(v, rho, float(size), np.zeros(size * (size - 1) // 2))
+        edges = all_edges(size)
+        polytope = JointPolytope(v, rho, float(size), edges, np.zeros(len(edges[0])))
         cost = np.concatenate([np.diagonal(gradient), -2 * gradient[np.triu_indices(size, 1)]])
         value = float(cost @ polytope.minimize(cost))
         assert value == pytest.approx(
@@ -369,7 +360,7 @@ class TestDualAlignment:
         cost = np.concatenate([np.diagonal(gradient), -2 * gradient[np.triu_indices(8, 1)]])
         least = exact_minimum(gradient, 0.0, 8.0)
         for v in (np.ones(8), 10 ** rng.uniform(-2, 0, 8)):
-            polytope = JointPolytope(v, 0.0, 8.0, np.zeros(28))
+            polytope = JointPolytope(v, 0.0, 8.0, all_edges(8), np.zeros(28))
             assert cost @ polytope.minimize(cost) > least + 0.1 * abs(least)
 
     @pytest.mark.parametrize("kind", GRADIENTS)

@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.linalg.entries import Edges, entries_of, matrix_of
 from gdaopt.programs import SemidefiniteProgram, WholeSet
-from gdaopt.programs.joint import entries_of, matrix_of
 from gdaopt.validation import FloatArray
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import HULLS, set_of
 
 
-def costs_of(gradient: FloatArray) -> FloatArray:
+def costs_of(gradient: FloatArray, edges: Edges) -> FloatArray:
     """An edge stands in the metric twice, and with the other sign."""
-    size = len(gradient)
-    return np.concatenate([np.diagonal(gradient), -2 * gradient[np.triu_indices(size, 1)]])
+    return np.concatenate([np.diagonal(gradient), -2 * gradient[edges]])
 
 
 # --- The program ---------------------------------------------------------------------------------
@@ -29,22 +28,27 @@ def test_programs_have_the_value_of_the_exact_oracle(kind: str, floor: float, si
     for unit in (1e-6, 1.0, 1e6):
         feasible_set = set_of(kind, size, size * unit, 1e-3 * unit, floor * unit)
         program = SemidefiniteProgram(feasible_set, size)
-        whole = WholeSet(feasible_set, entries_of(feasible_set.start(size)))
+        edges = feasible_set.edges_of(size)
+        whole = WholeSet(feasible_set, size, entries_of(feasible_set.start(size), edges))
         for scale in (1e-8, 1.0, 1e8):
             gradient = scale * random_symmetric(rng, size)
-            found = program.solve(costs_of(gradient), whole)
+            found = program.solve(costs_of(gradient, edges), whole)
             exact = feasible_set.minimize_linear(gradient)
             allowed = 1e-6 * feasible_set.budget(size) * float(np.abs(gradient).max())
             assert found.value == pytest.approx(exact.value, abs=allowed)
-            assert found.value == pytest.approx(np.vdot(gradient, matrix_of(found.point, size)))
-            assert not feasible_set.violations(matrix_of(found.point, size))
+            assert found.value == pytest.approx(
+                np.vdot(gradient, matrix_of(found.point, size, edges))
+            )
+            assert not feasible_set.violations(matrix_of(found.point, size, edges))
             assert found.repair_distance <= 1e-5 * feasible_set.trace_bound
-            closed = whole.minimize(costs_of(gradient))
-            np.testing.assert_allclose(matrix_of(closed, size), exact.vertex, atol=1e-12 * unit)
+            closed = whole.minimize(costs_of(gradient, edges))
+            np.testing.assert_allclose(
+                matrix_of(closed, size, edges), exact.vertex, atol=1e-12 * unit
+            )
 
 
 def test_nothing_to_gain_leaves_the_point() -> None:
     feasible_set = gda.GraphMetrics(3.0, 0.1)
-    there = WholeSet(feasible_set, entries_of(feasible_set.start(3)))
+    there = WholeSet(feasible_set, 3, entries_of(feasible_set.start(3), feasible_set.edges_of(3)))
     found = SemidefiniteProgram(feasible_set, 3).solve(np.zeros(6), there)
     np.testing.assert_array_equal(found.point, there.current)

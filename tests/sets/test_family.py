@@ -13,8 +13,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import spectrum
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.dual_alignment import dual_alignment
+from gdaopt.linalg.entries import all_edges, entries_of
 from gdaopt.programs import JointPolytope
-from gdaopt.programs.joint import entries_of
 from gdaopt.sets import GraphMetrics, PositiveDefiniteMetrics, PricedAtoms
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_symmetric
@@ -377,9 +377,10 @@ class TestWarmStarts:
 def joint_value(gradient: FloatArray, v: FloatArray) -> float:
     """Return the value of the joint program over ``P(v)`` for C = 1.5 K and ρ = 0.1."""
     size = len(v)
-    polytope = JointPolytope(v, RHO, 1.5 * size, floor=np.zeros(size * (size - 1) // 2))
+    edges = all_edges(size)
+    polytope = JointPolytope(v, RHO, 1.5 * size, edges, floor=np.zeros(len(edges[0])))
     # Each off-diagonal counts twice in an inner product of matrices.
-    cost = entries_of(gradient) * np.r_[np.ones(size), np.full(len(polytope.floor), 2.0)]
+    cost = entries_of(gradient, edges) * np.r_[np.ones(size), np.full(len(polytope.floor), 2.0)]
     return float(cost @ polytope.minimize(cost))
 
 

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.linalg.directions import (
-    DenseDirection,
-)
+from gdaopt.linalg.directions import DenseDirection
+from gdaopt.linalg.entries import all_edges, entries_of, matrix_of
 from gdaopt.programs import JointPolytope
-from gdaopt.programs.joint import entries_of, matrix_of
 from gdaopt.steps import Agnostic, Exact, Full, Step
 from gdaopt.validation import FloatArray
 from tests.helpers import random_metric
@@ -43,7 +41,8 @@ class Fixed:
     @property
     def polytope(self) -> JointPolytope:
         size = len(self.v)
-        return JointPolytope(self.v, self.rho, float(size), np.zeros(size * (size - 1) // 2))
+        edges = all_edges(size)
+        return JointPolytope(self.v, self.rho, float(size), edges, np.zeros(len(edges[0])))
 
     @property
     def diameter(self) -> float:
@@ -59,15 +58,14 @@ class Fixed:
     def run(self, rule: Step, steps: int) -> tuple[FloatArray, float]:
         """Return the values of Frank–Wolfe by hand from the vertex ρI, and a lower bound of Q*."""
         size, polytope = len(self.v), self.polytope
-        upper = np.triu_indices(size, 1)
         point = self.objective.at(self.rho * np.eye(size))
         values, bound = [point.value], -math.inf
         for iteration in range(steps):
             gradient = point.gradient()
-            cost = np.concatenate([np.diagonal(gradient), -2 * gradient[upper]])
-            change = polytope.minimize(cost) - entries_of(point.metric)
+            cost = np.concatenate([np.diagonal(gradient), -2 * gradient[polytope.edges]])
+            change = polytope.minimize(cost) - entries_of(point.metric, polytope.edges)
             bound = max(bound, point.value + float(cost @ change))
-            direction = DenseDirection(matrix_of(change, size))
+            direction = DenseDirection(matrix_of(change, size, polytope.edges))
             point = point.moved(direction, rule.size(point.line(direction), iteration))
             values.append(point.value)
         return np.array(values), bound

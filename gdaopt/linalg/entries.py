@@ -1,0 +1,128 @@
+"""The entries of a metric as a vector: K diagonal entries, then edge weights ``y_ij = -M_ij``.
+
+Which pairs of features have an entry is said by *edges*: two arrays of indices, the rows i and the
+columns j of the pairs, i < j, row by row. All other off-diagonals of the metric are 0.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from gdaopt.validation import FloatArray
+
+__all__ = [
+    "Edges",
+    "IndexArray",
+    "all_edges",
+    "entries_of",
+    "matrix_of",
+    "neighbors",
+    "no_edges",
+    "pairs_of",
+    "placement",
+]
+
+IndexArray = npt.NDArray[np.intp]
+"""An array of indices."""
+
+Edges = tuple[IndexArray, IndexArray]
+"""The rows and the columns of edges i < j, row by row."""
+
+
+@cache
+def all_edges(n_features: int) -> Edges:
+    """Return all pairs of features.
+
+    Examples
+    --------
+    >>> all_edges(3)
+    (array([0, 0, 1]), array([1, 2, 2]))
+    """
+    rows, columns = np.triu_indices(n_features, 1)
+    rows.flags.writeable = columns.flags.writeable = False
+    return rows, columns
+
+
+def no_edges() -> Edges:
+    """Return the edges of a diagonal matrix: none."""
+    return np.zeros(0, np.intp), np.zeros(0, np.intp)
+
+
+def pairs_of(n_features: int, edges: Edges) -> Edges:
+    """Return i and j of all entries: the diagonal, where they are the same, then the edges.
+
+    Examples
+    --------
+    >>> pairs_of(2, all_edges(2))
+    (array([0, 1, 0]), array([0, 1, 1]))
+    """
+    diagonal = np.arange(n_features)
+    return np.concatenate([diagonal, edges[0]]), np.concatenate([diagonal, edges[1]])
+
+
+def entries_of(metric: FloatArray, edges: Edges) -> FloatArray:
+    """Return the diagonal and the edge weights of a metric, shape (K + n_edges,).
+
+    Examples
+    --------
+    >>> entries_of(np.array([[2.0, -1.0], [-1.0, 3.0]]), all_edges(2))
+    array([2., 3., 1.])
+    """
+    return np.concatenate([np.diagonal(metric), -metric[edges]])
+
+
+def matrix_of(entries: FloatArray, n_features: int, edges: Edges) -> FloatArray:
+    """Return the symmetric matrix with the given diagonal and edge weights.
+
+    Examples
+    --------
+    >>> matrix_of(np.array([2.0, 3.0, 1.0]), 2, all_edges(2))
+    array([[ 2., -1.],
+           [-1.,  3.]])
+    """
+    matrix = np.zeros((n_features, n_features))
+    matrix[edges] = -entries[n_features:]
+    matrix += matrix.T
+    np.fill_diagonal(matrix, entries[:n_features])
+    return matrix
+
+
+def placement(n_features: int, edges: Edges) -> csr_array:
+    """Return the matrix that puts a vector of entries into a K×K matrix, row by row.
+
+    Examples
+    --------
+    >>> (placement(2, all_edges(2)) @ np.array([2.0, 3.0, 1.0])).reshape(2, 2)
+    array([[ 2., -1.],
+           [-1.,  3.]])
+    """
+    rows, columns = edges
+    n_entries = n_features + len(rows)
+    sources = np.arange(n_entries)
+    places = [
+        np.arange(n_features) * (n_features + 1),
+        rows * n_features + columns,
+        columns * n_features + rows,
+    ]
+    values = np.repeat([1.0, -1.0], [n_features, 2 * len(rows)])
+    index = (np.concatenate(places), np.concatenate([sources, sources[n_features:]]))
+    return csr_array((values, index), shape=(n_features * n_features, n_entries))
+
+
+def neighbors(n_features: int, edges: Edges) -> list[IndexArray]:
+    """Return for each feature those that it has an edge with, in ascending order.
+
+    Examples
+    --------
+    >>> [found.tolist() for found in neighbors(3, (np.array([0, 1]), np.array([1, 2])))]
+    [[1], [0, 2], [1]]
+    """
+    rows, columns = edges
+    starts, ends = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+    order = np.lexsort((ends, starts))
+    counts = np.bincount(starts, minlength=n_features)
+    return np.split(ends[order], np.cumsum(counts)[:-1])
