@@ -4,9 +4,10 @@
 
 M is a sum of few atoms of the set, so that the constraints are rows on their weights. The
 multipliers λ of the rows price new atoms by ``G + Σ_k λ_k A_k``, with the set's exact oracle
-(Dantzig, Wolfe, *Decomposition principle for linear programs*, 1960). Each λ also gives a lower
-bound in closed form ("Proposition: certificate with linear constraints"), so that each answer says
-how good it is, and an infeasible problem is proved to be infeasible.
+("Algorithm: column generation"; Dantzig, Wolfe, *Decomposition principle for linear programs*,
+1960). Each λ also gives a lower bound in closed form ("Proposition: certificate with linear
+constraints"), so that each answer says how good it is, and an infeasible problem is proved to be
+infeasible.
 """
 
 from __future__ import annotations

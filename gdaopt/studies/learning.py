@@ -36,6 +36,8 @@ class LearningOptions:
         ρ.
     set : str
         The kind of the feasible set, a name of `gdaopt.sets.SETS`.
+    constraints : callable or None
+        Linear constraints of your own, see `gdaopt.MetricProblem`.
 
     Raises
     ------
@@ -54,6 +56,7 @@ class LearningOptions:
     trace_bound: str | float = "K"
     min_eigenvalue: float = 1e-6
     set: str = "graph"
+    constraints: ConstraintsOf | None = None
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
@@ -83,7 +86,9 @@ class LearningOptions:
             )
 
         trace_bound = read_trace_bound(self.trace_bound, objective, feasible_set(1.0, 0.0))
-        return MetricProblem(objective, feasible_set(trace_bound, self.min_eigenvalue))
+        return MetricProblem(
+            objective, feasible_set(trace_bound, self.min_eigenvalue), self.constraints
+        )
 
     def problems(self, dataset: Dataset) -> dict[str, MetricProblem]:
         """Return the problem of each class to learn."""
