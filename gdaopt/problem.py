@@ -68,7 +68,7 @@ class MetricProblem:
     ... )
     >>> gda.solve(problem, "certified").metric.round(3)
     array([[0.5, 0. ],
-           [0. , 0. ]])
+           [0. , 1.5]])
     """
 
     objective: Objective

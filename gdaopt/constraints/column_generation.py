@@ -92,13 +92,16 @@ def interior_point(
     budget = feasible_set.budget(n_features)
     broken = tuple(_breaking(rows))
     program = _Program(feasible_set, rows, nothing, broken)
-    found = program.solve(basis, lambda value, bound: value <= _ACCURACY or bound > _ACCURACY)
+    found = program.solve(
+        basis, lambda value, bound: value <= _ACCURACY or bound > max(_ACCURACY, 0.9 * value)
+    )
     if found.value > _ACCURACY:
+        miss = found.value * budget
         names = [rows.names[k] for k in np.flatnonzero(np.abs(found.multipliers) > _ACCURACY)]
         raise InfeasibleProblemError(
             f"no member of {feasible_set!r} keeps all constraints: {'; '.join(names)} "
-            f"cannot hold together in it (the nearest miss is {found.value * budget:.3g}); mend or "
-            "drop one, or enlarge the set"
+            f"cannot hold together in it; the nearest metric breaks them by {miss:.2g} in all. "
+            "Mend or drop one, or enlarge the set"
         )
     coefficients = rows.quadratic_forms(basis).mean(axis=1)
     centre = _Extra(-1.0, coefficients, 1.0)

@@ -53,9 +53,9 @@ class LinearConstraints:
     >>> import cvxpy as cp
     >>> rows = read_constraints(lambda M: [M[0, 1] == 0, cp.trace(M) <= 3], n_features=2)
     >>> rows.names
-    ('M[0, 1] == 0.0', 'trace(M) <= 3.0')
+    ('M[0, 1] == 0.0', 'Trace(M) <= 3.0')
     >>> rows.violations(np.array([[2.0, -1.0], [-1.0, 2.0]]), 1e-9)
-    ['M[0, 1] == 0.0: off by -1', 'trace(M) <= 3.0: off by 1']
+    ['M[0, 1] == 0.0: off by -1', 'Trace(M) <= 3.0: off by 1']
     """
 
     matrices: csr_array

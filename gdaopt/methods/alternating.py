@@ -24,6 +24,11 @@ from gdaopt.validation import store_integer
 
 __all__ = ["Alternating"]
 
+_TIED = (
+    "linear constraints that tie blocks together can stop a block method far from the optimum "
+    "(method 'certified' is not stopped by them)"
+)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Alternating(AlignedMethod):
@@ -35,7 +40,8 @@ class Alternating(AlignedMethod):
 
     The end depends on the start and on the block's iterations (by up to 27 % on wine); it need not
     be the optimum: when λ_min = ρ and tr M = C, the diagonal cannot move and columns only shrink
-    ("Proposition: where the alternation stops").
+    ("Proposition: where the alternation stops"). Linear constraints that tie blocks together can
+    stop it, too: no block can move alone.
 
     Parameters
     ----------
@@ -106,7 +112,12 @@ class _Run(AlignedRun):
         for round_ in count(1):
             for column in (None, *columns):
                 yield from self._steps(round_, column)
-            stall.check(self.state.point)
+            try:
+                stall.check(self.state.point)
+            except RunEnded as end:
+                if self.rows is None:
+                    raise
+                raise RunEnded(end.status, f"{end.message}; {_TIED}") from None
 
     def _steps(self, round_: int, column: int | None) -> Iterator[State]:
         """Align, then take the steps of one block, the diagonal (None) or a column."""

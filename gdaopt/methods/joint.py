@@ -76,6 +76,15 @@ class Joint(AlignedMethod):
                 f"{self.edge_floor:g}; use align='eigenvector' or edge_floor=0"
             )
 
+    def _check_options(self, problem: MetricProblem) -> None:
+        """Refuse options that do not go with linear constraints."""
+        super()._check_options(problem)
+        if problem.rows is not None and self.align == "gradient":
+            raise InvalidInputError(
+                f"align='gradient' moves to vertices that linear constraints "
+                f"({problem.rows.names[0]}, …) may cut off; use align='eigenvector'"
+            )
+
     def begin(self, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock) -> AlignedRun:
         """Return a run of this method."""
         return _Run(self, problem, feasible_set, clock)

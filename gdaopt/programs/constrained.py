@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ConstrainedPolytope", "ConstrainedProgram", "keeping_rows", "with_rows"]
 
 _CORRECTIONS = 20  # rounds of mending rows and polytope in turns
-_EXACT = 1e-12  # of the largest entry: how far a vertex may break a row
+_ALLOWED = 5e-10  # of the largest entry: how far a vertex may break a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class ConstrainedPolytope:
         """Mend rows and polytope in turns; what is left is left out on the way to the iterate."""
         bounds, current = self.bounds, self.current
         point = self.polytope.repaired(point)
-        allowed = _EXACT * max(float(np.abs(current).max()), float(np.abs(point).max()))
+        allowed = _ALLOWED * max(float(np.abs(current).max()), float(np.abs(point).max()))
         for _ in range(_CORRECTIONS):
             excesses = self._excesses(point, bounds)
             broken = np.abs(excesses) > allowed

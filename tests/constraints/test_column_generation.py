@@ -1,0 +1,134 @@
+"""Column generation: linear programs over a set with rows, interior points, and proofs of none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.constraints import best_multipliers, interior_point
+from tests.constraints.cases import RandomCase
+from tests.helpers import random_symmetric
+from tests.methods.certified_cases import KINDS, set_of
+
+SEEDS = range(12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_linear_minima_are_cvxpys(seed: int) -> None:
+    case = RandomCase(seed)
+    problem, size = case.problem, case.free.n_features
+    feasible_set, rows = problem.feasible_set, problem.rows
+    assert rows is not None
+    gradient = random_symmetric(np.random.default_rng(seed), size)
+    accuracy = 1e-7 * feasible_set.trace_bound
+    found = best_multipliers(
+        feasible_set,
+        rows,
+        gradient,
+        problem.centre[0],
+        lambda value, bound: value - bound <= accuracy,
+    )
+    metric = cp.Variable((size, size), symmetric=True)
+    constraints = [*feasible_set.constraints(metric), *case.constraints(metric)]
+    program = cp.Problem(cp.Minimize(cp.trace(gradient @ metric)), constraints)
+    program.solve("CLARABEL")
+    base = feasible_set.base(size)
+    offset = float(np.vdot(gradient, base))
+    assert found.value - found.lower_bound <= accuracy
+    assert program.value == pytest.approx(offset + found.value, abs=10 * accuracy)
+    # The answer is a member that keeps the rows, of that value.
+    answer = found.atoms.added_to(base, found.weights)
+    assert np.vdot(gradient, answer) == pytest.approx(offset + found.value, abs=accuracy)
+    assert not problem.violations(answer)
+    assert (found.multipliers[~rows.is_equality] >= 0).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_interior_points_keep_all_and_are_inside(seed: int) -> None:
+    problem = RandomCase(seed).problem
+    metric = problem.central_metric()
+    assert not problem.violations(metric)
+    inside = np.linalg.eigvalsh(metric)[0] - problem.feasible_set.min_eigenvalue
+    assert inside > 1e-3 * problem.feasible_set.trace_bound / problem.n_features
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_interior_point_is_half_as_far_inside_as_the_best(kind: str) -> None:
+    size = 5
+    feasible_set = set_of(kind, size, float(size), 0.0)
+    rows = gda.MetricProblem(
+        gda.LogDet(np.eye(size)),
+        feasible_set,
+        constraints=lambda M: [M[0, 0] == 0.2, M[1, 1] >= 2, cp.sum(cp.diag(M)[2:]) <= 2],
+    ).rows
+    assert rows is not None
+    atoms, weights = interior_point(feasible_set, rows, size)
+    found = np.linalg.eigvalsh(atoms.added_to(np.zeros((size, size)), weights))[0]
+    share = cp.Variable()
+    metric = cp.Variable((size, size), symmetric=True)
+    best = cp.Problem(
+        cp.Maximize(share),
+        [metric - share * np.eye(size) >> 0, *feasible_set.constraints(metric), *rows(metric)],
+    ).solve("CLARABEL")
+    assert found >= 0.5 * best - 1e-7
+
+
+INFEASIBLE: tuple[tuple[str, Callable[[cp.Expression], list[cp.Constraint]]], ...] = (
+    ("graph", lambda M: [M[0, 0] >= 4]),
+    ("graph", lambda M: [M[0, 0] <= 1, M[0, 0] >= 2]),
+    ("graph", lambda M: [M[0, 1] >= 0.1]),
+    ("graph", lambda M: [M[0, 1] == -2]),
+    ("graph", lambda M: [cp.sum(M) <= -1]),
+    ("signed", lambda M: [M[0, 1] <= -0.1]),
+    ("signed", lambda M: [M[0, 2] == 0.1]),
+    ("diagonal", lambda M: [M[0, 1] == 0.1]),
+    ("diagonal", lambda M: [cp.trace(M) == 4]),
+    ("definite", lambda M: [M[0, 0] <= 0]),
+    ("definite", lambda M: [M[0, 1] >= 1, M[0, 0] + M[1, 1] <= 1.9]),
+    ("definite", lambda M: [cp.sum(M) <= 0.01]),
+)
+
+ON_THE_BOUNDARY: tuple[tuple[str, Callable[[cp.Expression], list[cp.Constraint]]], ...] = (
+    ("graph", lambda M: [M[0, 0] == 0.01]),
+    ("graph", lambda M: [M[0, 1] == -1.485, M[2, 2] == 0.01]),
+    ("graph", lambda M: [cp.sum(M) == 0.03]),
+    ("signed", lambda M: [M[0, 0] == 0.01]),
+    ("diagonal", lambda M: [M[0, 0] <= 0.01]),
+    ("diagonal", lambda M: [M[0, 0] >= 2.98]),
+    ("definite", lambda M: [M[0, 0] == 0.01]),
+    ("definite", lambda M: [cp.trace(M) <= 0.03]),
+)
+
+
+@pytest.mark.parametrize(("kind", "constraints"), INFEASIBLE)
+def test_infeasible_problems_end_with_a_proof(
+    kind: str, constraints: Callable[[cp.Expression], list[cp.Constraint]]
+) -> None:
+    feasible_set = set_of(kind, 3, 3.0, 0.01)
+    with pytest.raises(gda.InfeasibleProblemError, match="keeps all constraints") as caught:
+        gda.MetricProblem(gda.LogDet(np.eye(3)), feasible_set, constraints=constraints)
+    metric = cp.Variable((3, 3), symmetric=True, name="M")
+    assert str(constraints(metric)[0]) in str(caught.value)
+
+
+@pytest.mark.parametrize(("kind", "constraints"), ON_THE_BOUNDARY)
+def test_problems_without_interior_end_with_their_sentence(
+    kind: str, constraints: Callable[[cp.Expression], list[cp.Constraint]]
+) -> None:
+    feasible_set = set_of(kind, 3, 3.0, 0.01)
+    with pytest.raises(gda.InfeasibleProblemError, match="no metric but on its boundary"):
+        gda.MetricProblem(gda.LogDet(np.eye(3)), feasible_set, constraints=constraints)
+
+
+def test_large_problems_need_no_conic_solver() -> None:
+    size = 300
+    problem = gda.MetricProblem(
+        gda.LogDet(np.eye(size)),
+        gda.GraphMetrics(float(size)),
+        constraints=lambda M: [cp.sum(cp.diag(M)[:10]) <= 1, M[0, 1] == 0],
+    )
+    assert not problem.violations(problem.central_metric())

@@ -1,0 +1,84 @@
+"""The master problem with rows: CVXPY's optimum, exact zeros, and multipliers."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.master.constrained import Rows, solve_constrained_master_problem
+from gdaopt.objectives.protocol import AtomWeightsPoint
+from gdaopt.validation import FloatArray
+
+SIZE, BUDGET = 5, 4.0
+
+
+def start(rng: np.random.Generator, weights: FloatArray) -> AtomWeightsPoint:
+    """Return log det of a random matrix at weights of the unit vectors and of edges."""
+    root = rng.standard_normal((3 * SIZE, SIZE))
+    objective = gda.LogDet(root.T @ root / len(root))
+    i, j = np.triu_indices(SIZE, 1)
+    edges = Atoms(np.column_stack([i, j]), np.tile([np.sqrt(0.5), -np.sqrt(0.5)], (len(i), 1)))
+    atoms = Atoms.of_features(np.arange(SIZE)).joined(edges)
+    return objective.atom_weights(0.1 * np.eye(SIZE)).at(atoms, weights)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_is_cvxpys_optimum(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = SIZE * (SIZE + 1) // 2
+    weights = rng.random(n) * BUDGET / n / 2
+    forms = rng.standard_normal((4, n))
+    is_equality = np.array([False, True, False, False])
+    room = np.array([0.0, 0.0, 0.05, 10.0])  # the last row does not bind
+    rows = Rows(forms, forms @ weights + room, is_equality)
+    point = start(rng, weights)
+    found = solve_constrained_master_problem(point, BUDGET, rows, np.zeros(4), 1e-9)
+    assert found.multipliers is not None
+
+    x = cp.Variable(n)
+    vectors = np.array([u.dense(SIZE)[0] for u in _each(point)])
+    metric = 0.1 * np.eye(SIZE) + vectors.T @ cp.diag(x) @ vectors
+    value = cp.trace(_matrix(point) @ metric) - cp.log_det(metric)
+    kept = [forms[~is_equality] @ x <= rows.right[~is_equality], forms[1] @ x == rows.right[1]]
+    program = cp.Problem(cp.Minimize(value), [x >= 0, cp.sum(x) <= BUDGET, *kept])
+    program.solve("CLARABEL")
+    assert found.point.value == pytest.approx(float(value.value), abs=1e-6)
+    assert found.point.value <= float(value.value) + 1e-8
+    residuals = forms @ found.point.weights - rows.right
+    assert residuals[~is_equality].max() <= 1e-10 * BUDGET
+    assert abs(residuals[1]) <= 1e-10 * BUDGET
+    assert found.point.weights.min() >= 0
+    duals = np.concatenate([np.ravel(kept[0].dual_value), np.ravel(kept[1].dual_value)])
+    np.testing.assert_allclose(found.multipliers[[0, 2, 3, 1]], duals, atol=1e-3)
+    assert found.multipliers[3] == 0
+
+
+def test_weights_that_rows_forbid_are_exactly_zero() -> None:
+    rng = np.random.default_rng(0)
+    n = SIZE * (SIZE + 1) // 2
+    weights = np.zeros(n)
+    weights[:SIZE] = 0.2
+    forms = np.zeros((1, n))
+    forms[0, SIZE] = -0.5  # only the first edge is in it, which has to have no weight
+    rows = Rows(forms, np.zeros(1), np.array([True]))
+    found = solve_constrained_master_problem(start(rng, weights), BUDGET, rows, np.zeros(1), 1e-9)
+    assert found.point.weights[SIZE] == 0
+    # And its multiplier is such that the edge is no longer worth its price.
+    assert found.multipliers is not None
+    slope = found.point.gradient()[SIZE] - 0.5 * found.multipliers[0]
+    assert slope >= -1e-9
+
+
+def _each(point: AtomWeightsPoint) -> list[Atoms]:
+    atoms: Atoms = point._atoms  # type: ignore[attr-defined]
+    return [atoms[k : k + 1] for k in range(len(atoms))]
+
+
+def _matrix(point: AtomWeightsPoint) -> FloatArray:
+    """Return S: the gradient of the linear part."""
+    metric = point.point().metric
+    gradient: FloatArray = point.point().gradient() + np.linalg.inv(metric)
+    return gradient

@@ -1,0 +1,208 @@
+"""Problems with linear constraints, by all methods: CVXPY's optimum, rows kept, bounds below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.methods.solve import METHODS
+from gdaopt.validation import FloatArray
+from tests.constraints.cases import RandomCase
+from tests.helpers import scaled
+
+FEW = 40
+MANY = 200
+SOLVERS = ("HIGHS", "CLARABEL", "SCIPY")
+
+
+def wine(constraints: Callable[[cp.Expression], list[cp.Constraint]]) -> gda.MetricProblem:
+    X, z = scaled("wine", "class_1")
+    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(13.0), constraints=constraints)
+
+
+def three(metric: cp.Expression) -> list[cp.Constraint]:
+    """What a teacher would try: forbid an edge, fix a weight, a budget for a group of features."""
+    return [metric[0, 1] == 0, metric[2, 3] == -0.05, cp.sum(cp.diag(metric)[:4]) <= 2]
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(seed, marks=() if seed < FEW else pytest.mark.slow) for seed in range(MANY)],
+)
+def test_certified_is_cvxpys_optimum(seed: int) -> None:
+    case = RandomCase(seed)
+    problem = case.problem
+    result = gda.solve(problem, "certified", tolerance=1e-7)
+    assert result.status == "converged", result.message
+    optimum = case.optimal_value()
+    assert result.objective == pytest.approx(optimum, rel=1e-6)
+    assert result.lower_bound is not None
+    assert result.lower_bound <= optimum + 1e-7 * abs(optimum)
+    bound = problem.feasible_set.trace_bound
+    assert result.constraint_violation is not None
+    assert result.constraint_violation <= 1e-8 * bound
+    assert not problem.violations(result.metric)
+    # Most rows are active: without them the optimum is lower.
+    free = gda.solve(case.free, "certified").objective
+    assert free < result.objective + 1e-7 * abs(optimum)
+
+
+@pytest.mark.parametrize("method", ["alternating", "joint"])
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("seed", [0, 4, 8])
+def test_block_methods_keep_rows_at_every_step(method: str, solver: str, seed: int) -> None:
+    case = RandomCase(seed)
+    assert case.kind == "graph"
+    problem, optimum = case.problem, gda.solve(case.problem, "certified")
+    states = list(gda.iterate(problem, method, solver=solver, max_iterations=40))
+    assert len(states) > 5
+    bound = problem.feasible_set.trace_bound
+    for state in states:
+        assert problem.violation(state.metric) <= 1e-8 * bound
+        assert not problem.feasible_set.violations(state.metric)
+    assert states[-1].objective < states[0].objective
+    assert optimum.lower_bound is not None
+    assert states[-1].objective >= optimum.lower_bound
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_every_method_keeps_them_or_refuses(method: str) -> None:
+    problem = wine(three)
+    if not METHODS[method].keeps_constraints:
+        for run in (gda.solve, lambda *args: list(gda.iterate(*args))):
+            with pytest.raises(gda.InvalidInputError, match="cannot keep linear constraints") as e:
+                run(problem, method)
+            assert "certified" in str(e.value)
+        return
+    optimum = gda.solve(problem, "certified", tolerance=1e-9)
+    result = gda.solve(problem, method, max_iterations=30, trace_every=10)
+    assert not problem.violations(result.metric)
+    assert result.constraints == ("M[0, 1] == 0.0", "M[2, 3] == -0.05", result.constraints[2])
+    assert result.constraint_violation is not None
+    assert result.constraint_violation <= 1e-8 * 13
+    assert result.lower_bound is not None
+    assert optimum.lower_bound is not None
+    assert result.lower_bound <= optimum.objective
+    assert result.objective >= optimum.lower_bound
+    if method in ("sdp", "socp"):
+        assert result.status == "converged"
+
+
+@pytest.mark.parametrize("seed", [3, 4, 9, 14])
+def test_a_multiplier_is_the_derivative_of_the_optimal_value(seed: int) -> None:
+    case = RandomCase(seed)
+    rows = case.problem.rows
+    assert rows is not None
+    result = gda.solve(case.problem, "certified", tolerance=1e-11)
+    assert result.multipliers is not None
+    row = int(np.argmax(np.abs(result.multipliers * rows.norms)))
+    # A row that is there twice shares its multiplier with the other one.
+    same = [
+        k
+        for k in range(len(rows))
+        if np.allclose(rows.matrices[[k]].toarray(), rows.matrices[[row]].toarray())
+        and np.isclose(rows.bounds[k], rows.bounds[row])
+    ]
+    step = 1e-4 * case.free.feasible_set.trace_bound
+
+    def optimum(change: float) -> float:
+        def moved(metric: cp.Expression) -> list[cp.Constraint]:
+            found = case.constraints(metric)
+            for k in same:
+                left, right = found[k].args
+                by = change * rows.norms[k]
+                equal = bool(rows.is_equality[k])
+                found[k] = left == right + by if equal else left <= right + by
+            return found
+
+        problem = gda.MetricProblem(case.free.objective, case.free.feasible_set, constraints=moved)
+        return gda.solve(problem, "certified", tolerance=1e-11).objective
+
+    slope = (optimum(step) - optimum(-step)) / (2 * step)
+    total = float(sum(result.multipliers[k] * rows.norms[k] for k in same))
+    assert -slope == pytest.approx(total, rel=1e-3, abs=1e-4 * abs(result.objective))
+
+
+def test_results_and_traces_carry_and_keep_multipliers(tmp_path: Path) -> None:
+    problem = wine(three)
+    result = gda.solve(problem, "certified")
+    assert result.multipliers is not None
+    assert result.trace.multipliers is not None
+    assert result.trace.multipliers.shape == (len(result.trace), 3)
+    np.testing.assert_array_equal(result.trace.multipliers[-1], result.multipliers)
+    assert result.trace[-1].constraint_violation == result.constraint_violation
+    assert "constraints" in repr(result)
+    again = gda.Result.load(result.save(tmp_path / "result"))
+    assert again == result
+    assert again.constraints == result.constraints
+    # A certificate from the saved multipliers alone.
+    certificate = gda.certify(problem, again.metric, again.multipliers)
+    assert certificate.lower_bound == pytest.approx(result.lower_bound, rel=1e-9)
+
+
+def test_any_multipliers_give_a_lower_bound() -> None:
+    problem = wine(three)
+    assert problem.rows is not None
+    optimum = gda.solve(problem, "certified", tolerance=1e-9).objective
+    rng = np.random.default_rng(0)
+    metric: FloatArray = problem.central_metric()
+    tight = gda.certify(problem, metric).lower_bound
+    for _ in range(20):
+        multipliers = rng.standard_normal(3) * 10 ** rng.uniform(-3, 3)
+        multipliers[~problem.rows.is_equality] = np.abs(multipliers[~problem.rows.is_equality])
+        bound = gda.certify(problem, metric, multipliers).lower_bound
+        assert bound <= optimum
+        assert bound <= tight + 0.02 * abs(optimum - tight)
+
+
+@pytest.mark.parametrize(
+    ("multipliers", "message"),
+    [([1.0], "has 1 entries"), ([0.0, 0.0, -1.0], "must be ≥ 0"), ([0, 0, np.nan], "multipliers")],
+)
+def test_bad_multipliers_are_refused(multipliers: list[float], message: str) -> None:
+    problem = wine(three)
+    with pytest.raises(gda.InvalidInputError, match=message):
+        gda.certify(problem, problem.central_metric(), np.array(multipliers))
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("alternating", {"solver": "analytic"}, "no closed form"),
+        ("joint", {"fallback": "analytic"}, "no closed form"),
+        ("alternating", {"edge_floor": 0.01}, "edge_floor"),
+        ("joint", {"initial_edge_weight": 0.01}, "initial_edge_weight"),
+        ("joint", {"align": "gradient"}, "align"),
+        ("certified", {"pricing": "program"}, "pricing"),
+        ("certified", {"initial": np.eye(13)}, "initial is not in the set"),
+    ],
+)
+def test_options_that_do_not_go_with_constraints(
+    method: str, options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(gda.InvalidInputError, match=message):
+        gda.solve(wine(three), method, **options)
+
+
+def test_a_start_of_ones_own() -> None:
+    problem = wine(three)
+    for method in ("certified", "alternating", "sdp"):
+        result = gda.solve(problem, method, initial=problem.central_metric(), max_iterations=20)
+        assert not problem.violations(result.metric)
+
+
+def test_block_methods_say_that_rows_may_stop_them_early() -> None:
+    """A row that ties two blocks together: neither can move alone, and the optimum is elsewhere."""
+    problem = gda.MetricProblem(
+        gda.LogDet(np.array([[2.0, 1.0], [1.0, 2.0]])),
+        gda.GraphMetrics(10.0, 0.0),
+        constraints=lambda M: [M[0, 0] + M[1, 1] + 4 * M[0, 1] == 1, M[0, 0] == M[1, 1]],
+    )
+    result = gda.solve(problem, "alternating")
+    assert result.status == "stalled"
+    assert "tie blocks together" in result.message
