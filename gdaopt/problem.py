@@ -88,8 +88,8 @@ class MetricProblem:
     @cached_property
     def rows(self) -> LinearConstraints | None:
         """The linear constraints, read from CVXPY; None where there are none."""
-        if self.constraints is None or isinstance(self.constraints, LinearConstraints):
-            return self.constraints
+        if self.constraints is None:
+            return None
         rows = read_constraints(self.constraints, self.n_features)
         return rows if len(rows) else None
 

@@ -191,7 +191,7 @@ def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstrai
 
     Parameters
     ----------
-    function : callable
+    function : callable or LinearConstraints
         Takes the metric, a symmetric CVXPY variable, and returns a list of constraints that are
         affine in it: equalities and inequalities. Parameters count with the values they have.
     n_features : int
@@ -211,6 +211,8 @@ def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstrai
     """
     import cvxpy as cp
 
+    if isinstance(function, LinearConstraints):
+        return function
     if not callable(function):
         raise InvalidInputError(
             f"constraints must be a function of the metric, such as {_EXAMPLE}; got "

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import clarabel
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array, eye_array, vstack
@@ -117,6 +116,8 @@ def _duality_gap(iterate: _Iterate, rows: Rows, multipliers: FloatArray) -> floa
 
 def _quadratic_minimum(iterate: _Iterate, hessian: FloatArray, rows: Rows) -> _Step:
     """Minimise the quadratic model of F, in units of τ and of the steepest slope."""
+    import clarabel  # on demand: importing gdaopt loads no solver
+
     total, n = float(iterate.x.sum()), len(iterate.x)
     unit = total * float(np.abs(iterate.slope).max()) or 1.0
     x, slope = iterate.x / total, iterate.slope * (total / unit)

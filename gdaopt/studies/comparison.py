@@ -6,12 +6,13 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gdaopt.constraints import ConstraintsOf, LinearConstraints
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.io import write_atomically, write_text
@@ -133,11 +134,16 @@ class Comparison:
     def __init__(
         self, path: str | os.PathLike[str], dataset: Dataset, options: ComparisonOptions
     ) -> None:
+        options = replace(options, problem=options.problem.with_rows(dataset))
         self._dataset, self._options = dataset, options
         pairs, self.left_out = combinations(options.methods, options.solvers, options.common)
         classes = options.problem.classes(dataset)
         for name in classes:
-            options.problem.problem(dataset, name)  # refused here rather than in each task
+            problem = options.problem.problem(
+                dataset, name
+            )  # refused here rather than in each task
+            for pair in pairs:
+                pair.method.check(problem)
         self.tasks = {
             task_key(name, str(pair.spec), pair.solver): Task(
                 solve_task, (dataset, options.problem, name, pair), _about(name, pair)
@@ -237,6 +243,7 @@ def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:
         "set": problem.set,
         "trace_bound": problem.trace_bound,
         "min_eigenvalue": problem.min_eigenvalue,
+        "constraints": None if problem.constraints is None else _rows_hash(problem.constraints),
         "methods": list(options.methods),
         "solvers": list(options.solvers),
         "tolerance": options.tolerance,
@@ -261,6 +268,15 @@ def _about(name: str, pair: Combination) -> dict[str, Any]:
         "options": pair.spec.options_text,
         "solver": pair.solver,
     }
+
+
+def _rows_hash(rows: ConstraintsOf) -> str:
+    """Return a SHA-256 of linear constraints."""
+    assert isinstance(rows, LinearConstraints)
+    digest = hashlib.sha256("\n".join(rows.labels).encode())
+    for array in (rows.matrices.toarray(), rows.bounds, rows.is_equality, rows.norms):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def _fingerprint(dataset: Dataset) -> str:

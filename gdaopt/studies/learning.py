@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gdaopt.constraints import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.methods import Method, State, iterate, solve
@@ -94,6 +95,14 @@ class LearningOptions:
         """Return the problem of each class to learn."""
         return {name: self.problem(dataset, name) for name in self.classes(dataset)}
 
+    def with_rows(self, dataset: Dataset) -> LearningOptions:
+        """Return the options with the constraints as rows, which other processes can be sent."""
+        if self.constraints is None:
+            return self
+        return replace(
+            self, constraints=read_constraints(self.constraints, dataset.features.shape[1])
+        )
+
     def statement(self, dataset: Dataset) -> str:
         """Return which problems are solved, in one sentence.
 
@@ -116,6 +125,7 @@ trace bound C = 2, smallest eigenvalue ρ = 1e-06'
             f"{samples} samples, K = {size} features {SCALES[self.scale]} ({self.scale}), "
             f"{learned}; set {self.set}, trace bound C = {shown}, smallest eigenvalue "
             f"ρ = {self.min_eigenvalue:g}"
+            + ("" if self.constraints is None else ", and linear constraints")
         )
 
 

@@ -31,6 +31,30 @@ class TestComparison:
             with pytest.raises(gda.InvalidInputError, match="data_sha256 is"):
                 begin(shift, label)
 
+    def test_problems_with_linear_constraints(self, tmp_path: Path) -> None:
+        """A lambda is sent to the processes as rows; another one is another comparison."""
+        data = gda.datasets.load("iris")
+
+        def compare(methods: list[str], bound: float) -> list[dict[str, Any]]:
+            problem = LearningOptions(
+                positive="setosa", constraints=lambda M: [M[0, 1] == 0, M[0, 0] <= bound]
+            )
+            options = ComparisonOptions(problem=problem, methods=methods)
+            return Comparison(tmp_path / "out", data, options).run()
+
+        rows = compare(["certified", "joint:max_iterations=4"], 0.5)
+        assert [row["status"] for row in rows] == ["converged", "iteration_limit"]
+        metrics = [gda.Result.load(path).metric for path in (tmp_path / "out").rglob("*.npz")]
+        assert len(metrics) == 2
+        for metric in metrics:
+            assert abs(metric[0, 1]) < 1e-9
+            assert metric[0, 0] <= 0.5 + 1e-9
+        assert "linear constraints" in (tmp_path / "out" / "comparison.md").read_text()
+        with pytest.raises(gda.InvalidInputError, match="constraints is"):
+            compare(["certified", "joint:max_iterations=4"], 0.4)
+        with pytest.raises(gda.InvalidInputError, match="cannot keep linear constraints"):
+            compare(["frank-wolfe"], 0.5)
+
 
 class TestOptions:
     def test_deadline(self) -> None:
