@@ -21,8 +21,8 @@ from gdaopt.studies import worker_pool
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.worker_pool import WorkerPool
+from tests.process_cases import is_alive, posix_only, soon
 from tests.studies import task_cases
-from tests.studies.task_cases import is_alive, soon
 
 Answer = tuple[dict[str, Any], dict[str, bytes]] | str
 KILLED = "its process was killed, as happens when memory runs out"
@@ -146,6 +146,7 @@ class TestFailures:
         with pytest.raises(gda.GdaoptError, match=r"gdaopt is .* there and 0\.0 here"):
             worker_pool._compute("0.0", "a", b"")
 
+    @posix_only
     def test_a_worker_of_a_cluster_that_is_killed(self, tmp_path: Path, scheduler: str) -> None:
         tasks = {
             **{f"a{n}": Task(task_cases.doze, (n, tmp_path)) for n in range(8)},
@@ -157,6 +158,7 @@ class TestFailures:
         assert {row["status"] for row in rows.values()} == {"finished"}
         assert rows["once"]["note"] == "killed"
 
+    @posix_only
     @pytest.mark.parametrize(
         ("backend", "more"),
         [
@@ -300,6 +302,7 @@ class TestEnds:
         assert soon(lambda: not is_alive(worker))
 
     @BACKENDS
+    @posix_only
     def test_interrupts_end_the_workers_and_pass(self, backend: str, tmp_path: Path) -> None:
         process, worker = self._late(tmp_path, backend)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all
