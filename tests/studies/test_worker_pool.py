@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,14 @@ Answer = tuple[dict[str, Any], dict[str, bytes]] | str
 KILLED = "its process was killed, as happens when memory runs out"
 
 
+needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
+
+
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
     """Return the address of a cluster with two worker processes."""
-    from distributed import LocalCluster
-
-    with LocalCluster(
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
     ) as cluster:
         yield cluster.scheduler_address
@@ -91,6 +94,7 @@ class TestRows:
         assert rows["1"] == rows["2"] == rows["dask"]
         assert {tuple(row["threads"]) for row in rows["1"].values()} == {(1,)}
 
+    @needs_dask
     def test_nothing_missing_needs_no_scheduler(self, tmp_path: Path) -> None:
         study(tmp_path).write_row("n1", finished(1))
         nowhere = WorkerPool(backend="dask", scheduler="tcp://127.0.0.1:1")
@@ -164,7 +168,7 @@ class TestFailures:
         [
             ("loky", False),
             pytest.param("loky", True, marks=pytest.mark.slow),
-            pytest.param("dask", True, marks=pytest.mark.slow),
+            pytest.param("dask", True, marks=[needs_dask, pytest.mark.slow]),
         ],
     )
     def test_tasks_that_kill_their_workers(self, backend: str, more: bool, tmp_path: Path) -> None:
@@ -200,6 +204,7 @@ class TestArguments:
         with pytest.raises(gda.InvalidInputError, match=r'pip install "gdaopt\[dask\]"'):
             WorkerPool(backend="dask")
 
+    @needs_dask
     @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "somewhere", "bad://127.0.0.1:1"])
     def test_unreachable_schedulers(self, address: str, tmp_path: Path) -> None:
         pool = WorkerPool(backend="dask", scheduler=address)
@@ -208,6 +213,7 @@ class TestArguments:
             run_tasks(study(tmp_path), squares(1), pool)
         assert time.monotonic() - start < 60
 
+    @needs_dask
     def test_a_scheduler_without_workers(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -219,6 +225,7 @@ class TestArguments:
             with pytest.raises(gda.GdaoptError, match="gave no worker within 1 s"):
                 run_tasks(study(tmp_path), squares(1), pool)
 
+    @needs_dask
     @pytest.mark.slow
     def test_workers_of_several_threads(self, tmp_path: Path) -> None:
         from distributed import LocalCluster
@@ -270,7 +277,7 @@ def computed(tmp_path: Path) -> dict[str, list[int]]:
 
 
 BACKENDS = pytest.mark.parametrize(
-    "backend", ["loky", pytest.param("dask", marks=pytest.mark.slow)]
+    "backend", ["loky", pytest.param("dask", marks=[needs_dask, pytest.mark.slow])]
 )
 
 
@@ -320,6 +327,7 @@ class TestEnds:
         assert soon(lambda: note.exists() and note.read_text() != "" and bool(on_disk(tmp_path)))
         return process, int(note.read_text())
 
+    @needs_dask
     @pytest.mark.slow
     def test_a_cluster_of_our_own(self, tmp_path: Path) -> None:
         """It starts, serves tasks that start processes of their own, and closes."""
