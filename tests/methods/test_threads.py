@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -64,7 +64,7 @@ def test_overlapping_solves_leave_the_filters_of_warnings(
 ) -> None:
     """The second solve begins during the first one, and ends after it."""
     gda.solve(problem(), method, max_iterations=1)  # the solvers are tried
-    solve = cp.Problem.solve
+    solve: Callable[..., Any] = cp.Problem.solve
     second_has_begun, first_is_over = threading.Event(), threading.Event()
 
     def overlapping(program: cp.Problem, *args: Any, **kwargs: Any) -> Any:
