@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.io import write_text
+from gdaopt.processes import peak_memory
 from gdaopt.validation import FloatArray
 
 OUT = Path(__file__).parent.parent / "figures" / "certified_scale.md"
@@ -90,13 +90,12 @@ def measure(case: Case) -> dict[str, float]:
             problem, "certified", tolerance=case.tolerance, trace_every=0, callback=note
         )
         seconds.append(time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert result.relative_gap is not None
     return {
         "seconds": median(seconds),
         "gradient": gradient_seconds(problem, result.metric),
         "gap": result.relative_gap,
-        "peak": peak * (1 if sys.platform == "darwin" else 1024),
+        "peak": peak_memory(),
         **counts,
     }
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import numpy as np
 
 import gdaopt as gda
 from gdaopt.io import write_text
+from gdaopt.processes import peak_memory
 from gdaopt.validation import FloatArray
 
 SIGNALS = ("labels", "real")
@@ -131,13 +131,11 @@ def print_peak(signal: str) -> None:
     start = time.perf_counter()
     ours(glr, M)
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps([seconds, peak * (1 if sys.platform == "darwin" else 1024)]))
+    print(json.dumps([seconds, peak_memory()]))
 
 
 def main() -> None:
     """Measure, print, write."""
-    # First, while this process is small: on Linux a child's peak starts at its parent's.
     peaks = {signal: memory(signal) for signal in SIGNALS}
     lines = [
         "# Speed and memory of the graph Laplacian regulariser",

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Thread
 
+import psutil
+
 __all__ = ["begin_worker", "die_with", "peak_memory", "without_interrupts"]
 
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl
@@ -68,29 +70,30 @@ def without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def peak_memory() -> int | None:
-    """Return the largest memory of this process so far, in bytes; None when it is not known.
+def peak_memory() -> int:
+    """Return the largest memory of this process so far, in bytes.
 
     Examples
     --------
-    >>> peak_memory() is None or peak_memory() > 1_000_000
+    >>> peak_memory() > 1_000_000
     True
     """
+    if sys.platform == "win32":
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource  # not on Windows
+
     # On Linux a process inherits ru_maxrss from its parent, so that it may be too large.
     with suppress(OSError), open("/proc/self/status", encoding="ascii") as status:
         for line in status:
             if line.startswith("VmHWM:"):
                 return 1024 * int(line.split()[1])
-    try:
-        import resource  # not on Windows
-    except ImportError:
-        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def _end_with(parent: int) -> None:
     """End this process when its parent has ended: a pool's worker would wait for calls forever."""
-    while os.getppid() == parent:
+    # An orphan gets another parent at once, except on Windows.
+    while os.getppid() == parent and psutil.pid_exists(parent):
         time.sleep(0.5)
     os._exit(1)

@@ -91,7 +91,8 @@ def solve_program(
         Seconds; passed to solvers that have such an option.
     gap : float, optional
         The relative gap that a certificate of the answer has to reach. It sets the tolerances of
-        the solvers whose options are known here.
+        the solvers whose options are known here. That certificate, and no warning, then says how
+        accurate the answer is.
     isolate : bool, optional
         Whether to solve in a worker process, which is killed when the time limit is over.
     name : str, optional
@@ -133,7 +134,7 @@ def solve_program(
         raise InfeasibleProblemError(f"{solver} calls the {name} {status}")
     if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise SolverFailedError(f"{solver} ended on the {name} with status {status!r}")
-    if status == cp.OPTIMAL_INACCURATE:
+    if status == cp.OPTIMAL_INACCURATE and gap is None:
         warnings.warn(
             f"{solver} calls its answer to the {name} inaccurate",
             InaccurateSolutionWarning,

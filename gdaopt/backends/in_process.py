@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from gdaopt.warning_filters import ignoring
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -35,9 +36,8 @@ def solve_in_process(
     """
     for variable in problem.variables():
         variable.save_value(None)  # otherwise a solve that does nothing would keep the last answer
-    with warnings.catch_warnings():
-        # CVXPY warns of an inexact answer. The status says so too, and the caller reads that.
-        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+    # CVXPY warns of an inexact answer. The status says so too, and the caller reads that.
+    with ignoring("Solution may be inaccurate"):
         problem.solve(solver=solver, **options)
     stats = problem.solver_stats
     return str(problem.status), None if stats is None else stats.solve_time

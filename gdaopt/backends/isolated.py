@@ -1,15 +1,16 @@
 """Solving in a worker process: it can be killed when it hangs, and this process survives a crash.
 
-The worker is started by the first call, is kept for later calls, and ends with this process. It
-keeps the compiled problems, so that solving one of them again compiles nothing there either.
+Each thread has a worker of its own, so that the end of one disturbs no other thread. The worker is
+started by the thread's first call, is kept for later calls, and ends with the thread and with this
+process. It keeps the compiled problems, so that solving one of them again compiles nothing there
+either.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
-import warnings
+import threading
 from collections.abc import Mapping
 from concurrent.futures import BrokenExecutor, Future, wait
 from contextlib import suppress
@@ -23,14 +24,11 @@ from gdaopt.processes import begin_worker
 
 if TYPE_CHECKING:
     import cvxpy as cp
-    from joblib.externals.loky import ProcessPoolExecutor
 
 __all__ = ["solve_isolated"]
 
 _PROBLEMS_HELD = 8  # most problems that the worker keeps; a method solves one or two
 
-_executor: ProcessPoolExecutor | None = None
-_owner = 0  # id of the process that started the executor, which does not work in a fork of it
 _pickled: WeakKeyDictionary[cp.Problem, bytes] = WeakKeyDictionary()
 _held: dict[bytes, cp.Problem] = {}  # filled in the worker only
 
@@ -85,40 +83,55 @@ def solve_isolated(
     return status, seconds
 
 
+class _Worker:
+    """A worker process, which ends with this object, and with the process that started it."""
+
+    def __init__(self) -> None:
+        from joblib.externals.loky import ProcessPoolExecutor  # slow to import; few runs need it
+
+        self.owner = os.getpid()  # a fork of this process cannot use the worker
+        self.pool = ProcessPoolExecutor(
+            max_workers=1, initializer=begin_worker, initargs=(self.owner,)
+        )
+        # A thread that ends waits for nobody. A process of multiprocessing waits at its end for its
+        # children, and loky would end them only after that.
+        Finalize(
+            self, self.pool.shutdown, kwargs={"wait": False, "kill_workers": True}, exitpriority=0
+        )
+
+
+class _OfThisThread(threading.local):
+    """The worker of the thread that asks."""
+
+    worker: _Worker | None = None
+
+
+_mine = _OfThisThread()
+
+
 def _submit(*call: Any) -> Future[tuple[str, list[Any], float | None]]:
     """Pass a call to the worker; to a new worker when the last one has died."""
     try:
-        answer: Future[tuple[str, list[Any], float | None]] = _worker().submit(_solve, *call)
+        answer: Future[tuple[str, list[Any], float | None]] = _worker().pool.submit(_solve, *call)
     except BrokenExecutor:
         _kill()
-        answer = _worker().submit(_solve, *call)
+        answer = _worker().pool.submit(_solve, *call)
     return answer
 
 
-def _worker() -> ProcessPoolExecutor:
-    """Return the pool of one worker; start it when there is none."""
-    from joblib.externals.loky import ProcessPoolExecutor  # slow to import; few runs need it
-
-    global _executor, _owner
-    if _executor is None or _owner != os.getpid():
-        _owner = os.getpid()
-        _executor = ProcessPoolExecutor(max_workers=1, initializer=begin_worker, initargs=(_owner,))
-        if multiprocessing.parent_process() is not None:
-            # A process of multiprocessing waits for its children at its end, and loky would end the
-            # worker only after that.
-            Finalize(None, _kill, exitpriority=0)
-    return _executor
+def _worker() -> _Worker:
+    """Return the worker of this thread; start it when there is none."""
+    if _mine.worker is None or _mine.worker.owner != os.getpid():
+        _mine.worker = _Worker()
+    return _mine.worker
 
 
 def _kill() -> None:
-    """Kill the worker; the next call starts another one."""
-    global _executor
+    """Kill the worker of this thread; the next call starts another one."""
     # The worker is forgotten first: a second interrupt must not leave a half-killed one behind.
-    executor, _executor = _executor, None
-    if executor is not None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # loky warns where psutil and pgrep are missing
-            executor.shutdown(wait=True, kill_workers=True)
+    worker, _mine.worker = _mine.worker, None
+    if worker is not None:
+        worker.pool.shutdown(wait=True, kill_workers=True)
 
 
 def _solve(

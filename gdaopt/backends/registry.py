@@ -5,12 +5,12 @@ An installed solver need not work: its licence may have run out, or its import m
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cache
 
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.errors import GdaoptError, SolverNotFoundError, unknown_name
+from gdaopt.warning_filters import ignoring
 
 __all__ = ["SolverInfo", "find_solver", "solvers"]
 
@@ -122,8 +122,7 @@ def _probe(name: str) -> SolverInfo:
         return SolverInfo(name, usable=False, reason=reason + hint)
     x = cp.Variable()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # only the answer counts here
+        with ignoring(category=Warning):  # only the answer counts here
             solve_program(cp.Problem(cp.Minimize(x), [x >= 2]), name, name="probe")
     except GdaoptError as error:
         return SolverInfo(name, usable=False, reason=str(error).splitlines()[0])

@@ -14,7 +14,6 @@ and small entries keep their sign and their digits.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,6 +26,7 @@ from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.validation import FloatArray
+from gdaopt.warning_filters import ignoring
 
 __all__ = ["Alignment", "align"]
 
@@ -142,9 +142,8 @@ def _first_eigenvector(
         start = np.ones(size) if guess is None else guess
         diagonal = np.maximum(np.diagonal(metric), _SMALLEST_DIAGONAL * unit)
         try:
-            with warnings.catch_warnings():
-                # LOBPCG warns of an inexact vector; the polish makes it accurate.
-                warnings.simplefilter("ignore", UserWarning)
+            # LOBPCG warns of an inexact vector; the polish makes it accurate.
+            with ignoring(module=r"gdaopt\.linalg\."):
                 _, vectors, history = lobpcg(
                     metric / unit,
                     start[:, None] / np.linalg.norm(start),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 from scipy.sparse import csr_array
@@ -11,6 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lobpcg
 
 from gdaopt.validation import FloatArray
+from gdaopt.warning_filters import ignoring
 
 __all__ = ["smallest_eigenpairs", "smallest_eigenvalue"]
 
@@ -102,9 +101,8 @@ def _warm_eigenpairs(
     start[:, :known] = guess[:known].T
     start[:, known:] = np.random.default_rng(0).standard_normal((size, count - known))
     try:
-        with warnings.catch_warnings():
-            # An inexact vector is an atom as well; the factor below proves the bound on the value.
-            warnings.simplefilter("ignore", UserWarning)
+        # An inexact vector is an atom as well; the factor below proves the bound on the value.
+        with ignoring(module=r"gdaopt\.linalg\."):
             values, vectors = lobpcg(
                 scaled,
                 start,

@@ -164,7 +164,7 @@ class ProgramMethod(Method):
         Who takes over a program that the solver fails on, in order; the trace says who solved it.
     isolate : bool, optional
         Solve in a worker process that is killed when the time limit is over. Its start takes a
-        second or two of that limit.
+        second or two of that limit. Each thread has a worker of its own.
     **limits
         See `gdaopt.Method`.
 

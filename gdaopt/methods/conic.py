@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,7 +11,7 @@ import numpy as np
 
 from gdaopt.backends import find_solver, solve_program
 from gdaopt.certificate import certify_point
-from gdaopt.errors import InaccurateSolutionWarning, SolverFailedError
+from gdaopt.errors import SolverFailedError
 from gdaopt.methods.base import Method
 from gdaopt.methods.driver import LowerBound
 from gdaopt.methods.memory import check_memory, cone_bytes
@@ -93,18 +92,15 @@ class ConicMethod(Method):
             lower_bound=lower_bound,
             multipliers=bound.multipliers,
         )
-        with warnings.catch_warnings():
-            # The certificate says how accurate the answer is.
-            warnings.simplefilter("ignore", InaccurateSolutionWarning)
-            report = solve_program(
-                program,
-                self.solver,
-                solver_opts=self.solver_opts,
-                time_limit=clock.left,
-                gap=self.tolerance,
-                isolate=self.isolate,
-                name=f"{self.cone} program",
-            )
+        report = solve_program(
+            program,
+            self.solver,
+            solver_opts=self.solver_opts,
+            time_limit=clock.left,
+            gap=self.tolerance,
+            isolate=self.isolate,
+            name=f"{self.cone} program",
+        )
         found = self._answer(variable, report.status)
         began_objective = time.perf_counter()
         repaired = problem.repaired(found)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
@@ -14,6 +12,7 @@ import pytest
 from gdaopt.backends import find_solver, isolated, solve_program
 from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions, ProgramSolution
 from tests.backends.sabotage import Sabotaged
+from tests.process_cases import is_alive
 
 Solve = Callable[..., Any]
 
@@ -75,24 +74,6 @@ def sabotaged(**options: Any) -> None:
 
 def worker() -> int:
     """Return the process id of the worker, after checking that it runs."""
-    executor = isolated._executor
-    assert executor is not None
-    (pid,) = executor._processes
+    (pid,) = isolated._worker().pool._processes
     assert is_alive(pid)
     return int(pid)
-
-
-def is_alive(pid: int) -> bool:
-    """Say whether a process runs; one that ended and was not waited for does not."""
-    status = Path(f"/proc/{pid}/stat")
-    try:
-        return status.read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def soon(happened: Callable[[], bool], seconds: float = 10.0) -> bool:
-    end = time.perf_counter() + seconds
-    while not happened() and time.perf_counter() < end:
-        time.sleep(0.02)
-    return happened()

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,11 @@ from gdaopt.programs import (
     JointProgram,
     ProgramOptions,
 )
-from tests.backends.cases import is_alive, sabotaged, soon, worker
+from tests.backends.cases import sabotaged, worker
+from tests.process_cases import is_alive, posix_only, soon
+
+PATIENCE = 300.0
+"""Seconds for what would otherwise wait for ever; a worker starts in 1, on busy machines in 20."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -128,6 +132,7 @@ def test_errors_that_cannot_cross_over_say_what_they_were(fault: str, says: str)
     assert worker() == before
 
 
+@posix_only
 def test_a_worker_killed_in_a_solve(tmp_path: Path) -> None:
     note = tmp_path / "pid"
 
@@ -147,12 +152,12 @@ def test_a_worker_killed_in_a_solve(tmp_path: Path) -> None:
     assert worker() != int(note.read_text())
 
 
+@posix_only
 def test_a_worker_killed_between_solves() -> None:
     sabotaged()
     before = worker()
     os.kill(before, signal.SIGKILL)
-    executor = isolated._executor
-    assert soon(lambda: executor is not None and executor._flags.broken is not None)
+    assert soon(lambda: isolated._worker().pool._flags.broken is not None)
     sabotaged()
     assert worker() != before
 
@@ -167,6 +172,7 @@ def test_a_hanging_worker_is_killed_at_its_limit(tmp_path: Path) -> None:
     assert not is_alive(int(note.read_text()))
 
 
+@posix_only
 def test_an_interrupt_kills_the_worker(tmp_path: Path) -> None:
     note = tmp_path / "pid"
 
@@ -185,6 +191,7 @@ def test_an_interrupt_kills_the_worker(tmp_path: Path) -> None:
     sabotaged()
 
 
+@posix_only
 def test_a_worker_ignores_interrupts_between_solves() -> None:
     """Ctrl-C reaches the worker too, and a run that goes on keeps its worker."""
     sabotaged()
@@ -195,19 +202,90 @@ def test_a_worker_ignores_interrupts_between_solves() -> None:
     assert worker() == before
 
 
+def run_isolated() -> gda.Result:
+    glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    return gda.solve(gda.MetricProblem(glr, gda.GraphMetrics(4.0)), "joint", isolate=True)
+
+
+@pytest.mark.parametrize("fault", ["hang", "die"])
+def test_the_end_of_a_worker_disturbs_no_other_thread(fault: str) -> None:
+    """A solver hangs, or its process dies, in one thread, while runs go on in another."""
+    alone = run_isolated()
+    before = worker()
+    with ThreadPoolExecutor(1) as thread:
+        limit = 2.0 if fault == "hang" else None
+        failing = thread.submit(sabotaged, fault=fault, time_limit=limit)
+        runs = [run_isolated()]
+        while not failing.done():
+            runs.append(run_isolated())
+        with pytest.raises(gda.SolverFailedError, match=r"killed after 2 s|ended its worker"):
+            failing.result()
+        runs.append(run_isolated())
+    assert worker() == before
+    for run in runs:
+        assert run.status == alone.status
+        np.testing.assert_array_equal(
+            run.trace.column("objective"), alone.trace.column("objective")
+        )
+        np.testing.assert_array_equal(run.metric, alone.metric)
+
+
+def test_workers_end_with_their_threads() -> None:
+    sabotaged()
+    mine = worker()
+    together = threading.Barrier(2, timeout=PATIENCE)
+
+    def solve() -> int:
+        sabotaged()
+        together.wait()  # so that none of the threads has ended before all have begun
+        return worker()
+
+    with ThreadPoolExecutor(2) as threads:
+        workers = [answer.result() for answer in [threads.submit(solve) for _ in range(2)]]
+    assert len({mine, *workers}) == 3
+    assert soon(lambda: not any(is_alive(pid) for pid in workers))
+    assert worker() == mine
+
+
 SOLVE = """
 import cvxpy as cp
 from gdaopt.backends import isolated, solve_program
 x = cp.Variable()
 solve_program(cp.Problem(cp.Minimize(x), [x >= 2]), "HIGHS", isolate=True)
-print(*isolated._executor._processes, flush=True)
+print(*isolated._worker().pool._processes, flush=True)
 """
 
 
-@pytest.mark.parametrize("then", ["", "raise SystemExit(0)"])
-def test_scripts_end_quietly_and_their_worker_with_them(then: str) -> None:
-    run = script(SOLVE + then, "-W", "error")
-    out, err = run.communicate(timeout=60)
+# A thread that is still there when the process ends, and so is its worker.
+SOLVE_IN_A_THREAD = f"""
+from concurrent.futures import ThreadPoolExecutor
+threads = ThreadPoolExecutor(1)
+def solve():
+    exec({SOLVE!r}, {{}})
+threads.submit(solve).result()
+"""
+SOLVE_IN_A_FORK = f"""
+import multiprocessing
+def work():
+    exec({SOLVE_IN_A_THREAD!r}, globals())
+child = multiprocessing.get_context("fork").Process(target=work)
+child.start()
+child.join()
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(SOLVE, id="end"),
+        pytest.param(SOLVE + "raise SystemExit(0)", id="exit"),
+        pytest.param(SOLVE_IN_A_THREAD, id="thread"),
+        pytest.param(SOLVE_IN_A_FORK, id="thread of multiprocessing's process", marks=posix_only),
+    ],
+)
+def test_scripts_end_quietly_and_their_worker_with_them(code: str) -> None:
+    run = script(code, "-W", "error")
+    out, err = run.communicate(timeout=PATIENCE)
     assert (run.returncode, err) == (0, "")
     assert not is_alive(int(out))
 
@@ -230,13 +308,14 @@ import gdaopt as gda
 from gdaopt.backends import isolated
 glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
 gda.solve(gda.MetricProblem(glr, gda.GraphMetrics(4.0)), "joint")
-assert isolated._executor is None
+assert isolated._mine.worker is None
 print([name for name in sys.modules if "loky" in name])
 """
-    out, err = script(code).communicate(timeout=60)
+    out, err = script(code).communicate(timeout=PATIENCE)
     assert (out, err) == ("[]\n", "")
 
 
+@posix_only
 def test_a_fork_starts_a_worker_of_its_own() -> None:
     code = (
         SOLVE
@@ -244,11 +323,11 @@ def test_a_fork_starts_a_worker_of_its_own() -> None:
 import os
 child = os.fork()
 if child == 0:
-    solve_program(cp.Problem(cp.Minimize(x), [x >= 3]), "HIGHS", isolate=True, time_limit=20)
+    solve_program(cp.Problem(cp.Minimize(x), [x >= 3]), "HIGHS", isolate=True, time_limit=200)
     isolated._kill()
     os._exit(round(float(x.value)))
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     )
-    out, _ = script(code).communicate(timeout=60)
+    out, _ = script(code).communicate(timeout=PATIENCE)
     assert out.split()[1] == "3"

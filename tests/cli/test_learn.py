@@ -32,6 +32,7 @@ from tests.cli.cases import (
     undrawn,
     write_csv,
 )
+from tests.process_cases import posix_only
 
 
 class TestDefaults:
@@ -407,6 +408,7 @@ class TestEnds:
         assert (result.status, result.iterations) == ("interrupted", 9)
         assert gda.GraphMetrics(4.0).contains(result.metric)
 
+    @posix_only
     def test_interrupted_by_a_signal(self, tmp_path: Path) -> None:
         arguments = ("learn", "breast_cancer", "--tolerance", 0, "--out", "out")
         with subprocess.Popen(

@@ -22,14 +22,10 @@ from tests.methods.certified_cases import (
     synthetic,
 )
 from tests.methods.conic_cases import objective_of, small
+from tests.programs.cases import need
 
 WAYS = [("sdp", "CLARABEL"), ("sdp", "SCS"), ("socp", "CLARABEL"), ("socp", "ECOS")]
 SIGNED_HULLS = [hull for hull in HULLS if hull[0] != "definite"]  # those with a second-order form
-
-
-def need(solver: str) -> None:
-    if not any(info.name == solver and info.usable for info in gda.solvers()):
-        pytest.skip(f"{solver} does not work here")
 
 
 def assert_as_certified(

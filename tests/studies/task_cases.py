@@ -1,4 +1,4 @@
-"""Tasks for the runner's tests, computed in processes that import this module alone; helpers."""
+"""Tasks for the runner's tests, computed in processes that import this module alone."""
 
 from __future__ import annotations
 
@@ -8,32 +8,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from gdaopt.errors import InvalidInputError
-
-
-def soon(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    """Say whether a condition holds within some seconds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    try:  # an orphan that nobody waits for is no more
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return Path("/proc").exists() is False
 
 
 def square(path: Path, number: int) -> dict[str, Any]:

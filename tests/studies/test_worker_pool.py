@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,21 @@ from gdaopt.studies import worker_pool
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.worker_pool import WorkerPool
+from tests.process_cases import is_alive, posix_only, soon
 from tests.studies import task_cases
-from tests.studies.task_cases import is_alive, soon
 
 Answer = tuple[dict[str, Any], dict[str, bytes]] | str
 KILLED = "its process was killed, as happens when memory runs out"
 
 
+needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
+
+
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
     """Return the address of a cluster with two worker processes."""
-    from distributed import LocalCluster
-
-    with LocalCluster(
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
     ) as cluster:
         yield cluster.scheduler_address
@@ -91,6 +94,7 @@ class TestRows:
         assert rows["1"] == rows["2"] == rows["dask"]
         assert {tuple(row["threads"]) for row in rows["1"].values()} == {(1,)}
 
+    @needs_dask
     def test_nothing_missing_needs_no_scheduler(self, tmp_path: Path) -> None:
         study(tmp_path).write_row("n1", finished(1))
         nowhere = WorkerPool(backend="dask", scheduler="tcp://127.0.0.1:1")
@@ -146,6 +150,7 @@ class TestFailures:
         with pytest.raises(gda.GdaoptError, match=r"gdaopt is .* there and 0\.0 here"):
             worker_pool._compute("0.0", "a", b"")
 
+    @posix_only
     def test_a_worker_of_a_cluster_that_is_killed(self, tmp_path: Path, scheduler: str) -> None:
         tasks = {
             **{f"a{n}": Task(task_cases.doze, (n, tmp_path)) for n in range(8)},
@@ -157,12 +162,13 @@ class TestFailures:
         assert {row["status"] for row in rows.values()} == {"finished"}
         assert rows["once"]["note"] == "killed"
 
+    @posix_only
     @pytest.mark.parametrize(
         ("backend", "more"),
         [
             ("loky", False),
             pytest.param("loky", True, marks=pytest.mark.slow),
-            pytest.param("dask", True, marks=pytest.mark.slow),
+            pytest.param("dask", True, marks=[needs_dask, pytest.mark.slow]),
         ],
     )
     def test_tasks_that_kill_their_workers(self, backend: str, more: bool, tmp_path: Path) -> None:
@@ -198,6 +204,7 @@ class TestArguments:
         with pytest.raises(gda.InvalidInputError, match=r'pip install "gdaopt\[dask\]"'):
             WorkerPool(backend="dask")
 
+    @needs_dask
     @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "somewhere", "bad://127.0.0.1:1"])
     def test_unreachable_schedulers(self, address: str, tmp_path: Path) -> None:
         pool = WorkerPool(backend="dask", scheduler=address)
@@ -206,6 +213,7 @@ class TestArguments:
             run_tasks(study(tmp_path), squares(1), pool)
         assert time.monotonic() - start < 60
 
+    @needs_dask
     def test_a_scheduler_without_workers(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -217,6 +225,7 @@ class TestArguments:
             with pytest.raises(gda.GdaoptError, match="gave no worker within 1 s"):
                 run_tasks(study(tmp_path), squares(1), pool)
 
+    @needs_dask
     @pytest.mark.slow
     def test_workers_of_several_threads(self, tmp_path: Path) -> None:
         from distributed import LocalCluster
@@ -268,7 +277,7 @@ def computed(tmp_path: Path) -> dict[str, list[int]]:
 
 
 BACKENDS = pytest.mark.parametrize(
-    "backend", ["loky", pytest.param("dask", marks=pytest.mark.slow)]
+    "backend", ["loky", pytest.param("dask", marks=[needs_dask, pytest.mark.slow])]
 )
 
 
@@ -300,6 +309,7 @@ class TestEnds:
         assert soon(lambda: not is_alive(worker))
 
     @BACKENDS
+    @posix_only
     def test_interrupts_end_the_workers_and_pass(self, backend: str, tmp_path: Path) -> None:
         process, worker = self._late(tmp_path, backend)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all
@@ -317,6 +327,7 @@ class TestEnds:
         assert soon(lambda: note.exists() and note.read_text() != "" and bool(on_disk(tmp_path)))
         return process, int(note.read_text())
 
+    @needs_dask
     @pytest.mark.slow
     def test_a_cluster_of_our_own(self, tmp_path: Path) -> None:
         """It starts, serves tasks that start processes of their own, and closes."""

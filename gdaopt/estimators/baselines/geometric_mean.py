@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -19,6 +18,7 @@ from gdaopt.estimators.base import SupervisedMetricLearner, components_of
 from gdaopt.estimators.labels import Codes, one_hot
 from gdaopt.linalg.geodesic import geometric_mean_of_inverse, reciprocal_condition
 from gdaopt.validation import FloatArray
+from gdaopt.warning_filters import ignoring
 
 __all__ = ["GeometricMeanMetric", "pair_matrices", "regularised"]
 
@@ -168,10 +168,10 @@ class GeometricMeanMetric(SupervisedMetricLearner):
             )
         n_folds = min(self.cv, max(2, int(counts.min())))
         split = StratifiedKFold(n_folds, shuffle=True, random_state=random).split(codes, codes)
-        with warnings.catch_warnings():
-            # There are at least two folds, which are more than a class of one sample can be in.
-            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            yield from list(split)
+        # There are at least two folds, which are more than a class of one sample can be in.
+        with ignoring("The least populated class"):
+            folds = list(split)
+        yield from folds
 
 
 def pair_matrices(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -310,7 +309,7 @@ class TestSlowly:
                     assert process.poll() is None
                     assert time.monotonic() < deadline
                     time.sleep(0.01)
-                os.kill(process.pid, signal.SIGKILL)
+                process.kill()
                 process.wait()
             assert not (tmp_path / "table1.parquet").exists()
         output = command(*QUICK, "--out", tmp_path)

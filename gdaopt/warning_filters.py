@@ -1,0 +1,43 @@
+"""Warnings of other packages that say nothing new are ignored, in any number of threads at once."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+__all__ = ["ignoring"]
+
+
+@contextmanager
+def ignoring(
+    message: str = "", *, category: type[Warning] = UserWarning, module: str = ""
+) -> Iterator[None]:
+    """Ignore some warnings in a block; meanwhile other threads ignore them too.
+
+    The end of a block of `warnings.catch_warnings` brings back the filters that were there at its
+    start. Where blocks of two threads overlap, filters of one are in force for ever after, and
+    those of the other, or of the user, are lost. This function adds one filter, and takes away only
+    this one. As all threads have the same filters, it should be a narrow one.
+
+    Parameters
+    ----------
+    message, module : str, optional
+        Regular expressions of the beginning of the message, and of the name of the module that the
+        warning points at.
+    category : type, optional
+        The category of the warnings.
+
+    Examples
+    --------
+    >>> with ignoring("inaccurate"):
+    ...     warnings.warn("inaccurate after 20 steps")
+    """
+    ignored = ("ignore", re.compile(message, re.IGNORECASE), category, re.compile(module), 0)
+    warnings.filters.insert(0, ignored)  # type: ignore[attr-defined]  # it is a list
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # the filters have been set anew within the block
+            warnings.filters.remove(ignored)  # type: ignore[attr-defined]
