@@ -6,7 +6,7 @@ For convex Q and any symmetric M, ``Q(V) ≥ Q(M) + ⟨∇Q(M), V - M⟩`` for e
 
 The same holds for log Q where that is convex, hence ``Q* ≥ Q(M) exp(-gap / Q(M))``, which is never
 below the first bound ("Proposition: certificate", "Proposition: exponential certificate"). M itself
-need not be in the set.
+need not be in the set. Both bounds are lowered by what round-off can have added to them.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import numpy as np
 
 from gdaopt.errors import GdaoptError
 from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.round_off import UNIT, round_off_at
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import FeasibleSet, PricedAtoms
 from gdaopt.trace import relative_gap
 from gdaopt.validation import FloatArray, symmetric_matrix
 
-__all__ = ["Certificate", "certify", "certify_point", "check_bound"]
+__all__ = ["Certificate", "certify", "certify_point", "checked_bound"]
 
-_ROUND_OFF = 1e-12  # of the terms of the gap: a gap of a member cannot be below by more
-_WRONG = 1e-8  # of the objective: a run below its own bound by this is no round-off
+_LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,9 @@ class Certificate:
         Where `lower_bound` comes from.
     reason : str
         Why there is no bound; empty where there is one.
+    round_off : float
+        By how much the bound is lowered at most, so that it is below the optimum of the exact
+        problem whatever has been rounded ("Proposition: round-off of the certificate").
 
     Examples
     --------
@@ -60,10 +63,11 @@ class Certificate:
     lower_bound: float
     bound: Literal["linear", "exponential", "none"]
     reason: str = ""
+    round_off: float = 0.0
 
     @property
     def gap(self) -> float:
-        """``objective - lower_bound``; negative for some metrics outside of the set."""
+        """``objective - lower_bound``; negative for some metrics outside of the set only."""
         return self.objective - self.lower_bound
 
     @property
@@ -129,55 +133,96 @@ def certify_point(
         return Certificate(value, -math.inf, "none", reason)
     if best is None:
         best = feasible_set.best_atoms(point.gradient())
+    log_convex = problem.objective.log_convex
+    with np.errstate(over="ignore", invalid="ignore"):
+        of_point = round_off_at(point)
+        gap = _gap(feasible_set, point.gradient(), point.metric, best)
+        of_gap = _round_off(feasible_set, point, best, of_point.gradient)
+        of_value = of_point.value + 2 * UNIT * abs(value)
+        lower_bound = _lower_bound(value, of_value, gap, of_gap, log_convex)
+    if not lower_bound > -math.inf:
+        return Certificate(value, -math.inf, "none", "round-off leaves no bound here")
+    if lower_bound > value and not feasible_set.violations(point.metric):
+        # Membership allows for some round-off, too; strictly inside there is none to allow for.
+        inside = feasible_set.repaired(point.metric)
+        inside_gap = _gap(feasible_set, point.gradient(), inside, best)
+        if inside_gap < -(of_value + of_gap):
+            raise _contradiction(f"a member of the set has a gap of {inside_gap:.6g}")
+        lower_bound = value
+    return Certificate(
+        value, lower_bound, "exponential" if log_convex else "linear", round_off=of_value + of_gap
+    )
+
+
+def _gap(
+    feasible_set: FeasibleSet, gradient: FloatArray, metric: FloatArray, best: PricedAtoms
+) -> float:
+    """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩``, which is not negative for a member of the set."""
+    size = len(metric)
     price = min(0.0, float(best.prices[0]))
-    gap = _gap(feasible_set, point, price)
-    lower_bound, bound = _bound(value, gap, problem.objective.log_convex)
-    return Certificate(value, lower_bound, bound)
+    above = metric - feasible_set.base(size)
+    return float(np.vdot(gradient, above)) - feasible_set.budget(size) * price
 
 
-def _bound(
-    value: float, gap: float, log_convex: bool
-) -> tuple[float, Literal["linear", "exponential"]]:
-    """Return the better of the two bounds."""
-    if not log_convex:
-        return value - gap, "linear"
-    with np.errstate(over="ignore"):
-        return max(value * float(np.exp(-gap / value)), value - gap), "exponential"
-
-
-def _gap(feasible_set: FeasibleSet, point: Point, price: float) -> float:
-    """Return ``⟨∇Q, M⟩ - min_S ⟨∇Q, ·⟩``, which is not negative for a member of the set."""
-    gradient, size = point.gradient(), len(point.metric)
-    least = feasible_set.budget(size) * price
-    above = point.metric - feasible_set.base(size)
-    gap = float(np.vdot(gradient, above)) - least
-    if gap < 0:
-        scale = abs(least) + float(np.abs(gradient * point.metric).sum())
-        if gap < -_ROUND_OFF * scale and not feasible_set.violations(point.metric):
-            # Membership allows for some round-off; strictly inside there is none to allow for.
-            inside = feasible_set.repaired(point.metric) - feasible_set.base(size)
-            if float(np.vdot(gradient, inside)) - least < -_ROUND_OFF * scale:
-                raise _contradiction(f"a member of the set has a gap of {gap:.6g}")
-    return gap
-
-
-def check_bound(objective: float, lower_bound: float, start: float) -> None:
-    """Refuse a lower bound from one member of the set that another one falls below.
+def _round_off(
+    feasible_set: FeasibleSet, point: Point, best: PricedAtoms, errors: FloatArray
+) -> float:
+    """Return by how much the gap can be too small ("Proposition: round-off of the certificate").
 
     Parameters
     ----------
-    objective, lower_bound : float
-        Q at a member, and the bound.
-    start : float
-        Q at some other member: what of Q's size there is round-off is allowed for.
+    errors : ndarray of shape (K,)
+        g: the gradient is exact up to ``g_i g_j``.
+    """
+    gradient, size = point.gradient(), len(point.metric)
+    base, bound = feasible_set.base(size), feasible_set.trace_bound
+    budget, price = feasible_set.budget(size), float(best.prices[0])
+    above = np.abs(point.metric - base)
+    least = price - feasible_set.family.price_round_off(gradient, errors)
+    terms = float(np.vdot(np.abs(gradient), above + np.abs(base))) + budget * abs(price)
+    # What base, budget and members are rounded by is relative to C, not to the budget.
+    of_set = 8 * UNIT * bound * (abs(least) + size * float(np.linalg.norm(gradient)))
+    return (
+        budget * (min(0.0, price) - min(0.0, least))
+        + float(errors @ above @ errors)
+        + (size**2 + 8) * UNIT * terms
+        + of_set
+    )
+
+
+def _lower_bound(
+    value: float, of_value: float, gap: float, of_gap: float, log_convex: bool
+) -> float:
+    """Return the better of the two bounds, less what can be round-off of value and gap."""
+    least, most = value - of_value, gap + of_gap
+    linear = least - most
+    if not log_convex:
+        return linear - 2 * UNIT * (abs(least) + abs(most))
+    if not least > 0:
+        return max(linear, 0.0)  # as Q is positive
+    exponent = -most / (least if most > 0 else value + of_value)
+    return least * math.exp(min(exponent, _LARGEST_EXPONENT)) * (1 - (8 + 4 * abs(exponent)) * UNIT)
+
+
+def checked_bound(certificate: Certificate, lower_bound: float) -> float:
+    """Return a lower bound that is not above the objective at a member of the set.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the member.
+    lower_bound : float
+        From the same or another metric.
 
     Raises
     ------
     GdaoptError
-        When the objective is below the bound.
+        When the objective is below the bound by more than round-off.
     """
-    if lower_bound - objective > _WRONG * abs(objective) + _ROUND_OFF * abs(start):
+    objective = certificate.objective
+    if lower_bound - objective > certificate.round_off:
         raise _contradiction(f"a member of the set has {objective:.6g}, below {lower_bound:.6g}")
+    return min(lower_bound, objective)
 
 
 def _contradiction(what: str) -> GdaoptError:

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from gdaopt.certificate import certify, check_bound
+from gdaopt.certificate import certify, checked_bound
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.methods.state import State
@@ -73,18 +73,19 @@ class Tracer:
         )
 
     def _certify(self, state: State) -> None:
-        """Take the state's lower bound, or find one for methods that do not certify their steps."""
-        lower_bound = state.lower_bound
-        if lower_bound is None:
-            # At a point of its own: what the method has yet to compute must not be done for it.
-            certificate = certify(self._problem, state.metric)
-            lower_bound = certificate.lower_bound
-            if certificate.reason:
-                # Next to an objective that underflows, an earlier bound would look like a proof.
-                self.lower_bound = -math.inf
-        self.lower_bound = max(self.lower_bound, lower_bound)
-        start = self._rows[0][0].objective if self._rows else state.objective
-        check_bound(state.objective, self.lower_bound, start)
+        """Take the state's lower bound; find one where there is none, or the objective is below."""
+        known = -math.inf if state.lower_bound is None else state.lower_bound
+        if -math.inf < known <= state.objective:
+            self.lower_bound = known
+            return
+        # At a point of its own: what the method has yet to compute must not be done for it.
+        certificate = certify(self._problem, state.metric)
+        if certificate.reason:
+            # Next to an objective that underflows, an earlier bound would look like a proof.
+            self.lower_bound = -math.inf
+            return
+        largest = max(self.lower_bound, certificate.lower_bound, known)
+        self.lower_bound = min(checked_bound(certificate, largest), state.objective)
 
     def _add(self, state: State, seconds: float) -> None:
         """Measure a state and add its row."""
