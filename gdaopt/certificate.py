@@ -27,6 +27,7 @@ from gdaopt.validation import FloatArray, symmetric_matrix
 
 __all__ = ["Certificate", "certify", "certify_point", "checked_bound"]
 
+_NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 
 
@@ -137,11 +138,12 @@ def certify_point(
     with np.errstate(over="ignore", invalid="ignore"):
         of_point = round_off_at(point)
         gap = _gap(feasible_set, point.gradient(), point.metric, best)
-        of_gap = _round_off(feasible_set, point, best, of_point.gradient)
-        of_value = of_point.value + 2 * UNIT * abs(value)
+        # The last terms stand for the few operations of `_lower_bound`.
+        of_gap = _round_off(feasible_set, point, best, of_point.gradient) + 8 * UNIT * abs(gap)
+        of_value = of_point.value + 12 * UNIT * abs(value)
         lower_bound = _lower_bound(value, of_value, gap, of_gap, log_convex)
     if not lower_bound > -math.inf:
-        return Certificate(value, -math.inf, "none", "round-off leaves no bound here")
+        return Certificate(value, -math.inf, "none", _NO_DIGITS)
     if lower_bound > value and not feasible_set.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
         inside = feasible_set.repaired(point.metric)
@@ -195,13 +197,12 @@ def _lower_bound(
 ) -> float:
     """Return the better of the two bounds, less what can be round-off of value and gap."""
     least, most = value - of_value, gap + of_gap
-    linear = least - most
     if not log_convex:
-        return linear - 2 * UNIT * (abs(least) + abs(most))
+        return least - most
     if not least > 0:
-        return max(linear, 0.0)  # as Q is positive
+        return max(least - most, 0.0)  # as Q is positive
     exponent = -most / (least if most > 0 else value + of_value)
-    return least * math.exp(min(exponent, _LARGEST_EXPONENT)) * (1 - (8 + 4 * abs(exponent)) * UNIT)
+    return least * math.exp(min(exponent, _LARGEST_EXPONENT))
 
 
 def checked_bound(certificate: Certificate, lower_bound: float) -> float:

@@ -102,12 +102,12 @@ def test_never_above_the_optimum_at_all() -> None:
 @pytest.mark.parametrize("set_name", SETS)
 @pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer"])
 def test_little_on_usual_problems(name: str, set_name: str) -> None:
-    """It leaves a tolerance of 1e-9 within reach: here it is below a hundredth of that."""
+    """It leaves a tolerance of 1e-9 within reach: here it is below a fiftieth of that."""
     X, z = scaled(name, {"iris": "versicolor", "wine": "class_1"}.get(name, "malignant"))
     size = X.shape[1]
     problem = gda.MetricProblem(gda.GLR(X, z), named_set(set_name, size, 1.0 * size))
     certificate = gda.certify(problem, np.eye(size))
-    assert 0 < certificate.round_off <= 1e-11 * certificate.objective
+    assert 0 < certificate.round_off <= 2e-11 * certificate.objective
 
 
 def test_what_is_left_is_said_to_be_round_off() -> None:

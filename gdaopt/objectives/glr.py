@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.directions import DenseDirection, Direction
+from gdaopt.linalg.directions import DenseDirection, Direction, roundings_of_forms
 from gdaopt.objectives.exponentials import ExponentialLine, ExponentialSum
 from gdaopt.objectives.pairs import (
     Memory,
@@ -297,7 +297,7 @@ class GLRPoint:
             return GLRPoint(self.objective, metric)
         line = self.line(direction)
         exponents = self.objective.pair_values(lambda: line.exponents(gamma))
-        count = roundings_of_products(len(metric), self._last_width)
+        count = roundings_of_forms(len(metric), self._last_width)
         roundings = direction.magnitude().added_to(self.distance_roundings, count * abs(gamma))
         roundings += (self._last_width + 2) * np.abs(metric)  # the sums of metric and exponents
         moved = GLRPoint(self.objective, metric, self.objective.summed(exponents), roundings)
@@ -309,7 +309,7 @@ class GLRPoint:
         """R ≥ 0, K×K: δ_rc is exact up to ``u (|x_r| + |x_c|)' R (|x_r| + |x_c|)``."""
         if self._roundings is None:
             size = len(self.metric)
-            return roundings_of_products(size, size) * np.abs(self.metric)
+            return roundings_of_forms(size, size) * np.abs(self.metric)
         return self._roundings
 
     @cached_property
@@ -443,17 +443,8 @@ class GLRAtomWeightsPoint:
         base = self._atom_weights.base
         metric = self._atoms.added_to(base.metric, self.weights)
         in_sum = len(self._atoms) + 2  # roundings of the metric and the exponents
-        count = roundings_of_products(len(metric), len(self._atoms)) + in_sum
+        count = roundings_of_forms(len(metric), len(self._atoms)) + in_sum
         roundings = self._atoms.magnitude().added_to(
             base.distance_roundings + in_sum * np.abs(base.metric), count * np.abs(self.weights)
         )
         return GLRPoint(base.objective, metric, self._sum, roundings)
-
-
-def roundings_of_products(n_features: int, n_factors: int) -> int:
-    """Return how many roundings in a row a distance takes, from its factors to its exponent.
-
-    These are products with the features on either side, then a product of the factors, and the
-    centring of the samples.
-    """
-    return 2 * n_features + n_factors + 10

@@ -59,9 +59,10 @@ class ListedPairs:
         weights: FloatArray,
         weight_roundings: int = 0,
     ) -> None:
-        # See `SignalPairs` for the centre.
-        centre = features[0] + (features - features[0]).mean(axis=0)
-        self.features = read_only(features - centre)
+        offsets = features - features[0]  # first, so that a constant feature becomes 0 exactly
+        centre = offsets.mean(axis=0)
+        self.features = read_only(offsets - centre)
+        self._squares = (np.abs(self.features) + np.abs(centre) / 4) ** 2  # see `SignalPairs`
         counts = np.flatnonzero(weights > 0)
         self._left, self._right, self._weights = left[counts], right[counts], weights[counts]
         self.n_pairs = len(counts)
@@ -117,19 +118,19 @@ class ListedPairs:
         return symmetric
 
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        """Return ``Σ p_rc (x_r² + x_c²)`` for each feature, shape (K,)."""
+        """Return what the round-off of `scatter` is relative to (see `WeightedPairs`)."""
         degrees = np.zeros(len(self.features))
         for pairs, p in zip(self._runs(), coefficients, strict=True):
             np.add.at(degrees, self._left[pairs], p)
             np.add.at(degrees, self._right[pairs], p)
-        sizes: FloatArray = degrees @ self.features**2
+        sizes: FloatArray = degrees @ self._squares
         return sizes
 
     @property
     def scatter_roundings(self) -> int:
         """How many roundings in a row an entry of `scatter` takes: sums over runs, and of runs."""
         step = self._run_length
-        return min(step, self.n_pairs) + math.ceil(self.n_pairs / step) + 12
+        return min(step, self.n_pairs) + math.ceil(self.n_pairs / step) + 16
 
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
@@ -172,7 +173,7 @@ class ListedPairs:
 
     @property
     def _run_length(self) -> int:
-        return max(1, _BLOCK_ENTRIES // self.features.shape[1])
+        return max(1, _BLOCK_ENTRIES // int(self.features.shape[1]))
 
     def _runs(self) -> Iterator[slice]:
         step = self._run_length

@@ -107,10 +107,10 @@ class WeightedPairs(Protocol):
         """Return one column of `scatter`, shape (K,)."""
 
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        """Return ``e_k² = Σ_p c_p (x_rk² + x_ck²)`` for each feature k, shape (K,), for c ≥ 0.
+        """Return ``e_k² = Σ_p c_p (y_rk² + y_ck²)`` for each feature k, shape (K,), for c ≥ 0.
 
-        The round-off of `scatter` is relative to these numbers: that of its entry (k, l) is at most
-        ``2 u e_k e_l`` times `scatter_roundings`.
+        y are the magnitudes of X, plus what centring has rounded. The round-off of entry (k, l) of
+        `scatter` is at most ``2 u e_k e_l`` times `scatter_roundings`.
         """
 
     @property
