@@ -151,9 +151,8 @@ def certify_point(
         if inside_gap < -(of_value + of_gap):
             raise _contradiction(f"a member of the set has a gap of {inside_gap:.6g}")
         lower_bound = value
-    return Certificate(
-        value, lower_bound, "exponential" if log_convex else "linear", round_off=of_value + of_gap
-    )
+    bound: Literal["linear", "exponential"] = "exponential" if log_convex else "linear"
+    return Certificate(value, lower_bound, bound, round_off=of_value + of_gap)
 
 
 def _gap(
@@ -161,9 +160,8 @@ def _gap(
 ) -> float:
     """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩``, which is not negative for a member of the set."""
     size = len(metric)
-    price = min(0.0, float(best.prices[0]))
-    above = metric - feasible_set.base(size)
-    return float(np.vdot(gradient, above)) - feasible_set.budget(size) * price
+    least = feasible_set.budget(size) * min(0.0, float(best.prices[0]))
+    return float(np.vdot(gradient, metric - feasible_set.base(size))) - least
 
 
 def _round_off(

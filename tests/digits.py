@@ -137,5 +137,5 @@ def member(feasible_set: FeasibleSet, result: gda.Result) -> Exact:
     atoms = exact(result.atoms)
     above = (atoms.T * exact(result.weights)) @ atoms
     total = np.trace(above)
-    scaled: Exact = above * (budget / total if total > budget else mpmath.mpf(1))
-    return base + scaled
+    found: Exact = base + above * (budget / total if total > budget else mpmath.mpf(1))
+    return found

@@ -27,7 +27,6 @@ __all__ = [
     "DenseDirection",
     "DiagonalDirection",
     "Direction",
-    "roundings_of_forms",
 ]
 
 
@@ -170,17 +169,3 @@ class DenseDirection:
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``X`` and ``X D``."""
         return features, features @ self.matrix
-
-
-def roundings_of_forms(n_features: int, n_factors: int) -> int:
-    """Return how many roundings in a row the quadratic form of a pair takes by factors.
-
-    These are the products of features with D on either side, the product of the factors, and a few
-    for the features themselves, which have been centred.
-
-    Examples
-    --------
-    >>> roundings_of_forms(n_features=10, n_factors=1)
-    37
-    """
-    return 2 * n_features + n_factors + 16

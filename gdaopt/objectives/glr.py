@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.directions import DenseDirection, Direction, roundings_of_forms
+from gdaopt.linalg.directions import DenseDirection, Direction
+from gdaopt.objectives.distance_round_off import DistanceRoundOff
 from gdaopt.objectives.exponentials import ExponentialLine, ExponentialSum
 from gdaopt.objectives.pairs import (
     Memory,
@@ -208,8 +209,8 @@ class GLRPoint:
         M.
     known : ExponentialSum, optional
         The sum over pairs at M, where it is known already.
-    roundings : ndarray of shape (K, K), optional
-        How exact the distances of that sum are (see `distance_roundings`).
+    distances : DistanceRoundOff, optional
+        How exact the distances of that sum are.
     """
 
     def __init__(
@@ -217,11 +218,11 @@ class GLRPoint:
         objective: GLR,
         metric: FloatArray,
         known: ExponentialSum | None = None,
-        roundings: FloatArray | None = None,
+        distances: DistanceRoundOff | None = None,
     ) -> None:
         self.objective = objective
         self.metric = read_only(metric)
-        self._roundings = roundings
+        self._distances = distances
         self._pairs = objective.pairs
         self.sum = known or objective.summed(objective.pair_values(self._compute_exponents))
         self._moves = 0
@@ -297,20 +298,15 @@ class GLRPoint:
             return GLRPoint(self.objective, metric)
         line = self.line(direction)
         exponents = self.objective.pair_values(lambda: line.exponents(gamma))
-        count = roundings_of_forms(len(metric), self._last_width)
-        roundings = direction.magnitude().added_to(self.distance_roundings, count * abs(gamma))
-        roundings += (self._last_width + 2) * np.abs(metric)  # the sums of metric and exponents
-        moved = GLRPoint(self.objective, metric, self.objective.summed(exponents), roundings)
+        distances = self.distance_round_off.moved(direction, gamma, self._last_width)
+        moved = GLRPoint(self.objective, metric, self.objective.summed(exponents), distances)
         moved._moves = self._moves + 1
         return moved
 
     @property
-    def distance_roundings(self) -> FloatArray:
-        """R ≥ 0, K×K: δ_rc is exact up to ``u (|x_r| + |x_c|)' R (|x_r| + |x_c|)``."""
-        if self._roundings is None:
-            size = len(self.metric)
-            return roundings_of_forms(size, size) * np.abs(self.metric)
-        return self._roundings
+    def distance_round_off(self) -> DistanceRoundOff:
+        """How exact the distances are that the sum over pairs was computed from."""
+        return self._distances or DistanceRoundOff.of_metric(self.metric)
 
     @cached_property
     def _sizes(self) -> FloatArray:
@@ -323,7 +319,7 @@ class GLRPoint:
         with np.errstate(over="ignore", invalid="ignore"):
             sizes = total.scale * self._sizes
             lengths = np.sqrt(sizes)
-            distances = 2 * float(lengths @ self.distance_roundings @ lengths)
+            distances = 2 * float(lengths @ self.distance_round_off.total @ lengths)
             relative = (
                 objective.sum_roundings
                 + 2 * abs(total.shift)
@@ -442,9 +438,5 @@ class GLRAtomWeightsPoint:
         """Return the objective at the metric ``M(w)``; its sum over pairs is known already."""
         base = self._atom_weights.base
         metric = self._atoms.added_to(base.metric, self.weights)
-        in_sum = len(self._atoms) + 2  # roundings of the metric and the exponents
-        count = roundings_of_forms(len(metric), len(self._atoms)) + in_sum
-        roundings = self._atoms.magnitude().added_to(
-            base.distance_roundings + in_sum * np.abs(base.metric), count * np.abs(self.weights)
-        )
-        return GLRPoint(base.objective, metric, self._sum, roundings)
+        distances = base.distance_round_off.with_atoms(self._atoms, self.weights)
+        return GLRPoint(base.objective, metric, self._sum, distances)
