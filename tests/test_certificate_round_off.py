@@ -43,7 +43,9 @@ def extreme_problem(seed: int) -> tuple[gda.MetricProblem, Any]:
     n_samples, size = X.shape
     z = np.ones((n_samples, 1))
     z[: rng.choice([1, n_samples // 2])] = -1  # one sample against all others, or balanced
-    weights = 10 ** rng.uniform(-3, 3, n_samples) if rng.random() < 0.5 else np.ones(n_samples)
+    weights = np.ones(n_samples)
+    if rng.random() < 0.5:
+        weights *= 10 ** rng.uniform(-3, 3, n_samples)
     name = SETS[seed % len(SETS)]
     share = rng.choice([0.0, 1e-3, 0.3 if name == "fixed path" else 1 - 1e-10])
     feasible_set = named_set(name, size, 10 ** rng.uniform(-6, 6), float(share))

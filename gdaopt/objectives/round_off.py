@@ -74,7 +74,7 @@ def assumed_round_off(point: Point) -> RoundOff:
     ...         return np.eye(len(metric))
     >>> stated = assumed_round_off(Trace(2).at(np.eye(2)))
     >>> round(stated.value * 1e13, 3), (stated.gradient * 1e7).round(3)
-    (4.458, array([5.189, 5.189]))
+    (4.459, array([5.188, 5.188]))
     """
     metric, gradient, value = point.metric, point.gradient(), abs(point.value)
     relative = (_ROUNDINGS + metric.size) * UNIT
