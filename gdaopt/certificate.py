@@ -49,6 +49,9 @@ class Certificate:
     round_off : float
         By how much the bound is lowered at most, so that it is below the optimum of the exact
         problem whatever has been rounded ("Proposition: round-off of the certificate").
+    membership : float
+        By how much Q can be below the optimum where the metric counts as a member, since trace and
+        smallest eigenvalue are known up to round-off only.
 
     Examples
     --------
@@ -65,6 +68,7 @@ class Certificate:
     bound: Literal["linear", "exponential", "none"]
     reason: str = ""
     round_off: float = 0.0
+    membership: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -144,15 +148,18 @@ def certify_point(
         lower_bound = _lower_bound(value, of_value, gap, of_gap, log_convex)
     if not lower_bound > -math.inf:
         return Certificate(value, -math.inf, "none", _NO_DIGITS)
+    membership = _membership(feasible_set, point.gradient())
     if lower_bound > value and not feasible_set.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
         inside = feasible_set.repaired(point.metric)
         inside_gap = _gap(feasible_set, point.gradient(), inside, best)
-        if inside_gap < -(of_value + of_gap):
+        if inside_gap < -(of_value + of_gap + membership):
             raise _contradiction(f"a member of the set has a gap of {inside_gap:.6g}")
         lower_bound = value
     bound: Literal["linear", "exponential"] = "exponential" if log_convex else "linear"
-    return Certificate(value, lower_bound, bound, round_off=of_value + of_gap)
+    return Certificate(
+        value, lower_bound, bound, round_off=of_value + of_gap, membership=membership
+    )
 
 
 def _gap(
@@ -180,14 +187,18 @@ def _round_off(
     above = np.abs(point.metric - base)
     least = price - feasible_set.family.price_round_off(gradient, errors)
     terms = float(np.vdot(np.abs(gradient), above + np.abs(base))) + budget * abs(price)
-    # What base, budget and members are rounded by is relative to C, not to the budget.
-    of_set = 8 * UNIT * bound * (abs(least) + size * float(np.linalg.norm(gradient)))
     return (
         budget * (min(0.0, price) - min(0.0, least))
         + float(errors @ above @ errors)
         + (size**2 + 8) * UNIT * terms
-        + of_set
+        + 8 * UNIT * bound * abs(least)  # τ is rounded relative to C
     )
+
+
+def _membership(feasible_set: FeasibleSet, gradient: FloatArray) -> float:
+    """Return by how much Q can be below the optimum at a member that round-off has moved."""
+    moved = 8 * len(gradient) * UNIT * feasible_set.trace_bound
+    return moved * float(np.linalg.norm(gradient))
 
 
 def _lower_bound(
@@ -219,7 +230,7 @@ def checked_bound(certificate: Certificate, lower_bound: float) -> float:
         When the objective is below the bound by more than round-off.
     """
     objective = certificate.objective
-    if lower_bound - objective > certificate.round_off:
+    if lower_bound - objective > certificate.round_off + certificate.membership:
         raise _contradiction(f"a member of the set has {objective:.6g}, below {lower_bound:.6g}")
     return min(lower_bound, objective)
 

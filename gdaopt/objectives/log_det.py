@@ -182,9 +182,12 @@ class LogDetPoint:
             return RoundOff(math.inf, np.zeros(size))
         logarithms = float(np.abs(np.log(np.diagonal(factor))).sum())
         terms = float(np.abs(covariance * self.metric).sum()) + 2 * logarithms + abs(self.value)
+        # The entries of S - Y are rounded once, and |S_ij|² is at most S_ii S_jj, as is |Y_ij|².
+        roots = np.sqrt(np.maximum(np.diagonal(covariance), 0)) + np.sqrt(np.diagonal(inverse))
+        excess = float((np.abs(self.gradient()) / np.outer(roots, roots)).max())
         return RoundOff(
             (size**2 + 4) * UNIT * terms + condition + distance**2,
-            np.sqrt(UNIT * np.abs(self.gradient()).max(axis=0)),
+            math.sqrt(UNIT * max(excess, 1.0)) * roots,
         )
 
     def curvature(self, atoms: Atoms) -> FloatArray:
