@@ -145,10 +145,10 @@ def certify_point(
         # The last terms stand for the few operations of `_lower_bound`.
         of_gap = _round_off(feasible_set, point, best, of_point.gradient) + 8 * UNIT * abs(gap)
         of_value = of_point.value + 12 * UNIT * abs(value)
+        membership = _membership(feasible_set, point.gradient())
         lower_bound = _lower_bound(value, of_value, gap, of_gap, log_convex)
     if not lower_bound > -math.inf:
         return Certificate(value, -math.inf, "none", _NO_DIGITS)
-    membership = _membership(feasible_set, point.gradient())
     if lower_bound > value and not feasible_set.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
         inside = feasible_set.repaired(point.metric)
