@@ -6,7 +6,7 @@ For convex Q and any symmetric M, ``Q(V) ≥ Q(M) + ⟨∇Q(M), V - M⟩`` for e
 
 The same holds for log Q where that is convex, hence ``Q* ≥ Q(M) exp(-gap / Q(M))``, which is never
 below the first bound ("Proposition: certificate", "Proposition: exponential certificate"). M itself
-need not be in the set.
+need not be in the set. Both bounds are lowered by what round-off can have added to them.
 
 With linear constraints, multipliers take them into the linear function whose minimum over the set
 is known ("Proposition: certificate with linear constraints"); all of the above stays.
@@ -20,21 +20,19 @@ from typing import Literal
 
 import numpy as np
 
-from gdaopt.constraints import best_multipliers
-from gdaopt.errors import GdaoptError, InvalidInputError
-from gdaopt.linalg.atoms import Atoms
+from gdaopt.errors import GdaoptError
+from gdaopt.multipliers import TightMultipliers, checked_multipliers
 from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.round_off import UNIT, round_off_at
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import FeasibleSet, PricedAtoms
+from gdaopt.sets import PricedAtoms
 from gdaopt.trace import relative_gap
-from gdaopt.validation import FloatArray, finite_array, symmetric_matrix
+from gdaopt.validation import FloatArray, symmetric_matrix
 
-__all__ = ["Certificate", "TightMultipliers", "certify", "certify_point", "check_bound"]
+__all__ = ["Certificate", "certify", "certify_point", "checked_bound"]
 
-_ROUND_OFF = 1e-12  # of the terms of the gap: a gap of a member cannot be below by more
-_SHARE = 0.01  # of the gap: how near to the best bound that with linear constraints has to be
-_NEGLIGIBLE = 1e-9  # of the objective: a gap that need not be split between multipliers
-_WRONG = 1e-8  # of the objective: a run below its own bound by this is no round-off
+_NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
+_LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,12 @@ class Certificate:
         of the row as it was written; None where there are no constraints.
     reason : str
         Why there is no bound; empty where there is one.
+    round_off : float
+        By how much the bound is lowered at most, so that it is below the optimum of the exact
+        problem whatever has been rounded ("Proposition: round-off of the certificate").
+    membership : float
+        By how much Q can be below the optimum where the metric counts as a member, since trace and
+        smallest eigenvalue are known up to round-off only.
 
     Examples
     --------
@@ -70,11 +74,13 @@ class Certificate:
     lower_bound: float
     bound: Literal["linear", "exponential", "none"]
     reason: str = ""
+    round_off: float = 0.0
+    membership: float = 0.0
     multipliers: FloatArray | None = None
 
     @property
     def gap(self) -> float:
-        """``objective - lower_bound``; negative for some metrics outside of the set."""
+        """``objective - lower_bound``; negative for some metrics outside of the set only."""
         return self.objective - self.lower_bound
 
     @property
@@ -114,7 +120,7 @@ def certify(
     """
     metric = symmetric_matrix("metric", metric, problem.n_features)
     if multipliers is not None:
-        multipliers = _checked(problem, multipliers)
+        multipliers = checked_multipliers(problem, multipliers)
     return certify_point(problem, problem.objective.at(metric), multipliers=multipliers)
 
 
@@ -155,113 +161,139 @@ def certify_point(
     gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
     if best is None:
         best = feasible_set.best_atoms(gradient)
-    price = min(0.0, float(best.prices[0]))
-    gap = _gap(feasible_set, point.metric, gradient, price)
-    if problem.rows is not None and multipliers is not None:
-        own = problem.rows.in_own_units(multipliers)
-        gap -= float(own @ problem.rows.residuals(point.metric))
-    lower_bound, bound = _bound(value, gap, problem.objective.log_convex)
-    return Certificate(value, lower_bound, bound, multipliers=multipliers)
-
-
-def _checked(problem: MetricProblem, multipliers: FloatArray) -> FloatArray:
-    """Return multipliers that fit the problem's constraints."""
-    found = finite_array("multipliers", multipliers, ndim=1)
-    rows = problem.rows
-    n_rows = 0 if rows is None else len(rows)
-    if len(found) != n_rows:
-        raise InvalidInputError(
-            f"multipliers has {len(found)} entries, and the problem has {n_rows} linear constraints"
+    log_convex = problem.objective.log_convex
+    with np.errstate(over="ignore", invalid="ignore"):
+        of_point = round_off_at(point)
+        gap = _gap(problem, gradient, point.metric, best, multipliers)
+        # The last terms stand for the few operations of `_lower_bound`.
+        of_gap = 8 * UNIT * abs(gap) + _round_off(
+            problem, gradient, point.metric, best, multipliers, of_point.gradient
         )
-    if rows is not None and (found[~rows.is_equality] < 0).any():
-        k = int(np.flatnonzero(~rows.is_equality & (found < 0))[0])
-        raise InvalidInputError(
-            f"the multiplier of {rows.names[k]} is {found[k]:g}; those of inequalities must be ≥ 0"
-        )
-    return found
-
-
-class TightMultipliers:
-    """Finds the multipliers that make the bound at a point nearly as large as it can be.
-
-    Points that are asked for one after the other should be near to each other: each search starts
-    from the atoms of the last one.
-
-    Parameters
-    ----------
-    problem : MetricProblem
-        Objective, set and linear constraints.
-    """
-
-    def __init__(self, problem: MetricProblem) -> None:
-        self._problem = problem
-        self._atoms: Atoms | None = None
-
-    def at(self, point: Point) -> FloatArray | None:
-        """Return the multipliers, or None for a problem without linear constraints."""
-        problem, rows = self._problem, self._problem.rows
-        if rows is None:
-            return None
-        gradient = point.gradient()
-        base = problem.feasible_set.base(problem.n_features)
-        here = float(np.vdot(gradient, point.metric - base))
-        negligible = _NEGLIGIBLE * abs(point.value)
-        solution = best_multipliers(
-            problem.feasible_set,
-            rows,
-            gradient,
-            problem.centre[0] if self._atoms is None else self._atoms,
-            lambda value, bound: value - bound <= _SHARE * max(here - value, 0.0) + negligible,
-        )
-        self._atoms = solution.atoms
-        return rows.in_users_units(solution.multipliers)
-
-
-def _bound(
-    value: float, gap: float, log_convex: bool
-) -> tuple[float, Literal["linear", "exponential"]]:
-    """Return the better of the two bounds."""
-    if not log_convex:
-        return value - gap, "linear"
-    with np.errstate(over="ignore"):
-        return max(value * float(np.exp(-gap / value)), value - gap), "exponential"
+        of_value = of_point.value + 12 * UNIT * abs(value)
+        membership = _membership(problem, gradient, point.metric, multipliers)
+        lower_bound = _lower_bound(value, of_value, gap, of_gap, log_convex)
+    if not lower_bound > -math.inf:
+        return Certificate(value, -math.inf, "none", _NO_DIGITS)
+    if lower_bound > value and not problem.violations(point.metric):
+        # Membership allows for some round-off, too; strictly inside there is none to allow for.
+        inside = problem.repaired(point.metric)
+        inside_gap = _gap(problem, gradient, inside, best, multipliers)
+        if inside_gap < -(of_value + of_gap + membership):
+            raise _contradiction(f"a member of the set has a gap of {inside_gap:.6g}")
+        lower_bound = value
+    return Certificate(
+        value,
+        lower_bound,
+        "exponential" if log_convex else "linear",
+        round_off=of_value + of_gap,
+        membership=membership,
+        multipliers=multipliers,
+    )
 
 
 def _gap(
-    feasible_set: FeasibleSet, metric: FloatArray, gradient: FloatArray, price: float
+    problem: MetricProblem,
+    gradient: FloatArray,
+    metric: FloatArray,
+    best: PricedAtoms,
+    multipliers: FloatArray | None,
 ) -> float:
-    """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩``, which is not negative for a member of the set."""
-    size = len(metric)
-    least = feasible_set.budget(size) * price
-    above = metric - feasible_set.base(size)
-    gap = float(np.vdot(gradient, above)) - least
-    if gap < 0:
-        scale = abs(least) + float(np.abs(gradient * metric).sum())
-        if gap < -_ROUND_OFF * scale and not feasible_set.violations(metric):
-            # Membership allows for some round-off; strictly inside there is none to allow for.
-            inside = feasible_set.repaired(metric) - feasible_set.base(size)
-            if float(np.vdot(gradient, inside)) - least < -_ROUND_OFF * scale:
-                raise _contradiction(f"a member of the set has a gap of {gap:.6g}")
-    return gap
+    """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, which is not negative for a member.
+
+    G is the gradient of the Lagrangian, and R what M is beyond the linear constraints.
+    """
+    size, feasible_set, rows = len(metric), problem.feasible_set, problem.rows
+    least = feasible_set.budget(size) * min(0.0, float(best.prices[0]))
+    gap = float(np.vdot(gradient, metric - feasible_set.base(size))) - least
+    if rows is None or multipliers is None:
+        return gap
+    return gap - float(rows.in_own_units(multipliers) @ rows.residuals(metric))
 
 
-def check_bound(objective: float, lower_bound: float, start: float) -> None:
-    """Refuse a lower bound from one member of the set that another one falls below.
+def _round_off(
+    problem: MetricProblem,
+    gradient: FloatArray,
+    metric: FloatArray,
+    best: PricedAtoms,
+    multipliers: FloatArray | None,
+    errors: FloatArray,
+) -> float:
+    """Return by how much the gap can be too small ("Proposition: round-off of the certificate").
 
     Parameters
     ----------
-    objective, lower_bound : float
-        Q at a member, and the bound.
-    start : float
-        Q at some other member: what of Q's size there is round-off is allowed for.
+    errors : ndarray of shape (K,)
+        g: the gradient is exact up to ``g_i g_j``.
+    """
+    feasible_set, rows, size = problem.feasible_set, problem.rows, len(metric)
+    base, bound = feasible_set.base(size), feasible_set.trace_bound
+    budget, price = feasible_set.budget(size), float(best.prices[0])
+    above, of_rows = np.abs(metric - base), 0.0
+    if rows is not None and multipliers is not None:
+        sizes, of_rows = rows.magnitudes(multipliers, metric)
+        added = (len(rows) + 8) * UNIT * (sizes + np.abs(gradient))
+        # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest entries.
+        errors = np.sqrt(errors**2 + added.max(axis=1))
+        of_rows *= (size**2 + 16) * UNIT
+    least = price - feasible_set.family.price_round_off(gradient, errors)
+    terms = float(np.vdot(np.abs(gradient), above + np.abs(base))) + budget * abs(price)
+    return (
+        budget * (min(0.0, price) - min(0.0, least))
+        + float(errors @ above @ errors)
+        + (size**2 + 8) * UNIT * terms
+        + 8 * UNIT * bound * abs(least)  # τ is rounded relative to C
+        + of_rows
+    )
+
+
+def _membership(
+    problem: MetricProblem,
+    gradient: FloatArray,
+    metric: FloatArray,
+    multipliers: FloatArray | None,
+) -> float:
+    """Return by how much Q can be below the optimum at a member that round-off has moved."""
+    moved = 8 * len(gradient) * UNIT * problem.feasible_set.trace_bound
+    of_set = moved * float(np.linalg.norm(gradient))
+    rows = problem.rows
+    if rows is None or multipliers is None:
+        return of_set
+    beyond = np.abs(rows.in_own_units(multipliers)) @ np.abs(rows.excesses(metric))
+    return of_set + float(beyond)
+
+
+def _lower_bound(
+    value: float, of_value: float, gap: float, of_gap: float, log_convex: bool
+) -> float:
+    """Return the better of the two bounds, less what can be round-off of value and gap."""
+    least, most = value - of_value, gap + of_gap
+    if not log_convex:
+        return least - most
+    if not least > 0:
+        return max(least - most, 0.0)  # as Q is positive
+    exponent = -most / (least if most > 0 else value + of_value)
+    return least * math.exp(min(exponent, _LARGEST_EXPONENT))
+
+
+def checked_bound(certificate: Certificate, lower_bound: float) -> float:
+    """Return a lower bound that is not above the objective at a member of the set.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the member.
+    lower_bound : float
+        From the same or another metric.
 
     Raises
     ------
     GdaoptError
-        When the objective is below the bound.
+        When the objective is below the bound by more than round-off.
     """
-    if lower_bound - objective > _WRONG * abs(objective) + _ROUND_OFF * abs(start):
+    objective = certificate.objective
+    if lower_bound - objective > certificate.round_off + certificate.membership:
         raise _contradiction(f"a member of the set has {objective:.6g}, below {lower_bound:.6g}")
+    return min(lower_bound, objective)
 
 
 def _contradiction(what: str) -> GdaoptError:

@@ -149,6 +149,20 @@ class LinearConstraints:
         combined: FloatArray = (self.matrices.T @ multipliers).reshape(size, size)
         return combined
 
+    def magnitudes(self, multipliers: FloatArray, metric: FloatArray) -> tuple[FloatArray, float]:
+        """Return ``Σ_k |λ_k| |A_k|`` and ``Σ_k |λ_k| (⟨|A_k|, |M|⟩ + |b_k|)``: round-off's scale.
+
+        Parameters
+        ----------
+        multipliers : ndarray of shape (m,)
+            λ of the rows as the user wrote them.
+        metric : ndarray of shape (K, K)
+            M.
+        """
+        own = np.abs(self.in_own_units(multipliers))
+        sizes: FloatArray = (abs(self.matrices).T @ own).reshape(metric.shape)
+        return sizes, float(np.vdot(sizes, np.abs(metric)) + own @ np.abs(self.bounds))
+
     def quadratic_forms(self, atoms: Atoms) -> FloatArray:
         """Return ``u_j'A_k u_j`` for each row and each atom, shape (m, n)."""
         size = self.n_features

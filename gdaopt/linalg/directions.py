@@ -42,6 +42,9 @@ class Direction(Protocol):
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
         """Return ``metric + gamma · D`` as a new, exactly symmetric matrix."""
 
+    def magnitude(self) -> Direction:
+        """Return a direction with all numbers made positive: at least ``|D|``, entry by entry."""
+
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return A, B, each N×F, for features X of N×K: ``d' D d = Σ_f (Δa)_f (Δb)_f``.
 
@@ -68,6 +71,10 @@ class DiagonalDirection:
         moved = metric.copy()
         moved[np.diag_indices_from(moved)] += gamma * self.change
         return moved
+
+    def magnitude(self) -> DiagonalDirection:
+        """Return ``diag(|change|)``."""
+        return DiagonalDirection(np.abs(self.change))
 
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``X`` and ``X · change``, restricted to the features that change."""
@@ -98,6 +105,10 @@ class ColumnDirection:
         moved[self.column, :] = moved[:, self.column]
         return moved
 
+    def magnitude(self) -> ColumnDirection:
+        """Return ``e_c |change|' + |change| e_c'``."""
+        return ColumnDirection(self.column, np.abs(self.change))
+
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``2 x_c`` and ``X · change``, one column each."""
         return 2 * features[:, [self.column]], (features @ self.change)[:, None]
@@ -121,6 +132,10 @@ class AtomsDirection:
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
         """Return ``metric + gamma · D``."""
         return self.atoms.added_to(metric, gamma * self.change)
+
+    def magnitude(self) -> AtomsDirection:
+        """Return ``Σ_k |c_k| |u_k||u_k|'``."""
+        return AtomsDirection(np.abs(self.change), self.atoms.magnitude())
 
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``X U diag(c)`` and ``X U``."""
@@ -146,6 +161,10 @@ class DenseDirection:
         """Return ``metric + gamma · D``."""
         moved: FloatArray = metric + gamma * self.matrix
         return moved
+
+    def magnitude(self) -> DenseDirection:
+        """Return ``|D|``."""
+        return DenseDirection(np.abs(self.matrix))
 
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``X`` and ``X D``."""

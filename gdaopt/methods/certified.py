@@ -156,7 +156,7 @@ class _Run(HullRun):
                 objective_seconds=time.perf_counter() - priced,
                 **{"solve_seconds": priced - start, **columns},
             )
-            patience.check(self.gap)
+            patience.check(self.gap, self.lower_bound.round_off)
 
     def _improve(self, new: Atoms, is_first: bool) -> None:
         """Let atoms join the active set, solve the master problem, and drop atoms of weight 0."""

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gdaopt.certificate import Certificate, check_bound
+from gdaopt.certificate import Certificate, checked_bound
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.methods.base import Method
 from gdaopt.methods.state import Clock, RunEnded, State
@@ -27,7 +27,7 @@ from gdaopt.methods.tracer import Tracer
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.validation import read_only
 
 __all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
 
@@ -89,15 +89,24 @@ class Patience:
         self._steps = steps
         self._waited = 0
 
-    def check(self, gap: float) -> None:
-        """Take the certified gap after a step; raise `RunEnded` when the patience is over."""
+    def check(self, gap: float, round_off: float) -> None:
+        """Take the certified gap after a step; raise `RunEnded` when the patience is over.
+
+        Parameters
+        ----------
+        gap : float
+            The gap.
+        round_off : float
+            How much of it can be round-off, such as `LowerBound.round_off`.
+        """
         self._waited = 0 if gap < self._least else self._waited + 1
         self._least = min(self._least, gap)
         if self._waited >= self._most:
             raise RunEnded(
                 "stalled",
                 f"stopped: the last {self._most} {self._steps} did not lower the certified gap of "
-                f"{self._least:.3g}",
+                f"{self._least:.3g}, of which {round_off:.3g} is what the certificate allows for "
+                "round-off",
             )
 
 
@@ -110,12 +119,13 @@ class LowerBound:
         -inf before the first certificate.
     multipliers : ndarray of shape (m,) or None
         Those of the last certificate, for a problem with linear constraints.
+    round_off : float
+        How much of the gap to it can be round-off.
     """
 
     def __init__(self) -> None:
         self.value = -math.inf
-        self.multipliers: FloatArray | None = None
-        self._start: float | None = None
+        self.round_off = 0.0
 
     def add(self, certificate: Certificate) -> float:
         """Take the certificate of a member of the set; return the largest bound so far.
@@ -129,11 +139,10 @@ class LowerBound:
         """
         if certificate.reason:
             raise RunEnded("stalled", certificate.reason)
-        if self._start is None:
-            self._start = certificate.objective
-        self.value = max(self.value, certificate.lower_bound)
+        if certificate.lower_bound >= self.value:
+            self.value, self.round_off = certificate.lower_bound, certificate.round_off
+        self.value = checked_bound(certificate, self.value)
         self.multipliers = certificate.multipliers
-        check_bound(certificate.objective, self.value, self._start)
         return self.value
 
 

@@ -11,11 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from gdaopt.certificate import TightMultipliers, certify_point
+from gdaopt.certificate import certify_point
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.driver import LowerBound
 from gdaopt.methods.state import Clock, State
+from gdaopt.multipliers import TightMultipliers
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms

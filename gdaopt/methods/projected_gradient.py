@@ -136,7 +136,7 @@ class _Run:
                 solve_seconds=time.perf_counter() - began,
                 oracle_calls=iteration,
             )
-            patience.check(self._gap(x))
+            patience.check(self._gap(x), self._lower_bound.round_off)
 
     def _step(self, y: Point, curvature: float) -> tuple[Point, float]:
         """Return the projected step from y that decreases enough, and the curvature it needed."""

@@ -7,10 +7,11 @@ from dataclasses import fields
 
 import numpy as np
 
-from gdaopt.certificate import TightMultipliers, certify_point, check_bound
+from gdaopt.certificate import certify_point, checked_bound
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.methods.state import State
+from gdaopt.multipliers import TightMultipliers
 from gdaopt.problem import MetricProblem
 from gdaopt.trace import Trace, TraceRow, relative_gap
 from gdaopt.validation import FloatArray, read_only
@@ -79,21 +80,23 @@ class Tracer:
         )
 
     def _certify(self, state: State) -> None:
-        """Take the state's lower bound, or find one for methods that do not certify their steps."""
-        lower_bound, self.multipliers = state.lower_bound, state.multipliers
-        if lower_bound is None:
-            # At a point of its own: what the method has yet to compute must not be done for it.
-            point = self._problem.objective.at(state.metric)
-            certificate = certify_point(
-                self._problem, point, multipliers=self._tight_multipliers.at(point)
-            )
-            lower_bound, self.multipliers = certificate.lower_bound, certificate.multipliers
-            if certificate.reason:
-                # Next to an objective that underflows, an earlier bound would look like a proof.
-                self.lower_bound = -math.inf
-        self.lower_bound = max(self.lower_bound, lower_bound)
-        start = self._rows[0][0].objective if self._rows else state.objective
-        check_bound(state.objective, self.lower_bound, start)
+        """Take the state's lower bound; find one where there is none, or the objective is below."""
+        known = -math.inf if state.lower_bound is None else state.lower_bound
+        self.multipliers = state.multipliers
+        if -math.inf < known <= state.objective:
+            self.lower_bound = known
+            return
+        # At a point of its own: what the method has yet to compute must not be done for it.
+        point = self._problem.objective.at(state.metric)
+        multipliers = self._tight_multipliers.at(point)
+        certificate = certify_point(self._problem, point, multipliers=multipliers)
+        self.multipliers = certificate.multipliers
+        if certificate.reason:
+            # Next to an objective that underflows, an earlier bound would look like a proof.
+            self.lower_bound = -math.inf
+            return
+        largest = max(self.lower_bound, certificate.lower_bound, known)
+        self.lower_bound = min(checked_bound(certificate, largest), state.objective)
 
     def _add(self, state: State, seconds: float) -> None:
         """Measure a state and add its row."""

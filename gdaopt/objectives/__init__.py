@@ -5,6 +5,7 @@ from gdaopt.objectives.dense import DenseObjective
 from gdaopt.objectives.glr import GLR
 from gdaopt.objectives.log_det import LogDet
 from gdaopt.objectives.protocol import AtomWeights, AtomWeightsPoint, Line, Objective, Point
+from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 
 __all__ = [
     "GLR",
@@ -15,5 +16,7 @@ __all__ = [
     "LogDet",
     "Objective",
     "Point",
+    "RoundOff",
+    "assumed_round_off",
     "check_objective",
 ]

@@ -13,6 +13,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
+from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.validation import FloatArray, read_only
 
 if TYPE_CHECKING:
@@ -99,6 +101,10 @@ class DenseObjective(ABC):
         """Return None: no Lipschitz constant over ``M ⪰ ρI`` is known; override it if one is."""
         return None
 
+    def round_off(self, point: Point) -> RoundOff:
+        """Return how exact value and gradient are; override it where they lose more digits."""
+        return assumed_round_off(point)
+
     def at(self, metric: FloatArray) -> _DensePoint:
         """Return the point at a symmetric K×K matrix."""
         return _DensePoint(self, metric)
@@ -135,6 +141,9 @@ class _DensePoint:
 
     def gradient_column(self, column: int) -> FloatArray:
         return self._gradient[:, column].copy()
+
+    def round_off(self) -> RoundOff:
+        return self.objective.round_off(self)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         step = _DIFFERENCE * (float(np.trace(self.metric)) / len(self.metric) or 1.0)

@@ -20,6 +20,7 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection, Direction
+from gdaopt.objectives.distance_round_off import DistanceRoundOff
 from gdaopt.objectives.exponentials import ExponentialLine, ExponentialSum
 from gdaopt.objectives.pairs import (
     Memory,
@@ -29,6 +30,7 @@ from gdaopt.objectives.pairs import (
     squared_distances,
     weighted_pairs,
 )
+from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.validation import FloatArray, integer, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -39,8 +41,9 @@ __all__ = ["GLR", "GLRAtomWeights", "GLRAtomWeightsPoint", "GLRPoint"]
 _BYTES_PER_COEFFICIENT = 350  # in CVXPY and CLARABEL; 2 500 to 18 000 pairs, K = 10 to 50
 _ARRAYS_KEPT = 9  # weights, exponents at a base, those and their exponentials at three points
 _LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
-_ROUND_OFF = 1e-15  # of the terms that cancel in the gradient: a gradient below this is noise
+_NOISE = 1e-15  # of the terms that cancel in the gradient: a gradient below this is noise
 _LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
+_SUM_ROUNDINGS = 64  # in a row: NumPy adds up an array of 2^17 numbers in pairs of parts
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, exponents are computed anew
 
 
@@ -111,6 +114,17 @@ class GLR:
     def n_features(self) -> int:
         """K, the size of the metric matrices."""
         return int(self.pairs.features.shape[1])
+
+    @cached_property
+    def weight_roundings(self) -> float:
+        """By how many u the logarithm of a weight, and of its exponential, can be off."""
+        sizes = (np.abs(block[np.isfinite(block)]) for block in self.log_weights)
+        return self.pairs.weight_roundings + 8 * max(float(s.max(initial=0.0)) for s in sizes) + 8
+
+    @cached_property
+    def sum_roundings(self) -> int:
+        """How many roundings in a row a sum over all pairs takes: within blocks, and of blocks."""
+        return _SUM_ROUNDINGS + sum(1 for _ in self.log_weights)
 
     def pair_values(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
         """Return numbers of all pairs, which are kept where memory allows it."""
@@ -185,17 +199,35 @@ class GLR:
 
 
 class GLRPoint:
-    """The graph Laplacian regulariser at one metric: a `gdaopt.objectives.Point`."""
+    """The graph Laplacian regulariser at one metric: a `gdaopt.objectives.Point`.
+
+    Parameters
+    ----------
+    objective : GLR
+        The regulariser.
+    metric : ndarray of shape (K, K)
+        M.
+    known : ExponentialSum, optional
+        The sum over pairs at M, where it is known already.
+    distances : DistanceRoundOff, optional
+        How exact the distances of that sum are.
+    """
 
     def __init__(
-        self, objective: GLR, metric: FloatArray, known: ExponentialSum | None = None
+        self,
+        objective: GLR,
+        metric: FloatArray,
+        known: ExponentialSum | None = None,
+        distances: DistanceRoundOff | None = None,
     ) -> None:
         self.objective = objective
         self.metric = read_only(metric)
+        self._distances = distances
         self._pairs = objective.pairs
         self.sum = known or objective.summed(objective.pair_values(self._compute_exponents))
         self._moves = 0
         self._last_line: ExponentialLine | None = None
+        self._last_width = 0
 
     def _compute_exponents(self) -> Iterator[FloatArray]:
         distances = self._pairs.products(*DenseDirection(self.metric).factors(self._pairs.features))
@@ -254,6 +286,7 @@ class GLRPoint:
         """Return Q restricted to ``M + γ D``: a trial step costs one exponential per pair."""
         if self._last_line is None or self._last_line.direction is not direction:
             factors = direction.factors(self._pairs.features)
+            self._last_width = factors[0].shape[1]
             rates = self.objective.pair_values(lambda: self._pairs.products(*factors))
             self._last_line = ExponentialLine(direction, self.sum.exponents, rates)
         return self._last_line
@@ -265,9 +298,39 @@ class GLRPoint:
             return GLRPoint(self.objective, metric)
         line = self.line(direction)
         exponents = self.objective.pair_values(lambda: line.exponents(gamma))
-        moved = GLRPoint(self.objective, metric, self.objective.summed(exponents))
+        distances = self.distance_round_off.moved(direction, gamma, self._last_width)
+        moved = GLRPoint(self.objective, metric, self.objective.summed(exponents), distances)
         moved._moves = self._moves + 1
         return moved
+
+    @property
+    def distance_round_off(self) -> DistanceRoundOff:
+        """How exact the distances are that the sum over pairs was computed from."""
+        return self._distances or DistanceRoundOff.of_metric(self.metric)
+
+    @cached_property
+    def _sizes(self) -> FloatArray:
+        """``Σ exp(e - shift) (x_rk² + x_ck²)``, shape (K,)."""
+        return self._pairs.squared_sizes(self.sum.terms)
+
+    def round_off(self) -> RoundOff:
+        """Return how exact value and gradient are ("Lemma: round-off of the regulariser")."""
+        objective, total = self.objective, self.sum
+        with np.errstate(over="ignore", invalid="ignore"):
+            sizes = total.scale * self._sizes
+            lengths = np.sqrt(sizes)
+            distances = 2 * float(lengths @ self.distance_round_off.total @ lengths)
+            relative = (
+                objective.sum_roundings
+                + 2 * abs(total.shift)
+                + 4 * math.log(self._pairs.n_pairs)
+                + (2 + self._moves) * objective.weight_roundings
+                + float(np.spacing(total.scale)) / (UNIT * total.scale)
+            )
+            return RoundOff(
+                UNIT * (relative * total.value + distances),
+                np.sqrt(2 * UNIT * self._pairs.scatter_roundings) * lengths,
+            )
 
     def vanished(self) -> str | None:
         """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64."""
@@ -278,7 +341,7 @@ class GLRPoint:
         if largest == 0:
             return "all samples coincide: the gradient is 0, and no metric tells them apart"
         steepest = float(np.abs(self._scatter).max())
-        is_noise = steepest <= _ROUND_OFF * self._pairs.scatter_size(self.sum.terms)
+        is_noise = steepest <= _NOISE * float(self._sizes.sum())
         if self.value > 0 and not is_noise and steepest * self.sum.scale > _LEAST_GRADIENT:
             return None
         # The root mean squared distance of samples, in units in which squares stay within float64.
@@ -373,5 +436,7 @@ class GLRAtomWeightsPoint:
 
     def point(self) -> GLRPoint:
         """Return the objective at the metric ``M(w)``; its sum over pairs is known already."""
-        metric = self._atoms.added_to(self._atom_weights.base.metric, self.weights)
-        return GLRPoint(self._atom_weights.objective, metric, self._sum)
+        base = self._atom_weights.base
+        metric = self._atoms.added_to(base.metric, self.weights)
+        distances = base.distance_round_off.with_atoms(self._atoms, self.weights)
+        return GLRPoint(base.objective, metric, self._sum, distances)

@@ -14,6 +14,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
+from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.validation import FloatArray, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["LogDet"]
 
 _BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entries; CLARABEL, K = 60
+_LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
 _ROUND_OFF = 1e-10  # of the largest entry of S: a smallest eigenvalue that little below 0 is 0
 
 
@@ -162,6 +164,31 @@ class LogDetPoint:
     def gradient_column(self, column: int) -> FloatArray:
         """Return one column of the gradient."""
         return self.gradient()[:, column]
+
+    def round_off(self) -> RoundOff:
+        """Return how exact value and gradient are ("Lemma: round-off of the log-determinant")."""
+        covariance, inverse, factor = self.objective.covariance, self.inverse, self.factor
+        if factor is None:
+            return RoundOff(math.inf, np.zeros(len(self.metric)))
+        size = len(factor)
+        of_factor = np.abs(factor) @ np.abs(factor.T)
+        condition = (size + 2) * UNIT * float(np.vdot(np.abs(inverse), of_factor))
+        # Y = inverse need not be that of M: any Y gives a tangent, the nearer L'YL is to I the
+        # better.
+        residual = factor.T @ inverse @ factor - np.eye(size)
+        noise = np.abs(factor.T) @ np.abs(inverse) @ np.abs(factor)
+        distance = float(np.linalg.norm(residual) + 3 * size * UNIT * np.linalg.norm(noise))
+        if not distance <= _LARGEST_RESIDUAL:
+            return RoundOff(math.inf, np.zeros(size))
+        logarithms = float(np.abs(np.log(np.diagonal(factor))).sum())
+        terms = float(np.abs(covariance * self.metric).sum()) + 2 * logarithms + abs(self.value)
+        # The entries of S - Y are rounded once, and |S_ij|² is at most S_ii S_jj, as is |Y_ij|².
+        roots = np.sqrt(np.maximum(np.diagonal(covariance), 0)) + np.sqrt(np.diagonal(inverse))
+        excess = float((np.abs(self.gradient()) / np.outer(roots, roots)).max())
+        return RoundOff(
+            (size**2 + 4) * UNIT * terms + condition + distance**2,
+            math.sqrt(UNIT * max(excess, 1.0)) * roots,
+        )
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return ``(u_k' M⁻¹ u_l)²``."""

@@ -45,7 +45,12 @@ class Line(Protocol):
 
 
 class Point(Protocol):
-    """An objective at one metric matrix."""
+    """An objective at one metric matrix.
+
+    A point can also have a method ``round_off()``, which returns a `gdaopt.objectives.RoundOff`:
+    how exact its value and gradient are. Lower bounds are lowered by that much. Where a point does
+    not say, `gdaopt.objectives.assumed_round_off` takes its place.
+    """
 
     @property
     def metric(self) -> FloatArray:

@@ -19,12 +19,15 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, all_edges
 from gdaopt.linalg.projection import Projection, project_on_intersection
+from gdaopt.objectives.round_off import UNIT
 from gdaopt.validation import FloatArray, finite_array
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["AtomFamily", "PricedAtoms", "finite_gradient"]
+
+_EIGENVALUE_ROUNDINGS = 8  # times K: the backward error of LAPACK's eigenvalues in units of u
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +83,23 @@ class AtomFamily(ABC):
         guess : Atoms, optional
             Good atoms for a gradient nearby, where an iterative search starts.
         """
+
+    def price_round_off(self, gradient: FloatArray, errors: FloatArray) -> float:
+        """Return by how much the price of the best atom can be too high.
+
+        The least price of the exact gradient is at least the computed price less this number
+        ("Proposition: round-off of the certificate"). The default is right for all families whose
+        least price is an eigenvalue of G or of one of its blocks.
+
+        Parameters
+        ----------
+        gradient : ndarray of shape (K, K)
+            G.
+        errors : ndarray of shape (K,)
+            g ≥ 0: the exact gradient is within ``g_i g_j`` of each entry.
+        """
+        backward = _EIGENVALUE_ROUNDINGS * len(gradient) * UNIT
+        return float(errors @ errors) + backward * float(np.linalg.norm(gradient))
 
     @abstractmethod
     def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:

@@ -13,6 +13,7 @@ from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.eigen import align
 from gdaopt.linalg.two_sparse import best_pairs, decomposition, pair_atoms
+from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.cones import pair_cones
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["GraphAtoms", "GraphMetrics"]
+
+_PRICE_ROUNDINGS = 16  # of the closed form of a pair's price, in units of its largest entry
 
 
 class GraphAtoms(AtomFamily):
@@ -45,6 +48,11 @@ class GraphAtoms(AtomFamily):
         prices = np.concatenate([diagonal[single], pair_prices])
         best = np.argsort(prices, kind="stable")[:count]
         return PricedAtoms(atoms[best], prices[best])
+
+    def price_round_off(self, gradient: FloatArray, errors: FloatArray) -> float:
+        """Return it for atoms of two features: those whose entries are the least exact."""
+        own = _PRICE_ROUNDINGS * UNIT * float(np.abs(gradient).max())
+        return float(np.sort(errors**2)[-2:].sum()) + own
 
     def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return an atom for each feature and each edge ("Theorem: factor width two")."""

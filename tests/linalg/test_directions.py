@@ -62,6 +62,10 @@ DIRECTIONS = [
 
 @pytest.mark.parametrize(("direction", "matrix"), DIRECTIONS)
 class TestDirections:
+    def test_magnitude(self, direction: Direction, matrix: FloatArray) -> None:
+        found = direction.magnitude().added_to(np.zeros((5, 5)), 1.0)
+        np.testing.assert_allclose(found, np.abs(matrix), rtol=1e-15)
+
     def test_inner_product(
         self, direction: Direction, matrix: FloatArray, rng: np.random.Generator
     ) -> None:

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.errors import GdaoptError
 from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.methods.state import State
+from gdaopt.methods.tracer import Tracer
 from tests.result_cases import optimum, problem, solve, solved
 
 
@@ -41,6 +44,24 @@ def test_every_row_is_certified(result: gda.Result) -> None:
     assert (np.diff(bound) >= 0).all()
     assert (np.diff(gap) <= 1e-12).all()  # as the objective does not rise
     assert 0 < bound[0] < bound[-1] <= optimum() <= objective.min()
+
+
+def test_a_bound_that_a_method_keeps_has_to_be_below_later_objectives() -> None:
+    point = problem().objective.at(problem().feasible_set.start(6))
+    tracer = Tracer(problem())
+    tracer.record(State(point=point, objective=point.value, lower_bound=point.value), 0.0)
+    assert tracer.lower_bound == point.value
+    stale = State(point=point, objective=point.value, lower_bound=2 * point.value, iteration=1)
+    with pytest.raises(GdaoptError, match="convex"):
+        tracer.record(stale, 0.0)
+
+
+def test_round_off_of_the_objective_is_cut_off_the_bound() -> None:
+    point = problem().objective.at(problem().feasible_set.start(6))
+    tracer = Tracer(problem())
+    bound = float(np.nextafter(point.value, np.inf))
+    tracer.record(State(point=point, objective=point.value, lower_bound=bound), 0.0)
+    assert tracer.lower_bound == point.value
 
 
 def test_the_start_and_the_phases(result: gda.Result) -> None:

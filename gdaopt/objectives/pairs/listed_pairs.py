@@ -7,6 +7,7 @@ run of pairs at a time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -32,6 +33,8 @@ class ListedPairs:
         The two samples of each pair; a pair that is listed twice counts twice.
     weights : ndarray of shape (n,)
         Non-negative.
+    weight_roundings : int, optional
+        By how many u a weight can be off.
 
     Attributes
     ----------
@@ -54,12 +57,16 @@ class ListedPairs:
         left: npt.NDArray[np.intp],
         right: npt.NDArray[np.intp],
         weights: FloatArray,
+        weight_roundings: int = 0,
     ) -> None:
         offsets = features - features[0]  # first, so that a constant feature becomes 0 exactly
-        self.features = read_only(offsets - offsets.mean(axis=0))
+        centre = offsets.mean(axis=0)
+        self.features = read_only(offsets - centre)
+        self._squares = (np.abs(self.features) + np.abs(centre) / 4) ** 2  # see `SignalPairs`
         counts = np.flatnonzero(weights > 0)
         self._left, self._right, self._weights = left[counts], right[counts], weights[counts]
         self.n_pairs = len(counts)
+        self.weight_roundings = weight_roundings
 
     @classmethod
     def of_signal(
@@ -85,7 +92,8 @@ class ListedPairs:
         left, right = pairs[:, 0], pairs[:, 1]
         # Signal by signal: the differences of all at once would take n·m numbers.
         squares = sum(((z[left] - z[right]) ** 2 for z in signal.T), start=np.zeros(len(pairs)))
-        return cls(features, left, right, 2 * sample_weight[left] * sample_weight[right] * squares)
+        weights = 2 * sample_weight[left] * sample_weight[right] * squares
+        return cls(features, left, right, weights, signal.shape[1] + 8)
 
     def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
         """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each run of pairs (see `WeightedPairs`)."""
@@ -109,9 +117,20 @@ class ListedPairs:
         symmetric: FloatArray = (total + total.T) / 2  # to the last bit
         return symmetric
 
-    def scatter_size(self, coefficients: Iterable[FloatArray]) -> float:
-        """Return ``Σ p_rc ‖x_r - x_c‖²``: the round-off of `scatter` is relative to it."""
-        return float(self.scatter_diagonal(coefficients).sum())
+    def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        """Return what the round-off of `scatter` is relative to (see `WeightedPairs`)."""
+        degrees = np.zeros(len(self.features))
+        for pairs, p in zip(self._runs(), coefficients, strict=True):
+            np.add.at(degrees, self._left[pairs], p)
+            np.add.at(degrees, self._right[pairs], p)
+        sizes: FloatArray = degrees @ self._squares
+        return sizes
+
+    @property
+    def scatter_roundings(self) -> int:
+        """How many roundings in a row an entry of `scatter` takes: sums over runs, and of runs."""
+        step = self._run_length
+        return min(step, self.n_pairs) + math.ceil(self.n_pairs / step) + 16
 
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
@@ -145,14 +164,19 @@ class ListedPairs:
         """Return the pairs of the distinct samples."""
         distinct, group = np.unique(self.features, axis=0, return_inverse=True)
         group = group.ravel()
-        return ListedPairs(distinct, group[self._left], group[self._right], self._weights)
+        left, right = group[self._left], group[self._right]
+        return ListedPairs(distinct, left, right, self._weights, self.weight_roundings)
 
     def listed(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
         """Return the indices of both samples of each pair, and the weights."""
         return self._left, self._right, self._weights
 
+    @property
+    def _run_length(self) -> int:
+        return max(1, _BLOCK_ENTRIES // int(self.features.shape[1]))
+
     def _runs(self) -> Iterator[slice]:
-        step = max(1, _BLOCK_ENTRIES // self.features.shape[1])
+        step = self._run_length
         for start in range(0, self.n_pairs, step):
             yield slice(start, start + step)
 

@@ -106,8 +106,20 @@ class WeightedPairs(Protocol):
     def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
         """Return one column of `scatter`, shape (K,)."""
 
-    def scatter_size(self, coefficients: Iterable[FloatArray]) -> float:
-        """Return a number that the round-off of `scatter` is relative to, for c ≥ 0."""
+    def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        """Return ``e_k² = Σ_p c_p (y_rk² + y_ck²)`` for each feature k, shape (K,), for c ≥ 0.
+
+        y are the magnitudes of X, plus what centring has rounded. The round-off of entry (k, l) of
+        `scatter` is at most ``2 u e_k e_l`` times `scatter_roundings`.
+        """
+
+    @property
+    def scatter_roundings(self) -> int:
+        """How many roundings in a row an entry of `scatter` takes, those of centring included."""
+
+    @property
+    def weight_roundings(self) -> float:
+        """By how many u a weight can be off, beside the round-off of its logarithm."""
 
     def covariance(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray, means: FloatArray

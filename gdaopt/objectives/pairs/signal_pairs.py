@@ -67,7 +67,10 @@ class SignalPairs:
         levels, level_of = np.unique(signal, axis=0, return_inverse=True)
         order = np.argsort(level_of.ravel(), kind="stable")
         offsets = features - features[0]  # first, so that a constant feature becomes 0 exactly
-        self.features = read_only(np.ascontiguousarray((offsets - offsets.mean(axis=0))[order]))
+        centre = offsets.mean(axis=0)
+        self.features = read_only(np.ascontiguousarray((offsets - centre)[order]))
+        # Of sums of sixteen and more roundings relative to X only four are relative to the centre.
+        self._squares = (np.abs(self.features) + np.abs(centre) / 4) ** 2
         self.signal = read_only(np.ascontiguousarray(signal[order]))
         weight = np.ones(len(signal)) if sample_weight is None else sample_weight[order]
         self.sample_weight = read_only(weight)
@@ -142,13 +145,26 @@ class SignalPairs:
         total: FloatArray = half + half.T
         return total
 
-    def scatter_size(self, coefficients: Iterable[FloatArray]) -> float:
-        """Return ``Σ p_rc (‖x_r‖² + ‖x_c‖²)``: the round-off of `scatter` is relative to it."""
-        squares = (self.features**2).sum(axis=1)
-        return sum(
-            float(p.sum(axis=1) @ squares[block.rows] + p.sum(axis=0) @ squares[block.columns])
-            for block, p in zip(self._rectangles, coefficients, strict=True)
-        )
+    def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        """Return what the round-off of `scatter` is relative to (see `WeightedPairs`)."""
+        degrees = np.zeros(len(self.features))
+        for block, p in zip(self._rectangles, coefficients, strict=True):
+            degrees[block.rows] += p.sum(axis=1)
+            degrees[block.columns] += p.sum(axis=0)
+        sizes: FloatArray = degrees @ self._squares
+        return sizes
+
+    @property
+    def scatter_roundings(self) -> int:
+        """How many roundings in a row an entry of `scatter` takes: two sums over the samples."""
+        return 2 * len(self.features) + 16
+
+    @property
+    def weight_roundings(self) -> float:
+        """By how many u a weight can be off, beside the round-off of its own logarithm."""
+        # A sum of logarithms, each of which can be larger than the sum.
+        largest = float(np.abs(np.log(self.sample_weight)).max())
+        return int(self.signal.shape[1]) + 8 + 32 * largest
 
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None

@@ -173,7 +173,10 @@ class TestSums:
             pairs.scatter_diagonal(coefficients), np.diagonal(scatter), **near
         )
         np.testing.assert_allclose(pairs.scatter_column(coefficients, 1), scatter[:, 1], **near)
-        assert pairs.scatter_size(coefficients) >= np.trace(scatter) / 2
+        x = pairs.features
+        sizes = chosen @ (x[left] ** 2 + x[right] ** 2)
+        assert (pairs.squared_sizes(coefficients) >= sizes * (1 - 1e-12)).all()
+        assert (pairs.squared_sizes(coefficients) <= 20 * sizes).all()
 
         vectors = rng.standard_normal((5, K))
         coordinates = Atoms.of_vectors(vectors).projected(pairs.features)

@@ -1,0 +1,77 @@
+"""Multipliers of the linear constraints of a problem: checked, or those that make a bound tight."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdaopt.constraints import best_multipliers
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.objectives.protocol import Point
+from gdaopt.problem import MetricProblem
+from gdaopt.validation import FloatArray, finite_array
+
+__all__ = ["TightMultipliers", "checked_multipliers"]
+
+_SHARE = 0.01  # of the gap: how near to the best bound that with these multipliers has to be
+_NEGLIGIBLE = 1e-9  # of the objective: so small a gap need not be closer to the smallest
+
+
+class TightMultipliers:
+    """Finds the multipliers that make the bound at a point nearly as large as it can be.
+
+    Points that are asked for one after the other should be near to each other: each search starts
+    from the atoms of the last one ("Algorithm: column generation").
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        Objective, set and linear constraints.
+    """
+
+    def __init__(self, problem: MetricProblem) -> None:
+        self._problem = problem
+        self._atoms: Atoms | None = None
+
+    def at(self, point: Point) -> FloatArray | None:
+        """Return the multipliers, or None for a problem without linear constraints."""
+        problem, rows = self._problem, self._problem.rows
+        if rows is None:
+            return None
+        gradient = point.gradient()
+        base = problem.feasible_set.base(problem.n_features)
+        here = float(np.vdot(gradient, point.metric - base))
+        negligible = _NEGLIGIBLE * abs(point.value)
+        solution = best_multipliers(
+            problem.feasible_set,
+            rows,
+            gradient,
+            problem.centre[0] if self._atoms is None else self._atoms,
+            lambda value, bound: value - bound <= _SHARE * max(here - value, 0.0) + negligible,
+        )
+        self._atoms = solution.atoms
+        return rows.in_users_units(solution.multipliers)
+
+
+def checked_multipliers(problem: MetricProblem, multipliers: FloatArray) -> FloatArray:
+    """Return multipliers that fit the constraints of a problem.
+
+    Raises
+    ------
+    InvalidInputError
+        When there are more or fewer than rows, or a negative one of an inequality.
+    """
+    found = finite_array("multipliers", multipliers, ndim=1)
+    rows = problem.rows
+    n_rows = 0 if rows is None else len(rows)
+    if len(found) != n_rows:
+        raise InvalidInputError(
+            f"multipliers has {len(found)} entries, and the problem has {n_rows} linear constraints"
+        )
+    if rows is not None:
+        for k in np.flatnonzero(~rows.is_equality & (found < 0)):
+            raise InvalidInputError(
+                f"the multiplier of {rows.names[k]} is {found[k]:g}; those of inequalities must be "
+                "≥ 0"
+            )
+    return found

@@ -1,0 +1,86 @@
+"""How exact an objective's value and gradient are in floating point.
+
+A lower bound of the optimum has to stay below it whatever was rounded on the way
+("Proposition: round-off of the certificate"). How much that can be only the objective knows, since
+it depends on how its value and its gradient were computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gdaopt.validation import FloatArray
+
+if TYPE_CHECKING:
+    from gdaopt.objectives.protocol import Point
+
+__all__ = ["UNIT", "RoundOff", "assumed_round_off", "round_off_at"]
+
+UNIT = 2.0**-53
+"""u: a rounded operation of float64 has at most this relative error."""
+
+_ROUNDINGS = 1000  # one after the other, as in sums of some ten thousand terms
+
+
+@dataclass(frozen=True, eq=False)
+class RoundOff:
+    """How far the value q and the gradient G that were computed at M can be off: e and gg'.
+
+    The tangent, lowered by that much, is below the objective at every symmetric V:
+
+        Q(V) ≥ q - e + ℓ(V),    ℓ(V) = Σ_ij ( G_ij (V - M)_ij - g_i g_j |V - M|_ij ),
+
+    and for an objective with `log_convex`, if ``e < q``, ``log Q(V) ≥ log(q - e) + ℓ(V) / (q ± e)``
+    with the sign of ℓ(V). Both are true where ``|q - Q(M)| ≤ e`` and
+    ``|G - ∇Q(M)|_ij ≤ g_i g_j``, and these are what an objective usually has to state.
+
+    Attributes
+    ----------
+    value : float
+        e ≥ 0.
+    gradient : ndarray of shape (K,)
+        g ≥ 0.
+    """
+
+    value: float
+    gradient: FloatArray
+
+
+def round_off_at(point: Point) -> RoundOff:
+    """Return what a point says of its round-off, or what is assumed where it says nothing."""
+    declared = getattr(point, "round_off", None)
+    stated: RoundOff = assumed_round_off(point) if declared is None else declared()
+    return stated
+
+
+def assumed_round_off(point: Point) -> RoundOff:
+    """Return the round-off of objectives that do not say how exact they are.
+
+    It is that of some thousand rounded operations in a row, relative to the terms of the tangent,
+    for the value; and for the gradient relative to its largest entry, plus the slope by which the
+    value is uncertain across the distance to the zero matrix.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> class Trace(gda.DenseObjective):
+    ...     def value(self, metric):
+    ...         return float(np.trace(metric))
+    ...
+    ...     def gradient(self, metric):
+    ...         return np.eye(len(metric))
+    >>> stated = assumed_round_off(Trace(2).at(np.eye(2)))
+    >>> round(stated.value * 1e13, 3), (stated.gradient * 1e7).round(3)
+    (4.459, array([5.188, 5.188]))
+    """
+    metric, gradient, value = point.metric, point.gradient(), abs(point.value)
+    relative = (_ROUNDINGS + metric.size) * UNIT
+    distance = float(np.linalg.norm(metric))
+    slope = float(np.abs(gradient).max()) + (value / distance if distance else 0.0)
+    return RoundOff(
+        relative * (value + float(np.abs(gradient * metric).sum())),
+        np.full(len(metric), np.sqrt(relative * slope)),
+    )

@@ -1,0 +1,141 @@
+"""Objectives and certificates in 50 digits, for whatever was computed in float64.
+
+All numbers are `mpmath` numbers in NumPy arrays of objects: a float becomes one without any error.
+"""
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+
+import gdaopt as gda
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+
+mpmath.mp.dps = 50
+
+Exact = npt.NDArray[np.object_]
+
+
+def exact(values: Any) -> Exact:
+    """Return floats as exact numbers."""
+    array = np.asarray(values, dtype=np.float64)
+    numbers = np.empty(array.shape, dtype=object)
+    numbers.ravel()[:] = [mpmath.mpf(float(value)) for value in array.ravel()]
+    return numbers
+
+
+def eigenvalues(matrix: Exact) -> list[Any]:
+    """Return the eigenvalues of a symmetric matrix, ascending."""
+    return sorted(mpmath.eigsy(mpmath.matrix(matrix.tolist()), eigvals_only=True))
+
+
+class ExactGLR:
+    """The regulariser, of all pairs or of those of a list.
+
+    Parameters
+    ----------
+    X, z, sample_weight, pairs
+        As `gdaopt.GLR` takes them, z as a matrix.
+    """
+
+    log_convex = True
+
+    def __init__(
+        self, X: FloatArray, z: FloatArray, sample_weight: FloatArray, pairs: Any = None
+    ) -> None:
+        left, right = np.triu_indices(len(X), 1) if pairs is None else np.array(pairs).T
+        x, y, s = exact(X), exact(z), exact(sample_weight)
+        self.differences = x[left] - x[right]
+        self.weights = 2 * s[left] * s[right] * ((y[left] - y[right]) ** 2).sum(axis=1)
+
+    def at(self, metric: Exact) -> tuple[Any, Exact]:
+        """Return the value and the gradient."""
+        d = self.differences
+        distances = ((d @ metric) * d).sum(axis=1)
+        terms = self.weights * np.array([mpmath.exp(-distance) for distance in distances])
+        return terms.sum(), -(d.T * terms) @ d
+
+
+class ExactLogDet:
+    """The log-determinant objective.
+
+    Parameters
+    ----------
+    S : ndarray of shape (K, K)
+        As `gdaopt.LogDet` takes it.
+    """
+
+    log_convex = False
+
+    def __init__(self, S: FloatArray) -> None:
+        self.covariance = exact(S)
+
+    def at(self, metric: Exact) -> tuple[Any, Exact]:
+        """Return the value and the gradient."""
+        return self.tangent(metric, inverse(metric))
+
+    def tangent(self, metric: Exact, slope: Exact) -> tuple[Any, Exact]:
+        """Return, at a metric, the value and the gradient of the tangent of gradient ``S - Y``.
+
+        It touches the objective at ``Y⁻¹``: Y is the inverse of the metric but for round-off.
+        """
+        gradient = self.covariance - slope
+        log_det = mpmath.log(mpmath.det(mpmath.matrix(slope.tolist())))
+        return len(metric) + log_det + (gradient * metric).sum(), gradient
+
+
+def inverse(matrix: Exact) -> Exact:
+    """Return the inverse."""
+    found = mpmath.matrix(matrix.tolist()) ** -1
+    return np.array(found.tolist(), dtype=object).reshape(matrix.shape)
+
+
+def base_and_budget(feasible_set: FeasibleSet, size: int) -> tuple[Exact, Any]:
+    """Return B and τ."""
+    base = exact(np.eye(size)) * mpmath.mpf(feasible_set.min_eigenvalue)
+    fixed = feasible_set.fixed_part(size)
+    if fixed is not None:
+        base = base + exact(fixed)  # small multiples of one number: no round-off
+    return base, mpmath.mpf(feasible_set.trace_bound) - np.trace(base)
+
+
+def least_price(feasible_set: FeasibleSet, gradient: Exact) -> Any:
+    """Return the least price of all atoms ("Proposition: one oracle for four sets")."""
+    size = len(gradient)
+    diagonal = [gradient[i, i] for i in range(size)]
+    if isinstance(feasible_set, gda.DiagonalMetrics):
+        return min(diagonal)
+    if isinstance(feasible_set, gda.PositiveDefiniteMetrics):
+        return eigenvalues(gradient)[0]
+    colors = getattr(feasible_set, "colors", [1] * size)
+    prices = list(diagonal)
+    for i in range(size):
+        for j in range(i):
+            if gradient[i, j] * int(colors[i] * colors[j]) > 0:
+                half, middle = (diagonal[i] - diagonal[j]) / 2, (diagonal[i] + diagonal[j]) / 2
+                prices.append(middle - mpmath.sqrt(half**2 + gradient[i, j] ** 2))
+    return min(prices)
+
+
+def lower_bound(
+    feasible_set: FeasibleSet, metric: Exact, value: Any, gradient: Exact, log_convex: bool
+) -> Any:
+    """Return the bound of the certificate at a metric, from the value and the gradient there."""
+    base, budget = base_and_budget(feasible_set, len(metric))
+    least = budget * min(mpmath.mpf(0), least_price(feasible_set, gradient))
+    gap = (gradient * (metric - base)).sum() - least
+    return value * mpmath.exp(-gap / value) if log_convex else value - gap
+
+
+def member(feasible_set: FeasibleSet, result: gda.Result) -> Exact:
+    """Return the member of the set that is next to the metric of a result of `certified`."""
+    assert result.atoms is not None
+    assert result.weights is not None
+    base, budget = base_and_budget(feasible_set, result.atoms.shape[1])
+    atoms = exact(result.atoms)
+    above = (atoms.T * exact(result.weights)) @ atoms
+    total = np.trace(above)
+    found: Exact = base + above * (budget / total if total > budget else mpmath.mpf(1))
+    return found

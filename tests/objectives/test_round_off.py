@@ -1,0 +1,178 @@
+"""What objectives say of their round-off, against 50 digits."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import (
+    AtomsDirection,
+    ColumnDirection,
+    DenseDirection,
+    DiagonalDirection,
+    Direction,
+)
+from gdaopt.objectives import Point, RoundOff, assumed_round_off
+from gdaopt.objectives.round_off import round_off_at
+from gdaopt.validation import FloatArray
+from tests import digits
+from tests.certificate_cases import Nearest, covariance
+from tests.helpers import random_metric, random_symmetric
+
+K = 4
+
+
+class ExactNearest:
+    """Half of the squared distance to a target, and 1, in 50 digits."""
+
+    log_convex = False
+
+    def __init__(self, target: FloatArray) -> None:
+        self.target = digits.exact(target)
+
+    def at(self, metric: digits.Exact) -> tuple[Any, digits.Exact]:
+        return 1 + ((metric - self.target) ** 2).sum() / 2, metric - self.target
+
+
+def glr(signal: str, listed: bool = False) -> tuple[gda.GLR, digits.ExactGLR]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, K)) * [1.0, 1e-3, 3.0, 1.0] + [0.0, 1.0, 1e4, 0.0]
+    X[3], X[:, 3] = X[2], 2 * X[:, 0]
+    z = {
+        "labels": np.resize([[1.0], [-1.0], [-1.0]], (12, 1)),
+        "real": rng.standard_normal((12, 1)),
+        "columns": rng.integers(0, 2, (12, 3)).astype(float),
+    }[signal]
+    weights = 10 ** rng.uniform(-2, 2, 12)
+    pairs = np.array([[i, (3 * i + 1) % 12] for i in range(12)]) if listed else None
+    objective = gda.GLR(X, z, sample_weight=weights, pairs=pairs)
+    return objective, digits.ExactGLR(X, z, weights, pairs)
+
+
+def log_det() -> tuple[gda.LogDet, digits.ExactLogDet]:
+    objective = gda.LogDet(covariance(K))
+    return objective, digits.ExactLogDet(objective.covariance)
+
+
+def nearest() -> tuple[Nearest, ExactNearest]:
+    target = random_symmetric(np.random.default_rng(1), K)
+    return Nearest(target), ExactNearest(target)
+
+
+CASES: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "labels": lambda: glr("labels"),
+    "real signal": lambda: glr("real"),
+    "signals": lambda: glr("columns"),
+    "pairs": lambda: glr("real", listed=True),
+    "log det": log_det,
+    "dense": nearest,
+}
+
+
+def atoms(rng: np.random.Generator, n: int) -> Atoms:
+    vectors = rng.standard_normal((n, K))
+    return Atoms.of_vectors(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def points(objective: Any, rng: np.random.Generator, size: float) -> Iterator[Point]:
+    """Yield points at random metrics, evaluated in all the ways that there are."""
+    metric = size * random_metric(rng, K)
+    point = objective.at(metric)
+    yield point
+    weights = size * rng.random(6)
+    yield objective.atom_weights(0.1 * size * np.eye(K)).at(atoms(rng, 6), weights).point()
+    change = 0.1 * size * rng.random(K)
+    directions: list[Direction] = [
+        DiagonalDirection(change),
+        ColumnDirection(0, -np.where(np.arange(K) > 0, change, 0) / 10),
+        AtomsDirection(change, atoms(rng, K)),
+        DenseDirection(0.1 * (size * random_metric(rng, K) - metric)),
+    ]
+    for turn in range(6):
+        point = point.moved(directions[turn % 4], 0.3)
+        yield point
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
+@pytest.mark.parametrize("name", CASES)
+def test_the_lowered_tangent_is_below_the_objective(name: str, size: float) -> None:
+    objective, exact = CASES[name]()
+    rng = np.random.default_rng(2)
+    n_points = 0
+    for point in points(objective, rng, size):
+        if point.vanished():
+            continue
+        n_points += 1
+        stated, M = round_off_at(point), digits.exact(point.metric)
+        q, e = mpmath.mpf(point.value), mpmath.mpf(stated.value)
+        assert 0 <= stated.value <= 1e-7 * (1 + abs(point.value))
+        G, g = digits.exact(point.gradient()), digits.exact(stated.gradient)
+        for distance in (0.0, 1e-9, 0.1):
+            change = digits.exact(distance * size * random_symmetric(rng, K))
+            if distance == 0.1:
+                change = digits.exact(size * random_metric(rng, K)) - M
+            if exact.log_convex is False and digits.eigenvalues(M + change)[0] <= 0:
+                continue
+            value = exact.at(M + change)[0]
+            slope = (G * change - np.outer(g, g) * abs(change)).sum()
+            assert value >= q - e + slope
+            if objective.log_convex:
+                denominator = q - e if slope < 0 else q + e
+                assert mpmath.log(value) >= mpmath.log(q - e) + slope / denominator
+    assert n_points >= 2
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_not_much(name: str) -> None:
+    objective, _ = CASES[name]()
+    stated = objective.at(np.eye(K) / 10).round_off()
+    value = abs(objective.value(np.eye(K) / 10))
+    assert 0 < stated.value <= 1e-8 * value
+    assert (stated.gradient >= 0).all()
+
+
+def test_a_metric_that_has_no_digits() -> None:
+    """Its inverse would say nothing."""
+    M = np.array([[1.0, 1 - 1e-16], [1 - 1e-16, 1.0]])
+    assert gda.LogDet(np.eye(2)).at(M).round_off().value == np.inf
+    problem = gda.MetricProblem(gda.LogDet(np.eye(2)), gda.PositiveDefiniteMetrics(4.0))
+    assert gda.certify(problem, M).lower_bound == -np.inf
+    singular = np.array([[1.0, 1.0], [1.0, 1.0 + 4e-16]])
+    assert gda.certify(problem, singular).lower_bound == -np.inf
+    assert gda.certify(problem, singular).reason
+
+
+class Inexact(Nearest):
+    def round_off(self, point: Point) -> RoundOff:
+        assumed = assumed_round_off(point)
+        return RoundOff(1e6 * assumed.value, 1e3 * assumed.gradient)
+
+
+def test_users_objectives_can_say_how_exact_they_are() -> None:
+    target = random_symmetric(np.random.default_rng(1), K)
+    feasible_set = gda.GraphMetrics(2.0)
+    usual, inexact = (
+        gda.certify(gda.MetricProblem(objective, feasible_set), np.eye(K) / 2)
+        for objective in (Nearest(target), Inexact(target))
+    )
+    assert usual.objective == inexact.objective
+    assert 1e5 * usual.round_off < inexact.round_off < 1e-5 * usual.objective
+    assert inexact.lower_bound < usual.lower_bound
+
+
+class Silent:
+    """A point that does not say how exact it is."""
+
+    def __init__(self, point: Any) -> None:
+        self.metric, self.value, self.gradient = point.metric, point.value, point.gradient
+
+
+def test_points_that_say_nothing() -> None:
+    point: Any = Silent(nearest()[0].at(np.zeros((K, K))))
+    found, assumed = round_off_at(point), assumed_round_off(point)
+    assert found.value == assumed.value > 0
+    assert (found.gradient == assumed.gradient).all()

@@ -1,0 +1,168 @@
+"""Lower bounds in float64 against 50 digits ("Proposition: round-off of the certificate")."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.log_det import LogDetPoint
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+from tests import digits
+from tests.certificate_cases import SETS, Nearest, named_set, small_glr
+from tests.helpers import random_symmetric, scaled
+
+
+def extreme_features(rng: np.random.Generator) -> FloatArray:
+    """Return samples with columns and rows that lose digits."""
+    n_samples, size = int(rng.integers(4, 13)), int(rng.integers(2, 6))
+    X = rng.standard_normal((n_samples, size))
+    spoil: list[Callable[[], Any]] = [
+        lambda: X.__setitem__((slice(None), rng.integers(size)), 3.0),  # constant
+        lambda: X.__setitem__((slice(None), 1), 2 * X[:, 0]),  # collinear
+        lambda: X.__setitem__(slice(2, 4), X[:2]),  # duplicates
+        lambda: X.__setitem__(1, X[0] + 1e-7 * rng.standard_normal(size)),  # nearly
+        lambda: X.__iadd__(1e6),  # far from the origin
+        lambda: None,
+    ]
+    spoil[rng.integers(len(spoil))]()
+    decades = rng.choice([1, 8])
+    X *= 10 ** rng.uniform(-decades, decades, size)
+    if rng.random() < 0.7:
+        X /= np.abs(X - X[0]).max()
+    return X
+
+
+def extreme_problem(seed: int) -> tuple[gda.MetricProblem, Any]:
+    """Return a problem and its objective in 50 digits."""
+    rng = np.random.default_rng(seed)
+    X = extreme_features(rng)
+    n_samples, size = X.shape
+    z = np.ones((n_samples, 1))
+    z[: rng.choice([1, n_samples // 2])] = -1  # one sample against all others, or balanced
+    weights = np.ones(n_samples)
+    if rng.random() < 0.5:
+        weights *= 10 ** rng.uniform(-3, 3, n_samples)
+    name = SETS[seed % len(SETS)]
+    share = rng.choice([0.0, 1e-3, 0.3 if name == "fixed path" else 1 - 1e-10])
+    feasible_set = named_set(name, size, 10 ** rng.uniform(-6, 6), float(share))
+    if seed // len(SETS) % 3 == 2:
+        centred = X - X.mean(axis=0)
+        log_det = gda.LogDet(centred.T @ centred / n_samples)
+        return gda.MetricProblem(log_det, feasible_set), digits.ExactLogDet(log_det.covariance)
+    glr = gda.GLR(X, z, sample_weight=weights)
+    return gda.MetricProblem(glr, feasible_set), digits.ExactGLR(X, z, weights)
+
+
+def exact_bound(problem: gda.MetricProblem, objective: Any, metric: FloatArray) -> Any:
+    """Return the bound without round-off."""
+    point, M = problem.objective.at(metric), digits.exact(metric)
+    if isinstance(point, LogDetPoint):  # of the tangent whose slope is the inverse in float64
+        value, gradient = objective.tangent(M, digits.exact(point.inverse))
+    else:
+        value, gradient = objective.at(M)
+    return digits.lower_bound(problem.feasible_set, M, value, gradient, objective.log_convex)
+
+
+def n_checked(seed: int) -> int:
+    """Check the bounds of a run; return how many there were."""
+    problem, objective = extreme_problem(seed)
+    try:
+        result = gda.solve(
+            problem, "certified", tolerance=1e-11, max_iterations=30, keep_iterates=True
+        )
+    except InvalidInputError:  # nothing to learn from
+        return 0
+    least = objective.at(digits.member(problem.feasible_set, result))[0]
+    assert result.lower_bound is None or result.lower_bound <= least, seed
+    assert result.gap is None or result.gap >= 0, seed
+    assert result.trace.iterates is not None
+    count = 0
+    for index in {0, len(result.trace) // 2, len(result.trace) - 1}:
+        metric = result.trace.iterates[index]
+        certificate = gda.certify(problem, metric)
+        assert certificate.gap >= 0, seed
+        if certificate.bound != "none":
+            count += 1
+            assert certificate.lower_bound <= least, seed
+            assert certificate.lower_bound <= exact_bound(problem, objective, metric), seed
+    return count
+
+
+def test_never_above_the_optimum() -> None:
+    assert sum(n_checked(seed) > 0 for seed in range(40)) >= 30
+
+
+@pytest.mark.slow
+def test_never_above_the_optimum_at_all() -> None:
+    assert sum(n_checked(seed) > 0 for seed in range(40, 240)) >= 150
+
+
+@pytest.mark.parametrize("set_name", SETS)
+@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer"])
+def test_little_on_usual_problems(name: str, set_name: str) -> None:
+    """It leaves a tolerance of 1e-9 within reach: here it is below a fiftieth of that."""
+    X, z = scaled(name, {"iris": "versicolor", "wine": "class_1"}.get(name, "malignant"))
+    size = X.shape[1]
+    problem = gda.MetricProblem(gda.GLR(X, z), named_set(set_name, size, 1.0 * size))
+    certificate = gda.certify(problem, np.eye(size))
+    assert 0 < certificate.round_off <= 2e-11 * certificate.objective
+
+
+def test_what_is_left_is_said_to_be_round_off() -> None:
+    """Under so large a trace bound no exponential of a distance has more than ten digits."""
+    problem = gda.MetricProblem(small_glr(12, 3, "labels"), gda.GraphMetrics(1e3))
+    result = gda.solve(problem, "certified", tolerance=1e-14)
+    assert result.status == "stalled"
+    assert "is what the certificate allows for round-off" in result.message
+    assert result.relative_gap is not None
+    assert result.relative_gap > 1e-14
+
+
+OBJECTIVES: dict[str, Callable[[], Any]] = {
+    "GLR": lambda: small_glr(14, 5, "real"),
+    "LogDet": lambda: gda.LogDet(np.diag([1.0, 2.0, 0.5, 1.0, 3.0])),
+    "dense": lambda: Nearest(random_symmetric(np.random.default_rng(2), 5)),
+}
+METHODS: dict[str, dict[str, Any]] = {
+    "certified": {},
+    "frank-wolfe": {"max_iterations": 12},
+    "projected-gradient": {"max_iterations": 12},
+    "sdp-frank-wolfe": {"solver": "analytic", "max_iterations": 4},
+    "alternating": {"solver": "analytic", "max_iterations": 4},
+    "joint": {"solver": "analytic", "max_iterations": 4},
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("set_name", ["diagonal", "graph", "positive definite", "signed"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_sets_of_nearly_one_metric(method: str, set_name: str, objective: str) -> None:
+    """Round-off of C is more than such a set is wide: no reason to doubt the objective."""
+    if method in ("alternating", "joint") and set_name != "graph":
+        pytest.skip("graph metrics only")
+    for share in (1e-10, 1e-12, 1e-14, 5e-16):
+        for low in (1.0, 1 / 3, 30.0, 3e-7):
+            feasible_set = nearly_one_metric(set_name, 5, low, share)
+            problem = gda.MetricProblem(OBJECTIVES[objective](), feasible_set)
+            result = gda.solve(problem, method, tolerance=1e-9, **METHODS[method])
+            assert result.relative_gap is not None
+            assert result.relative_gap >= 0
+            if method == "certified":
+                assert result.status == "converged"
+
+
+def nearly_one_metric(name: str, size: int, low: float, share: float) -> FeasibleSet:
+    """Return a set whose budget is a share of C."""
+    bound = size * low * (1 + share)
+    colors = np.where(np.arange(size) % 2, 1, -1).tolist()
+    sets: dict[str, FeasibleSet] = {
+        "diagonal": gda.DiagonalMetrics(bound, low),
+        "graph": gda.GraphMetrics(bound, low),
+        "positive definite": gda.PositiveDefiniteMetrics(bound, low),
+        "signed": gda.SignedGraphMetrics(colors, bound, low),
+    }
+    return sets[name]
