@@ -11,7 +11,6 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.methods.solve import METHODS
-from gdaopt.validation import FloatArray
 from tests.constraints.cases import RandomCase
 from tests.helpers import scaled
 
@@ -143,31 +142,6 @@ def test_results_and_traces_carry_and_keep_multipliers(tmp_path: Path) -> None:
     # A certificate from the saved multipliers alone.
     certificate = gda.certify(problem, again.metric, again.multipliers)
     assert certificate.lower_bound == pytest.approx(result.lower_bound, rel=1e-9)
-
-
-def test_any_multipliers_give_a_lower_bound() -> None:
-    problem = wine(three)
-    assert problem.rows is not None
-    optimum = gda.solve(problem, "certified", tolerance=1e-9).objective
-    rng = np.random.default_rng(0)
-    metric: FloatArray = problem.central_metric()
-    tight = gda.certify(problem, metric).lower_bound
-    for _ in range(20):
-        multipliers = rng.standard_normal(3) * 10 ** rng.uniform(-3, 3)
-        multipliers[~problem.rows.is_equality] = np.abs(multipliers[~problem.rows.is_equality])
-        bound = gda.certify(problem, metric, multipliers).lower_bound
-        assert bound <= optimum
-        assert bound <= tight + 0.02 * abs(optimum - tight)
-
-
-@pytest.mark.parametrize(
-    ("multipliers", "message"),
-    [([1.0], "has 1 entries"), ([0.0, 0.0, -1.0], "must be ≥ 0"), ([0, 0, np.nan], "multipliers")],
-)
-def test_bad_multipliers_are_refused(multipliers: list[float], message: str) -> None:
-    problem = wine(three)
-    with pytest.raises(gda.InvalidInputError, match=message):
-        gda.certify(problem, problem.central_metric(), np.array(multipliers))
 
 
 @pytest.mark.parametrize(
