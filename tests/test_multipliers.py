@@ -1,4 +1,4 @@
-"""Multipliers of linear constraints: every one gives a lower bound, and the tight ones a good one."""
+"""Multipliers of linear constraints: every one gives a lower bound, the tight ones a good one."""
 
 from __future__ import annotations
 
