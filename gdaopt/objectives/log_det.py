@@ -177,6 +177,13 @@ class LogDetPoint:
         """Return the point at ``M + γ D``."""
         return LogDetPoint(self.objective, direction.added_to(self.metric, gamma))
 
+    def scaled(self, factor: float) -> LogDetPoint:
+        """Return the point at a multiple of M, without another factorisation."""
+        point = LogDetPoint(self.objective, factor * self.metric)
+        point.factor = None if self.factor is None else self.factor * math.sqrt(factor)
+        point.inverse = self.inverse / factor
+        return point
+
     def vanished(self) -> str | None:
         """Say where the objective is infinite."""
         if self.factor is None:
