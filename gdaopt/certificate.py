@@ -27,7 +27,7 @@ from gdaopt.sets import FeasibleSet, PricedAtoms
 from gdaopt.trace import relative_gap
 from gdaopt.validation import FloatArray, symmetric_matrix
 
-__all__ = ["Certificate", "certify", "certify_point", "check_bound"]
+__all__ = ["Certificate", "certify", "certify_point", "check_bound", "nothing_to_certify"]
 
 _ROUND_OFF = 1e-12  # of the terms of the gap: a gap of a member cannot be below by more
 _WRONG = 1e-8  # of the objective: a run below its own bound by this is no round-off
@@ -128,11 +128,7 @@ def certify_point(
         See `certify`.
     """
     feasible_set, value = problem.feasible_set, point.value
-    reason = point.vanished()
-    if reason is None and not math.isfinite(value):
-        reason = f"the objective is {value}"
-    if reason is None and not math.isfinite(float(point.gradient().sum())):
-        reason = "the gradient of the objective is not finite"
+    reason = nothing_to_certify(point)
     if reason is not None:
         return Certificate(value, -math.inf, "none", reason)
     if best is None:
@@ -144,6 +140,16 @@ def certify_point(
         if scaled > lower_bound:
             return Certificate(value, scaled, "scaled")
     return Certificate(value, lower_bound, bound)
+
+
+def nothing_to_certify(point: Point) -> str | None:
+    """Say why there is no bound where an objective carries no information; None where it does."""
+    reason = point.vanished()
+    if reason is None and not math.isfinite(point.value):
+        reason = f"the objective is {point.value}"
+    if reason is None and not math.isfinite(float(point.gradient().sum())):
+        reason = "the gradient of the objective is not finite"
+    return reason
 
 
 def _bound(
