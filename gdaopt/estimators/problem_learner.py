@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["ProblemLearner", "nearest_of_other_classes"]
 
 
-
 class ProblemLearner(SupervisedMetricLearner):
     """Base of learners that minimise an objective of labelled samples over a feasible set.
 

@@ -134,6 +134,8 @@ class TestPoint:
         np.testing.assert_array_equal(scaled.metric, expected.metric)
         assert scaled.value == pytest.approx(expected.value, rel=1e-13)
         np.testing.assert_allclose(scaled.gradient(), expected.gradient(), rtol=1e-12, atol=1e-12)
+        assert scaled.factor is not None
+        assert expected.factor is not None
         np.testing.assert_allclose(scaled.factor, expected.factor, rtol=1e-13)
 
     def test_there_is_no_logarithm(self, point: LogDetPoint) -> None:
