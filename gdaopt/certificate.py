@@ -6,7 +6,8 @@ For convex Q and any symmetric M, ``Q(V) ≥ Q(M) + ⟨∇Q(M), V - M⟩`` for e
 
 The same holds for log Q where that is convex, hence ``Q* ≥ Q(M) exp(-gap / Q(M))``, which is never
 below the first bound ("Proposition: certificate", "Proposition: exponential certificate"). M itself
-need not be in the set. Both bounds are lowered by what round-off can have added to them.
+need not be in the set. Where Q has a log-determinant, a multiple of M often gives a far better
+bound ("Proposition: scaled certificate"). All bounds are lowered by what round-off can have added.
 
 With linear constraints, multipliers take them into the linear function whose minimum over the set
 is known ("Proposition: certificate with linear constraints"); all of the above stays.
@@ -15,24 +16,31 @@ is known ("Proposition: certificate with linear constraints"); all of the above 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
+from scipy.optimize import bisect
 
 from gdaopt.errors import GdaoptError
 from gdaopt.multipliers import TightMultipliers, checked_multipliers
-from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.protocol import BarrierPoint, Point
 from gdaopt.objectives.round_off import UNIT, round_off_at
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.trace import relative_gap
 from gdaopt.validation import FloatArray, symmetric_matrix
 
-__all__ = ["Certificate", "certify", "certify_point", "checked_bound"]
+__all__ = ["Certificate", "certify", "certify_point", "checked_bound", "nothing_to_certify"]
 
 _NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
+_SCALES = (1e-6, 1e6)  # t of the multiples M/t that are looked at
+_MOST_SCALES = 40  # in each of which better atoms become known; one or two are usual
+_ENOUGH = 0.1  # of the gap: a multiple that is better by less is not looked for
+_T_ROUND_OFF = 1e-15  # t is 1 at the optimum, and is needed to the last digits
+_MARGIN = 1e-13  # of t: what this costs is nothing, and prices may be off by more
 
 
 @dataclass(frozen=True)
@@ -44,9 +52,9 @@ class Certificate:
     objective : float
         Q at the metric.
     lower_bound : float
-        Of Q over the problem's set: the better of the linear and the exponential bound; -inf when
-        there is none.
-    bound : {"linear", "exponential", "none"}
+        Of Q over the problem's set: the best of the linear, the exponential and the scaled bound,
+        of those that Q has; -inf when there is none.
+    bound : {"linear", "exponential", "scaled", "none"}
         Where `lower_bound` comes from.
     multipliers : ndarray of shape (m,) or None
         λ of the linear constraints, row by row as in `MetricProblem.rows`, in units of Q over units
@@ -72,7 +80,7 @@ class Certificate:
 
     objective: float
     lower_bound: float
-    bound: Literal["linear", "exponential", "none"]
+    bound: Literal["linear", "exponential", "scaled", "none"]
     reason: str = ""
     round_off: float = 0.0
     membership: float = 0.0
@@ -149,11 +157,7 @@ def certify_point(
         See `certify`.
     """
     feasible_set, value = problem.feasible_set, point.value
-    reason = point.vanished()
-    if reason is None and not math.isfinite(value):
-        reason = f"the objective is {value}"
-    if reason is None and not math.isfinite(float(point.gradient().sum())):
-        reason = "the gradient of the objective is not finite"
+    reason = nothing_to_certify(point)
     if reason is not None:
         return Certificate(value, -math.inf, "none", reason)
     if multipliers is None:
@@ -161,7 +165,58 @@ def certify_point(
     gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
     if best is None:
         best = feasible_set.best_atoms(gradient)
-    log_convex = problem.objective.log_convex
+    found = _bound(problem, point, best, multipliers)
+    kind: Literal["linear", "exponential", "scaled"] = "linear"
+    if problem.objective.log_convex:
+        kind = "exponential"
+    if hasattr(point, "scaled"):
+        scaled, atoms = _best_multiple(problem, cast(BarrierPoint, point), best, multipliers)
+        other = _bound(problem, scaled, atoms, multipliers)
+        if other.value > found.value:
+            found, kind = other, "scaled"
+    if not found.value > -math.inf:
+        return Certificate(value, -math.inf, "none", _NO_DIGITS)
+    membership = _membership(problem, gradient, point.metric, multipliers)
+    lower_bound = found.value
+    if lower_bound > value and not problem.violations(point.metric):
+        # Membership allows for some round-off, too; strictly inside there is none to allow for.
+        inside = _gap(problem, gradient, problem.repaired(point.metric), best, multipliers)
+        if inside < -(found.round_off + membership):
+            raise _contradiction(f"a member of the set has a gap of {inside:.6g}")
+        lower_bound = value
+    return Certificate(
+        value,
+        lower_bound,
+        kind,
+        round_off=found.round_off,
+        membership=membership,
+        multipliers=multipliers,
+    )
+
+
+def nothing_to_certify(point: Point) -> str | None:
+    """Say why there is no bound where an objective carries no information; None where it does."""
+    reason = point.vanished()
+    if reason is None and not math.isfinite(point.value):
+        reason = f"the objective is {point.value}"
+    if reason is None and not math.isfinite(float(point.gradient().sum())):
+        reason = "the gradient of the objective is not finite"
+    return reason
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A lower bound, and by how much it is lowered for round-off."""
+
+    value: float
+    round_off: float
+
+
+def _bound(
+    problem: MetricProblem, point: Point, best: PricedAtoms, multipliers: FloatArray | None
+) -> _Bound:
+    """Return the linear bound at a point, or the exponential one where log Q is convex."""
+    gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
     with np.errstate(over="ignore", invalid="ignore"):
         of_point = round_off_at(point)
         gap = _gap(problem, gradient, point.metric, best, multipliers)
@@ -169,26 +224,57 @@ def certify_point(
         of_gap = 8 * UNIT * abs(gap) + _round_off(
             problem, gradient, point.metric, best, multipliers, of_point.gradient
         )
-        of_value = of_point.value + 12 * UNIT * abs(value)
-        membership = _membership(problem, gradient, point.metric, multipliers)
-        lower_bound = _lower_bound(value, of_value, gap, of_gap, log_convex)
-    if not lower_bound > -math.inf:
-        return Certificate(value, -math.inf, "none", _NO_DIGITS)
-    if lower_bound > value and not problem.violations(point.metric):
-        # Membership allows for some round-off, too; strictly inside there is none to allow for.
-        inside = problem.repaired(point.metric)
-        inside_gap = _gap(problem, gradient, inside, best, multipliers)
-        if inside_gap < -(of_value + of_gap + membership):
-            raise _contradiction(f"a member of the set has a gap of {inside_gap:.6g}")
-        lower_bound = value
-    return Certificate(
-        value,
-        lower_bound,
-        "exponential" if log_convex else "linear",
-        round_off=of_value + of_gap,
-        membership=membership,
-        multipliers=multipliers,
-    )
+        of_value = of_point.value + 12 * UNIT * abs(point.value)
+        log_convex = problem.objective.log_convex
+        bound = _lower_bound(point.value, of_value, gap, of_gap, log_convex)
+    return _Bound(bound, of_value + of_gap)
+
+
+def _best_multiple(
+    problem: MetricProblem, point: BarrierPoint, best: PricedAtoms, multipliers: FloatArray | None
+) -> tuple[Point, PricedAtoms]:
+    """Return the multiple M/t of the best bound, and its atoms ("Proposition: scaled certificate").
+
+    The prices of given atoms are linear in t, and the bound is concave in t. So the best t for the
+    atoms known so far is the zero of a slope that falls with t. The oracle then says whether other
+    atoms are better there.
+    """
+    feasible_set, size, atoms = problem.feasible_set, len(point.metric), best.atoms
+    base, budget = feasible_set.base(size), feasible_set.budget(size)
+    gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
+    at_base = float(np.vdot(point.inverse, base))
+    found: tuple[float, Point, PricedAtoms] = (-math.inf, point, best)
+    for _ in range(_MOST_SCALES):
+        # Of the atoms, and of the base, whose price is 0 for every t.
+        prices = np.append(atoms.quadratic_forms(gradient), 0.0)
+        rates = np.append(atoms.quadratic_forms(point.inverse), 0.0)
+
+        def slope(t: float, prices: FloatArray = prices, rates: FloatArray = rates) -> float:
+            cheapest = (prices + (1 - t) * rates).argmin()
+            return size / t - at_base - budget * float(rates[cheapest])
+
+        t = _zero(slope, *_SCALES) * (1 - _MARGIN)
+        scaled = point.scaled(1 / t)
+        there = problem.lagrangian_gradient(scaled.gradient(), multipliers)
+        better = feasible_set.best_atoms(there, len(best.prices), best.atoms)
+        bound = scaled.value - _gap(problem, there, scaled.metric, better, multipliers)
+        found = max(found, (bound, scaled, better), key=lambda entry: entry[0])
+        # No multiple has a bound above that of the atoms that were known.
+        short = budget * float((prices + (1 - t) * rates).min() - better.prices[0])
+        if short <= _ENOUGH * abs(point.value - found[0]):
+            break
+        atoms = atoms.joined(better.atoms)
+    return found[1], found[2]
+
+
+def _zero(falling: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a falling function changes its sign, or the end that is nearer to that."""
+    if not falling(low) > 0:
+        return low
+    if not falling(high) < 0:
+        return high
+    zero: float = bisect(falling, low, high, xtol=_T_ROUND_OFF, rtol=_T_ROUND_OFF)
+    return zero
 
 
 def _gap(

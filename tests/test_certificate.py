@@ -86,6 +86,10 @@ class TestBounds:
             value = certificate.objective
             linear = least_linear(certificate, case.problem, metric)
             exponential = value * math.exp((linear - value) / value)
+            if certificate.bound == "scaled":  # see TestScaledBounds
+                assert isinstance(case.problem.objective, gda.LogDet)
+                assert certificate.lower_bound >= linear - ROUND_OFF * abs(value)
+                continue
             assert certificate.bound == ("exponential" if log_convex else "linear")
             expected = exponential if log_convex else linear
             slack = certificate.round_off + ROUND_OFF * abs(value)
@@ -97,6 +101,53 @@ class TestBounds:
         certificate = gda.certify(case.problem, case.result.metric)
         assert certificate.relative_gap <= 1.01e-10
         assert certificate.reason == ""
+
+
+@pytest.mark.parametrize("set_name", SETS)
+class TestScaledBounds:
+    """ "Proposition: scaled certificate"."""
+
+    def problem(self, set_name: str, spread: float = 1.0) -> gda.MetricProblem:
+        size = 4
+        spreads = np.geomspace(1.0, spread, size)
+        samples = np.random.default_rng(5).normal(size=(30, size)) * spreads
+        log_det = gda.LogDet(np.cov(samples.T, bias=True))
+        share = 0.1 if "path" in set_name else 0.0
+        return gda.MetricProblem(log_det, named_set(set_name, size, 40.0, share))
+
+    @pytest.mark.parametrize("error", [1e-12, 1e-6, 1e-2])
+    def test_the_loss_is_that_of_the_inverse(self, set_name: str, error: float) -> None:
+        problem = self.problem(set_name, spread=1e4)
+        best = gda.solve(problem, "certified", tolerance=1e-11)
+        rng = np.random.default_rng(6)
+        size = problem.n_features
+        for _ in range(5):
+            root = np.linalg.cholesky(np.linalg.inv(best.metric))
+            change = random_symmetric(rng, size)
+            change *= error / np.linalg.norm(change, 2)
+            inverse = root @ (np.eye(size) + change) @ root.T
+            metric = np.linalg.inv((inverse + inverse.T) / 2)
+            bound = gda.certify(problem, (metric + metric.T) / 2).lower_bound
+            loss = size * math.log((1 + error) / (1 - error)) / 0.9  # near the best multiple
+            round_off = 1e-10 * abs(best.objective)
+            assert best.objective - loss - round_off <= bound <= best.objective + round_off
+
+    def test_no_multiple_is_better_by_a_tenth_of_the_gap(self, set_name: str) -> None:
+        problem = self.problem(set_name)
+        rng = np.random.default_rng(7)
+        for _ in range(5):
+            size = problem.n_features
+            metric = random_metric(rng, size) if set_name != "diagonal" else np.diag(rng.random(4))
+            linear = [
+                point.value
+                - float(np.vdot(point.gradient(), metric / t))
+                + problem.feasible_set.minimize_linear(point.gradient()).value
+                for t in np.geomspace(0.3, 3, 100)
+                for point in [problem.objective.at(metric / t)]
+            ]
+            certificate = gda.certify(problem, metric)
+            allowed = 0.11 * abs(certificate.objective - max(linear))
+            assert certificate.lower_bound >= max(linear) - allowed
 
 
 @pytest.mark.parametrize("kind", [gda.GraphMetrics, gda.PositiveDefiniteMetrics])

@@ -64,9 +64,10 @@ class GraphMetricLearner(ProblemLearner):
         pairs. A limit saves time and memory if there are thousands of samples. With fewer than
         about 50 neighbours, the learned metric differs from that of all pairs.
     tolerance : float, optional
-        The certified relative distance from the optimum at which the method stops.
+        The certified relative distance from the optimum at which the method stops. If the fit ends
+        further away, for whatever reason, it warns (`sklearn.exceptions.ConvergenceWarning`).
     max_iterations, time_limit : int and float (seconds), optional
-        Limits of the method; there are none by default. If a limit ends the fit, it warns.
+        Limits of the method; there are none by default.
     verbose : bool, optional
         Whether to print a line for each round of the method.
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ProblemLearner", "nearest_of_other_classes"]
 
-_UNFINISHED = ("iteration_limit", "time_limit", "solver_failed")  # the fit warns of these
-
 
 class ProblemLearner(SupervisedMetricLearner):
     """Base of learners that minimise an objective of labelled samples over a feasible set.
@@ -115,9 +113,12 @@ class ProblemLearner(SupervisedMetricLearner):
             **self._method_options(),
         )
         self.n_iter_ = self.result_.iterations
-        if self.result_.status in _UNFINISHED:
+        gap = self.result_.relative_gap
+        if gap is None or gap > self.tolerance:
+            certified = "no gap is certified" if gap is None else f"the certified gap is {gap:.2g}"
             warnings.warn(
-                f"{type(self).__name__} did not converge: {self.result_.message}",
+                f"{type(self).__name__} did not converge: {certified}, tolerance is "
+                f"{self.tolerance:g} ({self.result_.status}: {self.result_.message})",
                 ConvergenceWarning,
                 stacklevel=4,  # the caller of fit, through scikit-learn's decorator
             )

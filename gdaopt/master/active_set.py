@@ -65,6 +65,21 @@ class ActiveSet:
                 return self, int(nearest[0])
         return self.with_new(atom), len(self)
 
+    def on_the_way(self, other: ActiveSet, share: float) -> ActiveSet:
+        """Return the metric that is a share of the way to another active set's.
+
+        Examples
+        --------
+        >>> start = ActiveSet(Atoms.of_features(np.array([0, 1])), np.array([2.0, 2.0]))
+        >>> end = ActiveSet(Atoms.of_features(np.array([1, 2])), np.array([1.0, 3.0]))
+        >>> start.on_the_way(end, 0.5).weights
+        array([1. , 1.5, 1.5])
+        """
+        joined = self.with_new(other.atoms)
+        weights = (1 - share) * joined.weights
+        np.add.at(weights, joined.nearest(other.atoms)[0], share * other.weights)
+        return ActiveSet(joined.atoms, weights)
+
     def nearest(self, atoms: Atoms) -> tuple[np.ndarray, FloatArray]:
         """Return for each given atom the index of the nearest own atom, and the distance to it.
 

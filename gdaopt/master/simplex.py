@@ -3,7 +3,8 @@
     min  g'(x - x0) + ½ (x - x0)' H (x - x0)   s.t.   x ≥ 0,  Σx = Σx0
 
 H may be singular. The largest variable is eliminated: it is the sum less all others. With it the
-common part of the gradient drops out, whose digits would otherwise hide the rest.
+common part of the gradient drops out, whose digits would otherwise hide the rest. Each variable is
+taken in units of its own curvature, since those of features of different spread differ by decades.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["minimize_on_simplex"]
 
-_REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the largest diagonal entry: for a singular H
+_REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the unit diagonal below: for a singular H
 _MOST_ROUNDS = 100  # in each of which variables become free; a few rounds are usual
 _ROUND_OFF = 1e-13  # of the gain so far: smaller gains are noise
 
@@ -117,16 +118,20 @@ def _free_step(
     step = np.zeros(len(slope))
     if not len(others):
         return step
-    cross = hessian[others, largest]
-    reduced = hessian[others[:, None], others] - cross - cross[:, None] + hessian[largest, largest]
+    cross, corner = hessian[others, largest], hessian[largest, largest]
+    reduced = hessian[others[:, None], others] - cross - cross[:, None] + corner
     right = slope[largest] - slope[others]
+    # The terms that the elimination subtracts say how much of a curvature is round-off.
+    unit = np.sqrt(np.abs(np.diagonal(hessian)[others]) + abs(corner))
+    unit[unit == 0] = 1.0
+    reduced /= unit[:, None] * unit
     diagonal = reduced.ravel()[:: len(others) + 1]  # a view
-    exact, unit = diagonal.copy(), float(diagonal.max())
+    exact = diagonal.copy()
     for share in _REGULARISATION:
-        diagonal[:] = exact + share * unit
-        _, solution, failed = dposv(reduced, right, lower=1)
+        diagonal[:] = exact + share
+        _, solution, failed = dposv(reduced, right / unit, lower=1)
         if not failed:
-            step[others] = solution
+            step[others] = solution / unit
             break
     else:  # there is no curvature but round-off: go down the slope until a bound stops the step
         step[others] = right * (total / (float(np.abs(right).max()) or 1.0))

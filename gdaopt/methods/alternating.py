@@ -36,7 +36,8 @@ class Alternating(AlignedMethod):
 
     Before each block the metric's first eigenvector v aligns its Gershgorin left-ends; with v fixed
     the semidefinite constraint becomes ``M v ≥ ρ v``, linear in the block. A round in which the
-    objective decreases by less than ``tolerance·|Q|`` ends the run as *stalled*.
+    objective decreases by less than `tolerance` of its size (`gdaopt.methods.StallRule`) ends the
+    run as *stalled*.
 
     The end depends on the start and on the block's iterations (by up to 27 % on wine); it need not
     be the optimum: when λ_min = ρ and tr M = C, the diagonal cannot move and columns only shrink
@@ -108,7 +109,9 @@ class _Run(AlignedRun):
     def rounds(self) -> Iterator[State]:
         """Yield the states of each round: the diagonal, then the columns in order."""
         columns = [column for column, others in enumerate(self._neighbors) if len(others)]
-        stall = StallRule(self.state.objective, self._method.tolerance)
+        stall = StallRule(
+            self.state.point, self._method.tolerance, log_convex=self.objective.log_convex
+        )
         for round_ in count(1):
             for column in (None, *columns):
                 yield from self._steps(round_, column)

@@ -35,39 +35,62 @@ __all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
 class StallRule:
     """Ends a run when the last rounds together changed the objective by no more than a tolerance.
 
+    The tolerance is a share of the objective's size at the start of these rounds: of |Q|, or of
+    ``Σ_ij |∇Q(M)_ij M_ij|`` where that is larger. Where Q tends to 0, |Q| alone would ask for ever
+    smaller changes, and a method that gets closer by a share that shrinks with each round would
+    never end. Objectives with a convex logarithm have no other size than |Q|, and tend to 0 by
+    decades until they underflow.
+
     Parameters
     ----------
-    start : float
-        Q at the start.
+    start : Point
+        The objective at the start.
     tolerance : float
-        As a share of the value before those rounds.
+        As a share of the objective's size before those rounds.
     rounds : int
         How many rounds are looked at together. Single rounds of some methods gain more and less in
         turns.
     rises_count : bool
         Whether a rise of the objective is a change, too: open-loop steps may raise it and go on.
+    log_convex : bool
+        Whether log Q is convex (`gdaopt.objectives.protocol.Objective.log_convex`).
     """
 
     def __init__(
-        self, start: float, tolerance: float, *, rounds: int = 1, rises_count: bool = False
+        self,
+        start: Point,
+        tolerance: float,
+        *,
+        rounds: int = 1,
+        rises_count: bool = False,
+        log_convex: bool = False,
     ) -> None:
-        self._values = deque([start], maxlen=rounds + 1)
+        self._points = deque([start], maxlen=rounds + 1)
         self._tolerance = tolerance
         self._rises_count = rises_count
+        self._log_convex = log_convex
 
     def check(self, point: Point) -> None:
         """Take the objective after a round; raise `RunEnded` when the run has stalled."""
-        self._values.append(point.value)
-        before, rounds = self._values[0], len(self._values) - 1
-        decrease = before - self._values[-1]
+        self._points.append(point)
+        before, rounds = self._points[0], len(self._points) - 1
+        decrease = before.value - point.value
         change = abs(decrease) if self._rises_count else decrease
-        if self._values.maxlen == len(self._values) and change <= self._tolerance * abs(before):
+        if len(self._points) < (self._points.maxlen or 0):
+            return
+        if change <= self._tolerance * self._size(before):
             last = "the last round" if rounds == 1 else f"the last {rounds} rounds"
             message = (
                 f"stopped: {last} lowered the objective by {max(decrease, 0.0):.3g}, at most the "
-                f"tolerance of {self._tolerance:g} of its value"
+                f"tolerance of {self._tolerance:g} of its size"
             )
             raise RunEnded("stalled", point.vanished() or message)
+
+    def _size(self, point: Point) -> float:
+        """Return what changes of the objective are small or large against."""
+        if self._log_convex:
+            return abs(point.value)
+        return max(abs(point.value), float(np.abs(point.gradient() * point.metric).sum()))
 
 
 class Patience:

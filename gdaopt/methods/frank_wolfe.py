@@ -33,7 +33,8 @@ class FrankWolfe(Method):
     """Frank–Wolfe over any set, with its exact linear minimisation oracle.
 
     A round is K steps. The run has *converged* when the certificate says so, and has *stalled* when
-    two rounds in a row change the objective by less than ``tolerance·|Q|`` together.
+    two rounds in a row change the objective by less than `tolerance` of its size together
+    (`gdaopt.methods.StallRule`).
 
     Parameters
     ----------
@@ -87,7 +88,11 @@ class _Run(HullRun):
         """Yield the state after each step."""
         size = self.problem.n_features
         stall = StallRule(
-            self.point.value, self._method.tolerance, rounds=_ROUNDS, rises_count=True
+            self.point,
+            self._method.tolerance,
+            rounds=_ROUNDS,
+            rises_count=True,
+            log_convex=self.problem.objective.log_convex,
         )
         for round_ in count(1):
             for iteration in range((round_ - 1) * size, round_ * size):

@@ -11,11 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from gdaopt.certificate import certify_point
+from gdaopt.certificate import certify_point, nothing_to_certify
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.driver import LowerBound
-from gdaopt.methods.state import Clock, State
+from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.multipliers import TightMultipliers
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
@@ -23,6 +23,8 @@ from gdaopt.sets import PricedAtoms
 from gdaopt.validation import FloatArray
 
 __all__ = ["HullRun"]
+
+_SHORTEST_STEP = 2.0**-10  # of a step that goes too far: a shorter one is not worth a round
 
 
 class HullRun(ABC):
@@ -56,6 +58,7 @@ class HullRun(ABC):
         self.lower_bound = LowerBound()
         self.multipliers: FloatArray | None = None  # of the linear constraints, where there are any
         self._oracle_calls = 0
+        self._certified: ActiveSet | None = None  # the last one that has been certified
 
     @property
     def gap(self) -> float:
@@ -87,9 +90,42 @@ class HullRun(ABC):
         self.active_set = active_set
         self.point = self.atom_weights.at(active_set.atoms, active_set.weights).point()
 
+    def _step_back(self) -> float:
+        """Halve the last step until the objective carries information at its end.
+
+        Returns
+        -------
+        float
+            The share of the step that is left.
+
+        Raises
+        ------
+        RunEnded
+            When only a tiny step would be left: where the objective is about to underflow.
+        """
+        target, share = self.active_set, 1.0
+        while self._certified is not None and (reason := nothing_to_certify(self.point)):
+            share /= 2
+            if share < _SHORTEST_STEP:
+                raise RunEnded("stalled", reason)
+            self.move_to(self._certified.on_the_way(target, share))
+        self._certified = self.active_set
+        return share
+
     def certified_state(self, **columns: Any) -> State:
-        """Price the atoms at the current point, certify it, and return its state."""
+        """Price the atoms at the current point, certify it, and return its state.
+
+        A step to a point that carries no information went too far, and is shortened first.
+
+        Raises
+        ------
+        RunEnded
+            When no step is short enough.
+        """
         start = time.perf_counter()
+        share = self._step_back()
+        if "step" in columns:
+            columns["step"] *= share
         gradient = self.problem.lagrangian_gradient(self.point.gradient(), self.multipliers)
         priced = time.perf_counter()
         self.best = self.feasible_set.best_atoms(gradient, self.n_priced, self.active_set.atoms)

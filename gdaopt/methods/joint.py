@@ -33,8 +33,8 @@ _ROUNDS = 2  # that have to lower the objective together: edges gain and lose we
 class Joint(AlignedMethod):
     """Frank–Wolfe whose program moves all entries of the metric at once.
 
-    A round is K steps. Two rounds in a row that lower the objective by less than
-    ``tolerance·|Q|`` together end the run as *stalled*.
+    A round is K steps. Two rounds in a row that lower the objective by less than `tolerance` of its
+    size together (`gdaopt.methods.StallRule`) end the run as *stalled*.
 
     Parameters
     ----------
@@ -106,7 +106,12 @@ class _Run(AlignedRun):
     def rounds(self) -> Iterator[State]:
         """Yield the states of rounds of K steps."""
         size = self.objective.n_features
-        stall = StallRule(self.state.objective, self._method.tolerance, rounds=_ROUNDS)
+        stall = StallRule(
+            self.state.point,
+            self._method.tolerance,
+            rounds=_ROUNDS,
+            log_convex=self.objective.log_convex,
+        )
         for round_ in count(1):
             for step in range((round_ - 1) * size, round_ * size):
                 iteration = step % self._realign_every

@@ -31,7 +31,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     The vertices are those of `gdaopt.FrankWolfe`, which has them in closed form; here a conic
     solver finds them, as it would have to without that closed form. A round is K steps. The run has
     *converged* when the certificate says so, and has *stalled* when two rounds in a row lower the
-    objective by less than ``tolerance·|Q|`` together.
+    objective by less than `tolerance` of its size together (`gdaopt.methods.StallRule`).
 
     Parameters
     ----------
@@ -94,7 +94,13 @@ class SemidefiniteFrankWolfe(ProgramMethod):
             multipliers=bound.multipliers,
         )
         yield state
-        stall = StallRule(point.value, self.tolerance, rounds=_ROUNDS, rises_count=True)
+        stall = StallRule(
+            point,
+            self.tolerance,
+            rounds=_ROUNDS,
+            rises_count=True,
+            log_convex=problem.objective.log_convex,
+        )
         for iteration in count(1):
             whole = WholeSet(feasible_set, size, entries_of(state.metric, edges))
             kept = keeping_rows(whole, problem.rows, state.metric, pairs)

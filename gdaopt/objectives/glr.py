@@ -334,6 +334,10 @@ class GLRPoint:
 
     def vanished(self) -> str | None:
         """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64."""
+        return self._vanished
+
+    @cached_property
+    def _vanished(self) -> str | None:
         if not math.isfinite(self.value):
             return f"the objective is {self.value}: the metric is far outside of the cone"
         features = self._pairs.features

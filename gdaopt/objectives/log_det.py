@@ -172,7 +172,7 @@ class LogDetPoint:
             return RoundOff(math.inf, np.zeros(len(self.metric)))
         size = len(factor)
         of_factor = np.abs(factor) @ np.abs(factor.T)
-        condition = (size + 2) * UNIT * float(np.vdot(np.abs(inverse), of_factor))
+        condition = (size + 8) * UNIT * float(np.vdot(np.abs(inverse), of_factor))
         # Y = inverse need not be that of M: any Y gives a tangent, the nearer L'YL is to I the
         # better.
         residual = factor.T @ inverse @ factor - np.eye(size)
@@ -203,6 +203,13 @@ class LogDetPoint:
     def moved(self, direction: Direction, gamma: float) -> LogDetPoint:
         """Return the point at ``M + γ D``."""
         return LogDetPoint(self.objective, direction.added_to(self.metric, gamma))
+
+    def scaled(self, factor: float) -> LogDetPoint:
+        """Return the point at a multiple of M, without another factorisation."""
+        point = LogDetPoint(self.objective, factor * self.metric)
+        point.factor = None if self.factor is None else self.factor * math.sqrt(factor)
+        point.inverse = self.inverse / factor
+        return point
 
     def vanished(self) -> str | None:
         """Say where the objective is infinite."""

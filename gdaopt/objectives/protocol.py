@@ -22,7 +22,7 @@ from gdaopt.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["AtomWeights", "AtomWeightsPoint", "Line", "Objective", "Point"]
+__all__ = ["AtomWeights", "AtomWeightsPoint", "BarrierPoint", "Line", "Objective", "Point"]
 
 
 class Line(Protocol):
@@ -85,6 +85,20 @@ class Point(Protocol):
         The sentence says why, and what to do: an objective that has underflowed says by which
         factor to rescale the features. A gradient of zero at a minimiser is no such case.
         """
+
+
+class BarrierPoint(Point, Protocol):
+    """A point of ``Q(M) = ⟨S, M⟩ - log det M``, which knows the multiples of its metric.
+
+    A point with these two members has better certificates ("Proposition: scaled certificate").
+    """
+
+    @property
+    def inverse(self) -> FloatArray:
+        """``M⁻¹``; the gradient at M/t is ``∇Q(M) + (1 - t) M⁻¹``."""
+
+    def scaled(self, factor: float) -> Point:
+        """Return the point at a positive multiple of M."""
 
 
 class AtomWeightsPoint(Protocol):

@@ -145,7 +145,9 @@ def test_few_neighbours_learn_nearly_the_same() -> None:
 def test_methods_and_solvers() -> None:
     X, codes = samples()
     best = gda.GraphMetricLearner().fit(X, codes).result_
-    found = gda.GraphMetricLearner(method="alternating", solver="analytic").fit(X, codes).result_
+    with pytest.warns(ConvergenceWarning, match="the certified gap is .*, tolerance is 0.0001"):
+        learner = gda.GraphMetricLearner(method="alternating", solver="analytic").fit(X, codes)
+    found = learner.result_
     assert found.method == "alternating"
     assert best.objective * (1 - 1e-4) <= found.objective
     floor = 1e-3 * best.metric.trace()
@@ -188,6 +190,29 @@ def test_a_limit_that_ends_the_fit_warns_its_caller(limit: dict[str, Any], words
         learner.fit(X, codes)
     assert caught[0].filename == __file__
     assert learner.n_iter_ == learner.result_.iterations <= 1
+
+
+def clouds_apart() -> tuple[FloatArray, list[int]]:
+    """Return two classes so far apart that Q underflows on the way to its optimum."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    X[20:, 0] += 25
+    return X, [0] * 20 + [1] * 20
+
+
+@pytest.mark.parametrize("method", ["certified", "frank-wolfe", "joint", "projected-gradient"])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_an_end_far_from_the_optimum_warns_whatever_its_status(learner: Any, method: str) -> None:
+    if method == "joint" and learner is not gda.GraphMetricLearner:
+        pytest.skip("over graph metrics only")
+    X, y = clouds_apart()
+    found = learner(trace_bound=3.0, method=method)
+    words = "did not converge: .*gap.* \\(stalled: .*multiply the features by"
+    with pytest.warns(ConvergenceWarning, match=words) as caught:
+        found.fit(X, y)
+    assert caught[0].filename == __file__
+    assert found.result_.iterations > 0
+    assert found.metric_[0, 0] > 1.1  # of 1 at the start
 
 
 def test_interrupts_pass(monkeypatch: pytest.MonkeyPatch) -> None:

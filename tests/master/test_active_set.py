@@ -30,6 +30,19 @@ class TestActiveSet:
         )
         assert len(active_set.with_new(same)) == len(active_set)
 
+    @PROPERTY
+    @given(generators, st.sampled_from([2, 5]), st.floats(0, 1))
+    def test_on_the_way_to_another(self, rng: np.random.Generator, size: int, share: float) -> None:
+        start = ActiveSet(self.sparse(rng, size), rng.random(6))
+        end = ActiveSet(start.atoms[3:].joined(self.sparse(rng, size)), rng.random(9))
+        between = start.on_the_way(end, share)
+        zero = np.zeros((size, size))
+        matrices = [one.atoms.added_to(zero, one.weights) for one in (start, end, between)]
+        expected = (1 - share) * matrices[0] + share * matrices[1]
+        np.testing.assert_allclose(matrices[2], expected, atol=1e-6)
+        assert between.total == pytest.approx((1 - share) * start.total + share * end.total)
+        assert len(between) <= 12  # the three atoms of both are not there twice
+
     @staticmethod
     def sparse(rng: np.random.Generator, size: int) -> Atoms:
         """Return atoms of two entries, some of one; K = 1 has only one."""

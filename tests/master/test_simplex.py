@@ -87,6 +87,23 @@ class TestMinimizeOnSimplex:
         np.testing.assert_array_equal(program.start, given_start)
 
     @settings(PROPERTY, max_examples=60)
+    @given(generators, st.sampled_from([2, 3, 8, 20]), st.sampled_from([3, 7, 11]))
+    def test_units_of_the_variables(
+        self, rng: np.random.Generator, size: int, decades: int
+    ) -> None:
+        """With room to spare, the minimiser follows the units, over twice as many decades of H."""
+        units = 10 ** rng.uniform(-decades, 0, size)
+        factor = rng.standard_normal((size, size + 3))
+        hessian = factor @ factor.T + np.eye(size)
+        target = rng.uniform(0.5, 1, size)
+        start = np.append(units, 100.0 * size)  # and the slack
+        gradient = np.append(hessian @ (1 - target) / units, 0.0)
+        scaled = np.zeros((size + 1, size + 1))
+        scaled[:-1, :-1] = hessian / units / units[:, None]
+        x = minimize_on_simplex(gradient, scaled, start)
+        np.testing.assert_allclose(x[:-1] / units, target, rtol=1e-9)
+
+    @settings(PROPERTY, max_examples=60)
     @given(generators, st.sampled_from([2, 5, 12, 30]))
     def test_entries_of_many_magnitudes(self, rng: np.random.Generator, size: int) -> None:
         """H with eigenvalues over 14 decades and more: what is lost is still below 1e-5."""

@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gdaopt as gda
+from gdaopt.datasets import load
 from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, random_metric, scaled
 from tests.methods.certified_cases import (
     ADVICE,
@@ -70,6 +72,33 @@ def test_says_what_to_rescale_on_the_way_to_an_optimum_that_underflows() -> None
 def test_converges_to_the_default_tolerance(cell: Cell) -> None:
     problem = replace(cell, multiple=min(cell.multiple, 10)).problem()
     assert_optimal(problem, gda.solve(problem, "certified"), 1e-6)
+
+
+def raw_covariance(name: str) -> FloatArray:
+    """Return the covariance of features whose spreads differ by decades."""
+    if name == "one constant":
+        features = np.random.default_rng(0).normal(size=(50, 3)) * [3000.0, 1000.0, 0.0]
+    else:
+        features = load(name).features
+    return np.asarray(np.cov(features.T, bias=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("trace_bound", [1e4, 1e9])
+@pytest.mark.parametrize("name", ["one constant", "wine"])
+def test_log_det_of_raw_features(name: str, trace_bound: float, kind: str) -> None:
+    covariance = raw_covariance(name)
+    for min_eigenvalue in (0.0, 1e-6):
+        feasible_set = set_of(kind, len(covariance), trace_bound, min_eigenvalue)
+        problem = gda.MetricProblem(gda.LogDet(covariance), feasible_set)
+        assert_optimal(problem, gda.solve(problem, "certified", max_iterations=100), 1e-6)
+
+
+@pytest.mark.parametrize("trace_bound", [1e2, 1e4, 1e6, 1e9])
+def test_log_det_of_raw_breast_cancer(trace_bound: float) -> None:
+    covariance = raw_covariance("breast_cancer")
+    problem = gda.MetricProblem(gda.LogDet(covariance), gda.GraphMetrics(trace_bound, 0.0))
+    assert_optimal(problem, gda.solve(problem, "certified", max_iterations=60), 1e-6)
 
 
 def test_smaller_sets_have_larger_optima() -> None:

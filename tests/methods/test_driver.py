@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import find_solver
+from gdaopt.methods import RunEnded, StallRule
 from gdaopt.programs import Program
+from gdaopt.validation import FloatArray
 from tests.backends.cases import Fault
-from tests.helpers import scaled
+from tests.helpers import random_metric, scaled
 from tests.result_cases import COLUMNS, problem, solve
 
 
@@ -153,6 +157,96 @@ def test_a_run_continued_from_its_end_takes_one_more_round(edge_floor: float, rh
     assert again.trace[-1].round == 1
     assert again.trace[0].objective == pytest.approx(first.objective, rel=1e-9)
     assert again.objective <= first.objective * (1 + 1e-12)
+
+
+class Residuals(gda.DenseObjective):
+    """Half of the sum of squared residuals of given squared distances: 0 at the target."""
+
+    def __init__(self, differences: FloatArray, target: FloatArray) -> None:
+        super().__init__(len(target))
+        self._differences = differences
+        self._distances = self._of(target)
+
+    def _of(self, metric: FloatArray) -> FloatArray:
+        return np.asarray(((self._differences @ metric) * self._differences).sum(axis=1))
+
+    def value(self, metric: FloatArray) -> float:
+        return float(((self._of(metric) - self._distances) ** 2).sum()) / 2
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        residuals = (self._of(metric) - self._distances)[:, None]
+        return np.asarray((residuals * self._differences).T @ self._differences)
+
+
+@dataclass
+class Fading:
+    """A point of an objective of two features that tends to 0, as the t-th round of a run."""
+
+    value: float
+    metric: FloatArray
+    slope: float
+
+    def gradient(self) -> FloatArray:
+        return np.full((2, 2), self.slope)
+
+    def vanished(self) -> str | None:
+        return None
+
+
+@pytest.mark.parametrize(("log_convex", "longest"), [(False, 300), (True, 2100)])
+def test_an_objective_stalls_by_its_size(log_convex: bool, longest: int) -> None:
+    """Q = 1/t and a gradient of √Q: a round gains Q/t, which is small next to √Q much earlier."""
+    points: list[Any] = [Fading(1 / t, np.eye(2), t**-0.5) for t in range(1, longest + 1)]
+    stall = StallRule(points[0], 1e-3, rounds=2, log_convex=log_convex)
+    rounds = iter(points[1:])
+    with pytest.raises(RunEnded, match=r"at most the tolerance of 0\.001 of its size") as end:
+        deque(map(stall.check, rounds))
+    assert end.value.status == "stalled"
+    assert next(rounds).value < 4 / longest
+
+
+@pytest.mark.parametrize("room", [1.0, 1.5])
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("certified", {}),
+        *(("frank-wolfe", {"variant": name}) for name in ("vanilla", "away", "pairwise")),
+        *(("frank-wolfe", {"step": name}) for name in ("agnostic", "adaptive")),
+        ("joint", {"solver": "analytic"}),
+        ("joint", {"solver": "analytic", "align": "gradient"}),
+        ("alternating", {"solver": "analytic"}),
+        ("projected-gradient", {}),
+        ("sdp-frank-wolfe", {"solver": "analytic"}),
+    ],
+)
+def test_a_run_to_an_optimum_of_0_ends(method: str, options: dict[str, Any], room: float) -> None:
+    """No gap is small next to Q then, and the share that a step gains may shrink for ever."""
+    target = random_metric(np.random.default_rng(0), 3)
+    differences = np.random.default_rng(1).standard_normal((4, 3))
+    metrics = gda.GraphMetrics(room * float(np.trace(target)), 0.0)
+    problem = gda.MetricProblem(Residuals(differences, target), metrics)
+    result = gda.solve(
+        problem, method, tolerance=1e-3, trace_every=0, max_iterations=10_000, **options
+    )
+    assert result.status in ("converged", "stalled"), result.message
+    assert result.relative_gap is not None
+    assert (result.relative_gap <= 1e-3) is (result.status == "converged")
+    start = result.trace[0].objective
+    if method != "alternating":  # which stops anywhere
+        assert result.objective <= 0.1 * start
+
+
+@pytest.mark.parametrize("method", ["certified", "frank-wolfe", "joint", "alternating"])
+def test_a_run_to_an_optimum_that_underflows_ends(method: str) -> None:
+    samples = np.random.default_rng(0).standard_normal((12, 3))
+    samples[6:, 0] += 8
+    glr = gda.GLR(samples, np.repeat([1.0, -1.0], 6))
+    options: dict[str, Any] = {"solver": "analytic"} if method in ("joint", "alternating") else {}
+    problem = gda.MetricProblem(glr, gda.GraphMetrics(30.0, 0.0))
+    result = gda.solve(problem, method, max_iterations=10_000, **options)
+    assert result.status == "stalled"
+    assert "multiply the features by" in result.message
+    assert result.objective < 1e-250
 
 
 def test_tolerance_0_ends() -> None:

@@ -128,6 +128,16 @@ class TestPoint:
             difference = atoms.quadratic_forms((ahead - behind) / (2 * step))
             np.testing.assert_allclose(curvature[k], difference, rtol=1e-6, atol=1e-8)
 
+    @pytest.mark.parametrize("factor", [1e-3, 1.0, 1 + 1e-12, 20.0])
+    def test_multiples(self, factor: float, point: LogDetPoint) -> None:
+        scaled, expected = point.scaled(factor), point.objective.at(factor * point.metric)
+        np.testing.assert_array_equal(scaled.metric, expected.metric)
+        assert scaled.value == pytest.approx(expected.value, rel=1e-13)
+        np.testing.assert_allclose(scaled.gradient(), expected.gradient(), rtol=1e-12, atol=1e-12)
+        assert scaled.factor is not None
+        assert expected.factor is not None
+        np.testing.assert_allclose(scaled.factor, expected.factor, rtol=1e-13)
+
     def test_there_is_no_logarithm(self, point: LogDetPoint) -> None:
         assert point.objective.log_convex is False
         assert math.isnan(point.log_value)

@@ -170,7 +170,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         reason = ""
         if not repeated:
             reason = f"the labels did not repeat in {self.max_rounds} rounds; raise max_rounds"
-        elif last.status == "step_limit":
+        elif last.status != "converged":
             reason = (
                 f"the last weights are certified only to {last.gap:.2g} of the optimum; rescale "
                 f"the features, lower trace_bound (now {self.trace_bound_:.3g}) or raise tolerance"
