@@ -321,7 +321,7 @@ def _round_off(
         # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest entries.
         errors = np.sqrt(errors**2 + added.max(axis=1))
         of_rows *= (size**2 + 16) * UNIT
-    least = price - feasible_set.family.price_round_off(gradient, errors)
+    least = feasible_set.family.least_price(price, gradient, errors)
     terms = float(np.vdot(np.abs(gradient), above + np.abs(base))) + budget * abs(price)
     return (
         budget * (min(0.0, price) - min(0.0, least))

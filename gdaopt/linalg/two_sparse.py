@@ -11,6 +11,8 @@ and the smaller diagonal entry otherwise ("Theorem: exact linear minimisation or
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,8 +20,9 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.validation import FloatArray
 
-__all__ = ["best_pairs", "decomposition", "pair_atoms"]
+__all__ = ["best_pairs", "decomposition", "least_pair_price", "pair_atoms"]
 
+_ROUNDINGS = 16 * 2.0**-53  # of a price, relative to its terms
 _BLOCK_ENTRIES = 2**16  # entries that are priced at a time: they stay in cache
 
 
@@ -78,6 +81,41 @@ def best_pairs(
     kept = _least(prices, count)
     kept = kept[np.lexsort((columns[kept], rows[kept], prices[kept]))]
     return rows[kept], columns[kept], prices[kept] * unit
+
+
+def least_pair_price(gradient: FloatArray) -> float:
+    """Return a number that no price λ_ij of a pair with ``G_ij > 0`` is below, tight to round-off.
+
+    Where the mean m of both diagonal entries is positive, ``λ_ij = (G_ii G_jj - G_ij²) / (m + r)``
+    with the root r, so that the round-off is relative to the terms of the numerator. That of
+    ``m - r``, which `best_pairs` takes, is relative to the largest of the three entries.
+
+    Examples
+    --------
+    >>> gradient = np.array([[1e9, 1e-3], [1e-3, 1e-15]])
+    >>> bool(abs(least_pair_price(gradient)) < 1e-29), best_pairs(gradient, 1)[2]
+    (True, array([0.]))
+    """
+    size = len(gradient)
+    diagonal = np.diagonal(gradient)
+    least = math.inf
+    step = max(1, _BLOCK_ENTRIES // size)
+    for start in range(0, size - 1, step):
+        stop = min(start + step, size)
+        rows, columns = np.nonzero(np.triu(gradient[start:stop, start:] > 0, 1))
+        if not len(rows):
+            continue
+        a, b = diagonal[rows + start], diagonal[columns + start]
+        c = gradient[rows + start, columns + start]
+        mean = a / 2 + b / 2
+        radius = np.hypot(a / 2 - b / 2, c)
+        total = np.abs(mean) + radius
+        # In units of the pair's own, so that no product under- or overflows.
+        products, squares = (a / total) * b, (c / total) * c
+        prices = np.where(mean > 0, products - squares, mean - radius)
+        terms = np.where(mean > 0, np.abs(products) + squares, total)
+        least = min(least, float((prices - _ROUNDINGS * terms).min()))
+    return least
 
 
 def pair_atoms(

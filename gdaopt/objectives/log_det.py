@@ -174,21 +174,20 @@ class LogDetPoint:
         of_factor = np.abs(factor) @ np.abs(factor.T)
         condition = (size + 8) * UNIT * float(np.vdot(np.abs(inverse), of_factor))
         # Y = inverse need not be that of M: any Y gives a tangent, the nearer L'YL is to I the
-        # better.
+        # better. So Y is taken as S - G for the gradient G as it was rounded, which is then exact.
         residual = factor.T @ inverse @ factor - np.eye(size)
         noise = np.abs(factor.T) @ np.abs(inverse) @ np.abs(factor)
-        distance = float(np.linalg.norm(residual) + 3 * size * UNIT * np.linalg.norm(noise))
+        rounded = np.abs(factor.T) @ np.abs(self.gradient()) @ np.abs(factor)
+        distance = float(
+            np.linalg.norm(residual)
+            + 3 * size * UNIT * np.linalg.norm(noise)
+            + 2 * UNIT * np.linalg.norm(rounded)
+        )
         if not distance <= _LARGEST_RESIDUAL:
             return RoundOff(math.inf, np.zeros(size))
         logarithms = float(np.abs(np.log(np.diagonal(factor))).sum())
         terms = float(np.abs(covariance * self.metric).sum()) + 2 * logarithms + abs(self.value)
-        # The entries of S - Y are rounded once, and |S_ij|² is at most S_ii S_jj, as is |Y_ij|².
-        roots = np.sqrt(np.maximum(np.diagonal(covariance), 0)) + np.sqrt(np.diagonal(inverse))
-        excess = float((np.abs(self.gradient()) / np.outer(roots, roots)).max())
-        return RoundOff(
-            (size**2 + 4) * UNIT * terms + condition + distance**2,
-            math.sqrt(UNIT * max(excess, 1.0)) * roots,
-        )
+        return RoundOff((size**2 + 4) * UNIT * terms + condition + distance**2, np.zeros(size))
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return ``(u_k' M⁻¹ u_l)²``."""

@@ -34,13 +34,14 @@ class FeatureAtoms(AtomFamily):
         best = np.argsort(prices, kind="stable")[:count]
         return PricedAtoms(Atoms.of_features(best), prices[best])
 
-    def price_round_off(
+    def least_price(
         self,
+        price: float,
         gradient: FloatArray,  # noqa: ARG002 (prices are entries of the gradient)
         errors: FloatArray,
     ) -> float:
         """Return it for single features: that of the diagonal entry that is the least exact."""
-        return float(errors.max() ** 2)
+        return price - float(errors.max() ** 2)
 
     def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return all unit vectors, with the diagonal as weights."""

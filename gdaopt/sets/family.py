@@ -84,22 +84,24 @@ class AtomFamily(ABC):
             Good atoms for a gradient nearby, where an iterative search starts.
         """
 
-    def price_round_off(self, gradient: FloatArray, errors: FloatArray) -> float:
-        """Return by how much the price of the best atom can be too high.
+    def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
+        """Return a number that no price of the exact gradient is below.
 
-        The least price of the exact gradient is at least the computed price less this number
-        ("Proposition: round-off of the certificate"). The default is right for all families whose
-        least price is an eigenvalue of G or of one of its blocks.
+        It is the computed price of the best atom, less what can be round-off ("Proposition:
+        round-off of the certificate"). The default is right for all families whose least price is
+        an eigenvalue of G or of one of its blocks.
 
         Parameters
         ----------
+        price : float
+            Of the best atom for G.
         gradient : ndarray of shape (K, K)
             G.
         errors : ndarray of shape (K,)
             g ≥ 0: the exact gradient is within ``g_i g_j`` of each entry.
         """
         backward = _EIGENVALUE_ROUNDINGS * len(gradient) * UNIT
-        return float(errors @ errors) + backward * float(np.linalg.norm(gradient))
+        return price - float(errors @ errors) - backward * float(np.linalg.norm(gradient))
 
     @abstractmethod
     def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:

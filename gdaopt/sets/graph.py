@@ -12,7 +12,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.eigen import align
-from gdaopt.linalg.two_sparse import best_pairs, decomposition, pair_atoms
+from gdaopt.linalg.two_sparse import best_pairs, decomposition, least_pair_price, pair_atoms
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.cones import pair_cones
 from gdaopt.sets.family import AtomFamily, PricedAtoms
@@ -49,10 +49,15 @@ class GraphAtoms(AtomFamily):
         best = np.argsort(prices, kind="stable")[:count]
         return PricedAtoms(atoms[best], prices[best])
 
-    def price_round_off(self, gradient: FloatArray, errors: FloatArray) -> float:
+    def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
         """Return it for atoms of two features: those whose entries are the least exact."""
+        of_gradient = float(np.sort(errors**2)[-2:].sum())
         own = _PRICE_ROUNDINGS * UNIT * float(np.abs(gradient).max())
-        return float(np.sort(errors**2)[-2:].sum()) + own
+        if own <= of_gradient:
+            return price - of_gradient - own
+        # Worth a second look: prices near 0 are often those of a large and a small entry.
+        least = min(float(np.diagonal(gradient).min()), least_pair_price(gradient))
+        return least - of_gradient
 
     def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return an atom for each feature and each edge ("Theorem: factor width two")."""

@@ -64,9 +64,9 @@ class FlippedAtoms(AtomFamily):
         best = self._family.best_atoms(self.flip(gradient), count, guess)
         return replace(best, atoms=self._flip_atoms(best.atoms))
 
-    def price_round_off(self, gradient: FloatArray, errors: FloatArray) -> float:
+    def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
         """Return that of the other family."""
-        return self._family.price_round_off(self.flip(gradient), errors)
+        return self._family.least_price(price, self.flip(gradient), errors)
 
     def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return the flipped atoms that a matrix is a sum of."""
