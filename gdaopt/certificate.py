@@ -176,7 +176,8 @@ def certify_point(
             found, kind = other, "scaled"
     if not found.value > -math.inf:
         return Certificate(value, -math.inf, "none", _NO_DIGITS)
-    membership = _membership(problem, gradient, point.metric, multipliers)
+    with np.errstate(over="ignore"):
+        membership = _membership(problem, gradient, point.metric, multipliers)
     lower_bound = found.value
     if lower_bound > value and not problem.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.

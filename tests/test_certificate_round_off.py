@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.certificate import _best_multiple
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.sets import FeasibleSet
@@ -59,12 +60,27 @@ def extreme_problem(seed: int) -> tuple[gda.MetricProblem, Any]:
 
 def exact_bound(problem: gda.MetricProblem, objective: Any, metric: FloatArray) -> Any:
     """Return the bound without round-off."""
-    point, M = problem.objective.at(metric), digits.exact(metric)
-    if isinstance(point, LogDetPoint):  # of the tangent whose slope is the inverse in float64
-        value, gradient = objective.tangent(M, digits.exact(point.inverse))
-    else:
+    point = problem.objective.at(metric)
+    if not isinstance(point, LogDetPoint):
+        M = digits.exact(metric)
         value, gradient = objective.at(M)
-    return digits.lower_bound(problem.feasible_set, M, value, gradient, objective.log_convex)
+        return digits.lower_bound(problem.feasible_set, M, value, gradient, objective.log_convex)
+    best = problem.feasible_set.best_atoms(point.gradient())
+    multiple = _best_multiple(problem, point, best, None)[0]
+    assert isinstance(multiple, LogDetPoint)
+    return max(bound for each in (point, multiple) for bound in tangent_bounds(problem, each))
+
+
+def tangent_bounds(problem: gda.MetricProblem, point: LogDetPoint) -> list[Any]:
+    """Return those of both tangents: of the inverse, and of the gradient, as they are rounded."""
+    objective, M = digits.ExactLogDet(point.objective.covariance), digits.exact(point.metric)
+    slopes = (digits.exact(point.inverse), objective.covariance - digits.exact(point.gradient()))
+    bounds = []
+    for slope in slopes:
+        if np.linalg.eigvalsh(slope.astype(np.float64))[0] > 0:  # else it is no inverse
+            value, gradient = objective.tangent(M, slope)
+            bounds.append(digits.lower_bound(problem.feasible_set, M, value, gradient, False))
+    return bounds
 
 
 def n_checked(seed: int) -> int:

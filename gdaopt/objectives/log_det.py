@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["LogDet"]
 
 _BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entries; CLARABEL, K = 60
+_SMALL_DRIFT = 1e-8  # of L'YL: its square is round-off
 _LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
 _ROUND_OFF = 1e-10  # of the largest entry of S: a smallest eigenvalue that little below 0 is 0
 
@@ -174,20 +175,27 @@ class LogDetPoint:
         of_factor = np.abs(factor) @ np.abs(factor.T)
         condition = (size + 8) * UNIT * float(np.vdot(np.abs(inverse), of_factor))
         # Y = inverse need not be that of M: any Y gives a tangent, the nearer L'YL is to I the
-        # better. So Y is taken as S - G for the gradient G as it was rounded, which is then exact.
+        # better.
         residual = factor.T @ inverse @ factor - np.eye(size)
         noise = np.abs(factor.T) @ np.abs(inverse) @ np.abs(factor)
-        rounded = np.abs(factor.T) @ np.abs(self.gradient()) @ np.abs(factor)
-        distance = float(
-            np.linalg.norm(residual)
-            + 3 * size * UNIT * np.linalg.norm(noise)
-            + 2 * UNIT * np.linalg.norm(rounded)
-        )
+        distance = float(np.linalg.norm(residual) + 3 * size * UNIT * np.linalg.norm(noise))
+        # So Y may be S - G for the gradient G as it was rounded, which is then exact. Where that
+        # costs digits, the entries of S - Y are rounded, and |S_ij|² ≤ S_ii S_jj, as for Y.
+        gradient = np.abs(self.gradient())
+        rounded = np.abs(factor.T) @ gradient @ np.abs(factor)
+        drift = 2 * UNIT * float(np.linalg.norm(rounded))
+        errors = np.zeros(size)
+        if drift <= _SMALL_DRIFT:
+            distance += drift
+        else:
+            roots = np.sqrt(np.maximum(np.diagonal(covariance), 0)) + np.sqrt(np.diagonal(inverse))
+            excess = float((gradient / np.outer(roots, roots)).max())
+            errors = math.sqrt(UNIT * max(excess, 1.0)) * roots
         if not distance <= _LARGEST_RESIDUAL:
             return RoundOff(math.inf, np.zeros(size))
         logarithms = float(np.abs(np.log(np.diagonal(factor))).sum())
         terms = float(np.abs(covariance * self.metric).sum()) + 2 * logarithms + abs(self.value)
-        return RoundOff((size**2 + 4) * UNIT * terms + condition + distance**2, np.zeros(size))
+        return RoundOff((size**2 + 4) * UNIT * terms + condition + distance**2, errors)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return ``(u_k' M⁻¹ u_l)²``."""

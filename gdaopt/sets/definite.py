@@ -7,16 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf
 
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum, project_spectrum
 from gdaopt.linalg.spectrum import smallest_eigenpairs
+from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.validation import FloatArray
 
 __all__ = ["AllUnitVectors", "PositiveDefiniteMetrics"]
+
+_SHARES = (1e-12, 1e-8, 1e-4, 1e-2)  # of what an eigenvalue can be off by
 
 
 class AllUnitVectors(AtomFamily):
@@ -31,6 +35,26 @@ class AllUnitVectors(AtomFamily):
         start = None if guess is None else guess.dense(len(gradient))
         prices, vectors = smallest_eigenpairs(gradient, count, start)
         return PricedAtoms(Atoms.of_vectors(vectors), prices)
+
+    def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
+        """Return it for eigenvalues: their round-off is relative to the norm of G.
+
+        Where that is more than the errors of the gradient, numbers are tried that are closer to the
+        price: -σ is one if ``G + σI`` less a little of its diagonal has a Cholesky factor, whose
+        round-off is relative to the diagonal, entry by entry.
+        """
+        of_gradient, default = float(errors @ errors), super().least_price(price, gradient, errors)
+        own = price - default - of_gradient
+        if own <= of_gradient:
+            return default
+        size = len(gradient)
+        for share in _SHARES:
+            shifted = gradient + (max(-price, 0.0) + share * own) * np.eye(size)
+            shifted[np.diag_indices(size)] *= 1 - 2 * size * (size + 3) * UNIT
+            _, failed = dpotrf(shifted, lower=1, overwrite_a=1)
+            if not failed:
+                return -max(-price, 0.0) - share * own - of_gradient
+        return default
 
     def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return the eigenvectors, with the eigenvalues as weights."""
