@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import eigh
 
+from gdaopt.deadline import check_time
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.objectives.protocol import Objective, Point
@@ -60,6 +61,11 @@ def refined(
         Orthogonal atoms, whose weights add up to τ; the given active set where no step was taken.
     int
         The number of Newton steps taken.
+
+    Raises
+    ------
+    TimeLimitError
+        When the time is up (see `gdaopt.deadline`).
 
     Examples
     --------
@@ -174,6 +180,7 @@ def _newton_step(current: _Factorization) -> FloatArray:
     squared = float(np.vdot(residual, residual))
     enough = squared * min(_FORCING, np.sqrt(current.steepness)) ** 2
     for _ in range(_CONJUGATE_STEPS):
+        check_time()
         if not np.abs(direction).max() > 0:
             break
         curved = current.curvature(direction)
@@ -199,6 +206,7 @@ def _line_search(current: _Factorization, step: FloatArray) -> _Factorization | 
     slack = _ROUND_OFF * abs(value)
     length = 1.0
     while length > _SHORTEST:
+        check_time()
         trial = current.moved(length * step)
         if trial.point.value < value - slack:
             return trial

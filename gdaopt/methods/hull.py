@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gdaopt.certificate import certify_point
+from gdaopt.deadline import unlimited
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.driver import LowerBound
@@ -87,6 +88,7 @@ class HullRun(ABC):
         self.active_set = active_set
         self.point = self.atom_weights.at(active_set.atoms, active_set.weights).point()
 
+    @unlimited()  # a step that has been taken is not lost
     def certified_state(self, **columns: Any) -> State:
         """Price the atoms at the current point, certify it, and return its state."""
         start = time.perf_counter()

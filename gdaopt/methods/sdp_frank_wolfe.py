@@ -8,6 +8,7 @@ from itertools import count
 from typing import ClassVar
 
 from gdaopt.certificate import certify_point
+from gdaopt.deadline import unlimited
 from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.methods.base import ProgramMethod
 from gdaopt.methods.blocks import MetricBlock, block_step
@@ -100,7 +101,8 @@ class SemidefiniteFrankWolfe(ProgramMethod):
             kept = keeping_rows(whole, problem.rows, state.metric, pairs)
             block = MetricBlock(program, kept, size, edges)
             state = block_step(state, block, step, iteration - 1, clock.left)
-            lower_bound = bound.add(certify_point(problem, state.point))
+            with unlimited():  # a step that has been taken is not lost
+                lower_bound = bound.add(certify_point(problem, state.point))
             state = replace(
                 state,
                 round=1 + (iteration - 1) // size,
