@@ -1,12 +1,12 @@
 """Time limits: a deadline for all that runs inside of it, and the question that loops ask it.
 
-A run or a fit sets its deadline once (`until`). It is not passed on from function to function: every
-loop of unknown length, and every pass over pairs of samples, calls `check_time`, which raises
-`gdaopt.TimeLimitError` when the time is up. Whoever has a result by then catches the error. What has
-to be complete, such as the evaluation of the metric that a run ends at, runs in `unlimited`.
+A run or a fit sets its deadline once (`until`). It is not passed on from function to function:
+every loop of unknown length, and every pass over pairs of samples, calls `check_time`, which raises
+`gdaopt.TimeLimitError` when the time is up. Whoever has a result by then catches the error. What
+has to be complete, such as the evaluation of the metric that a run ends at, runs in `unlimited`.
 
-The deadline is a context variable: threads do not see those of others, and where no limit is set the
-question costs less than a microsecond.
+The deadline is a context variable: threads do not see those of others, and where no limit is set
+the question costs less than a microsecond.
 """
 
 from __future__ import annotations

@@ -65,8 +65,13 @@ class GraphMetricLearner(ProblemLearner):
         about 50 neighbours, the learned metric differs from that of all pairs.
     tolerance : float, optional
         The certified relative distance from the optimum at which the method stops.
-    max_iterations, time_limit : int and float (seconds), optional
-        Limits of the method; there are none by default. If a limit ends the fit, it warns.
+    max_iterations : int, optional
+        Most iterations of the method; no limit by default. If it ends the fit, `fit` warns.
+    time_limit : float, optional
+        Seconds for the whole fit; no limit by default. If it ends the fit, `fit` warns, and the
+        metric is that of the method's last complete step. The first evaluations of the objective,
+        for the trace bound ``"auto"`` and for the start, are completed whatever the limit is. If
+        the time is up while the neighbours are searched, `fit` raises `gdaopt.TimeLimitError`.
     verbose : bool, optional
         Whether to print a line for each round of the method.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +12,8 @@ import numpy as np
 
 from gdaopt.backends import find_solver, solve_program
 from gdaopt.certificate import certify_point
-from gdaopt.errors import SolverFailedError
+from gdaopt.deadline import unlimited
+from gdaopt.errors import SolverFailedError, TimeLimitError
 from gdaopt.methods.base import Method
 from gdaopt.methods.driver import LowerBound
 from gdaopt.methods.memory import check_memory, cone_bytes
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ConicMethod", "SecondOrder", "Semidefinite"]
 
 _FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wrong one
+_LARGE = 2e7  # bytes: CVXPY and a solver take about a second to begin with such a program
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,7 +48,9 @@ class ConicMethod(Method):
         Options of that solver. CLARABEL, ECOS and SCS are asked for an accuracy that suits
         `tolerance` unless they say otherwise; other solvers keep their defaults.
     isolate : bool, optional
-        Solve in a worker process that is killed when the time limit is over.
+        Solve in a worker process that is killed when the time limit is over. Its start takes a
+        second or two. By default, large programs with a time limit are solved there: solvers look
+        at the clock once an iteration, and the first iteration of a large program takes minutes.
     force : bool, optional
         Go on where the program is estimated to need more memory than is free.
     **limits
@@ -62,7 +67,7 @@ class ConicMethod(Method):
 
     solver: str = "CLARABEL"
     solver_opts: Mapping[str, Any] | None = None
-    isolate: bool = False
+    isolate: bool | None = None
     force: bool = False
 
     def __post_init__(self) -> None:
@@ -78,11 +83,12 @@ class ConicMethod(Method):
         """Yield the start, and the state after the solve."""
         feasible_set, size = problem.feasible_set, problem.n_features
         start = self.start_point(problem)
+        needed = cone_bytes(size, self.cone) + problem.objective.conic_bytes()
         if not self.force:
-            needed = cone_bytes(size, self.cone) + problem.objective.conic_bytes()
             check_memory(needed, f"the {self.cone} program")
         began = time.perf_counter()
-        program, variable = self._program(problem, abs(start.value))
+        with suppress(TimeLimitError), clock.limiting():  # the run then ends at its start
+            program, variable = self._program(problem, abs(start.value))
         built = time.perf_counter()
         bound = LowerBound()
         lower_bound = bound.add(certify_point(problem, start))
@@ -92,13 +98,16 @@ class ConicMethod(Method):
             lower_bound=lower_bound,
             multipliers=bound.multipliers,
         )
+        isolate = self.isolate
+        if isolate is None:
+            isolate = clock.left is not None and needed > _LARGE
         report = solve_program(
             program,
             self.solver,
             solver_opts=self.solver_opts,
             time_limit=clock.left,
             gap=self.tolerance,
-            isolate=self.isolate,
+            isolate=isolate,
             name=f"{self.cone} program",
         )
         found = self._answer(variable, report.status)
@@ -111,7 +120,8 @@ class ConicMethod(Method):
                 f"point {moved:.3g} outside of the set, more than inexact solvers are off by"
             )
         point = problem.objective.at(repaired)
-        lower_bound = bound.add(certify_point(problem, point))
+        with unlimited():  # the solver's answer is not lost
+            lower_bound = bound.add(certify_point(problem, point))
         state = State(
             point=point,
             objective=point.value,
