@@ -117,6 +117,7 @@ class _Factorization:
         cls, objective: Objective, base: FloatArray, total_weight: float, factor: FloatArray
     ) -> _Factorization:
         """Return the matrix on the sphere that is nearest to V."""
+        check_time()
         factor = factor * np.sqrt(total_weight / np.vdot(factor, factor))
         return cls(objective, base, total_weight, factor, objective.at(base + factor @ factor.T))
 
@@ -206,7 +207,6 @@ def _line_search(current: _Factorization, step: FloatArray) -> _Factorization | 
     slack = _ROUND_OFF * abs(value)
     length = 1.0
     while length > _SHORTEST:
-        check_time()
         trial = current.moved(length * step)
         if trial.point.value < value - slack:
             return trial

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,9 @@ import pytest
 
 import gdaopt as gda
 from gdaopt import deadline
+from gdaopt.deadline import Deadline, until
+from gdaopt.linalg import projection
+from gdaopt.methods import conic
 from gdaopt.methods import state as state_module
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.pairs import SignalPairs
@@ -141,6 +145,97 @@ def test_at_most_one_evaluation_after_the_limit(
         assert result.iterations == states[-1].iteration == result.trace[-1].iteration
         if result.lower_bound is not None:
             assert result.lower_bound <= best(objective) + 1e-9 * abs(best(objective))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("limit", [10.5, 20.5, 30.5, 40.5, 60.5])
+def test_refinement_of_atoms_is_cut_too(objective: str, limit: float, counted: Counted) -> None:
+    """Over positive definite metrics, by Burer and Monteiro's factorisation."""
+    of_all = problem(objective, gda.PositiveDefiniteMetrics)
+    values: list[float] = []
+    result = gda.solve(
+        of_all,
+        "certified",
+        tolerance=0,
+        time_limit=limit,
+        callback=lambda state: values.append(state.objective),
+    )
+    assert counted.now <= limit + 2.0
+    assert all(after <= before + 1e-12 * abs(before) for before, after in pairwise(values))
+    assert result.objective == values[-1]
+    assert result.feasible_set.violations(result.metric) == ()
+
+
+@pytest.mark.parametrize("method", ["certified", "certified, first order"])
+def test_a_round_that_is_cut_is_not_lost(method: str, counted: Counted) -> None:
+    """The first round takes many evaluations; what it has found by the limit is the result."""
+    used: list[float] = []
+    solve("log-det", method, max_iterations=1, callback=lambda _: used.append(counted.now))
+    counted.now = 0.0
+    result = solve("log-det", method, time_limit=used[-1] - 1.5)
+    assert (result.status, result.iterations) == ("time_limit", 1)
+    assert result.objective < result.trace[0].objective
+    assert result.lower_bound is not None
+    assert result.lower_bound <= best("log-det")
+
+
+def test_a_projection_is_cut(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two samples of seven features: a projection takes thousands of eigen-decompositions."""
+    original = projection.project_spectrum
+
+    def slow(*arguments: Any) -> FloatArray:
+        counted.now += 0.01
+        return original(*arguments)
+
+    monkeypatch.setattr(projection, "project_spectrum", slow)
+    X = np.random.default_rng(0).standard_normal((2, 7))
+    log_det = gda.LogDet(np.cov(X.T, bias=True))
+    unbounded = gda.MetricProblem(log_det, gda.GraphMetrics(1e4, 0.0))
+    result = gda.solve(unbounded, "projected-gradient", time_limit=20.0)
+    assert result.status == "time_limit"
+    assert 20.0 <= counted.now <= 22.0
+    assert unbounded.feasible_set.contains(result.metric)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_deadline_around_a_run_holds_as_well(method: str, counted: Counted) -> None:
+    with until(Deadline.after(4.5)):
+        result = solve("glr", method, time_limit=1000.0)
+    if result.status == "time_limit":
+        assert result.message == "time_limit = 4.5 s reached"
+    assert counted.now <= 4.5 + 4.0
+
+
+def test_iterate_ends_in_a_step_too(counted: Counted) -> None:
+    states = list(gda.iterate(problem("glr"), "projected-gradient", tolerance=0, time_limit=20.5))
+    assert 20.5 <= counted.now <= 22.5
+    assert len(states) > 2
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "options", "expected"),
+    [
+        (60, {"time_limit": 60.0}, True),
+        (60, {}, False),
+        (60, {"time_limit": 60.0, "isolate": False}, False),
+        (20, {"time_limit": 60.0}, False),
+        (20, {"isolate": True}, True),
+    ],
+)
+def test_large_conic_programs_with_a_limit_are_solved_where_they_can_be_killed(
+    n_samples: int, options: dict[str, Any], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def noting(*_: Any, isolate: bool, **__: Any) -> None:
+        asked.append(isolate)
+        raise gda.SolverFailedError("not today")
+
+    monkeypatch.setattr(conic, "solve_program", noting)
+    rng = np.random.default_rng(0)
+    glr = gda.GLR(rng.standard_normal((2 * n_samples, 10)), np.repeat([1.0, -1.0], n_samples))
+    gda.solve(gda.MetricProblem(glr, gda.GraphMetrics(10.0)), "sdp", **options)
+    assert asked == [expected]
 
 
 _BEST: dict[str, float] = {}
