@@ -16,7 +16,7 @@ from gdaopt.deadline import unlimited
 from gdaopt.errors import SolverFailedError, TimeLimitError
 from gdaopt.methods.base import Method
 from gdaopt.methods.driver import LowerBound
-from gdaopt.methods.memory import check_memory, cone_bytes
+from gdaopt.methods.memory import check_memory, cone_bytes, is_isolated
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
 from gdaopt.validation import FloatArray
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["ConicMethod", "SecondOrder", "Semidefinite"]
 
 _FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wrong one
-_LARGE = 2e7  # bytes: CVXPY and a solver take about a second to begin with such a program
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,8 +48,7 @@ class ConicMethod(Method):
         `tolerance` unless they say otherwise; other solvers keep their defaults.
     isolate : bool, optional
         Solve in a worker process that is killed when the time limit is over. Its start takes a
-        second or two. By default, large programs with a time limit are solved there: solvers look
-        at the clock once an iteration, and the first iteration of a large program takes minutes.
+        second or two. By default, large programs with a time limit are solved there.
     force : bool, optional
         Go on where the program is estimated to need more memory than is free.
     **limits
@@ -98,16 +96,13 @@ class ConicMethod(Method):
             lower_bound=lower_bound,
             multipliers=bound.multipliers,
         )
-        isolate = self.isolate
-        if isolate is None:
-            isolate = clock.left is not None and needed > _LARGE
         report = solve_program(
             program,
             self.solver,
             solver_opts=self.solver_opts,
             time_limit=clock.left,
             gap=self.tolerance,
-            isolate=isolate,
+            isolate=is_isolated(self.isolate, needed, clock),
             name=f"{self.cone} program",
         )
         found = self._answer(variable, report.status)

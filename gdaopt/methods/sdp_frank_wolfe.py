@@ -13,7 +13,7 @@ from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.methods.base import ProgramMethod
 from gdaopt.methods.blocks import MetricBlock, block_step
 from gdaopt.methods.driver import LowerBound, StallRule
-from gdaopt.methods.memory import check_memory, cone_bytes
+from gdaopt.methods.memory import check_memory, cone_bytes, is_isolated
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, SemidefiniteProgram, WholeSet
@@ -81,11 +81,12 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         edges = feasible_set.edges_of(size)
         pairs = pairs_of(size, edges)
         point = self.start_point(problem)
-        program = with_rows(
-            SemidefiniteProgram(feasible_set, size, self.program_options), problem.rows
-        )
+        needed = cone_bytes(size, "semidefinite")
+        isolate = is_isolated(self.isolate, needed, clock)
+        options = replace(self.program_options, isolate=isolate)
+        program = with_rows(SemidefiniteProgram(feasible_set, size, options), problem.rows)
         if self.solver != ANALYTIC and not self.force:
-            check_memory(cone_bytes(size, "semidefinite"), f"the {program.name}")
+            check_memory(needed, f"the {program.name}")
         step, bound = find_step(self.step).prepared(problem), LowerBound()
         lower_bound = bound.add(certify_point(problem, point))
         state = State(
