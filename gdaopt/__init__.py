@@ -24,6 +24,7 @@ from gdaopt.errors import (
     InvalidInputError,
     SolverFailedError,
     SolverNotFoundError,
+    TimeLimitError,
 )
 from gdaopt.methods import (
     Alternating,
@@ -117,6 +118,7 @@ __all__ = [
     "SolverFailedError",
     "SolverNotFoundError",
     "State",
+    "TimeLimitError",
     "Trace",
     "certify",
     "check_objective",

@@ -18,6 +18,7 @@ __all__ = [
     "InvalidInputError",
     "SolverFailedError",
     "SolverNotFoundError",
+    "TimeLimitError",
     "unknown_name",
 ]
 
@@ -47,6 +48,10 @@ class SolverFailedError(GdaoptError):
 
 class SolverNotFoundError(GdaoptError, ValueError):
     """The named solver is unknown or does not work here; the message lists those that work."""
+
+
+class TimeLimitError(GdaoptError):
+    """A time limit was reached before there was anything to return."""
 
 
 class InaccurateSolutionWarning(UserWarning):

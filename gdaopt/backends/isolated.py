@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import pickle
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import BrokenExecutor, Future, wait
 from contextlib import suppress
@@ -58,6 +59,7 @@ def solve_isolated(
     """
     from cvxpy.lin_ops.lin_utils import ID_COUNTER
 
+    start = time.perf_counter()
     if problem not in _pickled:
         # Pickle a new problem of the same parts: the old one may hold statistics of a solver, which
         # cannot be pickled.
@@ -66,7 +68,9 @@ def solve_isolated(
     values = [parameter.value for parameter in problem.parameters()]
     try:
         answer = _submit(_pickled[problem], values, solver, dict(options))
-        ended = wait([answer], time_limit).done
+        # Passing the problem to the worker has taken time, too, and for a large one seconds.
+        left = None if time_limit is None else time_limit - (time.perf_counter() - start)
+        ended = wait([answer], None if left is None else max(left, 0.0)).done
     except BaseException:  # after an interrupt, nobody waits for the worker's answer
         _kill()
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from gdaopt.cli.options import (
     read_number,
 )
 from gdaopt.methods import CLOSED_FORM, METHODS, State, make_method
+from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.studies.learning import (
     LearningOptions,
@@ -65,7 +67,13 @@ def learn(
     tolerance: Annotated[
         float | None, typer.Option(help="relative gap or decrease that ends a run")
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(help="seconds for each class")] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="seconds for each class; the first evaluation of its objective is completed "
+            "whatever the limit is"
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="output directory (default: ./gdaopt-DATASET)")
     ] = None,
@@ -93,50 +101,60 @@ def learn(
     }
     given = {name: value for name, value in asked.items() if value is not None}
     runner = make_method(method, on_interrupt="return", **given)
-    dataset = load_source(source, label, data_dir)
-    problems = options.problems(dataset)
-    check_starts(problems, runner)
-    directory = RunDirectory(
-        out or Path(f"gdaopt-{dataset.name}"),
-        dataset,
-        {
-            "source": source,
-            "label": label,
-            "positive": positive,
-            "scale": scale,
-            "set": metric_set,
-            "trace_bound": options.trace_bound,
-            "min_eigenvalue": min_eigenvalue,
-            "edge_floor": edge_floor or 0.0,
-            "method": method,
-            "solver": runner.solver_name,
-            "tolerance": runner.tolerance,
-            "time_limit": time_limit,
-        },
-        force=force,
-    )
-    console.print(f"{dataset.name}: {options.statement(dataset)}")
-    name = runner.solver_name
-    steps = "vertices in closed form" if name == CLOSED_FORM else f"programs solved by {name}"
-    floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
-    console.print(f"method {method}, {steps}{floor}")
     results: dict[str, Result] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("")
 
+        def say(what: str) -> None:
+            progress.update(task, description=what)
+
+        def problems() -> Iterator[tuple[str, MetricProblem]]:
+            for name in options.classes(dataset):
+                say(f"{name}: building the objective")
+                problem = options.problem(dataset, name)
+                say(f"{name}: evaluating the objective at the start")
+                yield name, problem
+
         def show(name: str, state: State) -> None:
-            progress.update(
-                task,
-                description=f"{name}: round {state.round}, step {state.iteration}, "
-                f"objective {state.objective:.6g}",
+            say(
+                f"{name}: round {state.round}, step {state.iteration}, "
+                f"objective {state.objective:.6g}"
             )
 
-        for name, result in learn_classes(problems, runner, show):
+        say(f"reading {source}")
+        dataset = load_source(source, label, data_dir)
+        options.classes(dataset)  # before anything is printed
+        progress.print(f"{dataset.name}: {options.statement(dataset)}")
+        check_starts(problems(), runner)
+        directory = RunDirectory(
+            out or Path(f"gdaopt-{dataset.name}"),
+            dataset,
+            {
+                "source": source,
+                "label": label,
+                "positive": positive,
+                "scale": scale,
+                "set": metric_set,
+                "trace_bound": options.trace_bound,
+                "min_eigenvalue": min_eigenvalue,
+                "edge_floor": edge_floor or 0.0,
+                "method": method,
+                "solver": runner.solver_name,
+                "tolerance": runner.tolerance,
+                "time_limit": time_limit,
+            },
+            force=force,
+        )
+        name = runner.solver_name
+        steps = "vertices in closed form" if name == CLOSED_FORM else f"programs solved by {name}"
+        floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
+        progress.print(f"method {method}, {steps}{floor}")
+        for name, result in learn_classes(problems(), runner, show):
             results[name] = result
             directory.add(name, result)
             progress.print(f"{name}: {result.status} ({result.message})")
-        progress.update(task, description="drawing")
+        say("drawing")
         directory.finish()
     console.print(_table(results))
     console.print(

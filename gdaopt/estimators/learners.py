@@ -66,8 +66,13 @@ class GraphMetricLearner(ProblemLearner):
     tolerance : float, optional
         The certified relative distance from the optimum at which the method stops. If the fit ends
         further away, for whatever reason, it warns (`sklearn.exceptions.ConvergenceWarning`).
-    max_iterations, time_limit : int and float (seconds), optional
-        Limits of the method; there are none by default.
+    max_iterations : int, optional
+        Most iterations of the method; no limit by default.
+    time_limit : float, optional
+        Seconds for the whole fit; no limit by default. The metric is then that of the method's last
+        complete step. The first evaluations of the objective, for the trace bound ``"auto"`` and
+        for the start, are completed whatever the limit is. If the time is up while the neighbours
+        are searched, `fit` raises `gdaopt.TimeLimitError`.
     verbose : bool, optional
         Whether to print a line for each round of the method.
 

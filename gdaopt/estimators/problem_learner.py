@@ -16,7 +16,8 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from gdaopt.errors import InvalidInputError
+from gdaopt.deadline import Deadline, check_time, unlimited, until
+from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.labels import Codes, class_signal
 from gdaopt.estimators.metric_graph import MetricGraph
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["ProblemLearner", "nearest_of_other_classes"]
+
+_QUERIES = 256  # samples whose neighbours are found at a time
 
 
 class ProblemLearner(SupervisedMetricLearner):
@@ -105,13 +108,13 @@ class ProblemLearner(SupervisedMetricLearner):
         """Return the feasible set with these bounds."""
 
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
-        objective = self._objective(X, codes)
-        feasible_set = self._feasible_set(*self._bounds(objective))
-        self.result_ = solve(
-            MetricProblem(objective, feasible_set),
-            self.method,
-            **self._method_options(),
-        )
+        with until(Deadline.after(self.time_limit)):
+            objective = self._objective(X, codes)
+            with unlimited():  # it takes one evaluation, and the start of the run another
+                feasible_set = self._feasible_set(*self._bounds(objective))
+            self.result_ = solve(
+                MetricProblem(objective, feasible_set), self.method, **self._method_options()
+            )
         self.n_iter_ = self.result_.iterations
         gap = self.result_.relative_gap
         if gap is None or gap > self.tolerance:
@@ -129,7 +132,6 @@ class ProblemLearner(SupervisedMetricLearner):
         options = {
             "tolerance": self.tolerance,
             "max_iterations": self.max_iterations,
-            "time_limit": self.time_limit,
             "verbose": self.verbose,
         }
         return options if self.solver is None else {**options, "solver": self.solver}
@@ -159,7 +161,13 @@ class ProblemLearner(SupervisedMetricLearner):
             return self.objective(X, signal)
         pairs = None
         if self.n_neighbors is not None:
-            pairs = nearest_of_other_classes(X, codes, self.n_neighbors)
+            try:
+                pairs = nearest_of_other_classes(X, codes, self.n_neighbors)
+            except TimeLimitError as error:
+                raise TimeLimitError(
+                    f"{error} in the search for the neighbours of {len(X)} samples, before there "
+                    "was anything to learn; raise time_limit, or pass fewer samples"
+                ) from None
         return GLR(X, signal, sample_weight=self._class_weights(codes)[codes], pairs=pairs)
 
     def _bounds(self, objective: Objective) -> tuple[float, float]:
@@ -233,7 +241,10 @@ def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> n
     for code in range(codes.max() + 1):
         own, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
         search = NearestNeighbors(n_neighbors=min(n_neighbors, len(others))).fit(X[others])
-        nearest = others[search.kneighbors(X[own], return_distance=False)]
-        found.append(np.column_stack([np.repeat(own, nearest.shape[1]), nearest.ravel()]))
+        for start in range(0, len(own), _QUERIES):
+            check_time()
+            some = own[start : start + _QUERIES]
+            nearest = others[search.kneighbors(X[some], return_distance=False)]
+            found.append(np.column_stack([np.repeat(some, nearest.shape[1]), nearest.ravel()]))
     pairs: npt.NDArray[np.intp] = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
     return pairs

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import lobpcg
 
+from gdaopt.deadline import check_time
 from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.laplacian import n_components
@@ -141,13 +142,18 @@ def _first_eigenvector(
     if size >= _SMALLEST_FOR_LOBPCG:
         start = np.ones(size) if guess is None else guess
         diagonal = np.maximum(np.diagonal(metric), _SMALLEST_DIAGONAL * unit)
+
+        def preconditioned(residual: FloatArray) -> FloatArray:
+            check_time()  # once in each iteration
+            return residual * (unit / diagonal)[:, None]
+
         try:
             # LOBPCG warns of an inexact vector; the polish makes it accurate.
             with ignoring(module=r"gdaopt\.linalg\."):
                 _, vectors, history = lobpcg(
                     metric / unit,
                     start[:, None] / np.linalg.norm(start),
-                    M=lambda residual: residual * (unit / diagonal)[:, None],
+                    M=preconditioned,
                     tol=_LOBPCG_TOLERANCE,
                     maxiter=_LOBPCG_ITERATIONS,
                     largest=False,
@@ -239,6 +245,7 @@ def _resolvent(metric: FloatArray, min_eigenvalue: float, unit: float) -> Alignm
 
 def _factor(metric: FloatArray, sigma: float) -> FloatArray | None:
     """Return the lower Cholesky factor of ``M - σI``, None when it is not positive definite."""
+    check_time()
     shifted = metric.copy()
     shifted[np.diag_indices_from(shifted)] -= sigma
     try:

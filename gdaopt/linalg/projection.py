@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
+from gdaopt.deadline import check_time
 from gdaopt.validation import FloatArray
 
 __all__ = [
@@ -152,6 +153,7 @@ def project_on_intersection(
     last = np.zeros_like(matrix) if correction is None else correction
     extrapolated, inertia, count = last, 1.0, 0
     for _ in range(_MOST_ITERATIONS):
+        check_time()
         count += 1
         inside = project_on_polyhedron(matrix + extrapolated)
         # What the polyhedron took away is added back; the cone's own correction starts afresh.

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lobpcg
 
+from gdaopt.deadline import check_time
 from gdaopt.validation import FloatArray
 from gdaopt.warning_filters import ignoring
 
@@ -100,11 +101,16 @@ def _warm_eigenpairs(
     known = min(len(guess), count)
     start[:, :known] = guess[:known].T
     start[:, known:] = np.random.default_rng(0).standard_normal((size, count - known))
+
+    def product(block: FloatArray) -> FloatArray:
+        check_time()  # once in each iteration
+        return scaled @ block
+
     try:
         # An inexact vector is an atom as well; the factor below proves the bound on the value.
         with ignoring(module=r"gdaopt\.linalg\."):
             values, vectors = lobpcg(
-                scaled,
+                product,
                 start,
                 tol=_LOBPCG_TOLERANCE,
                 maxiter=_LOBPCG_ITERATIONS,

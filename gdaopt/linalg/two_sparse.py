@@ -16,6 +16,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from gdaopt.deadline import check_time
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.validation import FloatArray
@@ -59,6 +60,7 @@ def best_pairs(
     cutoff = np.inf
     step = max(1, _BLOCK_ENTRIES // size)
     for start in range(0, size - 1, step):
+        check_time()
         stop = min(start + step, size)
         entries = gradient[start:stop, start:]
         prices = np.subtract.outer(diagonal[start:stop], diagonal[start:])

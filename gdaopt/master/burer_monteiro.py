@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import eigh
 
+from gdaopt.deadline import check_time
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.objectives.protocol import Objective, Point
@@ -60,6 +61,11 @@ def refined(
         Orthogonal atoms, whose weights add up to τ; the given active set where no step was taken.
     int
         The number of Newton steps taken.
+
+    Raises
+    ------
+    TimeLimitError
+        When the time is up (see `gdaopt.deadline`).
 
     Examples
     --------
@@ -111,6 +117,7 @@ class _Factorization:
         cls, objective: Objective, base: FloatArray, total_weight: float, factor: FloatArray
     ) -> _Factorization:
         """Return the matrix on the sphere that is nearest to V."""
+        check_time()
         factor = factor * np.sqrt(total_weight / np.vdot(factor, factor))
         return cls(objective, base, total_weight, factor, objective.at(base + factor @ factor.T))
 
@@ -174,6 +181,7 @@ def _newton_step(current: _Factorization) -> FloatArray:
     squared = float(np.vdot(residual, residual))
     enough = squared * min(_FORCING, np.sqrt(current.steepness)) ** 2
     for _ in range(_CONJUGATE_STEPS):
+        check_time()
         if not np.abs(direction).max() > 0:
             break
         curved = current.curvature(direction)

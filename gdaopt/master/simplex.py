@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dposv
 
+from gdaopt.deadline import check_time
 from gdaopt.validation import FloatArray
 
 __all__ = ["minimize_on_simplex"]
@@ -87,6 +88,7 @@ def _minimized_on_face(
     """
     total = x.sum()
     while True:
+        check_time()
         step = _free_step(slope, hessian, free, x)
         blocked = (x == 0) & (step < 0)
         if blocked.any():

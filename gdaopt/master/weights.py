@@ -12,10 +12,13 @@ Frank–Wolfe").
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
+from gdaopt.deadline import check_time
+from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.projection import project_on_simplex
 from gdaopt.master.simplex import minimize_on_simplex
 from gdaopt.objectives.protocol import AtomWeightsPoint
@@ -72,6 +75,16 @@ def solve_master_problem(
     memory_limit : int
         Bytes that the Hessian and its copies may take.
 
+    Returns
+    -------
+    MasterSolution
+        The best weights found by then where the time is up first (see `gdaopt.deadline`).
+
+    Raises
+    ------
+    TimeLimitError
+        When the time is up before the first step.
+
     Examples
     --------
     The maximum likelihood of a diagonal precision matrix is ``1 / S_ii``:
@@ -88,14 +101,15 @@ def solve_master_problem(
     start = _Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
     target = reduction * start.gap
     best, least, waited, taken = start, np.inf, 0, -1
-    for iterate in _newton(start) if fits else _spectral_gradient(start):
-        taken += 1
-        fell = iterate.point.value < least
-        least = min(least, iterate.point.value)
-        waited = 0 if fell or iterate.gap < best.gap else waited + 1
-        best = iterate if fell or iterate.gap < best.gap else best
-        if best.gap <= target or waited >= (_NEWTON_PATIENCE if fits else _GRADIENT_PATIENCE):
-            break
+    with suppress(TimeLimitError):  # the best weights so far are a less accurate solution
+        for iterate in _newton(start) if fits else _spectral_gradient(start):
+            taken += 1
+            fell = iterate.point.value < least
+            least = min(least, iterate.point.value)
+            waited = 0 if fell or iterate.gap < best.gap else waited + 1
+            best = iterate if fell or iterate.gap < best.gap else best
+            if best.gap <= target or waited >= (_NEWTON_PATIENCE if fits else _GRADIENT_PATIENCE):
+                break
     return MasterSolution(best.point, taken if fits else 0, 0 if fits else taken)
 
 
@@ -120,6 +134,7 @@ class _Iterate:
 
     def moved(self, x: FloatArray) -> _Iterate:
         """Return the iterate at other weights."""
+        check_time()
         return _Iterate.at(self.point.at(x[:-1]), x)
 
 

@@ -33,7 +33,9 @@ class Method(ABC):
     max_iterations : int, optional
         Most steps; no limit by default.
     time_limit : float, optional
-        Seconds; no limit by default. Solvers that have such an option get what is left.
+        Seconds; no limit by default. The run ends at its last complete step, and is late by an
+        evaluation of the objective at most; the first evaluation is completed whatever the limit
+        is. Solvers that have such an option get what is left.
     initial : array-like of shape (K, K), optional
         A member of the feasible set to start from.
     callback : callable, optional
@@ -164,7 +166,8 @@ class ProgramMethod(Method):
         Who takes over a program that the solver fails on, in order; the trace says who solved it.
     isolate : bool, optional
         Solve in a worker process that is killed when the time limit is over. Its start takes a
-        second or two of that limit. Each thread has a worker of its own.
+        second or two of that limit. Each thread has a worker of its own. By default, large
+        semidefinite programs with a time limit are solved there.
     **limits
         See `gdaopt.Method`.
 
@@ -179,7 +182,7 @@ class ProgramMethod(Method):
     solver: str = "HIGHS"
     solver_opts: Mapping[str, Any] | None = None
     fallback: str | Sequence[str] = ()
-    isolate: bool = False
+    isolate: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -192,7 +195,7 @@ class ProgramMethod(Method):
             solver=self.solver,
             solver_opts=self.solver_opts,
             fallback=(self.fallback,) if isinstance(self.fallback, str) else self.fallback,
-            isolate=self.isolate,
+            isolate=bool(self.isolate),
             cone=self.cone,
         )
 

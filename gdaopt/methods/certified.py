@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, ClassVar
@@ -12,7 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.constraints import LinearConstraints
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.deadline import unlimited
+from gdaopt.errors import InvalidInputError, TimeLimitError, unknown_name
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
@@ -147,7 +149,8 @@ class _Run(HullRun):
             start = time.perf_counter()
             new, columns = self._pricing.joining(self.point, self.best, self.level, self.clock.left)
             priced = time.perf_counter()
-            self._improve(new, is_first=round_ == 1)
+            with suppress(TimeLimitError):  # the round ends with what it has by then
+                self._improve(new, is_first=round_ == 1)
             yield self.certified_state(
                 iteration=round_,
                 round=round_,
@@ -164,7 +167,9 @@ class _Run(HullRun):
         if is_first and len(active_set) > _FEW_ATOMS and len(new) and self.problem.rows is None:
             # Hundreds of atoms would each cost a row of the Hessian, and most leave at once.
             self._optimise(ActiveSet(new, np.full(len(new), self.budget / len(new))))
-            if self.point.value <= point.value:
+            with unlimited():
+                is_better = self.point.value <= point.value
+            if is_better:
                 return
             self.active_set, self.point = active_set, point
         self._optimise(active_set.with_new(new))
@@ -215,11 +220,14 @@ class _Run(HullRun):
     def _refine(self) -> None:
         """Refine the atoms by Burer–Monteiro, where that lowers the objective."""
         before = self.active_set, self.point
+        most = self.point.value * (1 + math.copysign(_ROUND_OFF, self.point.value))
         base = self.feasible_set.base(self.problem.n_features)
         active_set, taken = refined(self.problem.objective, base, self.active_set, self.budget)
         self._newton_steps += taken
         self.move_to(active_set)
-        if self.point.value > before[1].value * (1 + math.copysign(_ROUND_OFF, before[1].value)):
+        with unlimited():
+            is_worse = self.point.value > most
+        if is_worse:
             self.active_set, self.point = before
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,10 +12,11 @@ import numpy as np
 
 from gdaopt.backends import find_solver, solve_program
 from gdaopt.certificate import certify_point
-from gdaopt.errors import SolverFailedError
+from gdaopt.deadline import unlimited
+from gdaopt.errors import SolverFailedError, TimeLimitError
 from gdaopt.methods.base import Method
 from gdaopt.methods.driver import LowerBound
-from gdaopt.methods.memory import check_memory, cone_bytes
+from gdaopt.methods.memory import check_memory, cone_bytes, is_isolated
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
 from gdaopt.validation import FloatArray
@@ -45,7 +47,8 @@ class ConicMethod(Method):
         Options of that solver. CLARABEL, ECOS and SCS are asked for an accuracy that suits
         `tolerance` unless they say otherwise; other solvers keep their defaults.
     isolate : bool, optional
-        Solve in a worker process that is killed when the time limit is over.
+        Solve in a worker process that is killed when the time limit is over. Its start takes a
+        second or two. By default, large programs with a time limit are solved there.
     force : bool, optional
         Go on where the program is estimated to need more memory than is free.
     **limits
@@ -62,7 +65,7 @@ class ConicMethod(Method):
 
     solver: str = "CLARABEL"
     solver_opts: Mapping[str, Any] | None = None
-    isolate: bool = False
+    isolate: bool | None = None
     force: bool = False
 
     def __post_init__(self) -> None:
@@ -78,11 +81,12 @@ class ConicMethod(Method):
         """Yield the start, and the state after the solve."""
         feasible_set, size = problem.feasible_set, problem.n_features
         start = self.start_point(problem)
+        needed = cone_bytes(size, self.cone) + problem.objective.conic_bytes()
         if not self.force:
-            needed = cone_bytes(size, self.cone) + problem.objective.conic_bytes()
             check_memory(needed, f"the {self.cone} program")
         began = time.perf_counter()
-        program, variable = self._program(problem, abs(start.value))
+        with suppress(TimeLimitError), clock.limiting():  # the run then ends at its start
+            program, variable = self._program(problem, abs(start.value))
         built = time.perf_counter()
         bound = LowerBound()
         lower_bound = bound.add(certify_point(problem, start))
@@ -98,7 +102,7 @@ class ConicMethod(Method):
             solver_opts=self.solver_opts,
             time_limit=clock.left,
             gap=self.tolerance,
-            isolate=self.isolate,
+            isolate=is_isolated(self.isolate, needed, clock),
             name=f"{self.cone} program",
         )
         found = self._answer(variable, report.status)
@@ -111,7 +115,8 @@ class ConicMethod(Method):
                 f"point {moved:.3g} outside of the set, more than inexact solvers are off by"
             )
         point = problem.objective.at(repaired)
-        lower_bound = bound.add(certify_point(problem, point))
+        with unlimited():  # the solver's answer is not lost
+            lower_bound = bound.add(certify_point(problem, point))
         state = State(
             point=point,
             objective=point.value,

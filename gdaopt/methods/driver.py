@@ -20,7 +20,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from gdaopt.certificate import Certificate, checked_bound
-from gdaopt.errors import InfeasibleProblemError, SolverFailedError
+from gdaopt.deadline import unlimited
+from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
 from gdaopt.methods.base import Method
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.tracer import Tracer
@@ -181,9 +182,10 @@ def run(method: Method, problem: MetricProblem) -> Result:
     """
     method.check(problem)
     clock = Clock(method.time_limit)
-    tracer = Tracer(problem, method.trace_every, method.keep_iterates)
+    tracer = Tracer(problem, clock, method.trace_every, method.keep_iterates)
     states = method.states(problem, clock)
-    state = next(states)
+    with unlimited():  # without a start there would be nothing to return
+        state = next(states)
     with clock.paused():
         tracer.record(state, clock.seconds)
     status: Status
@@ -194,20 +196,23 @@ def run(method: Method, problem: MetricProblem) -> Result:
             _check_limits(method, state, clock)
             if not goes_on:
                 raise RunEnded("interrupted", f"by the callback after step {state.iteration}")
-            following = _next_finite(states)
+            with clock.limiting():
+                following = _next_finite(states)
             with clock.paused():
                 tracer.record(following, clock.seconds)
                 begins, state = following.round != state.round, following
                 goes_on = _show(method, state, begins)
     except RunEnded as end:
         status, message = end.status, end.message
+    except TimeLimitError as error:
+        status, message = "time_limit", str(error)
     except KeyboardInterrupt:
         if method.on_interrupt == "raise":
             raise
         status, message = "interrupted", f"by the user after step {state.iteration}"
     except (SolverFailedError, InfeasibleProblemError) as error:
         status, message = "solver_failed", f"after step {state.iteration}: {error}"
-        if isinstance(error, SolverFailedError) and clock.left is not None and clock.left <= 0:
+        if isinstance(error, SolverFailedError) and clock.is_over:
             status = "time_limit"  # solvers are given what is left, and fail when it is not enough
     seconds = clock.seconds
     with clock.paused():
@@ -246,11 +251,14 @@ def iterate(method: Method, problem: MetricProblem) -> Iterator[State]:
     clock = Clock(method.time_limit)
     states = method.states(problem, clock)
     try:
-        while True:
+        with unlimited():
             state = _next_finite(states)
+        while True:
             yield state
             _check_limits(method, state, clock)
-    except RunEnded:
+            with clock.limiting():
+                state = _next_finite(states)
+    except (RunEnded, TimeLimitError):
         return
 
 
@@ -267,13 +275,12 @@ def _next_finite(states: Iterator[State]) -> State:
 
 
 def _check_limits(method: Method, state: State, clock: Clock) -> None:
-    """Raise RunEnded when the run has converged or a limit is reached."""
+    """Raise RunEnded or TimeLimitError when the run has converged or a limit is reached."""
     if method.is_converged(state):
         raise RunEnded("converged", "the certified gap is within the tolerances")
     if method.max_iterations is not None and state.iteration >= method.max_iterations:
         raise RunEnded("iteration_limit", f"max_iterations = {method.max_iterations} reached")
-    if clock.left is not None and clock.left <= 0:
-        raise RunEnded("time_limit", f"time_limit = {method.time_limit:g} s reached")
+    clock.check()
 
 
 def _show(method: Method, state: State, begins_round: bool) -> bool:

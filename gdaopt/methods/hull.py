@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gdaopt.certificate import certify_point, nothing_to_certify
+from gdaopt.deadline import unlimited
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.driver import LowerBound
@@ -112,6 +113,7 @@ class HullRun(ABC):
         self._certified = self.active_set
         return share
 
+    @unlimited()  # a step that has been taken is not lost
     def certified_state(self, **columns: Any) -> State:
         """Price the atoms at the current point, certify it, and return its state.
 

@@ -1,4 +1,4 @@
-"""Conic programs that would not fit are refused before they take the machine's memory."""
+"""Large conic programs: those that would not fit are refused, those with a limit are isolated."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 import psutil
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.methods.state import Clock
 
-__all__ = ["check_memory", "cone_bytes", "free_memory"]
+__all__ = ["check_memory", "cone_bytes", "free_memory", "is_isolated"]
 
 # Bytes for each of the d² entries, d = K(K+1)/2, that a factorisation holds: interior-point solvers
 # see all entries of the metric coupled. Measured with CLARABEL and ECOS, K from 10 to 80.
 _BYTES = {"semidefinite": 60, "second-order": 24}
+_LARGE = 2e7  # bytes: CVXPY and a solver take about a second to begin with such a program
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -48,6 +50,29 @@ def check_memory(needed: float, what: str) -> None:
             f"{what} would need about {needed / 1e9:.3g} GB of memory, of which {free / 1e9:.3g} "
             "are free; take method 'certified', fewer samples or features, or force=True"
         )
+
+
+def is_isolated(asked: bool | None, needed: float, clock: Clock) -> bool:
+    """Say whether a conic program is solved in a worker process, which can be killed.
+
+    Large ones with a time limit are, unless the user says otherwise. Solvers look at the clock once
+    an iteration, and CVXPY never does; for a large program the first iteration can take minutes.
+
+    Parameters
+    ----------
+    asked : bool or None
+        What the user says; None for nothing.
+    needed : float
+        The estimate of its memory in bytes.
+    clock : Clock
+        Says whether there is a limit.
+
+    Examples
+    --------
+    >>> [is_isolated(None, 1e9, clock) for clock in (Clock(), Clock(time_limit=60.0))]
+    [False, True]
+    """
+    return clock.left is not None and needed > _LARGE if asked is None else asked
 
 
 def free_memory() -> int:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.certificate import certify_point
+from gdaopt.deadline import check_time, unlimited
 from gdaopt.errors import unknown_name
 from gdaopt.linalg.projection import Projection, positive_part, project_spectrum
 from gdaopt.methods.base import Method
@@ -97,7 +98,8 @@ class _Run:
 
     def states(self, start: Point) -> Iterator[State]:
         """Yield the start, then the states of the steps."""
-        x = y = start
+        x = start
+        ahead: FloatArray | None = None  # where y is, unless it is x
         # Values of any size are compared, and logarithms, whose round-off is absolute.
         self._unit = 1.0 if self._problem.objective.log_convex else abs(x.value)
         yield self._certified(x)
@@ -109,6 +111,9 @@ class _Run:
         patience = Patience(self._gap(x), _PATIENCE, "steps")
         for iteration in count(1):
             began = time.perf_counter()
+            y = x if ahead is None else self._problem.objective.at(ahead)
+            if not math.isfinite(self._value(y)):
+                y, inertia = x, 1.0  # outside of the objective's domain
             following, curvature = self._step(y, curvature)
             if not self._value(following) <= self._value(x) and y is not x:
                 y, inertia = x, 1.0  # the momentum has carried it too far
@@ -123,9 +128,6 @@ class _Run:
             self._accuracy = _PROJECTION_ACCURACY * (length or self._accuracy)
             step = 1 / curvature
             x, inertia, curvature = following, gained, _LONGER * curvature
-            y = self._problem.objective.at(ahead)
-            if not math.isfinite(self._value(y)):
-                y, inertia = x, 1.0  # outside of the objective's domain
             yield self._certified(
                 x,
                 iteration=iteration,
@@ -142,6 +144,7 @@ class _Run:
         """Return the projected step from y that decreases enough, and the curvature it needed."""
         gradient, value = self._gradient(y), self._value(y)
         while True:
+            check_time()
             target = y.metric - gradient / curvature
             moved = self._problem.objective.at(self._project(target))
             change = moved.metric - y.metric
@@ -192,6 +195,7 @@ class _Run:
     def _gap(self, point: Point) -> float:
         return point.value - self._lower_bound.value
 
+    @unlimited()  # a step that has been taken is not lost
     def _certified(self, point: Point, **columns: Any) -> State:
         """Return the state at a point."""
         start = time.perf_counter()

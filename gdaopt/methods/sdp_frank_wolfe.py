@@ -8,11 +8,12 @@ from itertools import count
 from typing import ClassVar
 
 from gdaopt.certificate import certify_point
+from gdaopt.deadline import unlimited
 from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.methods.base import ProgramMethod
 from gdaopt.methods.blocks import MetricBlock, block_step
 from gdaopt.methods.driver import LowerBound, StallRule
-from gdaopt.methods.memory import check_memory, cone_bytes
+from gdaopt.methods.memory import check_memory, cone_bytes, is_isolated
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, SemidefiniteProgram, WholeSet
@@ -80,11 +81,12 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         edges = feasible_set.edges_of(size)
         pairs = pairs_of(size, edges)
         point = self.start_point(problem)
-        program = with_rows(
-            SemidefiniteProgram(feasible_set, size, self.program_options), problem.rows
-        )
+        needed = cone_bytes(size, "semidefinite")
+        isolate = is_isolated(self.isolate, needed, clock)
+        options = replace(self.program_options, isolate=isolate)
+        program = with_rows(SemidefiniteProgram(feasible_set, size, options), problem.rows)
         if self.solver != ANALYTIC and not self.force:
-            check_memory(cone_bytes(size, "semidefinite"), f"the {program.name}")
+            check_memory(needed, f"the {program.name}")
         step, bound = find_step(self.step).prepared(problem), LowerBound()
         lower_bound = bound.add(certify_point(problem, point))
         state = State(
@@ -106,7 +108,8 @@ class SemidefiniteFrankWolfe(ProgramMethod):
             kept = keeping_rows(whole, problem.rows, state.metric, pairs)
             block = MetricBlock(program, kept, size, edges)
             state = block_step(state, block, step, iteration - 1, clock.left)
-            lower_bound = bound.add(certify_point(problem, state.point))
+            with unlimited():  # a step that has been taken is not lost
+                lower_bound = bound.add(certify_point(problem, state.point))
             state = replace(
                 state,
                 round=1 + (iteration - 1) // size,

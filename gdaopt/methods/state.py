@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
+from gdaopt.deadline import Deadline, check_time, unlimited, until
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import Point
 from gdaopt.result import Status
@@ -85,12 +86,12 @@ class Clock:
     Parameters
     ----------
     time_limit : float or None
-        Seconds, counted with the pauses.
+        Seconds, counted with the pauses. A deadline that is set around the clock holds, too.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:
-        self._time_limit = time_limit
         self._start = time.perf_counter()
+        self._deadline = Deadline.after(time_limit)
         self._paused = 0.0
 
     @property
@@ -106,15 +107,28 @@ class Clock:
     @property
     def left(self) -> float | None:
         """Time until the limit, negative beyond it; None without a limit."""
-        if self._time_limit is None:
-            return None
-        return self._time_limit - (time.perf_counter() - self._start)
+        return None if self._deadline is None else self._deadline.left
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the limit is reached."""
+        return self._deadline is not None and self._deadline.left <= 0
+
+    def check(self) -> None:
+        """Raise `gdaopt.TimeLimitError` when the limit is reached."""
+        with self.limiting():
+            check_time()
+
+    def limiting(self) -> AbstractContextManager[None]:
+        """Make the limit the deadline of what runs inside (see `gdaopt.deadline`)."""
+        return until(self._deadline)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave what runs inside out of `seconds`."""
+        """Leave what runs inside out of `seconds`, and let it be completed."""
         start = time.perf_counter()
         try:
-            yield
+            with unlimited():
+                yield
         finally:
             self._paused += time.perf_counter() - start

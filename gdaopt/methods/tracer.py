@@ -10,7 +10,7 @@ import numpy as np
 from gdaopt.certificate import certify_point, checked_bound
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.methods.state import State
+from gdaopt.methods.state import Clock, State
 from gdaopt.multipliers import TightMultipliers
 from gdaopt.problem import MetricProblem
 from gdaopt.trace import Trace, TraceRow, relative_gap
@@ -30,6 +30,8 @@ class Tracer:
     ----------
     problem : MetricProblem
         What is solved.
+    clock : Clock
+        Says whether the run goes on after a state.
     every : int
         n; 0 keeps the start and the end only.
     keep_iterates : bool
@@ -43,8 +45,11 @@ class Tracer:
         Those of the last row's certificate, for a problem with linear constraints.
     """
 
-    def __init__(self, problem: MetricProblem, every: int = 1, keep_iterates: bool = False) -> None:
+    def __init__(
+        self, problem: MetricProblem, clock: Clock, every: int = 1, keep_iterates: bool = False
+    ) -> None:
         self._problem = problem
+        self._clock = clock
         self.lower_bound = -math.inf
         self.multipliers: FloatArray | None = None
         self._tight_multipliers = TightMultipliers(problem)
@@ -87,7 +92,8 @@ class Tracer:
             self.lower_bound = known
             return
         # At a point of its own: what the method has yet to compute must not be done for it.
-        point = self._problem.objective.at(state.metric)
+        at = self._problem.objective.at
+        point = state.point if self._clock.is_over else at(state.metric)
         multipliers = self._tight_multipliers.at(point)
         certificate = certify_point(self._problem, point, multipliers=multipliers)
         self.multipliers = certificate.multipliers

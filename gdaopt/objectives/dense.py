@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gdaopt.deadline import check_time
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
@@ -150,6 +151,7 @@ class _DensePoint:
         here = atoms.quadratic_forms(self._gradient)
         rows = []
         for k in range(len(atoms)):
+            check_time()
             ahead = atoms[k : k + 1].added_to(self.metric, np.array([step]))
             rows.append(atoms.quadratic_forms(self.objective.gradient(ahead)) - here)
         hessian = np.array(rows) / step

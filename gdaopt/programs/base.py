@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from gdaopt.backends import find_solver, solve_program
+from gdaopt.deadline import check_time
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.validation import FloatArray
 
@@ -231,6 +232,7 @@ class Program(ABC, Generic[PolytopeT]):
         failures: list[InfeasibleProblemError | SolverFailedError] = []
         start = time.perf_counter()
         for solver in (self.options.solver, *self.options.fallback):
+            check_time()
             left = None if time_limit is None else time_limit - (time.perf_counter() - start)
             try:
                 solution = self._solve_by(solver, cost, polytope, left)

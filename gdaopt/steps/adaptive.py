@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gdaopt.deadline import check_time
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.protocol import Line
 from gdaopt.steps.protocol import Step
@@ -81,6 +82,7 @@ class _Backtracking(Step):
         else:
             self._estimate *= self._rule.decrease
         for _ in range(_MOST_INCREASES):
+            check_time()
             gamma = min(1.0, -slope / (self._estimate * length))
             bound = value + gamma * slope + gamma**2 * self._estimate * length / 2
             if line.value(gamma) <= bound:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gdaopt.deadline import check_time
 from gdaopt.objectives.protocol import Line
 from gdaopt.steps.protocol import Step
 from gdaopt.validation import store_number
@@ -62,6 +63,7 @@ class Exact(Step):
         high, high_value = math.inf, math.nan  # nothing is known yet of γ = 1
         gamma, value, is_slow = low, first, False
         for _ in range(_MOST_EVALUATIONS):
+            check_time()
             if rate > 0:
                 trial = gamma - value / rate
             elif math.isfinite(high_value) and math.isfinite(low_value):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -91,9 +91,10 @@ class LearningOptions:
             objective, feasible_set(trace_bound, self.min_eigenvalue), self.constraints
         )
 
-    def problems(self, dataset: Dataset) -> dict[str, MetricProblem]:
-        """Return the problem of each class to learn."""
-        return {name: self.problem(dataset, name) for name in self.classes(dataset)}
+    def problems(self, dataset: Dataset) -> Iterator[tuple[str, MetricProblem]]:
+        """Yield each class to learn with its problem, which is built only then."""
+        classes = self.classes(dataset)  # refused here rather than at the first problem
+        return ((name, self.problem(dataset, name)) for name in classes)
 
     def with_rows(self, dataset: Dataset) -> LearningOptions:
         """Return the options with the constraints as rows, which other processes can be sent."""
@@ -170,15 +171,15 @@ def load_source(
     return read_csv(source, label) if is_table else load(source, data_dir)
 
 
-def check_starts(problems: Mapping[str, MetricProblem], method: Method) -> None:
+def check_starts(problems: Iterable[tuple[str, MetricProblem]], method: Method) -> None:
     """Raise the errors that the runs would raise at their start, before any of them is begun.
 
     Such an error is that of a method that does not work over the problem's set.
 
     Parameters
     ----------
-    problems : mapping of str to MetricProblem
-        The problems by class.
+    problems : iterable of tuple of str and MetricProblem
+        Each class with its problem; one is held in memory at a time.
     method : Method
         The method that is to solve them.
 
@@ -197,12 +198,12 @@ def check_starts(problems: Mapping[str, MetricProblem], method: Method) -> None:
         ...
     gdaopt.errors.InvalidInputError: method 'alternating' needs a set of GraphMetrics, got ...
     """
-    for problem in problems.values():
+    for _, problem in problems:
         next(iterate(problem, method))
 
 
 def learn_classes(
-    problems: Mapping[str, MetricProblem],
+    problems: Iterable[tuple[str, MetricProblem]],
     method: Method,
     progress: Callable[[str, State], None] | None = None,
 ) -> Iterator[tuple[str, Result]]:
@@ -210,8 +211,8 @@ def learn_classes(
 
     Parameters
     ----------
-    problems : mapping of str to MetricProblem
-        By class.
+    problems : iterable of tuple of str and MetricProblem
+        Each class with its problem; one is held in memory at a time.
     method : Method
         Applied to each problem.
     progress : callable, optional
@@ -222,7 +223,7 @@ def learn_classes(
     tuple of str and Result
         A class and its result, as soon as it is there.
     """
-    for name, problem in problems.items():
+    for name, problem in problems:
         result = solve(problem, _reporting(method, name, progress))
         yield name, result
         if result.status == "interrupted":

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from rich.progress import Progress
+from typer.testing import CliRunner
 
 import gdaopt as gda
 from gdaopt.cli import app
@@ -373,6 +375,25 @@ class TestOptions:
         assert len(process.stderr.splitlines()) == 1
         assert "unknown solver 'glpkk'; did you mean 'GLPK'?" in process.stderr
         assert "Working here: " in process.stderr
+        assert names(tmp_path) == set()
+
+    def test_it_says_what_it_does_from_the_start(self, tmp_path: Path) -> None:
+        """Before the first evaluation of the objective, which takes minutes for many samples."""
+        said: list[str] = []
+
+        def say(_: Progress, task: Any, *, description: str) -> None:
+            said.append(description)
+
+        with interrupt(1, gda.GLR, "at"), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Progress, "update", say)
+            result = CliRunner().invoke(app, ["learn", "iris", "--out", str(tmp_path)])
+        assert result.exit_code != 0
+        assert said == [
+            "reading iris",
+            "setosa: building the objective",
+            "setosa: evaluating the objective at the start",
+        ]
+        assert result.stdout.startswith("iris: 150 samples, K = 4 features")
         assert names(tmp_path) == set()
 
     def test_nothing_to_learn_from(self, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import InvalidParameterError
 
 import gdaopt as gda
+from gdaopt import deadline
 from gdaopt.datasets import load
 from gdaopt.estimators.labels import class_signal
 from gdaopt.estimators.problem_learner import nearest_of_other_classes
+from gdaopt.methods import state
+from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.validation import FloatArray
 from tests.estimators.cases import LEARNERS, certified_by_the_learner, samples
 
@@ -213,6 +217,50 @@ def test_an_end_far_from_the_optimum_warns_whatever_its_status(learner: Any, met
     assert caught[0].filename == __file__
     assert found.result_.iterations > 0
     assert found.metric_[0, 0] > 1.1  # of 1 at the start
+
+
+@pytest.mark.parametrize("objective", ["glr", "callable"])
+def test_the_time_limit_covers_the_whole_fit(
+    objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that each pass over the pairs moves on by a second."""
+    clock = SimpleNamespace(now=0.0)
+    for module in (deadline, state):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+
+    def slow(original: Any) -> Any:
+        def slowed(*arguments: Any) -> Any:
+            clock.now += 1.0
+            return original(*arguments)
+
+        return slowed
+
+    for name in ("products", "scatter", "scatter_diagonal", "covariance"):
+        monkeypatch.setattr(SignalPairs, name, slow(getattr(SignalPairs, name)))
+
+    def built(X: Any, signal: Any) -> gda.GLR:
+        clock.now += 100.0
+        return gda.GLR(X, signal)
+
+    learner = gda.GraphMetricLearner(
+        built if objective == "callable" else "glr", time_limit=12.5, tolerance=0
+    )
+    with pytest.warns(ConvergenceWarning, match=r"did not converge: .*time_limit = 12.5 s reached"):
+        learner.fit(*samples())
+    assert learner.result_.status == "time_limit"
+    if objective == "callable":  # the evaluations of the trace bound and of the start
+        assert (learner.n_iter_, clock.now <= 106.0) == (0, True)
+    else:
+        assert learner.n_iter_ > 0
+        assert clock.now <= 16.0
+
+
+def test_the_search_for_neighbours_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = gda.GraphMetricLearner(n_neighbors=2, time_limit=1e-9)
+    message = "time_limit = 1e-09 s reached in the search for the neighbours of 60 samples"
+    with pytest.raises(gda.TimeLimitError, match=message):
+        learner.fit(*samples())
+    assert not hasattr(learner, "metric_")
 
 
 def test_interrupts_pass(monkeypatch: pytest.MonkeyPatch) -> None:

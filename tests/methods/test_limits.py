@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import gdaopt as gda
+from gdaopt import deadline
 from gdaopt.methods import aligned, blocks, joint
 from gdaopt.methods import state as state_module
 from gdaopt.objectives.exponentials import ExponentialLine
@@ -66,7 +67,7 @@ class FakeTime:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     clock = FakeTime()
-    for module in (state_module, aligned, blocks, joint, programs):
+    for module in (deadline, state_module, aligned, blocks, joint, programs):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=clock.perf_counter))
     return clock
 
@@ -139,7 +140,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, clock: FakeTime, what: str, seconds: f
 @pytest.mark.parametrize("what", ["program", "gradient", "line"])
 @pytest.mark.parametrize("seconds", [0.03, 0.3, 7.0])
 @pytest.mark.parametrize("every", [0, 1])
-def test_the_time_limit_is_exceeded_by_less_than_a_step(
+def test_the_time_limit_is_exceeded_by_less_than_a_part_of_a_step(
     method: str,
     what: str,
     seconds: float,
@@ -147,7 +148,7 @@ def test_the_time_limit_is_exceeded_by_less_than_a_step(
     fake: FakeTime,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By 5 % or one step, whichever is longer, and what it takes to certify the end.
+    """By what was under way, and what it takes to certify the end.
 
     What is done for the trace counts: certificates take gradients too.
     """
@@ -163,11 +164,11 @@ def test_the_time_limit_is_exceeded_by_less_than_a_step(
     )
     assert result.status == "time_limit"
     assert result.message == "time_limit = 1 s reached"
-    longest = max(np.diff(stamps))
-    assert longest >= seconds
     spent = result.seconds + result.tracing_seconds
-    assert 1.0 <= spent <= 1.0 + max(0.05, longest) + (seconds if what == "gradient" else 0.0)
+    assert 1.0 <= spent <= 1.0 + (2 * seconds if what == "gradient" else seconds) + 1e-5
     assert stamps[-2] < 1.0  # the step before the last was within
+    if seconds == 0.03:  # no step is that long
+        assert result.iterations > 0
 
 
 @pytest.mark.parametrize("what", ["program", "gradient", "line"])

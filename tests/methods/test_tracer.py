@@ -13,7 +13,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.errors import GdaoptError
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.methods.state import State
+from gdaopt.methods.state import Clock, State
 from gdaopt.methods.tracer import Tracer
 from tests.result_cases import optimum, problem, solve, solved
 
@@ -48,7 +48,7 @@ def test_every_row_is_certified(result: gda.Result) -> None:
 
 def test_a_bound_that_a_method_keeps_has_to_be_below_later_objectives() -> None:
     point = problem().objective.at(problem().feasible_set.start(6))
-    tracer = Tracer(problem())
+    tracer = Tracer(problem(), Clock())
     tracer.record(State(point=point, objective=point.value, lower_bound=point.value), 0.0)
     assert tracer.lower_bound == point.value
     stale = State(point=point, objective=point.value, lower_bound=2 * point.value, iteration=1)
@@ -58,7 +58,7 @@ def test_a_bound_that_a_method_keeps_has_to_be_below_later_objectives() -> None:
 
 def test_round_off_of_the_objective_is_cut_off_the_bound() -> None:
     point = problem().objective.at(problem().feasible_set.start(6))
-    tracer = Tracer(problem())
+    tracer = Tracer(problem(), Clock())
     bound = float(np.nextafter(point.value, np.inf))
     tracer.record(State(point=point, objective=point.value, lower_bound=bound), 0.0)
     assert tracer.lower_bound == point.value

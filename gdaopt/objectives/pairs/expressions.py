@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from gdaopt.deadline import check_time
 from gdaopt.objectives.pairs.protocol import WeightedPairs
 from gdaopt.validation import FloatArray
 
@@ -57,6 +58,7 @@ def distinct_differences(
     # d and -d are the same pair: the first entry that is not 0 is made positive.
     first = lattice[np.arange(len(lattice)), (lattice != 0).argmax(axis=1)]
     lattice *= np.where(first < 0, -1.0, 1.0)[:, None]
+    check_time()
     _, chosen, group = np.unique(lattice + 0.0, axis=0, return_index=True, return_inverse=True)
     summed = np.zeros(len(chosen))
     np.add.at(summed, group.ravel(), weights)
@@ -92,6 +94,7 @@ def squared_distances(
     """
     import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
+    check_time()
     # In units of the samples: solvers judge constraints by absolute tolerances.
     unit = float(np.abs(features).max()) or 1.0
     features, metric = features / unit, unit**2 * metric

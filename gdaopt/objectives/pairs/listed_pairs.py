@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from gdaopt.deadline import check_time
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["ListedPairs"]
@@ -178,6 +179,7 @@ class ListedPairs:
     def _runs(self) -> Iterator[slice]:
         step = self._run_length
         for start in range(0, self.n_pairs, step):
+            check_time()
             yield slice(start, start + step)
 
     def _differences(self, values: FloatArray, pairs: slice) -> FloatArray:

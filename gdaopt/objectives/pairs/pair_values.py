@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gdaopt.deadline import check_time
 from gdaopt.validation import FloatArray
 
 __all__ = ["Memory", "PairValues"]
@@ -98,14 +99,18 @@ class PairValues:
         self._memory = memory
 
     def __iter__(self) -> Iterator[FloatArray]:
-        if isinstance(self._blocks, list):
-            return iter(self._blocks)
-        if self._memory is None:
-            return self._blocks()
-        # The callable that computed them is let go: it often refers back to its owner, and such a
-        # cycle would hold the arrays until the garbage collector comes by.
-        self._blocks = list(_stored(self._blocks(), self._memory.lend()))
-        return iter(self._blocks)
+        if self._memory is not None and not isinstance(self._blocks, list):
+            # The callable that computed them is let go: it often refers back to its owner, and such
+            # a cycle would hold the arrays until the garbage collector comes by.
+            self._blocks = list(_stored(_timed(self._blocks()), self._memory.lend()))
+        return _timed(iter(self._blocks) if isinstance(self._blocks, list) else self._blocks())
+
+
+def _timed(blocks: Iterator[FloatArray]) -> Iterator[FloatArray]:
+    """Yield the arrays as long as there is time."""
+    for block in blocks:
+        check_time()
+        yield block
 
 
 def _stored(blocks: Iterator[FloatArray], store: FloatArray) -> Iterator[FloatArray]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gdaopt.deadline import check_time
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["SignalPairs"]
@@ -88,7 +89,7 @@ class SignalPairs:
         """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each rectangle (see `WeightedPairs`)."""
         if left.shape[1] == 1:
             a, b = left[:, 0], right[:, 0]
-            for block in self._rectangles:
+            for block in self._blocks():
                 product = np.subtract.outer(a[block.rows], a[block.columns])
                 product *= np.subtract.outer(b[block.rows], b[block.columns])
                 yield product
@@ -98,7 +99,7 @@ class SignalPairs:
         ones = np.ones_like(own)
         rows = np.hstack([left, own, ones])
         columns = np.hstack([-2 * right, ones, own])
-        for block in self._rectangles:
+        for block in self._blocks():
             yield rows[block.rows] @ columns[block.columns].T
 
     def log_weights(self) -> Iterator[FloatArray]:
@@ -107,7 +108,7 @@ class SignalPairs:
         A block whose weights are all the same is an array without dimensions.
         """
         log_sample_weight = np.log(self.sample_weight)
-        for block in self._rectangles:
+        for block in self._blocks():
             rows, columns = log_sample_weight[block.rows], log_sample_weight[block.columns]
             if (rows == rows[0]).all() and (columns == columns[0]).all():  # such as class weights
                 rows, columns = rows[:1], columns[:1]
@@ -137,7 +138,7 @@ class SignalPairs:
         # X' diag(d) X - X'PX - X'P'X; only the last product is of K×K size.
         degrees = np.zeros(len(self.features))
         products = np.zeros_like(self.features)
-        for block, p in zip(self._rectangles, coefficients, strict=True):
+        for block, p in zip(self._blocks(), coefficients, strict=True):
             degrees[block.rows] += p.sum(axis=1)
             degrees[block.columns] += p.sum(axis=0)
             products[block.rows] += p @ self.features[block.columns]
@@ -148,7 +149,7 @@ class SignalPairs:
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return what the round-off of `scatter` is relative to (see `WeightedPairs`)."""
         degrees = np.zeros(len(self.features))
-        for block, p in zip(self._rectangles, coefficients, strict=True):
+        for block, p in zip(self._blocks(), coefficients, strict=True):
             degrees[block.rows] += p.sum(axis=1)
             degrees[block.columns] += p.sum(axis=0)
         sizes: FloatArray = degrees @ self._squares
@@ -172,7 +173,7 @@ class SignalPairs:
         """Return ``Σ p_rc (a_r - a_c)²``, shape (n,): the diagonal of `scatter` if a is X."""
         values = self.features if coordinates is None else coordinates
         diagonal = np.zeros(values.shape[1])
-        for block, p in zip(self._rectangles, coefficients, strict=True):
+        for block, p in zip(self._blocks(), coefficients, strict=True):
             rows, columns = values[block.rows], values[block.columns]
             diagonal += p.sum(axis=1) @ rows**2 + p.sum(axis=0) @ columns**2
             diagonal -= 2 * np.einsum("rk,rk->k", rows, p @ columns)
@@ -185,10 +186,11 @@ class SignalPairs:
         values = np.ascontiguousarray(coordinates.T)
         size = len(values)
         total = np.zeros((size, size))
-        for block, p in zip(self._rectangles, coefficients, strict=True):
+        for block, p in zip(self._blocks(), coefficients, strict=True):
             columns = values[:, block.columns]
             step = max(1, _MOMENT_ENTRIES // columns.size)
             for start in range(0, len(p), step):
+                check_time()
                 part = p[start : start + step]
                 rows = values[:, block.rows][:, start : start + step]
                 counts = part > _NEGLIGIBLE
@@ -207,7 +209,7 @@ class SignalPairs:
         """Return one column of `scatter`, shape (K,), in O(pairs + N K)."""
         feature = self.features[:, column]
         product = np.zeros(len(feature))  # graph Laplacian of the coefficients times the feature
-        for block, p in zip(self._rectangles, coefficients, strict=True):
+        for block, p in zip(self._blocks(), coefficients, strict=True):
             rows, columns = feature[block.rows], feature[block.columns]
             product[block.rows] += p.sum(axis=1) * rows - p @ columns
             product[block.columns] += p.sum(axis=0) * columns - rows @ p
@@ -225,7 +227,7 @@ class SignalPairs:
     def listed(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
         """Return the indices of both samples of each pair of positive weight, and the weights."""
         left, right, weights = [], [], []
-        for block, log_weight in zip(self._rectangles, self.log_weights(), strict=True):
+        for block, log_weight in zip(self._blocks(), self.log_weights(), strict=True):
             rows = np.arange(block.rows.start, block.rows.stop)
             columns = np.arange(block.columns.start, block.columns.stop)
             weight = np.broadcast_to(np.exp(log_weight), (len(rows), len(columns)))
@@ -234,6 +236,11 @@ class SignalPairs:
             right.append(columns[column])
             weights.append(weight[row, column])
         return np.concatenate(left), np.concatenate(right), np.concatenate(weights)
+
+    def _blocks(self) -> Iterator[_Rectangle]:
+        for block in self._rectangles:
+            check_time()
+            yield block
 
 
 def _chunks(rows: int, columns: int) -> Iterator[tuple[int, int]]:

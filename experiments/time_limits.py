@@ -1,0 +1,191 @@
+"""Measure by how much runs exceed their time limits: all methods on objectives of several sizes.
+
+Run ``OMP_NUM_THREADS=1 python experiments/time_limits.py`` from the top of a checkout; it prints
+the table and writes ``figures/time_limits.md`` (two minutes).
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import gdaopt as gda
+from gdaopt.datasets import load, scale_features
+from gdaopt.io import write_text
+from gdaopt.objectives import Point
+
+LIMITS = (0.5, 2.0)
+SHARE = 0.1  # of the limit, or one evaluation of the objective if that takes longer
+REPEATS = 3  # evaluations that are timed
+OUT = Path(__file__).parent.parent / "figures" / "time_limits.md"
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "alternating": ("alternating", {}),
+    "joint": ("joint", {}),
+    "certified": ("certified", {}),
+    "certified, first order": ("certified", {"memory_limit": 1}),
+    "frank-wolfe, pairwise": ("frank-wolfe", {"variant": "pairwise"}),
+    "projected-gradient": ("projected-gradient", {}),
+    "sdp-frank-wolfe": ("sdp-frank-wolfe", {}),
+    "sdp": ("sdp", {}),
+    "socp": ("socp", {}),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem, and the time that the value and the gradient of its objective take."""
+
+    name: str
+    problem: gda.MetricProblem
+    at_metric: float
+    at_weights: float
+
+    def evaluation(self, method: str) -> float:
+        """Return the time of an evaluation as a method does it."""
+        of_atoms = method.startswith(("certified", "frank-wolfe"))
+        return self.at_weights if of_atoms else self.at_metric
+
+
+@dataclass(frozen=True)
+class Run:
+    """How long a run took, and what became of it."""
+
+    limit: float
+    evaluation: float
+    seconds: float
+    status: str
+
+    @property
+    def is_in_time(self) -> bool:
+        """Say whether the limit was exceeded by what is allowed at most."""
+        return self.seconds - self.limit <= max(SHARE * self.limit, self.evaluation)
+
+    def __str__(self) -> str:
+        if self.status != "time_limit" and self.seconds <= self.limit:
+            return self.status
+        late = f"{self.seconds - self.limit:+.2f} s"
+        return late if self.is_in_time else f"**{late}**"
+
+
+def problems() -> Iterator[tuple[str, Callable[[], gda.MetricProblem]]]:
+    """Yield problems by name: regularisers of more and more pairs, and log-determinants."""
+
+    def glr(n_samples: int, size: int) -> gda.MetricProblem:
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((n_samples, size))
+        z = np.where(X[:, 0] + 0.5 * rng.standard_normal(n_samples) > 0, 1.0, -1.0)
+        return gda.MetricProblem(gda.GLR(scale_features(X), z), gda.GraphMetrics(float(size)))
+
+    def log_det(n_samples: int, size: int) -> gda.MetricProblem:
+        X = np.random.default_rng(0).standard_normal((n_samples, size))
+        covariance = np.cov(X.T, bias=True)
+        return gda.MetricProblem(gda.LogDet(covariance), gda.GraphMetrics(1e4, 0.0))
+
+    def cancer() -> gda.MetricProblem:
+        data = load("breast_cancer")
+        X = scale_features(data.features)
+        return gda.MetricProblem(gda.GLR(X, data.signal("benign")), gda.GraphMetrics(X.shape[1]))
+
+    yield "GLR, breast cancer: N = 569, K = 30", cancer
+    yield "GLR, N = 8000, K = 20", lambda: glr(8000, 20)
+    yield "LogDet, 2 samples, K = 7", lambda: log_det(2, 7)
+    yield "LogDet, 100 samples, K = 60", lambda: log_det(100, 60)
+
+
+def timed(make: Callable[[], Point]) -> float:
+    """Return the time of the value and the gradient at a point."""
+
+    def once() -> float:
+        start = time.perf_counter()
+        point = make()
+        _ = point.value, point.gradient(), point.vanished()
+        return time.perf_counter() - start
+
+    once()  # fills caches
+    return median(once() for _ in range(REPEATS))
+
+
+def case_of(name: str, problem: gda.MetricProblem) -> Case:
+    """Return a problem with the times of its objective, in the middle of the set."""
+    size, feasible_set = problem.n_features, problem.feasible_set
+    base, centre = feasible_set.base(size), feasible_set.centre(size)
+    metric = centre[0].added_to(base, centre[1])
+    return Case(
+        name,
+        problem,
+        timed(lambda: problem.objective.at(metric)),
+        timed(lambda: problem.objective.atom_weights(base).at(*centre).point()),
+    )
+
+
+def run(case: Case, method: str, limit: float) -> Run | None:
+    """Return a run with a limit; None where the method refuses the problem."""
+    name, options = METHODS[method]
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # answers that solvers call inexact
+            result = gda.solve(case.problem, name, tolerance=0, time_limit=limit, **options)
+    except gda.InvalidInputError:  # the program would not fit in memory
+        return None
+    seconds = time.perf_counter() - start
+    assert result.feasible_set.contains(result.metric)
+    return Run(limit, case.evaluation(method), seconds, result.status)
+
+
+def report(cases: list[Case], runs: dict[tuple[str, str, float], Run | None]) -> str:
+    """Return the table and how often the rule holds."""
+    lines = [
+        "# By how much runs exceed their time limits",
+        "",
+        "Wall time of `gda.solve(problem, method, time_limit=...)` beyond the limit. The rule: by",
+        f"at most {SHARE:.0%} of the limit, or by one evaluation of the objective, its value and",
+        "its gradient, if that takes longer. Bold: by more. A word: how a run ended before its",
+        "limit; a dash: the method refuses the problem, whose conic program would not fit in",
+        "memory. *evaluation*: at a metric, and as a function of the weights of atoms, as",
+        "`certified` and `frank-wolfe` evaluate it.",
+        "",
+        f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}.",
+        "",
+        "| problem | evaluation | limit | " + " | ".join(METHODS) + " |",
+        "|---|--:|--:|" + "--:|" * len(METHODS),
+    ]
+    for case in cases:
+        for limit in LIMITS:
+            cells = [str(runs[case.name, method, limit] or "–") for method in METHODS]
+            lines.append(
+                f"| {case.name} | {case.at_metric:.2g}, {case.at_weights:.2g} s | {limit:g} s "
+                f"| {' | '.join(cells)} |"
+            )
+    made = [run for run in runs.values() if run is not None]
+    late = sum(not run.is_in_time for run in made)
+    return "\n".join([*lines, "", f"* {len(made) - late} of {len(made)} runs keep the rule", ""])
+
+
+def main() -> None:
+    """Run all methods on all problems, and write the table."""
+    warm_up = next(iter(problems()))[1]()
+    gda.solve(warm_up, "sdp-frank-wolfe", max_iterations=1)  # loads CVXPY and its solvers
+    cases = []
+    runs = {}
+    for name, make in problems():
+        cases.append(case := case_of(name, make()))
+        for method in METHODS:
+            for limit in LIMITS:
+                runs[name, method, limit] = run(case, method, limit)
+                print(name, method, limit, runs[name, method, limit], flush=True)
+    text = report(cases, runs)
+    print(text)
+    write_text(OUT, text)
+
+
+if __name__ == "__main__":
+    main()

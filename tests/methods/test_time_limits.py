@@ -1,0 +1,247 @@
+"""Time limits over all methods and objectives: at most one evaluation is begun after the limit.
+
+The clock of these tests goes on by a second in each evaluation of the objective, and stands still
+otherwise: what is measured is the number of evaluations.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt import deadline
+from gdaopt.deadline import Deadline, until
+from gdaopt.linalg import projection
+from gdaopt.methods import conic
+from gdaopt.methods import state as state_module
+from gdaopt.objectives.log_det import LogDetPoint
+from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.validation import FloatArray
+
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "alternating": ("alternating", {"solver": "analytic"}),
+    "alternating, HiGHS": ("alternating", {"solver": "HIGHS"}),
+    "alternating, adaptive": ("alternating", {"solver": "analytic", "step": "adaptive"}),
+    "joint": ("joint", {"solver": "analytic"}),
+    "joint, gradient": ("joint", {"solver": "analytic", "align": "gradient"}),
+    "certified": ("certified", {}),
+    "certified, first order": ("certified", {"memory_limit": 1}),
+    "certified, program": ("certified", {"pricing": "program"}),
+    "frank-wolfe": ("frank-wolfe", {}),
+    "frank-wolfe, pairwise": ("frank-wolfe", {"variant": "pairwise"}),
+    "projected-gradient": ("projected-gradient", {}),
+    "projected-gradient, clip": ("projected-gradient", {"projection": "clip"}),
+    "sdp-frank-wolfe": ("sdp-frank-wolfe", {"solver": "analytic"}),
+    "sdp": ("sdp", {}),
+    "socp": ("socp", {}),
+}
+OBJECTIVES = ("glr", "log-det", "dense")
+SIZE = 5
+LIMITS = (0.5, 4.5, 20.5, 80.5)
+
+
+class Nearest(gda.DenseObjective):
+    """The squared distance to a matrix, with a term that makes it costly to follow."""
+
+    def __init__(self, target: FloatArray) -> None:
+        super().__init__(n_features=len(target))
+        self.target = target
+
+    def value(self, metric: FloatArray) -> float:
+        return float(np.sum((metric - self.target) ** 2)) / 2
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return metric - self.target
+
+    def expression(self, metric: Any) -> Any:
+        import cvxpy as cp
+
+        return cp.sum_squares(metric - self.target) / 2
+
+
+def problem(objective: str, feasible_set: type[Any] = gda.GraphMetrics) -> gda.MetricProblem:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((40, SIZE)) @ rng.standard_normal((SIZE, SIZE)) / SIZE
+    made: dict[str, Callable[[], Any]] = {
+        "glr": lambda: gda.GLR(X, np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 1.0, -1.0)),
+        "log-det": lambda: gda.LogDet(np.cov(X.T, bias=True)),
+        "dense": lambda: Nearest(np.cov(X.T, bias=True) + 3 * np.eye(SIZE)),
+    }
+    return gda.MetricProblem(made[objective](), feasible_set(10.0, 1e-3))
+
+
+@dataclass
+class Counted:
+    """A clock that counts evaluations of the objective."""
+
+    now: float = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def watch(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, cost: float) -> None:
+        """Let a method take time."""
+        original = getattr(owner, name)
+
+        def watched(this: Any, *arguments: Any) -> Any:
+            self.now += cost
+            return original(this, *arguments)
+
+        monkeypatch.setattr(owner, name, watched)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    clock = Counted()
+    for module in (deadline, state_module):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=clock.perf_counter))
+    for name in ("products", "scatter", "scatter_diagonal", "scatter_column", "covariance"):
+        clock.watch(monkeypatch, SignalPairs, name, 0.5)  # a pass for the value, one for a gradient
+    clock.watch(monkeypatch, LogDetPoint, "__init__", 1.0)
+    for name in ("value", "gradient"):
+        clock.watch(monkeypatch, Nearest, name, 0.5)
+    return clock
+
+
+def solve(objective: str, method: str, **options: Any) -> gda.Result:
+    name, more = METHODS[method]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # inexact answers of conic solvers
+        return gda.solve(problem(objective), name, tolerance=0, **(more | options))
+
+
+@pytest.mark.parametrize("every", [0, 1])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_at_most_one_evaluation_after_the_limit(
+    objective: str, method: str, every: int, counted: Counted
+) -> None:
+    for limit in LIMITS:
+        counted.now = 0.0
+        states: list[gda.State] = []
+        result = solve(
+            objective, method, time_limit=limit, trace_every=every, callback=states.append
+        )
+        if counted.now < limit:
+            assert result.status != "time_limit"
+            assert limit > LIMITS[0]  # the first evaluation alone takes longer
+            continue
+        # What is under way, and an evaluation: that of the end, or the rest of the first.
+        assert counted.now <= limit + 1.0 + (1.0 if result.iterations else 3.0)
+        if result.status != "converged":  # in that evaluation
+            assert result.status == "time_limit"
+            assert result.message == f"time_limit = {limit:g} s reached"
+        assert result.feasible_set.violations(result.metric) == ()
+        np.testing.assert_array_equal(result.metric, states[-1].metric)
+        assert result.objective == states[-1].objective == result.trace[-1].objective
+        assert result.iterations == states[-1].iteration == result.trace[-1].iteration
+        if result.lower_bound is not None:
+            assert result.lower_bound <= best(objective) + 1e-9 * abs(best(objective))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("limit", [10.5, 20.5, 30.5, 40.5, 60.5])
+def test_refinement_of_atoms_is_cut_too(objective: str, limit: float, counted: Counted) -> None:
+    """Over positive definite metrics, by Burer and Monteiro's factorisation."""
+    of_all = problem(objective, gda.PositiveDefiniteMetrics)
+    values: list[float] = []
+    result = gda.solve(
+        of_all,
+        "certified",
+        tolerance=0,
+        time_limit=limit,
+        callback=lambda state: values.append(state.objective),
+    )
+    assert counted.now <= limit + 2.0
+    assert all(after <= before + 1e-12 * abs(before) for before, after in pairwise(values))
+    assert result.objective == values[-1]
+    assert result.feasible_set.violations(result.metric) == ()
+
+
+@pytest.mark.parametrize("method", ["certified", "certified, first order"])
+def test_a_round_that_is_cut_is_not_lost(method: str, counted: Counted) -> None:
+    """The first round takes many evaluations; what it has found by the limit is the result."""
+    used: list[float] = []
+    solve("log-det", method, max_iterations=1, callback=lambda _: used.append(counted.now))
+    counted.now = 0.0
+    result = solve("log-det", method, time_limit=used[-1] - 1.5)
+    assert (result.status, result.iterations) == ("time_limit", 1)
+    assert result.objective < result.trace[0].objective
+    assert result.lower_bound is not None
+    assert result.lower_bound <= best("log-det")
+
+
+def test_a_projection_is_cut(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A projection takes tens of eigen-decompositions, here of two seconds each."""
+    original = projection.project_spectrum
+
+    def slow(*arguments: Any) -> FloatArray:
+        counted.now += 2.0
+        return original(*arguments)
+
+    monkeypatch.setattr(projection, "project_spectrum", slow)
+    for limit in (5.0, 20.0, 50.0, 100.0):
+        counted.now = 0.0
+        result = solve("glr", "projected-gradient", time_limit=limit)
+        assert result.status == "time_limit"
+        assert limit <= counted.now <= limit + 3.0
+        assert result.feasible_set.contains(result.metric)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_deadline_around_a_run_holds_as_well(method: str, counted: Counted) -> None:
+    with until(Deadline.after(4.5)):
+        result = solve("glr", method, time_limit=1000.0)
+    if result.status == "time_limit":
+        assert result.message == "time_limit = 4.5 s reached"
+    assert counted.now <= 4.5 + 4.0
+
+
+def test_iterate_ends_in_a_step_too(counted: Counted) -> None:
+    states = list(gda.iterate(problem("glr"), "projected-gradient", tolerance=0, time_limit=20.5))
+    assert 20.5 <= counted.now <= 22.5
+    assert len(states) > 2
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "options", "expected"),
+    [
+        (60, {"time_limit": 60.0}, True),
+        (60, {}, False),
+        (60, {"time_limit": 60.0, "isolate": False}, False),
+        (20, {"time_limit": 60.0}, False),
+        (20, {"isolate": True}, True),
+    ],
+)
+def test_large_conic_programs_with_a_limit_are_solved_where_they_can_be_killed(
+    n_samples: int, options: dict[str, Any], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def noting(*_: Any, isolate: bool, **__: Any) -> None:
+        asked.append(isolate)
+        raise gda.SolverFailedError("not today")
+
+    monkeypatch.setattr(conic, "solve_program", noting)
+    rng = np.random.default_rng(0)
+    glr = gda.GLR(rng.standard_normal((2 * n_samples, 10)), np.repeat([1.0, -1.0], n_samples))
+    gda.solve(gda.MetricProblem(glr, gda.GraphMetrics(10.0)), "sdp", **options)
+    assert asked == [expected]
+
+
+_BEST: dict[str, float] = {}
+
+
+def best(objective: str) -> float:
+    """The optimum, from a run without a limit."""
+    if objective not in _BEST:
+        _BEST[objective] = gda.solve(problem(objective), "certified", tolerance=1e-9).objective
+    return _BEST[objective]

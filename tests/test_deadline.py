@@ -1,0 +1,159 @@
+"""Deadlines: nested, suspended, of each thread its own."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt import deadline
+from gdaopt.deadline import Deadline, check_time, unlimited, until
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.projection import project_on_intersection
+from gdaopt.linalg.spectrum import smallest_eigenpairs
+from gdaopt.linalg.two_sparse import best_pairs
+from gdaopt.master.weights import solve_master_problem
+from gdaopt.objectives.pairs import ListedPairs, SignalPairs
+
+PASSED = Deadline(at=-np.inf, time_limit=2.0)
+
+
+def is_up() -> bool:
+    try:
+        check_time()
+    except gda.TimeLimitError:
+        return True
+    return False
+
+
+def test_without_a_deadline_there_is_always_time() -> None:
+    assert Deadline.after(None) is None
+    assert not is_up()
+
+
+def test_the_limit_is_reached_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=5.0)
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    with until(Deadline.after(2.0)):
+        for now, expected in ((5.0, False), (6.9, False), (7.0, True), (99.0, True)):
+            clock.now = now
+            assert is_up() == expected
+        with pytest.raises(gda.TimeLimitError, match=r"^time_limit = 2 s reached$"):
+            check_time()
+    assert not is_up()
+
+
+def test_the_earlier_of_two_deadlines_holds() -> None:
+    outer = Deadline.after(10.0)
+    assert outer is not None
+    with until(outer):
+        assert Deadline.after(None) is outer
+        assert Deadline.after(1e6) is outer
+        inner = Deadline.after(1.0)
+        assert inner is not None
+        assert inner.at < outer.at
+        assert inner.time_limit == 1.0
+
+
+def test_unlimited_suspends_the_deadline_and_is_a_decorator_too() -> None:
+    with until(PASSED):
+        assert is_up()
+        with unlimited():
+            assert not is_up()
+            with until(PASSED):
+                assert is_up()
+        assert not unlimited()(is_up)()
+        assert is_up()
+
+
+def test_an_error_leaves_no_deadline_behind() -> None:
+    with pytest.raises(gda.TimeLimitError), until(PASSED):
+        check_time()
+    assert not is_up()
+
+
+def test_threads_have_deadlines_of_their_own() -> None:
+    found: list[bool] = []
+    with until(PASSED):
+        thread = threading.Thread(target=lambda: found.append(is_up()))
+        thread.start()
+        thread.join()
+    assert found == [False]
+
+
+# --- Who asks -------------------------------------------------------------------------------------
+
+X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
+z = np.array([1.0, 1.0, -1.0, -1.0])
+SIGNAL_PAIRS = SignalPairs(X, z[:, None])
+LISTED_PAIRS = ListedPairs(X, np.array([0, 1]), np.array([2, 3]), np.ones(2))
+
+
+@pytest.mark.parametrize("pairs", [SIGNAL_PAIRS, LISTED_PAIRS], ids=["signal", "listed"])
+@pytest.mark.parametrize(
+    "name", ["scatter", "scatter_diagonal", "squared_sizes", "scatter_column", "covariance"]
+)
+def test_passes_over_pairs_ask(pairs: SignalPairs | ListedPairs, name: str) -> None:
+    more = {"scatter_column": (0,), "covariance": (X, np.zeros(2))}
+    coefficients = list(pairs.products(X, X))
+    with until(PASSED):
+        for call in (
+            lambda: getattr(pairs, name)(coefficients, *more.get(name, ())),
+            lambda: list(pairs.products(X, X)),
+            lambda: list(pairs.log_weights()),
+        ):
+            with pytest.raises(gda.TimeLimitError):
+                call()
+
+
+@pytest.mark.parametrize("memory_limit", [1, 2**28], ids=["recomputed", "kept"])
+def test_evaluations_ask_and_can_be_repeated(memory_limit: int) -> None:
+    """An evaluation that was cut leaves nothing behind: the next one is complete."""
+    point = gda.GLR(X, z, memory_limit=memory_limit).at(np.eye(2))
+    whole = gda.GLR(X, z).at(np.eye(2))
+    with until(PASSED), pytest.raises(gda.TimeLimitError):
+        _ = point.value
+    assert point.value == whole.value
+    with until(PASSED), pytest.raises(gda.TimeLimitError):
+        point.gradient()
+    np.testing.assert_array_equal(point.gradient(), whole.gradient())
+
+
+def test_loops_of_linear_algebra_ask() -> None:
+    matrix = np.array([[1.0, -2.0], [-2.0, 1.0]])
+    large, guess = np.diag(np.arange(300.0)), np.eye(300)[:1]
+    with until(PASSED):
+        for call in (
+            lambda: project_on_intersection(matrix, lambda found: found, 1e-9),
+            lambda: best_pairs(matrix, 1),
+            lambda: gda.linalg.align(np.diag(np.arange(9.0, 18)) - np.ones((9, 9)), 0.0),  # LOBPCG
+            lambda: gda.linalg.align(np.eye(2), 0.0),  # the resolvent of a disconnected graph
+            lambda: smallest_eigenpairs(large, 1, guess),
+        ):
+            with pytest.raises(gda.TimeLimitError):
+                call()
+
+
+@pytest.mark.parametrize("memory_limit", [1, 2**20], ids=["gradient", "newton"])
+def test_the_master_problem_returns_the_best_weights_so_far(
+    memory_limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    atom_weights = gda.LogDet(np.diag([2.0, 0.5, 1.0])).atom_weights(np.zeros((3, 3)))
+    start = atom_weights.at(Atoms.of_features(np.arange(3)), np.array([3.0, 5.0, 1.0]))
+    whole = solve_master_problem(start, 10.0, 1e-12, memory_limit)
+    clock = SimpleNamespace(now=0.0)
+    original = type(start).at
+
+    def counted(self: object, weights: object) -> object:
+        clock.now += 1.0
+        return original(self, weights)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(start), "at", counted)
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    with until(Deadline.after(6.0)):
+        cut = solve_master_problem(start, 10.0, 1e-12, memory_limit)
+    assert clock.now == 6.0
+    assert whole.point.value < cut.point.value < start.value
