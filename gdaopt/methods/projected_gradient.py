@@ -124,8 +124,8 @@ class _Run:
             step = 1 / curvature
             x, inertia, curvature = following, gained, _LONGER * curvature
             y = self._problem.objective.at(ahead)
-            if not math.isfinite(self._value(y)):
-                y, inertia = x, 1.0  # outside of the objective's domain
+            if y.vanished() or not np.isfinite(y.gradient()).all():
+                y, inertia = x, 1.0  # outside of the objective's domain, or of float64
             yield self._certified(
                 x,
                 iteration=iteration,
