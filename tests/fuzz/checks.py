@@ -35,9 +35,10 @@ LAST_GAP = 1e-6
 """The relative gap at which the certified method may say that only round-off is left."""
 
 GAP_ROUND_OFF = 1e-12
-"""How much of a gap may be round-off, as a share of the gradient times the trace bound.
+"""How much of a gap a certificate may take for round-off, as a share of what it is made of.
 
-Gaps are differences of products of the two."""
+That is the gradient times the trace bound, and squares of samples instead of differences
+("Lemma: round-off of the regulariser")."""
 
 MARGIN, EVALUATION = 1.1, 1.0
 """A run may take its limit times the first, plus these seconds of processor time for one step.
@@ -173,8 +174,11 @@ class Case:
                     yield f"time_limit after {result.seconds:.3g} s of {limit:.3g} s"
             case "stalled":
                 size = abs(result.objective) if self.reference.is_glr else 1 + abs(result.objective)
-                noise = GAP_ROUND_OFF * self.problem.feasible_set.trace_bound
-                is_far = gap > LAST_GAP * size + noise * self.reference.steepest(result.metric)
+                products = (
+                    self.problem.feasible_set.trace_bound * self.reference.steepest(result.metric)
+                    + self.reference.at(result.metric).squares
+                )
+                is_far = gap > LAST_GAP * size + GAP_ROUND_OFF * products
                 if run.method == "certified" and is_far and not self._can_vanish():
                     yield f"stalled at a gap of {gap / size:.3g}: {result.message}"
             case "disconnected" | "infeasible":
@@ -213,7 +217,7 @@ class Case:
         reached = [(self.reference.at(member), run) for member, run in members]
         for run, result in found:
             least, by = min(reached, key=lambda at_and_run: at_and_run[0].value)
-            most = least.value + least.allowance
+            most = least.value + least.error  # bounds hold whatever has been rounded
             if result.lower_bound is not None and result.lower_bound > most:
                 yield (
                     f"bound {result.lower_bound!r} is above {least.value!r}, {most!r} is allowed\n"

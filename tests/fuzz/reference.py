@@ -47,16 +47,20 @@ class Number:
         The sum of the terms that cancel in it.
     sensitivity : float
         By how much it changes when each number of the centred samples changes by its own size.
+    squares : float
+        What it would be made of if distances, and the gradient over the whole set, came from the
+        squares of samples instead of differences.
     """
 
     value: float
     error: float
     terms: float
     sensitivity: float = 0.0
+    squares: float = 0.0
 
     @property
     def allowance(self) -> float:
-        """How far another value may be from this one: ten digits less than float64 has, or so."""
+        """How far the same computation in float64 may be from this one."""
         return ROUND_OFF * self.terms + ROUNDINGS * self.sensitivity + self.error + TINY
 
 
@@ -138,6 +142,7 @@ class Reference:
 
     def __init__(self, ingredients: Ingredients) -> None:
         self._ingredients = ingredients
+        self._trace_bound = ingredients.feasible_set().trace_bound
         self.is_glr = ingredients.objective == "GLR"
 
     def at(self, metric: FloatArray | LongArray) -> Number:
@@ -187,7 +192,9 @@ class Reference:
         terms = float((parts * (1 + (rates * abs(d)).sum(axis=1))).sum())
         sensitivity = 2 * float((parts * (rates * sizes).sum(axis=1)).sum())
         error = (len(metric) ** 2 + 10) * EPS * terms
-        return Number(float(parts.sum()), error, terms, sensitivity)
+        distances = float((parts * (sizes @ abs(metric) * sizes).sum(axis=1)).sum())
+        squares = distances + self._trace_bound * float((parts @ sizes**2).max())
+        return Number(float(parts.sum()), error, terms, sensitivity, squares)
 
     @cached_property
     def _covariance(self) -> LongArray:

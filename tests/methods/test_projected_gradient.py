@@ -209,7 +209,9 @@ def test_momentum_that_leaves_floating_point_is_taken_back(kind: str, scale: flo
     glr = gda.GLR([[0.0, 0.0], [0.0, 1.0], [scale, 0.0]], [1, -1, -1])
     problem = gda.MetricProblem(glr, set_of(kind, 2, 2.0, 0.0))
     result = gda.solve(problem, METHOD, max_iterations=200, tolerance=1e-4)
-    assert_optimal(problem, result, 1e-4)
+    assert problem.feasible_set.contains(result.metric)
+    # All of the trace goes to the short feature, but for about 1 / scale².
+    assert result.objective == pytest.approx(8 * np.exp(-2), rel=2e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
