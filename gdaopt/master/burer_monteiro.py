@@ -160,21 +160,22 @@ class _Factorization:
         """Return half of the second derivative along the sphere: ``∇²Q[D] V + (G + yI) U``.
 
         U is the step, and ``D = UV' + VU'`` the change of the metric; ``∇²Q[D]`` is a difference
-        of gradients.
+        of gradients. It is not finite where one of them leaves Q's domain or float64.
         """
         product = step @ self.factor.T
         direction = product + product.T
         length = _DIFFERENCE * self.total_weight / len(self.base) / float(np.linalg.norm(direction))
         ahead = self.objective.at(self.point.metric + length * direction).gradient()
-        second = (ahead / self._unit - self.gradient) / length
-        total = second @ self.factor + self.gradient @ step + self.multiplier * step
-        share = np.vdot(self.factor, total) / self.total_weight
-        tangent: FloatArray = total - self.factor * share
+        with np.errstate(over="ignore", invalid="ignore"):
+            second = (ahead / self._unit - self.gradient) / length
+            total = second @ self.factor + self.gradient @ step + self.multiplier * step
+            share = np.vdot(self.factor, total) / self.total_weight
+            tangent: FloatArray = total - self.factor * share
         return tangent
 
 
 def _newton_step(current: _Factorization) -> FloatArray:
-    """Return the Newton step, by conjugate gradients that stop at a non-positive curvature."""
+    """Return the Newton step, by conjugate gradients that stop where no curvature is positive."""
     step = np.zeros_like(current.factor)
     residual = -current.slope
     direction = residual

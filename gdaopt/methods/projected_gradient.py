@@ -112,8 +112,8 @@ class _Run:
         for iteration in count(1):
             began = time.perf_counter()
             y = x if ahead is None else self._problem.objective.at(ahead)
-            if not math.isfinite(self._value(y)):
-                y, inertia = x, 1.0  # outside of the objective's domain
+            if y is not x and (y.vanished() or not np.isfinite(y.gradient()).all()):
+                y, inertia = x, 1.0  # outside of the objective's domain, or of float64
             following, curvature = self._step(y, curvature)
             if not self._value(following) <= self._value(x) and y is not x:
                 y, inertia = x, 1.0  # the momentum has carried it too far

@@ -41,7 +41,7 @@ __all__ = ["GLR", "GLRAtomWeights", "GLRAtomWeightsPoint", "GLRPoint"]
 _BYTES_PER_COEFFICIENT = 350  # in CVXPY and CLARABEL; 2 500 to 18 000 pairs, K = 10 to 50
 _ARRAYS_KEPT = 9  # weights, exponents at a base, those and their exponentials at three points
 _LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
-_NOISE = 1e-15  # of the terms that cancel in the gradient: a gradient below this is noise
+_NOISE = 1e-15  # of what coinciding samples add to sums: with less, the others do not count
 _LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
 _SUM_ROUNDINGS = 64  # in a row: NumPy adds up an array of 2^17 numbers in pairs of parts
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, exponents are computed anew
@@ -345,8 +345,10 @@ class GLRPoint:
         if largest == 0:
             return "all samples coincide: the gradient is 0, and no metric tells them apart"
         steepest = float(np.abs(self._scatter).max())
-        is_noise = steepest <= _NOISE * float(self._sizes.sum())
-        if self.value > 0 and not is_noise and steepest * self.sum.scale > _LEAST_GRADIENT:
+        is_small = steepest <= _NOISE * float(self._sizes.sum())
+        is_flat = steepest * float(np.trace(self.metric)) <= _NOISE * self.sum.total
+        is_lost = steepest * self.sum.scale <= _LEAST_GRADIENT
+        if self.value > 0 and not (is_small and is_flat) and not is_lost:
             return None
         # The root mean squared distance of samples, in units in which squares stay within float64.
         spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum(axis=1).mean()))

@@ -79,6 +79,14 @@ def test_objectives_near_underflow_are_refined_as_well() -> None:
     assert objective.value(better.atoms.added_to(base, better.weights)) < value
 
 
+@pytest.mark.parametrize("scale", [1e4, 1e5, 1e7])
+def test_a_curvature_that_leaves_floating_point_ends_a_newton_step(scale: float) -> None:
+    """Next to a metric that is nearly singular, distances along the long feature are negative."""
+    objective = gda.GLR([[0.0, 0.0], [0.0, 1.0], [scale, 0.0]], [1, -1, -1])
+    problem = gda.MetricProblem(objective, gda.PositiveDefiniteMetrics(2.0, 0.0))
+    assert gda.solve(problem, "certified").objective == pytest.approx(8 * np.exp(-2), rel=1e-6)
+
+
 def test_the_curvature_is_that_of_the_sphere() -> None:
     """Against differences of the slope along the sphere."""
     from gdaopt.master.burer_monteiro import _Factorization

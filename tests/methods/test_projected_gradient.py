@@ -202,6 +202,18 @@ def test_steps_out_of_the_domain_are_taken_back(kind: str) -> None:
     assert_same_optimum(certified(problem), result)
 
 
+@pytest.mark.parametrize("scale", [1e2, 1e5, 1e8])
+@pytest.mark.parametrize("kind", KINDS)
+def test_momentum_that_leaves_floating_point_is_taken_back(kind: str, scale: float) -> None:
+    """Ahead of a metric that is nearly singular, distances along the long feature are negative."""
+    glr = gda.GLR([[0.0, 0.0], [0.0, 1.0], [scale, 0.0]], [1, -1, -1])
+    problem = gda.MetricProblem(glr, set_of(kind, 2, 2.0, 0.0))
+    result = gda.solve(problem, METHOD, max_iterations=200, tolerance=1e-4)
+    assert problem.feasible_set.contains(result.metric)
+    # All of the trace goes to the short feature, but for about 1 / scale².
+    assert result.objective == pytest.approx(8 * np.exp(-2), rel=2e-3)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_target_in_the_set_is_reached(kind: str) -> None:
     """Q* = 0 is no measure of itself: here the absolute tolerance ends the run."""

@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +29,8 @@ __all__ = ["SignalPairs"]
 _BLOCK_ENTRIES = 2**16  # half a MB of float64: a block and its temporaries stay in cache
 _MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
 _NEGLIGIBLE = 1e-20  # of the largest coefficient, times 1 to 1e8 pairs: below round-off of the sum
+_FEW_DIGITS = 1e-5  # what is left of a sum of squares when most of it cancels
+_LARGEST_SIZE = 1e4  # of a product of a sample: with larger ones the three terms lose digits
 _MOST_LEVELS = 16  # beyond, rectangles between levels get too small to be worth their overhead
 
 
@@ -87,12 +91,11 @@ class SignalPairs:
 
     def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
         """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each rectangle (see `WeightedPairs`)."""
-        if left.shape[1] == 1:
-            a, b = left[:, 0], right[:, 0]
+        sizes = np.einsum("nf,nf->n", np.abs(left), np.abs(right))
+        if left.shape[1] == 1 or sizes.max() > _LARGEST_SIZE:
             for block in self._blocks():
-                product = np.subtract.outer(a[block.rows], a[block.columns])
-                product *= np.subtract.outer(b[block.rows], b[block.columns])
-                yield product
+                products = map(_outer_differences, repeat(block), left.T, right.T)
+                yield reduce(np.add, products)
             return
         # One product of matrices gives all three terms.
         own = np.einsum("nf,nf->n", left, right)[:, None]
@@ -138,11 +141,18 @@ class SignalPairs:
         # X' diag(d) X - X'PX - X'P'X; only the last product is of K×K size.
         degrees = np.zeros(len(self.features))
         products = np.zeros_like(self.features)
+        near = np.zeros((self.features.shape[1],) * 2)
         for block, p in zip(self._blocks(), coefficients, strict=True):
-            degrees[block.rows] += p.sum(axis=1)
-            degrees[block.columns] += p.sum(axis=0)
-            products[block.rows] += p @ self.features[block.columns]
-        half = self.features.T @ (self.features * (degrees / 2)[:, None] - products)
+            rows, columns = self.features[block.rows], self.features[block.columns]
+            of_rows, of_columns, product = p.sum(axis=1), p.sum(axis=0), p @ columns
+            squares = of_rows @ rows**2 + of_columns @ columns**2
+            if _cancel(squares, 2 * np.einsum("rk,rk->k", rows, product)).any():
+                near += _scattered(rows, columns, p)
+                continue
+            degrees[block.rows] += of_rows
+            degrees[block.columns] += of_columns
+            products[block.rows] += product
+        half = self.features.T @ (self.features * (degrees / 2)[:, None] - products) + near / 2
         total: FloatArray = half + half.T
         return total
 
@@ -175,8 +185,13 @@ class SignalPairs:
         diagonal = np.zeros(values.shape[1])
         for block, p in zip(self._blocks(), coefficients, strict=True):
             rows, columns = values[block.rows], values[block.columns]
-            diagonal += p.sum(axis=1) @ rows**2 + p.sum(axis=0) @ columns**2
-            diagonal -= 2 * np.einsum("rk,rk->k", rows, p @ columns)
+            squares = p.sum(axis=1) @ rows**2 + p.sum(axis=0) @ columns**2
+            products = 2 * np.einsum("rk,rk->k", rows, p @ columns)
+            for k in np.flatnonzero(_cancel(squares, products)):
+                differences = np.subtract.outer(rows[:, k], columns[:, k])
+                squares[k], products[k] = np.vdot(p, differences**2), 0.0
+            diagonal += squares
+            diagonal -= products
         return diagonal
 
     def covariance(
@@ -241,6 +256,31 @@ class SignalPairs:
         for block in self._rectangles:
             check_time()
             yield block
+
+
+def _cancel(squares: FloatArray, products: FloatArray) -> npt.NDArray[np.bool_]:
+    """Say which differences of sums of squares and of products have few digits left."""
+    return np.abs(squares - products) < _FEW_DIGITS * np.abs(squares)
+
+
+def _scattered(rows: FloatArray, columns: FloatArray, p: FloatArray) -> FloatArray:
+    """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` of a block from the differences themselves."""
+    size = rows.shape[1]
+    total = np.zeros((size, size))
+    step = max(1, _MOMENT_ENTRIES // columns.size)
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        differences = rows[part, None, :] - columns
+        # A product for each row: as few roundings in a row as the sums over samples take.
+        total += (differences.transpose(0, 2, 1) @ (differences * p[part, :, None])).sum(axis=0)
+    return total
+
+
+def _outer_differences(block: _Rectangle, a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return ``(a_r - a_c)(b_r - b_c)`` for the pairs of a block."""
+    product = np.subtract.outer(a[block.rows], a[block.columns])
+    product *= np.subtract.outer(b[block.rows], b[block.columns])
+    return product
 
 
 def _chunks(rows: int, columns: int) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,100 @@
+"""Random problems, solved by all methods: no run breaks a promise, or contradicts another.
+
+A failure prints the call and the ingredients, so that it can be repeated::
+
+    case = Case(Ingredients.drawn(17))
+    list(case.faults())
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from tests.fuzz.checks import Case
+from tests.fuzz.problems import KINDS, Ingredients
+from tests.fuzz.reference import Bounds, Reference
+from tests.fuzz.runs import outcomes
+
+FEW = 25  # problems of the default suite: about four seconds
+CHUNKS, CHUNK = 60, 50  # of the slow one: about two minutes on two cores
+
+
+def check(seeds: Iterable[int]) -> None:
+    """Run and check the problems of some seeds; print how they ended."""
+    ends: Counter[str] = Counter()
+    found: list[str] = []
+    for seed in seeds:
+        case = Case(Ingredients.drawn(seed))
+        ends.update(o.result.status if o.result else "refused" for o in case.outcomes)
+        found += case.faults()
+    print(f"{ends.total()} runs, {len(found)} faults:", dict(ends.most_common()))
+    assert ends.total() > ends["refused"]
+    assert not found, "\n\n".join(found)
+
+
+def test_few() -> None:
+    check(range(FEW))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_many(chunk: int) -> None:
+    check(range(chunk * CHUNK, (chunk + 1) * CHUNK))
+
+
+# --- The generator, and the reference that judges ------------------------------------------------
+
+
+def test_a_seed_and_what_is_printed_give_the_same_problem() -> None:
+    for seed in range(20):
+        ingredients = Ingredients.drawn(seed)
+        assert ingredients == Ingredients.drawn(seed) == eval(repr(ingredients))
+        for array, again in zip(ingredients.samples(), ingredients.samples(), strict=True):
+            np.testing.assert_array_equal(array, again)
+
+
+def test_all_ingredients_occur() -> None:
+    drawn = [Ingredients.drawn(seed) for seed in range(500)]
+    assert {i.kind for i in drawn} == set(KINDS)
+    assert {i.n_features for i in drawn} == set(range(1, 9))
+    assert {i.n_samples for i in drawn} == set(range(2, 41))
+    scales = np.concatenate([i.scales for i in drawn])
+    assert (scales.min() < -7, scales.max() > 7) == (True, True)
+    sets = {i: i.feasible_set() for i in drawn}
+    shares = [i.n_features * s.min_eigenvalue / s.trace_bound for i, s in sets.items()]
+    assert (min(shares) == 0, 1 - 1e-8 < max(shares) < 1) == (True, True)
+    fixed = [s.trace_bound for i, s in sets.items() if i.bound == "fixed"]
+    assert (min(fixed) < 0.1, max(fixed) > 1e5) == (True, True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_reference_agrees_with_the_package_on_plain_problems(seed: int) -> None:
+    plain = Ingredients.drawn(seed).plain()
+    problem, reference = plain.problem(), Reference(plain)
+    bounds = Bounds.of(problem.feasible_set, plain.n_features)
+    np.testing.assert_allclose(bounds.base(), problem.feasible_set.base(plain.n_features))
+    for outcome in outcomes(plain, problem):
+        assert outcome.result is not None, outcome.error
+        metric = outcome.result.metric
+        at = reference.at(metric)
+        assert at.value == pytest.approx(outcome.result.objective, rel=1e-12)
+        inside = bounds.inside(metric)
+        np.testing.assert_allclose(inside.astype(float), metric, atol=1e-9 * np.trace(metric))
+
+
+def test_the_reference_sees_what_is_broken() -> None:
+    signed = gda.SignedGraphMetrics([1, -1, 1], 6.0, 0.5, path_weight=0.25)
+    bounds = Bounds.of(signed, 3)
+    assert max(bounds.excess(signed.start(3)).values()) < 1e-15
+    wrong = signed.start(3)
+    wrong[0, 1] = wrong[1, 0] = 0.1  # less than the path's edge
+    assert bounds.excess(wrong)["signs"] == pytest.approx(0.15 / 6)
+    assert bounds.excess(2 * signed.start(3))["trace"] == pytest.approx(1.0)
+    assert bounds.excess(bounds.base() - np.eye(3))["eigenvalue"] == pytest.approx(1 / 6)
+    diagonal = Bounds.of(gda.DiagonalMetrics(2.0), 2)
+    assert diagonal.excess(np.array([[1.0, -0.2], [-0.2, 1.0]]))["zeros"] == pytest.approx(0.1)
