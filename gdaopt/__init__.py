@@ -17,6 +17,7 @@ from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate, certify
 from gdaopt.errors import (
     CutOffSamplesWarning,
+    DirectoryInUseError,
     DownloadError,
     GdaoptError,
     InaccurateSolutionWarning,
@@ -24,6 +25,7 @@ from gdaopt.errors import (
     InvalidInputError,
     SolverFailedError,
     SolverNotFoundError,
+    UnwritableError,
 )
 from gdaopt.methods import (
     Alternating,
@@ -91,6 +93,7 @@ __all__ = [
     "DenseObjective",
     "DiagonalMetricLearner",
     "DiagonalMetrics",
+    "DirectoryInUseError",
     "DownloadError",
     "FrankWolfe",
     "GdaoptError",
@@ -118,6 +121,7 @@ __all__ = [
     "SolverNotFoundError",
     "State",
     "Trace",
+    "UnwritableError",
     "certify",
     "check_objective",
     "datasets",
