@@ -45,6 +45,7 @@ _SECONDS = {
 
 
 def learn(
+    context: typer.Context,
     source: Source,
     label: Label = None,
     data_dir: DataDir = None,
@@ -74,7 +75,9 @@ def learn(
     """Learn a metric for each class of a data set against the rest.
 
     Writes result.json, pictures (gdaopt plot draws more), and for each class its metric and
-    left-ends (CLASS.npz) and its trace (CLASS-trace.csv).
+    left-ends (CLASS.npz) and its trace (CLASS-trace.csv). When it was killed or interrupted, the
+    same command goes on with the classes that are missing. Exit code 75: another command is writing
+    to the directory.
     """
     # Labels and file names are shown as they are: no markup, no emoji codes.
     console = Console(highlight=False, markup=False, emoji=False)
@@ -115,12 +118,15 @@ def learn(
         },
         force=force,
     )
+    context.with_resource(directory)  # until the command ends
     console.print(f"{dataset.name}: {options.statement(dataset)}")
     name = runner.solver_name
     steps = "vertices in closed form" if name == CLOSED_FORM else f"programs solved by {name}"
     floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
     console.print(f"method {method}, {steps}{floor}")
-    results: dict[str, Result] = {}
+    for name in directory.results:
+        console.print(f"{name}: there already")
+    missing = {name: problems[name] for name in problems if name not in directory.results}
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("")
@@ -132,13 +138,12 @@ def learn(
                 f"objective {state.objective:.6g}",
             )
 
-        for name, result in learn_classes(problems, runner, show):
-            results[name] = result
+        for name, result in learn_classes(missing, runner, show):
             directory.add(name, result)
             progress.print(f"{name}: {result.status} ({result.message})")
         progress.update(task, description="drawing")
         directory.finish()
-    console.print(_table(results))
+    console.print(_table(directory.results))
     console.print(
         "gap: how far the objective can be above the optimum, as a share of the objective; comp: "
         "components of the graph; oracle calls: programs solved, or vertices found in closed form; "
@@ -146,7 +151,7 @@ def learn(
         "and in the objective"
     )
     console.print(f"written to {directory.path}", soft_wrap=True)
-    statuses = {result.status for result in results.values()}
+    statuses = {result.status for result in directory.results.values()}
     if "interrupted" in statuses:
         raise typer.Exit(130)
     if "solver_failed" in statuses:
