@@ -10,6 +10,7 @@ import pytest
 
 from gdaopt.errors import GdaoptError, UnwritableError
 from gdaopt.io import write_atomically, write_text
+from tests.process_cases import posix_only
 
 
 def fail_half_way(file: IO[bytes]) -> None:
@@ -48,6 +49,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@posix_only
 @pytest.mark.parametrize("name", ["x" * 255, "ä" * 127, "🙂" * 63])
 def test_the_longest_names(name: str, tmp_path: Path) -> None:
     assert write_text(tmp_path / name, "text").read_text() == "text"
@@ -64,6 +66,7 @@ def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
     assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+@posix_only
 def test_the_umask_of_the_process_is_not_touched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

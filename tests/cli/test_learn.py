@@ -196,6 +196,7 @@ class TestDirectories:
         self.learn(tmp_path, "--force", "--positive", "setosa")
         assert names(tmp_path) == files("setosa") | {"mine.txt"}
 
+    @posix_only
     def test_force_removes_nothing_that_it_did_not_write(self, tmp_path: Path) -> None:
         """Whatever a record says: names, kinds and contents of files have to be those of a run."""
         out = tmp_path / "out"

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 import gdaopt as gda
 from gdaopt.studies.directory_lock import content, sole_writer
-from tests.studies.task_cases import soon
+from tests.process_cases import posix_only
 
 HOLD = """
 import sys, time
@@ -49,6 +50,7 @@ def test_nothing_remains(tmp_path: Path) -> None:
     assert names(tmp_path / "new") == {"deep"}
 
 
+@posix_only
 def test_another_process_is_named_and_its_death_ends_it(tmp_path: Path) -> None:
     with holder(tmp_path) as process:
         with pytest.raises(gda.DirectoryInUseError) as caught, sole_writer(tmp_path):
@@ -93,7 +95,7 @@ def test_one_at_a_time(tmp_path: Path) -> None:
                 try:
                     with sole_writer(tmp_path):
                         number = int(count.read_text())
-                        soon(lambda: False, 0.001)
+                        time.sleep(0.001)
                         count.write_text(str(number + 1))
                     break
                 except gda.DirectoryInUseError:
@@ -150,6 +152,7 @@ def test_a_directory_that_cannot_be_written_to(below: str, tmp_path: Path) -> No
         pass
 
 
+@posix_only
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("elsewhere")])
 def test_something_else_in_the_place_of_the_lock(make: object, tmp_path: Path) -> None:
     make(tmp_path / ".gdaopt.lock")  # type: ignore[operator]
