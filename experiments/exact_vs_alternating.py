@@ -21,6 +21,7 @@ from problems import SEED, half, problem_of
 import gdaopt as gda
 from gdaopt.io import write_atomically, write_text
 from gdaopt.plotting.style import COLOURS, MARKERS
+from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.process_per_task import ProcessPerTask
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
@@ -163,7 +164,8 @@ def main() -> None:
         if row is not None:
             print(f"{done} of {total}: {key}", flush=True)
 
-    rows = list(run_tasks(directory, tasks, ProcessPerTask(), progress=show).values())
+    with sole_writer(directory.path):
+        rows = list(run_tasks(directory, tasks, ProcessPerTask(), progress=show).values())
     failed = [row for row in rows if row["status"] != "finished"]
     if failed:
         raise SystemExit(f"{len(failed)} problems failed: {failed[0]['message']}")

@@ -24,6 +24,7 @@ import gdaopt
 from gdaopt.datasets import load
 from gdaopt.datasets.uci_files import cache_directory
 from gdaopt.io import write_atomically
+from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.process_per_task import ProcessPerTask
 from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
@@ -203,7 +204,9 @@ def run_fits(
             key = task_key(data, learner.name)
             tasks[key] = Task(fit_task, (python, learner, str(source)))
             labels[key] = data, learner.name
-    for key, row in run_tasks(directory, tasks, ProcessPerTask(), progress=progress).items():
+    with sole_writer(path):
+        rows = run_tasks(directory, tasks, ProcessPerTask(), progress=progress)
+    for key, row in rows.items():
         matrices = []
         if row["status"] == "finished":
             with np.load(directory.stem(key).with_suffix(".npz")) as answers:

@@ -17,6 +17,7 @@ from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate, certify
 from gdaopt.errors import (
     CutOffSamplesWarning,
+    DirectoryInUseError,
     DownloadError,
     GdaoptError,
     InaccurateSolutionWarning,
@@ -25,6 +26,7 @@ from gdaopt.errors import (
     SolverFailedError,
     SolverNotFoundError,
     TimeLimitError,
+    UnwritableError,
 )
 from gdaopt.methods import (
     Alternating,
@@ -92,6 +94,7 @@ __all__ = [
     "DenseObjective",
     "DiagonalMetricLearner",
     "DiagonalMetrics",
+    "DirectoryInUseError",
     "DownloadError",
     "FrankWolfe",
     "GdaoptError",
@@ -120,6 +123,7 @@ __all__ = [
     "State",
     "TimeLimitError",
     "Trace",
+    "UnwritableError",
     "certify",
     "check_objective",
     "datasets",

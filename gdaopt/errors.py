@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "CutOffSamplesWarning",
+    "DirectoryInUseError",
     "DownloadError",
     "GdaoptError",
     "InaccurateSolutionWarning",
@@ -19,6 +20,7 @@ __all__ = [
     "SolverFailedError",
     "SolverNotFoundError",
     "TimeLimitError",
+    "UnwritableError",
     "unknown_name",
 ]
 
@@ -29,6 +31,17 @@ class GdaoptError(Exception):
 
 class InvalidInputError(GdaoptError, ValueError):
     """An argument is wrong; the message names it, gives its value, and says what to do."""
+
+
+class DirectoryInUseError(GdaoptError):
+    """Another process is writing to a directory; the message says which."""
+
+
+class UnwritableError(GdaoptError, OSError):
+    """A file could not be written, as when the disk is full; the message names it and says why."""
+
+    def __str__(self) -> str:
+        return f"cannot write {self.filename}: {self.strerror}"
 
 
 class DownloadError(GdaoptError):

@@ -1,19 +1,22 @@
-"""Atomic writes: under its name there is either the old file or the whole new one."""
+"""Atomic writes: under its name there is either the old file or the whole new one; and JSON."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import tempfile
-import threading
+import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-__all__ = ["is_temporary", "write_atomically", "write_text"]
+from gdaopt.errors import UnwritableError
 
-_reading_umask = threading.Lock()
-_TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}\.tmp")  # names of the temporary files below
+__all__ = ["is_temporary", "parse_json", "remove_abandoned", "write_atomically", "write_text"]
+
+# Names of the temporary files below, which say which process writes them.
+_TEMPORARY = re.compile(r"\..+\.(?P<pid>[0-9]{1,10})-[0-9a-f]{8}\.tmp")
 
 
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> Path:
@@ -33,8 +36,8 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
 
     Raises
     ------
-    OSError
-        When the directory cannot be written to. No temporary file remains.
+    UnwritableError
+        When the directory cannot be written to, or the disk is full. No temporary file remains.
 
     Examples
     --------
@@ -44,17 +47,21 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
     b'xyz'
     """
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    short = path.name[:50]  # so that a name of any length that a file may have leaves room
+    temporary = path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        # Opened like any other new file, so that it has the permissions of one.
+        with open(temporary, "xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes files private; give this one the permissions of any other new file.
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            reason = error.strerror or str(error)
+            raise UnwritableError(error.errno, reason, os.fspath(path)) from error
         raise
     return path
 
@@ -69,15 +76,57 @@ def is_temporary(name: str) -> bool:
 
     Examples
     --------
-    >>> is_temporary(".row.json.k3_x9a1b.tmp"), is_temporary("row.json")
+    >>> is_temporary(".row.json.4711-0a1b2c3d.tmp"), is_temporary("row.json")
     (True, False)
     """
     return _TEMPORARY.fullmatch(name) is not None
 
 
-def _umask() -> int:
-    """Return the umask of the process, which can only be read by setting it."""
-    with _reading_umask:  # otherwise another thread might read the 0 and set it for good
-        mask = os.umask(0)
-        os.umask(mask)
-    return mask
+def remove_abandoned(folder: Path) -> None:
+    """Remove the temporary files in a folder whose writers were killed.
+
+    Those of processes that are at work on this machine stay.
+    """
+    for file in folder.iterdir():
+        match = _TEMPORARY.fullmatch(file.name)
+        if match and not _is_at_work(int(match["pid"]), file):
+            with suppress(OSError):
+                file.unlink()
+
+
+def parse_json(text: str) -> Any:
+    r"""Return what a JSON text stands for, which can be printed and written again.
+
+    Raises
+    ------
+    ValueError
+        When the text is not JSON, is nested too deeply to be read, or holds half a character.
+
+    Examples
+    --------
+    >>> parse_json("[1, 2]")
+    [1, 2]
+    >>> parse_json("[" * 100_000)
+    Traceback (most recent call last):
+    ValueError: it is nested too deeply
+    """
+    try:
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode("utf-8")  # refuses half a surrogate pair
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    return value
+
+
+def _is_at_work(pid: int, file: Path) -> bool:
+    """Say whether the process that wrote a file is still there, and no later one of the same id."""
+    import psutil  # needed here only
+
+    try:
+        process = psutil.Process(pid)
+        is_older: bool = process.create_time() <= file.stat().st_mtime
+        return is_older and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.AccessDenied:
+        return True
+    except (psutil.Error, OSError):
+        return False

@@ -2,50 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import zipfile
-import zlib
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError
-from gdaopt.io import write_atomically
 from gdaopt.printing import html_table, number_text
-from gdaopt.sets import FeasibleSet, set_of_record
+from gdaopt.result_file import Status, read_result, write_result
+from gdaopt.sets import FeasibleSet
 from gdaopt.trace import Trace, relative_gap, same_array
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.validation import FloatArray
 
 __all__ = ["Result", "Status"]
 
-Status = Literal[
-    "converged",
-    "stalled",
-    "iteration_limit",
-    "time_limit",
-    "interrupted",
-    "solver_failed",
-    "disconnected",
-    "infeasible",
-]
-
-_FORMAT = 2
-_ARRAYS = ("metric", "atoms", "weights", "multipliers")
+# Fields that are not numbers or texts
+_NO_VALUES = ("metric", "feasible_set", "trace", "atoms", "weights", "multipliers")
 _CLOSED_FORM = ("analytic", "closed form")  # names that stand for no solver
-# Errors that may be raised while a damaged file, or a file of another program, is read.
-_UNREADABLE = (
-    AttributeError,
-    EOFError,
-    KeyError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -203,7 +178,7 @@ class Result:
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in (*_ARRAYS, "feasible_set", "trace")
+            if field.name not in _NO_VALUES
         }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -221,19 +196,7 @@ class Result:
             ``weights`` where the result has them; the columns and any iterates of the trace, as
             ``trace/...``; and ``result``, which is JSON text of everything else.
         """
-        path = Path(path)
-        if path.suffix != ".npz":
-            path = path.with_name(path.name + ".npz")
-        columns = self.trace.to_arrays()
-        known = {name: getattr(self, name) for name in _ARRAYS}
-        record = {"format": _FORMAT, **self._record(), "feasible_set": self.feasible_set.record()}
-        arrays: dict[str, Any] = {
-            **{name: array for name, array in known.items() if array is not None},
-            "left_ends": columns.pop("left_ends"),
-            "result": np.array(json.dumps(record)),
-            **{f"trace/{name}": column for name, column in columns.items()},
-        }
-        return write_atomically(path, lambda file: np.savez_compressed(file, **arrays))
+        return write_result(path, {field.name: getattr(self, field.name) for field in fields(self)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
@@ -242,29 +205,8 @@ class Result:
         Raises
         ------
         InvalidInputError
-            When the file is not a saved result, or was written by another version in a format
-            that this version does not read.
+            When the file is not a saved result, is damaged, or was written by another version in a
+            format that this version does not read. One that would take more than 256 MiB and
+            than a hundred times its size is not read either.
         """
-        try:
-            with open(path, "rb") as file:
-                archive = np.load(file, allow_pickle=False)
-                if not isinstance(archive, np.lib.npyio.NpzFile):
-                    raise TypeError("it holds a single array")
-                arrays = {name: archive[name] for name in archive.files}
-            record = json.loads(str(arrays["result"]))
-            written = record.pop("format")
-            if written == _FORMAT:
-                feasible_set = set_of_record(record.pop("feasible_set"))
-                columns = {name.removeprefix("trace/"): arrays[name] for name in arrays}
-                trace = Trace.from_arrays(columns)
-                record |= {name: read_only(arrays[name]) for name in _ARRAYS if name in arrays}
-                record["constraints"] = tuple(record["constraints"])
-                return cls(feasible_set=feasible_set, trace=trace, **record)
-        except _UNREADABLE as error:
-            raise InvalidInputError(f"{path} is not a saved gdaopt result: {error}") from error
-        if written < _FORMAT:
-            raise InvalidInputError(
-                f"{path} was written before gdaopt 0.1.0, in a format that is no longer read; "
-                "solve the problem again"
-            )
-        raise InvalidInputError(f"{path} was written by a newer gdaopt; upgrade to read it")
+        return cls(**read_result(path))

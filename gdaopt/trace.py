@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gdaopt.errors import unknown_name
+from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.io import write_atomically, write_text
 from gdaopt.printing import html_table, number_text, text_table
 from gdaopt.validation import FloatArray, read_only
@@ -250,8 +250,15 @@ class Trace:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Trace:
-        """Return the trace whose arrays `to_arrays` returned."""
+        """Return the trace whose arrays `to_arrays` returned.
+
+        Raises
+        ------
+        InvalidInputError
+            When the arrays are not those of a trace.
+        """
         # A file from before a column was added lacks it: the rows get the column's default.
+        _check_arrays({name: arrays[name] for name in cls.columns() if name in arrays}, arrays)
         columns = {name: _values(name, arrays[name]) for name in cls.columns() if name in arrays}
         rows = tuple(
             TraceRow(**dict(zip(columns, values, strict=True)))
@@ -268,6 +275,40 @@ class Trace:
 def same_array(a: FloatArray | None, b: FloatArray | None) -> bool:
     """Say whether both are None, or both are arrays and equal."""
     return a is b or (a is not None and b is not None and np.array_equal(a, b, equal_nan=True))
+
+
+def _check_arrays(columns: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarray]) -> None:
+    """Refuse columns of other kinds than theirs, and arrays of other lengths than each other."""
+    n_rows = len(np.atleast_1d(arrays["objective"]))
+    size = arrays["left_ends"].shape[-1]
+    kinds = dict.fromkeys(_TEXT, "U") | dict.fromkeys(_COUNTS, "i")
+    for name, column in columns.items():
+        if column.shape != (n_rows,) or column.dtype.kind != kinds.get(name, "f"):
+            raise InvalidInputError(
+                f"column {name} of the trace is {column.dtype} of shape {column.shape}; it has "
+                f"{n_rows} rows"
+            )
+    shapes: dict[str, tuple[int, ...]] = {
+        "left_ends": (n_rows, size),
+        "iterates": (n_rows, size, size),
+    }
+    if "multipliers" in arrays:
+        shapes["multipliers"] = (n_rows, *arrays["multipliers"].shape[1:2])
+    for name in shapes.keys() & arrays.keys():
+        array = arrays[name]
+        if array.shape != shapes[name] or array.dtype.kind != "f":
+            raise InvalidInputError(
+                f"{name} of the trace are {array.dtype} of shape {array.shape}; it has {n_rows} "
+                f"rows, for {size} features"
+            )
+    if not n_rows or not size:
+        raise InvalidInputError(f"the trace has {n_rows} rows, for {size} features")
+    for name in ("objective", "seconds"):
+        if not np.isfinite(columns[name]).all():
+            raise InvalidInputError(f"column {name} of the trace holds other than finite numbers")
+    block = columns["block"][~np.isnan(columns["block"])]
+    if not np.isin(block, np.arange(size)).all():
+        raise InvalidInputError(f"column block of the trace holds other than 0 to {size - 1}")
 
 
 def _values(name: str, column: np.ndarray) -> Sequence[Any]:

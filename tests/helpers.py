@@ -1,5 +1,7 @@
 """What several test files share: random metrics, scaled data sets, settings of properties."""
 
+import tracemalloc
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -36,6 +38,17 @@ def random_symmetric(rng: np.random.Generator, size: int) -> FloatArray:
     """Return a symmetric matrix of entries about 1."""
     matrix = rng.standard_normal((size, size))
     return (matrix + matrix.T) / 2
+
+
+def traced_peak(call: Callable[[], object]) -> int:
+    """Return the most bytes that Python holds during a call, which is made once before."""
+    call()
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 @cache

@@ -72,12 +72,14 @@ def raw_wine(_: Path) -> object:
 def unwritable(folder: Path) -> object:
     # The folder is below a regular file, where nobody can write, not even root.
     (folder / "file").touch()
-    return RunDirectory(folder / "file" / "out", load("iris"), {})
+    with RunDirectory(folder / "file" / "out", load("iris"), {}) as run:
+        return run
 
 
 def occupied(folder: Path) -> object:
     (folder / "mine.txt").touch()
-    return RunDirectory(folder, load("iris"), {})
+    with RunDirectory(folder, load("iris"), {}) as run:
+        return run
 
 
 Case = tuple[str, Callable[[Path], object], str]

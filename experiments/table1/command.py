@@ -17,6 +17,7 @@ from gdaopt.cli.errors import errors_shown
 from gdaopt.cli.options import DataDir
 from gdaopt.datasets import Dataset, load
 from gdaopt.errors import DownloadError, GdaoptError, InvalidInputError, unknown_name
+from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.worker_pool import BACKENDS, WorkerPool
 from gdaopt.validation import integer
 from table1.outcome import Outcome
@@ -90,7 +91,8 @@ def table1(
     Writes table1.md, .tex, .parquet and .png, comparisons of all pairs of rows, what is known of
     each metric, and a file for each task (tasks/). When it was interrupted, the same command goes
     on with what is missing; so does one with more seeds, rows or data sets. Exit code 1: a task
-    failed; 3: a data set cannot be had, and the others were run.
+    failed; 3: a data set cannot be had, and the others were run; 75: another command is writing to
+    the directory.
     """
     start = time.monotonic()
     console = Console(highlight=False, markup=False, emoji=False)
@@ -119,7 +121,8 @@ def table1(
         missing=missing,
     )
     if figures is not None:
-        _make(figures)
+        with sole_writer(figures, "--figures"):  # refused here rather than in the end
+            pass
     n_missing = len(study.tasks) - study.n_done
     outcome = _run(study, pool, console)
     _tell(outcome, console)
@@ -127,7 +130,8 @@ def table1(
     console.print(f"{n_missing} tasks in {minutes:.1f} minutes, {jobs} at a time")
     console.print(f"written to {study.path}", soft_wrap=True)
     if figures is not None:
-        write_outcome(outcome, figures)
+        with sole_writer(figures, "--figures"):
+            write_outcome(outcome, figures)
         console.print(f"written to {figures}", soft_wrap=True)
     statuses = {task["status"] for block in outcome.blocks for task in block.failed}
     if "died" in statuses:
@@ -156,16 +160,6 @@ def _found(names: Sequence[str], data_dir: Path | None) -> tuple[list[Dataset], 
         except (DownloadError, InvalidInputError) as error:
             missing.append(f"{name}: {error}")
     return found, missing
-
-
-def _make(folder: Path) -> None:
-    """Make a directory, before any work."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(
-            f"cannot write to {folder}: {error}; choose another --figures"
-        ) from error
 
 
 def _run(study: Table1, pool: WorkerPool, console: Console) -> Outcome:

@@ -11,6 +11,7 @@ from typing import Any
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
 from gdaopt.io import write_atomically, write_text
+from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.pictures import FORMATS
 from gdaopt.studies.runner import Executor, Progress, Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
@@ -133,8 +134,15 @@ class Table1:
         return sum(self._directory.row(key) is not None for key in self.tasks)
 
     def run(self, executor: Executor, progress: Progress | None = None) -> Outcome:
-        """Run what is missing, write all files, and return the numbers."""
-        return self.written(run_tasks(self._directory, self.tasks, executor, progress=progress))
+        """Run what is missing, write all files, and return the numbers.
+
+        Raises
+        ------
+        DirectoryInUseError
+            When another process is writing to the directory.
+        """
+        with sole_writer(self.path):
+            return self.written(run_tasks(self._directory, self.tasks, executor, progress=progress))
 
     def written(self, rows: Mapping[str, Mapping[str, Any]]) -> Outcome:
         """Write all files from the rows of all tasks, by key, and return the numbers."""

@@ -86,7 +86,8 @@ def compare(
     """Solve the same problems by several methods and solvers, and compare the runs.
 
     Writes comparison.md, comparison.parquet, convergence.png, and each run's result (tasks/).
-    When it was interrupted, the same command goes on with what is missing.
+    When it was interrupted, the same command goes on with what is missing. Exit code 75: another
+    command is writing to the directory.
     """
     console = Console(highlight=False, markup=False, emoji=False)
     dataset = load_source(source, label, data_dir)

@@ -8,14 +8,17 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from gdaopt.errors import GdaoptError
+from gdaopt.errors import DirectoryInUseError, GdaoptError
 
-__all__ = ["errors_shown"]
+__all__ = ["IN_USE", "errors_shown"]
+
+IN_USE = 75
+"""Exit code: another process writes to the directory. On Unix it stands for "try again later"."""
 
 
 @contextmanager
 def errors_shown() -> Iterator[None]:
-    """Show the package's own errors as one sentence and exit with code 2.
+    """Show the package's own errors as one sentence and exit with code 2, or `IN_USE`.
 
     All other errors are bugs and keep their traceback.
 
@@ -32,4 +35,4 @@ def errors_shown() -> Iterator[None]:
         Console(stderr=True, highlight=False).print(
             f"error: {error}", style="red", markup=False, soft_wrap=True
         )
-        sys.exit(2)
+        sys.exit(IN_USE if isinstance(error, DirectoryInUseError) else 2)

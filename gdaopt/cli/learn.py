@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,6 +47,7 @@ _SECONDS = {
 
 
 def learn(
+    context: typer.Context,
     source: Source,
     label: Label = None,
     data_dir: DataDir = None,
@@ -82,7 +83,9 @@ def learn(
     """Learn a metric for each class of a data set against the rest.
 
     Writes result.json, pictures (gdaopt plot draws more), and for each class its metric and
-    left-ends (CLASS.npz) and its trace (CLASS-trace.csv).
+    left-ends (CLASS.npz) and its trace (CLASS-trace.csv). When it was killed or interrupted, the
+    same command goes on with the classes that are missing. Exit code 75: another command is writing
+    to the directory.
     """
     # Labels and file names are shown as they are: no markup, no emoji codes.
     console = Console(highlight=False, markup=False, emoji=False)
@@ -101,7 +104,6 @@ def learn(
     }
     given = {name: value for name, value in asked.items() if value is not None}
     runner = make_method(method, on_interrupt="return", **given)
-    results: dict[str, Result] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("")
@@ -109,8 +111,8 @@ def learn(
         def say(what: str) -> None:
             progress.update(task, description=what)
 
-        def problems() -> Iterator[tuple[str, MetricProblem]]:
-            for name in options.classes(dataset):
+        def problems(names: Sequence[str]) -> Iterator[tuple[str, MetricProblem]]:
+            for name in names:
                 say(f"{name}: building the objective")
                 problem = options.problem(dataset, name)
                 say(f"{name}: evaluating the objective at the start")
@@ -124,9 +126,9 @@ def learn(
 
         say(f"reading {source}")
         dataset = load_source(source, label, data_dir)
-        options.classes(dataset)  # before anything is printed
+        classes = options.classes(dataset)  # before anything is printed
         progress.print(f"{dataset.name}: {options.statement(dataset)}")
-        check_starts(problems(), runner)
+        check_starts(problems(classes), runner)
         directory = RunDirectory(
             out or Path(f"gdaopt-{dataset.name}"),
             dataset,
@@ -146,17 +148,20 @@ def learn(
             },
             force=force,
         )
+        context.with_resource(directory)  # until the command ends
         name = runner.solver_name
         steps = "vertices in closed form" if name == CLOSED_FORM else f"programs solved by {name}"
         floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
         progress.print(f"method {method}, {steps}{floor}")
-        for name, result in learn_classes(problems(), runner, show):
-            results[name] = result
+        for name in directory.results:
+            progress.print(f"{name}: there already")
+        missing = [name for name in classes if name not in directory.results]
+        for name, result in learn_classes(problems(missing), runner, show):
             directory.add(name, result)
             progress.print(f"{name}: {result.status} ({result.message})")
         say("drawing")
         directory.finish()
-    console.print(_table(results))
+    console.print(_table(directory.results))
     console.print(
         "gap: how far the objective can be above the optimum, as a share of the objective; comp: "
         "components of the graph; oracle calls: programs solved, or vertices found in closed form; "
@@ -164,7 +169,7 @@ def learn(
         "and in the objective"
     )
     console.print(f"written to {directory.path}", soft_wrap=True)
-    statuses = {result.status for result in results.values()}
+    statuses = {result.status for result in directory.results.values()}
     if "interrupted" in statuses:
         raise typer.Exit(130)
     if "solver_failed" in statuses:

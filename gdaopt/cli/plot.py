@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.pictures import write_pictures
 from gdaopt.studies.saved_runs import read_runs
 
@@ -30,11 +31,13 @@ def plot(
     """Draw saved runs: convergence, Gershgorin discs, left-ends, times, and graphs.
 
     Several directories are compared in the same pictures. Earlier pictures are replaced, no other
-    files.
+    files. Exit code 75: another command is writing to the output directory.
     """
     runs = read_runs(folders)
     folder = out or (folders[0] if len(folders) == 1 else Path("gdaopt-plots"))
     title = ", ".join(path.resolve().name for path in folders)
     console = Console(highlight=False, markup=False, emoji=False)
-    for path in write_pictures(runs, folder, title, suffix=picture_format):
+    with sole_writer(folder):
+        paths = write_pictures(runs, folder, title, suffix=picture_format)
+    for path in paths:
         console.print(str(path), soft_wrap=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from dataclasses import dataclass, field
 
@@ -80,6 +82,14 @@ class Dataset:
     def classes(self) -> tuple[str, ...]:
         """The distinct labels in natural order: ``"c2"`` comes before ``"c10"``."""
         return tuple(sorted(set(self.labels.tolist()), key=_natural_order))
+
+    @property
+    def sha256(self) -> str:
+        """A SHA-256 of features, their names, and labels."""
+        shape = [list(self.features.shape), list(self.feature_names), self.labels.tolist()]
+        digest = hashlib.sha256(json.dumps(shape).encode())
+        digest.update(np.ascontiguousarray(self.features, dtype="<f8").tobytes())
+        return digest.hexdigest()
 
     def signal(self, positive: str) -> FloatArray:
         """Return the training signal z of one class against the rest.

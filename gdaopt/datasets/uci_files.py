@@ -10,9 +10,9 @@ from pathlib import Path
 
 from gdaopt.datasets.download import download
 from gdaopt.datasets.uci import UciTable, read_table
-from gdaopt.datasets.unpacking import unpack
+from gdaopt.datasets.unpacking import LARGEST, unpack
 from gdaopt.errors import DownloadError, InvalidInputError
-from gdaopt.io import write_text
+from gdaopt.io import remove_abandoned, write_text
 from gdaopt.validation import FloatArray
 
 __all__ = ["CACHE_VARIABLE", "DATA_VARIABLE", "cache_directory", "obtain"]
@@ -127,7 +127,8 @@ def _from_directory(table: UciTable, directory: Path) -> FloatArray | None:
 def _from_file(table: UciTable, path: Path) -> FloatArray | None:
     """Return the table from a file; None when there is no such file."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -158,6 +159,7 @@ def _keep(text: str, data: FloatArray, path: Path) -> None:
     """Write the file into the cache; when that fails, keep its numbers for this session."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(path.parent)
         write_text(path, text)
     except OSError as error:
         _unsaved[path] = data

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 
+from gdaopt.archives import DAMAGED, read_member
 from gdaopt.datasets import lzw
 from gdaopt.errors import InvalidInputError
 
@@ -36,13 +36,15 @@ def unpack(data: bytes, member: str, where: str) -> str:
     Raises
     ------
     InvalidInputError
-        When the file is damaged, has no such member, or does not hold a text.
+        When the file is damaged, is too large, has no such member, or does not hold a text.
 
     Examples
     --------
     >>> unpack(b"1 2 3", "table.txt", "a file")
     '1 2 3'
     """
+    if len(data) > LARGEST:
+        raise InvalidInputError(f"{where} has more than {LARGEST} bytes; get it again")
     if data[:4] == b"PK\x03\x04":
         data = _member(data, member, where)
     if data[:2] == lzw.MAGIC:
@@ -64,15 +66,9 @@ def _member(data: bytes, member: str, where: str) -> bytes:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for info in archive.infolist():
                 if info.filename.rpartition("/")[2] in (member, f"{member}.Z"):
-                    if info.file_size > LARGEST:
-                        raise InvalidInputError(
-                            f"{where}: {info.filename} has {info.file_size} bytes, more than "
-                            f"{LARGEST}; get it again"
-                        )
-                    return archive.read(info)
+                    return read_member(archive, info, LARGEST)
             names = ", ".join(archive.namelist())
-    # zipfile raises a RuntimeError for a member that is encrypted, or packed in an unknown way.
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
+    except (*DAMAGED, OSError) as error:
         raise InvalidInputError(
             f"{where} is a damaged zip archive: {error}; get it again"
         ) from error

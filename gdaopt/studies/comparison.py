@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from gdaopt.io import write_atomically, write_text
 from gdaopt.result import Result
 from gdaopt.studies.comparison_table import completed, markdown, spec_of, to_pandas
 from gdaopt.studies.comparison_task import solve_task
+from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.method_spec import Combination, combinations
 from gdaopt.studies.pictures import Run, write_pictures
@@ -172,9 +172,15 @@ class Comparison:
         """Run what is missing, write tables and picture, and return the rows.
 
         The rows of tasks that died are among them, see `run_tasks`.
+
+        Raises
+        ------
+        DirectoryInUseError
+            When another process is writing to the directory.
         """
         executor = self._options.executor()
-        return self._write(run_tasks(self._directory, self.tasks, executor, progress=progress))
+        with sole_writer(self.path):
+            return self._write(run_tasks(self._directory, self.tasks, executor, progress=progress))
 
     def _write(self, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
         """Write tables and picture from the finished rows; return all rows with their excess."""
@@ -237,7 +243,7 @@ def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:
     problem = options.problem
     return {
         "dataset": dataset.name,
-        "data_sha256": _fingerprint(dataset),
+        "data_sha256": dataset.sha256,
         "classes": list(problem.classes(dataset)),
         "scale": problem.scale,
         "set": problem.set,
@@ -276,12 +282,4 @@ def _rows_hash(rows: ConstraintsOf) -> str:
     digest = hashlib.sha256("\n".join(rows.labels).encode())
     for array in (rows.matrices.toarray(), rows.bounds, rows.is_equality, rows.norms):
         digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-def _fingerprint(dataset: Dataset) -> str:
-    """Return a SHA-256 of features and labels."""
-    shape = [list(dataset.features.shape), list(dataset.feature_names), dataset.labels.tolist()]
-    digest = hashlib.sha256(json.dumps(shape).encode())
-    digest.update(np.ascontiguousarray(dataset.features, dtype="<f8").tobytes())
     return digest.hexdigest()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["FORMATS", "PICTURES", "Run", "picture_names", "write_pictures"]
+__all__ = ["FORMATS", "PICTURES", "Run", "is_picture", "picture_names", "write_pictures"]
 
 _MOST_TOGETHER = 2  # runs of each problem, where several problems share their panels
 _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
@@ -84,7 +84,7 @@ def write_pictures(
     runs : sequence of Run
         At least one.
     folder : pathlib.Path
-        Created when it is missing.
+        A directory whose `gdaopt.studies.directory_lock.sole_writer` the caller is.
     title : str
         What stands over each picture.
     names : iterable of str, optional
@@ -102,24 +102,19 @@ def write_pictures(
     Raises
     ------
     InvalidInputError
-        When a file of that name was not written here (nothing is written then), or when the
-        folder cannot be written to.
+        When a file of that name was not written here (nothing is written then).
+    UnwritableError
+        When a file cannot be written.
     """
     names = list(PICTURES if names is None else names)
     paths = [folder / name for name in picture_names(names, suffix)]
     for path in paths:
-        if path.exists() and not replace and not _is_ours(path):
+        if path.exists() and not replace and not is_picture(path):
             raise InvalidInputError(
                 f"{path} was not drawn by gdaopt and is not replaced; choose another --out"
             )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, path in zip(names, paths, strict=True):
-            _save(path, PICTURES[name](runs, shortened(title)), suffix)
-    except OSError as error:
-        raise InvalidInputError(
-            f"cannot write to {folder}: {error}; choose another --out"
-        ) from error
+    for name, path in zip(names, paths, strict=True):
+        _save(path, PICTURES[name](runs, shortened(title)), suffix)
     return paths
 
 
@@ -261,7 +256,7 @@ def _move_legend_below(figure: Figure | SubFigure, axes: Iterable[Axes]) -> None
     )
 
 
-def _is_ours(path: Path) -> bool:
+def is_picture(path: Path) -> bool:
     """Say whether a file is a picture that we wrote."""
     return path.is_file() and _MARK.encode() in path.read_bytes()
 

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import tempfile
-from collections.abc import Iterable, Mapping
-from itertools import chain, count
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
 from gdaopt.io import write_text
 from gdaopt.result import Result
+from gdaopt.result_file import is_result_file
+from gdaopt.studies.directory_lock import content, sole_writer
+from gdaopt.studies.file_names import file_stems
 from gdaopt.studies.learning import summary
-from gdaopt.studies.pictures import Run, picture_names, write_pictures
+from gdaopt.studies.pictures import Run, is_picture, picture_names, write_pictures
 from gdaopt.studies.saved_runs import FORMAT, RECORD, read_record
 from gdaopt.studies.versions import versions
+from gdaopt.trace import Trace
 
 __all__ = ["RunDirectory"]
 
-_LONGEST_STEM = 50  # characters: file systems allow 255 bytes, endings included
 _PICTURES = ("convergence", "discs", "left_ends", "graph")
+_TRACE = "-trace.csv"
 
 
 class RunDirectory:
     """A directory for the results of one data set, written class by class.
+
+    It is used in a ``with`` statement, in which no other process writes there. Where it holds a run
+    of the same data set, options and versions, that is gone on with.
 
     Parameters
     ----------
@@ -38,13 +44,24 @@ class RunDirectory:
     options : mapping
         The options of the run, kept in ``result.json``.
     force : bool, optional
-        Allow a directory that holds files: those of the same names are replaced, those of an
-        earlier run are removed once the new run is finished, and all others stay.
+        Begin anew in a directory that holds files: those of the same names are replaced, those of
+        an earlier run are removed once the new run is finished, and all others stay.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        The directory.
+    results : dict of str to Result
+        The results that are there, in the order of the classes: at the beginning those of the run
+        that is gone on with.
 
     Raises
     ------
     InvalidInputError
-        When the directory holds files and `force` is off, or when it cannot be written to.
+        On entering, when the directory holds files, `force` is off, and they are not those of such
+        a run; or when it cannot be written to.
+    DirectoryInUseError
+        On entering, when another process is writing to it.
     """
 
     def __init__(
@@ -56,19 +73,40 @@ class RunDirectory:
         force: bool = False,
     ) -> None:
         self.path = Path(path)
+        self.results: dict[str, Result] = {}
         self._dataset = dataset
         self._options = dict(options)
-        self._results: dict[str, Result] = {}
-        self._stems = _file_stems(dataset.classes)
-        _prepare(self.path, force)
-        self._stale = _files_of_earlier_run(self.path)
+        self._force = force
+        self._stems = file_stems(dataset.classes)
+        self._stale: set[str] = set()
+        self._held = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Hold the directory, and look what is there."""
+        with ExitStack() as held:
+            held.enter_context(sole_writer(self.path))
+            if content(self.path):
+                self._look()
+            self._write_record()
+            self._held = held.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Release the directory."""
+        self._held.close()
 
     def add(self, name: str, result: Result) -> None:
         """Write a class's result and trace, and note them in ``result.json``."""
-        self._results[name] = result
         stem = self._stems[name]
         result.save(self.path / f"{stem}.npz")
-        result.trace.to_csv(self.path / f"{stem}-trace.csv")
+        result.trace.to_csv(self.path / f"{stem}{_TRACE}")
+        found = {**self.results, name: result}
+        self.results = {name: found[name] for name in self._dataset.classes if name in found}
         self._write_record()
 
     def finish(self) -> None:
@@ -80,82 +118,90 @@ class RunDirectory:
                 result=result,
                 feature_names=self._dataset.feature_names,
             )
-            for name, result in self._results.items()
+            for name, result in self.results.items()
         ]
         title = f"{self._dataset.name}: each class against the rest"
         write_pictures(runs, self.path, title, names=_PICTURES, replace=True)
-        for file in self._stale - set(self._files()):
-            (self.path / file).unlink(missing_ok=True)
+        for name in self._stale - set(self._files()):
+            if _is_ours(self.path / name):
+                (self.path / name).unlink(missing_ok=True)
         self._stale = set()
         self._write_record()
 
+    def _look(self) -> None:
+        """Find what a run of the same options has left, and the files that may be stale."""
+        record = read_record(self.path)
+        self._stale = _files_of_earlier_run(self.path, record)
+        if self._force:
+            return
+        identity = json.loads(json.dumps(self._identity()))
+        if record is None or not identity.items() <= record.items():
+            raise InvalidInputError(
+                f"{self.path} already holds files; pass --force to replace an earlier run, "
+                "or another --out"
+            )
+        for name in filter(record["classes"].__contains__, self._dataset.classes):
+            try:
+                result = Result.load(self.path / f"{self._stems[name]}.npz")
+            except (InvalidInputError, OSError):
+                continue
+            if result.status != "interrupted":
+                self.results[name] = result
+
     def _files(self) -> list[str]:
         """Return the names of the files of this run."""
-        stems = [self._stems[name] for name in self._results]
-        files = [f"{stem}{end}" for stem in stems for end in (".npz", "-trace.csv")]
+        stems = [self._stems[name] for name in self.results]
+        files = [f"{stem}{end}" for stem in stems for end in (".npz", _TRACE)]
         return [*files, *picture_names(_PICTURES), RECORD]
 
     def _write_record(self) -> None:
         write_text(self.path / RECORD, json.dumps(self._record(), indent=2, ensure_ascii=False))
+
+    def _identity(self) -> dict[str, Any]:
+        """Return all that the results depend on."""
+        return {
+            "format": FORMAT,
+            "dataset": self._dataset.name,
+            "data_sha256": self._dataset.sha256,
+            "samples": len(self._dataset.labels),
+            "features": list(self._dataset.feature_names),
+            "options": self._options,
+            "versions": versions(),
+        }
 
     def _record(self) -> dict[str, Any]:
         """Return what ``result.json`` holds."""
         files = self._files()
         stems = self._stems
         return {
-            "format": FORMAT,
-            "dataset": self._dataset.name,
-            "samples": len(self._dataset.labels),
-            "features": list(self._dataset.feature_names),
-            "options": self._options,
+            **self._identity(),
             "classes": {
-                name: {"file": f"{stems[name]}.npz", "trace": f"{stems[name]}-trace.csv"}
+                name: {"file": f"{stems[name]}.npz", "trace": f"{stems[name]}{_TRACE}"}
                 | summary(result)
-                for name, result in self._results.items()
+                for name, result in self.results.items()
             },
             # The files of an earlier run are on the list until this run has finished.
             "files": [*files, *sorted(self._stale - set(files))],
-            "versions": versions(),
         }
 
 
-def _prepare(path: Path, force: bool) -> None:
-    """Create the directory, and make sure that it can be written to before any work starts."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()) and not force:
-            raise InvalidInputError(
-                f"{path} already holds files; pass --force to replace an earlier run, "
-                "or another --out"
-            )
-        with tempfile.TemporaryFile(dir=path):
-            pass
-    except OSError as error:
-        raise InvalidInputError(f"cannot write to {path}: {error}; choose another --out") from error
-
-
-def _file_stems(classes: Iterable[str]) -> dict[str, str]:
-    """Return a file name for each class: its label where that is one, and no name twice.
-
-    Names that differ in case only count as the same, as on many file systems.
-
-    Examples
-    --------
-    >>> _file_stems(["setosa", "a/b", "a b", "..", "A_B"])
-    {'setosa': 'setosa', 'a/b': 'a_b', 'a b': 'a_b-2', '..': 'class', 'A_B': 'A_B-3'}
-    """
-    stems: dict[str, str] = {}
-    taken: set[str] = set()
-    for name in classes:
-        safe = re.sub(r"[^\w.+-]+", "_", name).lstrip(".")[:_LONGEST_STEM] or "class"
-        candidates = chain([safe], (f"{safe}-{number}" for number in count(2)))
-        stems[name] = next(stem for stem in candidates if stem.casefold() not in taken)
-        taken.add(stems[name].casefold())
-    return stems
-
-
-def _files_of_earlier_run(path: Path) -> set[str]:
-    """Return the names of the files that an earlier run says it wrote, none outside of `path`."""
-    record = read_record(path)
+def _files_of_earlier_run(path: Path, record: Mapping[str, Any] | None) -> set[str]:
+    """Return the names of the files that an earlier run says it wrote, and that it did write."""
     files = [] if record is None else record.get("files")
-    return {Path(str(name)).name for name in files} if isinstance(files, list) else set()
+    names = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
+    return {name for name in names if Path(name).name == name and _is_ours(path / name)}
+
+
+def _is_ours(file: Path) -> bool:
+    """Say whether a file is one that a learning run writes: by its name, and by what is in it."""
+    try:
+        if not file.is_file() or file.is_symlink():
+            return False
+        if file.name.endswith(_TRACE):
+            with file.open("rb") as table:
+                return table.readline(1000).startswith(",".join(Trace.columns()[:5]).encode())
+        if file.suffix == ".npz":
+            return is_result_file(file)
+        return file.name in picture_names(_PICTURES) and is_picture(file)
+    except (OSError, ValueError):  # a ValueError: names that no file can have
+        return False

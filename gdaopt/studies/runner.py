@@ -117,7 +117,7 @@ def run_tasks(
     Parameters
     ----------
     directory : StudyDirectory
-        Where the rows are.
+        Where the rows are. The caller is its `gdaopt.studies.directory_lock.sole_writer`.
     tasks : mapping of str to Task
         By their keys, see `gdaopt.studies.study_directory.task_key`.
     executor : Executor

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.io import parse_json
 from gdaopt.result import Result
 from gdaopt.studies.pictures import Run
 
@@ -27,7 +27,7 @@ _PROBLEM = ("scale", "edge_floor")
 def read_record(folder: Path) -> dict[str, Any] | None:
     """Return the content of ``result.json``; None where gdaopt wrote no such file."""
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record = parse_json((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     ours = isinstance(record, dict) and isinstance(record.get("format"), int)
@@ -108,21 +108,27 @@ def _recorded(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
     try:
         options = record["options"]
         problem = (record["dataset"], record["samples"], *(options[name] for name in _PROBLEM))
+        hash(problem)  # refuses a list in place of a value
+        features = tuple(str(name) for name in record["features"])
         runs = []
         for name, entry in record["classes"].items():
             result = Result.load(path / Path(entry["file"]).name)
+            if len(features) != len(result.metric):
+                raise ValueError(f"{len(features)} features, {len(result.metric)} in {name}")
             runs.append(
                 Run(
                     name=f"{prefix}{name}",
                     problem=(*problem, name, result.feasible_set),
                     result=result,
-                    feature_names=tuple(record["features"]),
+                    feature_names=features,
                 )
             )
         return runs
+    except InvalidInputError:
+        raise
     except OSError as error:
         raise InvalidInputError(f"cannot read what {path / RECORD} lists: {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InvalidInputError(
             f"{path / RECORD} is damaged: {error!r}; remove it to read the npz files beside it"
         ) from error

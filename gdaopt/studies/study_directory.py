@@ -10,14 +10,14 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import gdaopt
 from gdaopt.errors import InvalidInputError
-from gdaopt.io import is_temporary, write_text
+from gdaopt.io import parse_json, remove_abandoned, write_text
+from gdaopt.studies.directory_lock import content, sole_writer
 
 __all__ = ["RECORD", "StudyDirectory", "task_key"]
 
@@ -76,9 +76,12 @@ class StudyDirectory:
     InvalidInputError
         When the directory cannot be written to, holds a study of other options, or holds files that
         belong to no study.
+    DirectoryInUseError
+        When another process is writing to it. Whoever adds to it has to be its `sole_writer`.
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     study = StudyDirectory(Path(folder) / "new", {"tolerance": 1e-6})
     ...     study.write_row("a", {"status": "converged", "seconds": 0.5})
@@ -91,24 +94,22 @@ class StudyDirectory:
         self.tasks = self.path / "tasks"
         given = {"gdaopt": gdaopt.__version__, **options}
         self.options: dict[str, Any] = json.loads(json.dumps(given, allow_nan=False))
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.path):
-                pass
+        with sole_writer(self.path):
             if (self.path / RECORD).exists():
                 self._check_record()
-            elif any(not is_temporary(file.name) for file in self.path.iterdir()):
+            elif content(self.path):
                 raise InvalidInputError(
                     f"{self.path} holds files but no {RECORD}, so it is not the directory of a "
                     "study; choose another --out"
                 )
             else:
                 self._write_record()
-            self.tasks.mkdir(exist_ok=True)
-        except OSError as error:
-            raise InvalidInputError(
-                f"cannot write to {self.path}: {error}; choose another --out"
-            ) from error
+            try:
+                self.tasks.mkdir(exist_ok=True)
+            except OSError as error:
+                raise InvalidInputError(
+                    f"cannot write to {self.tasks}: {error.strerror}; choose another --out"
+                ) from error
 
     def stem(self, key: str) -> Path:
         """Return the path of a task's files without the ending, which begins with a dot.
@@ -127,13 +128,15 @@ class StudyDirectory:
     def row(self, key: str) -> dict[str, Any] | None:
         """Return the row of a finished task, or None when the task has to be run.
 
-        That is so when the row is not there or is damaged, or when a file of the task is missing.
+        That is so when the row is not there or is not as it was written, or when a file of the task
+        is missing.
         """
         stem = self.stem(key)
         try:
-            content = json.loads(stem.with_suffix(".json").read_text(encoding="utf-8"))
-            row: dict[str, Any] = content["row"]
-            whole = all((self.tasks / name).exists() for name in content["files"])
+            entry = parse_json(stem.with_suffix(".json").read_text(encoding="utf-8"))
+            row: dict[str, Any] = entry["row"]
+            whole = entry["sha256"] == _digest(row, entry["files"])
+            whole &= all((self.tasks / name).exists() for name in entry["files"])
             return row if whole and isinstance(row["status"], str) else None
         except (OSError, ValueError, LookupError, TypeError):
             return None
@@ -150,8 +153,13 @@ class StudyDirectory:
         """
         stem = self.stem(key)
         files = sorted(path.name for path in self.files(key) if path.suffix != ".json")
-        content = {"format": _FORMAT, "row": dict(row), "files": files}
-        write_text(stem.with_suffix(".json"), json.dumps(content, indent=1, allow_nan=False))
+        entry = {
+            "format": _FORMAT,
+            "row": dict(row),
+            "files": files,
+            "sha256": _digest(row, files),
+        }
+        write_text(stem.with_suffix(".json"), json.dumps(entry, indent=1, allow_nan=False))
 
     def files(self, key: str) -> list[Path]:
         """Return the files of a task."""
@@ -165,9 +173,7 @@ class StudyDirectory:
     def clean(self) -> None:
         """Remove the temporary files of writers that were killed."""
         for folder in (self.path, self.tasks):
-            for file in folder.iterdir():
-                if is_temporary(file.name):
-                    file.unlink(missing_ok=True)
+            remove_abandoned(folder)
 
     def _write_record(self) -> None:
         record = {"format": _FORMAT, "options": self.options}
@@ -176,10 +182,10 @@ class StudyDirectory:
     def _check_record(self) -> None:
         """Refuse a record of other options, or one that cannot be read."""
         try:
-            record = json.loads((self.path / RECORD).read_text(encoding="utf-8"))
+            record = parse_json((self.path / RECORD).read_text(encoding="utf-8"))
             newer = record["format"] > _FORMAT
             old = dict(record["options"])
-        except (ValueError, LookupError, TypeError) as error:
+        except (OSError, ValueError, LookupError, TypeError) as error:
             raise InvalidInputError(
                 f"{self.path / RECORD} is damaged ({error}); choose another --out"
             ) from error
@@ -198,6 +204,12 @@ class StudyDirectory:
                 f"{self.path} holds a study of other options: {'; '.join(differences)}; "
                 "choose another --out, or the options there to go on with it"
             )
+
+
+def _digest(row: Mapping[str, Any], files: list[str]) -> str:
+    """Return a digest of all that the file of a row holds."""
+    text = json.dumps([dict(row), files], allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _shown(options: Mapping[str, Any], name: str) -> str:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from gdaopt.cli import app
+from gdaopt.cli.errors import IN_USE
 from gdaopt.studies import pictures
 
 IRIS = ("setosa", "versicolor", "virginica")
@@ -28,7 +29,7 @@ def run(*arguments: object, code: int = 0) -> str:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == code, result.output
-    shown = result.stderr if code == 2 else result.stdout
+    shown = result.stderr if code in (2, IN_USE) else result.stdout
     return " ".join(shown.split())
 
 
@@ -60,6 +61,15 @@ def record(folder: Path) -> dict[str, Any]:
     text = (folder / "result.json").read_text(encoding="utf-8")
     content: dict[str, Any] = json.loads(text, parse_constant=refuse)
     return content
+
+
+def unmeasured(record: dict[str, Any]) -> dict[str, Any]:
+    """Return what result.json holds without the seconds."""
+    classes = {
+        name: {key: value for key, value in entry.items() if "seconds" not in key}
+        for name, entry in record["classes"].items()
+    }
+    return {**record, "classes": classes}
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -19,6 +20,8 @@ from typer.testing import CliRunner
 
 import gdaopt as gda
 from gdaopt.cli import app
+from gdaopt.cli.errors import IN_USE
+from gdaopt.studies.directory_lock import sole_writer
 
 OUTPUTS = {"comparison.md", "comparison.parquet", "convergence.png", "study.json", "tasks"}
 MEASURED = {"seconds", "tracing_seconds", "peak_memory"}
@@ -36,7 +39,7 @@ def compare(*arguments: object, code: int = 0) -> str:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == code, result.output
-    return " ".join((result.stderr if code == 2 else result.stdout).split())
+    return " ".join((result.stderr if code in (2, IN_USE) else result.stdout).split())
 
 
 def rows(out: Path) -> dict[str, dict[str, Any]]:
@@ -165,7 +168,7 @@ class TestGoingOn:
         process.wait()
         kept = rows(out)
         assert 1 <= len(kept) < len(TASKS)
-        (out / "tasks" / ".x.json.abcdefgh.tmp").write_text("half")
+        (out / "tasks" / ".x.json.999999999-0a1b2c3d.tmp").write_text("half")
         first = {path: path.stat().st_mtime_ns for path in out.glob("tasks/*.json")}
         output = compare(*ARGUMENTS, "--out", out)
         assert output.count("virginica: joint") + len(kept) >= len(TASKS)
@@ -208,6 +211,28 @@ class TestGoingOn:
         assert message in error
         assert "choose another --out" in error
         assert rows(compared[0]) == before
+
+    def test_another_command_that_is_running(self, tmp_path: Path) -> None:
+        with sole_writer(tmp_path):
+            error = compare(*ARGUMENTS, "--out", tmp_path, code=75)
+        assert f" is writing to {tmp_path}; wait until it has ended, or choose" in error
+        assert names(tmp_path) == set()
+
+    def test_a_full_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of the tables: the rows are there."""
+
+        def full(handle: int) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        def run(*_: Any, **__: Any) -> dict[str, Any]:
+            monkeypatch.setattr(os, "fsync", full)
+            return {}
+
+        monkeypatch.setattr("gdaopt.studies.comparison.run_tasks", run)
+        error = compare(*ARGUMENTS, "--out", tmp_path, code=2)
+        where = tmp_path / "comparison.parquet"
+        assert error == f"error: cannot write {where}: {os.strerror(errno.ENOSPC)}"
+        assert names(tmp_path) == {"study.json", "tasks"}
 
     def test_interrupted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def interrupt(*_: Any, **__: Any) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 import re
 import signal
 import subprocess
@@ -19,6 +22,8 @@ import gdaopt as gda
 from gdaopt.cli import app
 from gdaopt.linalg import gershgorin
 from gdaopt.programs import Program
+from gdaopt.studies.directory_lock import sole_writer
+from gdaopt.studies.run_directory import RunDirectory
 from gdaopt.trace import Trace
 from tests.cli.cases import (
     IRIS,
@@ -32,6 +37,7 @@ from tests.cli.cases import (
     record,
     run,
     undrawn,
+    unmeasured,
     write_csv,
 )
 from tests.process_cases import posix_only
@@ -191,6 +197,95 @@ class TestDirectories:
         (tmp_path / "mine.txt").write_text("mine")
         self.learn(tmp_path, "--force", "--positive", "setosa")
         assert names(tmp_path) == files("setosa") | {"mine.txt"}
+
+    @posix_only
+    def test_force_removes_nothing_that_it_did_not_write(self, tmp_path: Path) -> None:
+        """Whatever a record says: names, kinds and contents of files have to be those of a run."""
+        out = tmp_path / "out"
+        self.learn(out, "--positive", "setosa")
+        listed = record(out)
+        mine = {"thesis.tex": b"mine", "mine.npz": b"PK mine", "mine-trace.csv": b"a,b\n1,2\n"}
+        for name, text in mine.items():
+            (out / name).write_bytes(text)
+        np.savez(out / "arrays.npz", metric=np.eye(2))
+        (out / "left_ends.png").write_bytes(b"mine")  # replaced: it has the name of a picture
+        (out / "folder.npz").mkdir()
+        (tmp_path / "outside.npz").write_bytes((out / "setosa.npz").read_bytes())
+        (out / "link.npz").symlink_to(tmp_path / "outside.npz")
+        (out / "virginica.npz").write_bytes((out / "setosa.npz").read_bytes())  # of a run
+        outside = ["../outside.npz", str(tmp_path / "outside.npz"), "..", ".", "", "a\0b", 3, None]
+        listed["files"] = [*sorted(names(out)), *outside, "x" * 1000]
+        (out / "result.json").write_text(json.dumps(listed))
+        self.learn(out, "--force", "--positive", "setosa")
+        kept = {*mine, "arrays.npz", "folder.npz", "link.npz"}
+        assert names(out) == files("setosa") | kept
+        assert set(record(out)["files"]) == files("setosa")
+        assert (tmp_path / "outside.npz").exists()
+        assert {name: (out / name).read_bytes() for name in mine} == mine
+
+    def test_a_killed_run_is_gone_on_with(self, tmp_path: Path) -> None:
+        """By the same command, with the classes that are missing, and to the same end."""
+        self.learn(tmp_path / "whole")
+        out = tmp_path / "out"
+        with interrupt(2, RunDirectory, "add"), pytest.raises(SystemExit):
+            app(["learn", "iris", "--solver", "analytic", "--out", str(out)])
+        (out / ".virginica.npz.999999999-0a1b2c3d.tmp").write_text("half")
+        (out / ".gdaopt.lock").touch()  # of a process that is no more
+        first = (out / "setosa.npz").stat().st_mtime_ns
+        refused = self.learn(out, "--trace-bound", 2, code=2)
+        assert "already holds files; pass --force" in refused
+        output = self.learn(out)
+        assert "setosa: there already" in output
+        assert "versicolor: there already" not in output
+        assert (out / "setosa.npz").stat().st_mtime_ns == first
+        assert names(out) == names(tmp_path / "whole")
+        assert unmeasured(record(out)) == unmeasured(record(tmp_path / "whole"))
+        for name in IRIS:
+            one, other = (gda.Result.load(tmp_path / n / f"{name}.npz") for n in ("whole", "out"))
+            np.testing.assert_array_equal(one.metric, other.metric)
+        assert all(f"{name}: there already" in self.learn(out) for name in IRIS)
+
+    def test_a_run_that_was_killed_at_its_first_write(self, tmp_path: Path) -> None:
+        (tmp_path / ".result.json.999999999-0a1b2c3d.tmp").write_text("{")
+        (tmp_path / ".gdaopt.lock").touch()
+        self.learn(tmp_path, "--positive", "setosa")
+        assert names(tmp_path) == files("setosa")
+
+    def test_a_damaged_result_is_learned_again(self, tmp_path: Path) -> None:
+        with interrupt(2, RunDirectory, "add"), pytest.raises(SystemExit):
+            app(["learn", "iris", "--solver", "analytic", "--out", str(tmp_path)])
+        (tmp_path / "setosa.npz").write_bytes(b"PK")
+        assert "there already" not in self.learn(tmp_path)
+        assert names(tmp_path) == files(*IRIS)
+
+    def test_another_command_that_is_running(self, tmp_path: Path) -> None:
+        with sole_writer(tmp_path):
+            error = self.learn(tmp_path, code=75)
+            assert self.learn(tmp_path, "--force", code=75) == error
+        assert error.startswith(f"error: process {os.getpid()} on ")
+        assert f" is writing to {tmp_path}; wait until it has ended, or choose" in error
+        self.learn(tmp_path)
+
+    def test_a_full_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It ends the run with one sentence, what is finished stays, and the run can go on."""
+        whole = gda.Result.save
+
+        def save(result: gda.Result, path: Path) -> Path:
+            if path.name == "virginica.npz":
+                monkeypatch.setattr(os, "fsync", full)
+            return whole(result, path)
+
+        def full(handle: int) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(gda.Result, "save", save)
+        error = self.learn(tmp_path, code=2)
+        reason = os.strerror(errno.ENOSPC)
+        assert error == f"error: cannot write {tmp_path / 'virginica.npz'}: {reason}"
+        assert set(record(tmp_path)["classes"]) == {"setosa", "versicolor"}
+        monkeypatch.undo()
+        assert "versicolor: there already" in self.learn(tmp_path)
+        assert set(record(tmp_path)["classes"]) == set(IRIS)
 
     @pytest.mark.parametrize("below", [".", "out", "deep/er"])
     def test_one_that_cannot_be_written_to(self, tmp_path: Path, below: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.saved_runs import read_runs
 from tests.cli.cases import (
     ALL_PICTURES,
@@ -138,6 +139,11 @@ class TestPlot:
             (lambda record: record["classes"]["setosa"].update(file="x.npz"), "cannot read what"),
             (lambda record: record["classes"].update(setosa=3), "result.json is damaged"),
             (lambda record: record.update(classes={}), "holds no results"),
+            (lambda record: record.update(dataset=[]), "result.json is damaged"),
+            (lambda record: record.update(features=["a"]), "result.json is damaged"),
+            (lambda record: record.update(features=3), "result.json is damaged"),
+            (lambda record: record["classes"]["setosa"].update(file="a\0b"), "is not a saved"),
+            (lambda record: record["classes"]["setosa"].update(file=".."), "cannot read what"),
         ],
     )
     def test_damaged_records(
@@ -152,6 +158,19 @@ class TestPlot:
         change(content)
         (tmp_path / "run" / "result.json").write_text(json.dumps(content))
         assert message in self.plot(tmp_path / "run", code=2)
+
+    @pytest.mark.parametrize("text", ["[" * 100_000, '{"format": "\\ud800"}', "\0"])
+    def test_records_that_are_none(self, text: str, tmp_path: Path) -> None:
+        folder = self.own(tmp_path / "own", "run")
+        (folder / "result.json").write_text(text)
+        with undrawn():
+            self.plot(folder)
+
+    def test_another_command_that_is_running(self, tmp_path: Path) -> None:
+        folder = self.own(tmp_path / "own", "run")
+        with sole_writer(folder), undrawn():
+            assert f"is writing to {folder}" in self.plot(folder, code=75)
+            self.plot(folder, "--out", tmp_path / "out")
 
     def test_help(self) -> None:
         output = run("plot", "--help")

@@ -79,6 +79,12 @@ class TestSuccess:
         assert len(server.asked) == 1
         assert (cache / FILE).read_bytes() == PLAIN
 
+    def test_what_a_killed_process_left_is_removed(self, server: Server, cache: Path) -> None:
+        cache.mkdir(parents=True, exist_ok=True)
+        (cache / f".{FILE}.999999999-0a1b2c3d.tmp").write_text("half")
+        obtain(server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN)))
+        assert entries(cache) == [FILE]
+
 
 class TestFailures:
     @pytest.mark.parametrize(

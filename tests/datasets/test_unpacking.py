@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 
 import pytest
@@ -10,6 +11,7 @@ from gdaopt.datasets import unpacking
 from gdaopt.datasets.unpacking import unpack
 from gdaopt.errors import InvalidInputError
 from tests.datasets.cases import compressed, zipped
+from tests.helpers import traced_peak
 
 
 @pytest.mark.parametrize(
@@ -55,15 +57,40 @@ def test_an_encrypted_member(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
         raise RuntimeError(f"File {info.filename!r} is encrypted")
 
-    monkeypatch.setattr(zipfile.ZipFile, "read", refuse)
+    data = zipped(t__data="1")
+    monkeypatch.setattr(zipfile.ZipFile, "open", refuse)
     with pytest.raises(InvalidInputError, match=r"'t.data' is encrypted"):
-        unpack(zipped(t__data="1"), "t.data", "here")
+        unpack(data, "t.data", "here")
 
 
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpacking, "LARGEST", 100)
-    text = "0" * 101
-    with pytest.raises(InvalidInputError, match=r"t.data has 101 bytes, more than 100"):
+    monkeypatch.setattr(unpacking, "LARGEST", 200)
+    text = "0" * 201
+    with pytest.raises(InvalidInputError, match=r"t.data has 201 bytes, more than 200"):
         unpack(zipped(t__data=text), "t.data", "here")
-    with pytest.raises(InvalidInputError, match="damaged: more than 100 bytes"):
+    with pytest.raises(InvalidInputError, match="damaged: more than 200 bytes"):
         unpack(compressed(text.encode()), "t.data", "here")
+    with pytest.raises(InvalidInputError, match="here has more than 200 bytes"):
+        unpack(text.encode(), "t.data", "here")
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_member_that_is_larger_than_announced(kind: int) -> None:
+    """No more is unpacked than was announced, whatever the header says."""
+    data = lying(kind, b"0" * 123_456_789, 100)
+
+    def refused() -> None:
+        with pytest.raises(InvalidInputError, match="here is a damaged zip archive"):
+            unpack(data, "t.data", "here")
+
+    assert traced_peak(refused) < 2**22
+
+
+def lying(kind: int, content: bytes, announced: int) -> bytes:
+    """Return an archive whose headers announce another size of its member ``t.data``."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", kind) as archive:
+        archive.writestr("t.data", content)
+    true, false = (size.to_bytes(4, "little") for size in (len(content), announced))
+    assert buffer.getvalue().count(true) == 2  # in the local and in the central header
+    return buffer.getvalue().replace(true, false)

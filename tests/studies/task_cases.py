@@ -46,7 +46,7 @@ def fill_disk(path: Path) -> dict[str, Any]:
 def die(path: Path, number: int) -> dict[str, Any]:
     """End by a signal, or with an exit code below 0's opposite, leaving half a task behind."""
     Path(f"{path}.npz").write_bytes(b"half")
-    path.with_name(f".{path.name}.json.abcdefgh.tmp").write_text("{")
+    path.with_name(f".{path.name}.json.{os.getpid()}-0a1b2c3d.tmp").write_text("{")
     if number < 0:
         os.kill(os.getpid(), -number)
     os._exit(number)

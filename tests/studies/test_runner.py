@@ -48,7 +48,7 @@ class TestRuns:
         tasks = {f"n{n}": Task(task_cases.note_pid, (n, tmp_path), {"number": n}) for n in range(3)}
         run_tasks(directory, {"n1": tasks["n1"], "n2": tasks["n2"]}, ProcessPerTask())
         (directory.tasks / "n2.json").write_text('{"row": {"status": "fin')  # half of it
-        (directory.tasks / ".n0.npz.abcdefgh.tmp").write_text("half")
+        (directory.tasks / ".n0.npz.999999999-0a1b2c3d.tmp").write_text("half")
         rows = run_tasks(study(tmp_path / "out"), tasks, ProcessPerTask())
         assert rows == {f"n{n}": finished(n) for n in range(3)}
         times = {n: len((tmp_path / f"n{n}").read_text().split()) for n in range(3)}

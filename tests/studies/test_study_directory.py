@@ -106,7 +106,7 @@ class TestDirectory:
         assert content(tmp_path) == {"mine.txt": b"mine"}
 
     def test_one_that_was_killed_at_its_first_write(self, tmp_path: Path) -> None:
-        (tmp_path / ".study.json.abcdefgh.tmp").write_text("{")
+        (tmp_path / ".study.json.999999999-0a1b2c3d.tmp").write_text("{")
         directory = study(tmp_path)
         directory.clean()
         assert content(tmp_path).keys() == {"study.json"}
@@ -133,13 +133,26 @@ class TestDirectory:
             study(tmp_path)
 
     @pytest.mark.parametrize(
-        "text", ["", "{", "\0" * 50, "3", "[]", "{}", '{"row": {}, "files": []}', '{"row": 3}']
+        "text",
+        [
+            *("", "{", "\0" * 50, "3", "[]", "{}", '{"row": {}, "files": []}', '{"row": 3}'),
+            *("[" * 100_000, '{"row": 3, "files": [], "sha256": ""}'),
+        ],
     )
     def test_damaged_rows_are_not_there(self, text: str, tmp_path: Path) -> None:
         directory = study(tmp_path)
         directory.write_row("a", {"status": "finished"})
         assert directory.row("a") == {"status": "finished"}
         (directory.tasks / "a.json").write_text(text)
+        assert directory.row("a") is None
+
+    def test_rows_that_were_changed_are_not_there(self, tmp_path: Path) -> None:
+        directory = study(tmp_path)
+        row = {"status": "finished", "objective": 0.1 + 0.2, "gap": 1e-300, "label": "ä\u2028"}
+        directory.write_row("a", row)
+        assert directory.row("a") == row
+        text = (directory.tasks / "a.json").read_text()
+        (directory.tasks / "a.json").write_text(text.replace("0.30000000000000004", '"0.3"'))
         assert directory.row("a") is None
 
     def test_rows_without_their_file_are_not_there(self, tmp_path: Path) -> None:

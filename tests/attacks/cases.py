@@ -1,0 +1,106 @@
+"""The commands that are attacked, how they are run, and what they leave when nothing disturbs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import gdaopt as gda
+from tests.attacks.command import ENDED
+from tests.cli.cases import unmeasured
+
+ROOT = Path(__file__).parent.parent.parent
+
+COMMANDS = {
+    "learn": ("learn", "iris", "--solver", "analytic"),
+    "compare": (
+        *("compare", "iris", "--positive", "setosa", "--jobs", "2", "--trace-every", "0"),
+        *("--methods", "certified,joint:solver=analytic:max_iterations=5,frank-wolfe"),
+    ),
+    "study": (
+        *("table1", "--datasets", "iris", "--rows", "euclidean,gmml", "--seeds", "2"),
+        *("--jobs", "2"),
+    ),
+}
+"""Commands that take seconds, without the directory."""
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A run of a command that nothing disturbed: what it left, its seconds, its operations."""
+
+    tables: dict[str, Any]
+    names: set[str]
+    seconds: float
+    operations: int
+
+
+def start(name: str, out: Path, number: int = 0) -> subprocess.Popen[str]:
+    """Start a command, to be killed at an operation on files; with 0 at none."""
+    path = os.pathsep.join([str(ROOT), str(ROOT / "experiments")])
+    place = out.parent  # so that the directory itself counts
+    command = (sys.executable, "-m", "tests.attacks.command", place, number, *COMMANDS[name])
+    return subprocess.Popen(
+        [*map(str, command), "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "COLUMNS": "100"},
+    )
+
+
+def finish(name: str, out: Path) -> str:
+    """Run a command to its end, in which it has to succeed without a word on stderr."""
+    with start(name, out) as process:
+        output, error = process.communicate(timeout=300)
+    assert (process.returncode, error) == (0, ""), (process.returncode, output, error)
+    return output
+
+
+@cache
+def undisturbed(name: str) -> Undisturbed:
+    """Run a command alone."""
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        begun = time.monotonic()
+        output = finish(name, out)
+        seconds = time.monotonic() - begun
+        operations = int(output.rpartition(ENDED)[2])
+        return Undisturbed(tables(name, out), names(out), seconds, operations)
+
+
+def names(out: Path) -> set[str]:
+    """Return the names of all files, hidden ones too."""
+    return {str(path.relative_to(out)) for path in out.rglob("*")}
+
+
+def tables(name: str, out: Path) -> dict[str, Any]:
+    """Return what a command has found, without seconds and memory."""
+    if name == "learn":
+        content = json.loads((out / "result.json").read_text(encoding="utf-8"))
+        metrics = {path.stem: _metric(path) for path in out.glob("*.npz")}
+        return {"record": unmeasured(content), "metrics": metrics}
+    frames = {path.name: pd.read_parquet(path) for path in sorted(out.glob("*.parquet"))}
+    found: dict[str, Any] = {
+        stem: frame[
+            frame.columns.difference(["seconds", "tracing_seconds", "peak_memory"])
+        ].to_csv()
+        for stem, frame in frames.items()
+    }
+    return found | {path.stem: _metric(path) for path in out.glob("tasks/*.npz")}
+
+
+def _metric(path: Path) -> bytes:
+    return np.ascontiguousarray(gda.Result.load(path).metric).tobytes()

@@ -1,0 +1,56 @@
+"""Commands that are killed at random moments, and run again until they end: nothing is lost.
+
+The end is that of a run that nothing disturbed: the same tables but for times, the same files.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.attacks.cases import COMMANDS, finish, names, start, tables, undisturbed
+from tests.process_cases import posix_only
+
+CASES = [
+    pytest.param("learn", 0, 2),
+    *(
+        pytest.param(name, seed, 4, marks=pytest.mark.slow)
+        for seed in range(1, 4)
+        for name in COMMANDS
+    ),
+]
+"""Command, seed, and kills in a row: each run goes on with what the one before has left."""
+
+
+def kill(name: str, out: Path, rng: random.Random) -> str:
+    """Run a command, kill it at a moment, or at one of its operations on files; say at which."""
+    alone = undisturbed(name)
+    number = rng.randrange(1, alone.operations + 1) if rng.random() < 0.6 else 0
+    seconds = None if number else rng.uniform(0.2, 1.0) * alone.seconds
+    with start(name, out, number) as process:
+        try:
+            _, error = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            _, error = process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), error
+    assert "Traceback" not in error
+    ended = "killed" if process.returncode else "ended before"
+    return f"{ended} at operation {number}" if number else f"{ended} after {seconds:.2f} s"
+
+
+@posix_only
+@pytest.mark.parametrize(("name", "seed", "kills"), CASES)
+def test_killed_commands_go_on_to_the_same_end(
+    name: str, seed: int, kills: int, tmp_path: Path
+) -> None:
+    rng = random.Random(f"{name} {seed}")
+    told = [kill(name, tmp_path / "out", rng) for _ in range(kills)]
+    print(f"{name}, seed {seed}: {kills} kills tried:", *told, sep="\n  ")
+    finish(name, tmp_path / "out")
+    assert names(tmp_path / "out") == undisturbed(name).names, told
+    assert tables(name, tmp_path / "out") == undisturbed(name).tables, told
