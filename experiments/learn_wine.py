@@ -38,7 +38,7 @@ def main() -> None:
     raw.set_title(f"{SHOWN}: Gershgorin discs of the metric learned")
     aligned.set_title("the same, aligned by its first eigenvector")
     write_atomically(OUT, lambda file: figure.savefig(file, format="png", dpi=120))
-    for name, problem in options.problems(wine).items():
+    for name, problem in options.problems(wine):
         optimum = gda.solve(problem, "certified").objective
         above = results[name].objective / optimum - 1
         print(f"{name}: {above:.1%} above the optimum {optimum:.8g}\n{results[name]}")

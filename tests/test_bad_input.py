@@ -89,7 +89,7 @@ CASES: list[Case] = [
     ("text in X", glr([["a", "b"], ["c", "d"]], [1, -1]), "X cannot be read .* numbers: .*'a'"),
     ("complex X", glr(FEATURES + 1j), "X is complex; pass real numbers"),
     ("ragged X", glr([[1.0, 2.0], [3.0]], [1, -1]), "X cannot be read .* numbers: .*inhomogen"),
-    ("None in X", glr([[None, 1.0], [2.0, 3.0]], [1, -1]), r"X holds nan at index \(0, 0\)"),
+    ("None in X", glr([[None, 1.0], [2.0, 3.0]], [1, -1]), r"holds None at index \(0, 0\); rem"),
     ("no rows", glr(np.empty((0, 3)), []), r"X is empty \(shape \(0, 3\)\)"),
     ("no columns", glr(np.empty((4, 0))), r"X is empty \(shape \(4, 0\)\)"),
     ("X of one dimension", glr(FEATURES[:, 0]), r"X must have 2 dimension.*shape \(4,\)"),

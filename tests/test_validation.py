@@ -10,7 +10,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.validation import finite_array, integer, number, shortened
+from gdaopt.printing import shortened
+from gdaopt.validation import finite_array, integer, number
 
 FLOATS: list[Any] = [np.float16, np.float32, np.float64, np.longdouble, Fraction, float]
 INTEGERS: list[Any] = [

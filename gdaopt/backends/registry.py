@@ -81,7 +81,8 @@ def find_solver(name: str, cone: str | None = None) -> str:
     'HIGHS'
     """
     known = _known()
-    canonical = {candidate.upper(): candidate for candidate in known}.get(str(name).upper())
+    asked = name.upper() if isinstance(name, str) else ""
+    canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
     if canonical is None:
         # Only linear programs have a closed form, which "analytic" names.
         reason = str(unknown_name("solver", name, known if cone else [*known, "analytic"]))

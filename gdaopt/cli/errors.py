@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from gdaopt.errors import GdaoptError
+from gdaopt.printing import plain
 
 __all__ = ["errors_shown"]
 
@@ -30,6 +31,6 @@ def errors_shown() -> Iterator[None]:
         yield
     except GdaoptError as error:
         Console(stderr=True, highlight=False).print(
-            f"error: {error}", style="red", markup=False, soft_wrap=True
+            plain(f"error: {error}"), style="red", markup=False, soft_wrap=True
         )
         sys.exit(2)

@@ -15,6 +15,7 @@ from gdaopt.cli.options import (
     DataDir,
     EdgeFloor,
     Label,
+    MaxClasses,
     MetricSet,
     MinEigenvalue,
     Positive,
@@ -24,6 +25,7 @@ from gdaopt.cli.options import (
     read_number,
 )
 from gdaopt.methods import CLOSED_FORM, METHODS, State, make_method
+from gdaopt.printing import plain
 from gdaopt.result import Result
 from gdaopt.studies.learning import (
     LearningOptions,
@@ -49,6 +51,7 @@ def learn(
     label: Label = None,
     data_dir: DataDir = None,
     positive: Positive = None,
+    max_classes: MaxClasses = 20,
     scale: Scale = "unit",
     method: Annotated[str, typer.Option(help=", ".join(METHODS))] = "alternating",
     solver: Annotated[
@@ -84,6 +87,7 @@ def learn(
         trace_bound=read_number(trace_bound),
         min_eigenvalue=min_eigenvalue,
         set=metric_set,
+        max_classes=max_classes,
     )
     asked: dict[str, Any] = {
         "solver": solver,
@@ -94,8 +98,7 @@ def learn(
     given = {name: value for name, value in asked.items() if value is not None}
     runner = make_method(method, on_interrupt="return", **given)
     dataset = load_source(source, label, data_dir)
-    problems = options.problems(dataset)
-    check_starts(problems, runner)
+    check_starts(options.problems(dataset), runner)
     directory = RunDirectory(
         out or Path(f"gdaopt-{dataset.name}"),
         dataset,
@@ -115,7 +118,7 @@ def learn(
         },
         force=force,
     )
-    console.print(f"{dataset.name}: {options.statement(dataset)}")
+    console.print(plain(f"{dataset.name}: {options.statement(dataset)}"))
     name = runner.solver_name
     steps = "vertices in closed form" if name == CLOSED_FORM else f"programs solved by {name}"
     floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
@@ -128,14 +131,14 @@ def learn(
         def show(name: str, state: State) -> None:
             progress.update(
                 task,
-                description=f"{name}: round {state.round}, step {state.iteration}, "
+                description=f"{plain(name)}: round {state.round}, step {state.iteration}, "
                 f"objective {state.objective:.6g}",
             )
 
-        for name, result in learn_classes(problems, runner, show):
+        for name, result in learn_classes(options.problems(dataset), runner, show):
             results[name] = result
             directory.add(name, result)
-            progress.print(f"{name}: {result.status} ({result.message})")
+            progress.print(plain(f"{name}: {result.status} ({result.message})"))
         progress.update(task, description="drawing")
         directory.finish()
     console.print(_table(results))
@@ -145,7 +148,7 @@ def learn(
         "build, solve, eig, obj: seconds in building programs, in oracle calls, in eigenvectors "
         "and in the objective"
     )
-    console.print(f"written to {directory.path}", soft_wrap=True)
+    console.print(plain(f"written to {directory.path}"), soft_wrap=True)
     statuses = {result.status for result in results.values()}
     if "interrupted" in statuses:
         raise typer.Exit(130)
@@ -165,7 +168,7 @@ def _table(results: dict[str, Result]) -> Table:
     for name, result in results.items():
         row = summary(result)
         table.add_row(
-            name,
+            plain(name),
             f"{row['objective']:.6g}",
             "" if row["relative_gap"] is None else f"{row['relative_gap']:.1e}",
             f"{row['lambda_min']:.2g}",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gdaopt.datasets import BUILTIN, FROM_UCI
+from gdaopt.datasets.tabular import float_or_nan
 from gdaopt.scaling import SCALES, TRACE_BOUNDS
 from gdaopt.sets import SETS
 
@@ -15,6 +17,7 @@ __all__ = [
     "DataDir",
     "EdgeFloor",
     "Label",
+    "MaxClasses",
     "MetricSet",
     "MinEigenvalue",
     "Positive",
@@ -42,6 +45,10 @@ DataDir = Annotated[
 ]
 Positive = Annotated[
     str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
+]
+MaxClasses = Annotated[
+    int,
+    typer.Option(help="most classes to learn in turn; more look like a target of regression"),
 ]
 Scale = Annotated[
     str,
@@ -78,7 +85,5 @@ def read_number(text: str) -> str | float:
     >>> read_number("3"), read_number("auto")
     (3.0, 'auto')
     """
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    number = float_or_nan(text)
+    return text if math.isnan(number) and text.lower() != "nan" else number

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from gdaopt.printing import plain
 from gdaopt.studies.pictures import write_pictures
 from gdaopt.studies.saved_runs import read_runs
 
@@ -37,4 +38,4 @@ def plot(
     title = ", ".join(path.resolve().name for path in folders)
     console = Console(highlight=False, markup=False, emoji=False)
     for path in write_pictures(runs, folder, title, suffix=picture_format):
-        console.print(str(path), soft_wrap=True)
+        console.print(plain(str(path)), soft_wrap=True)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.constraints import LinearConstraints
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
@@ -91,8 +91,7 @@ class Certified(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         store_integer(self, "memory_limit", at_least=1)
-        if self.pricing not in _PRICINGS:
-            raise unknown_name("pricing", self.pricing, _PRICINGS)
+        check_name("pricing", self.pricing, _PRICINGS)
         if self.pricing == "oracle" and (self.solver or self.solver_opts):
             raise InvalidInputError(
                 f"solver={self.solver!r} has no programs to solve: atoms come from a closed form; "

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gdaopt.errors import unknown_name
+from gdaopt.errors import check_name
 from gdaopt.linalg.directions import AtomsDirection, DenseDirection, Direction
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method
@@ -66,8 +66,7 @@ class FrankWolfe(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.variant not in _VARIANTS:
-            raise unknown_name("variant", self.variant, _VARIANTS)
+        check_name("variant", self.variant, _VARIANTS)
         find_step(self.step)
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:

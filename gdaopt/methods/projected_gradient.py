@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.certificate import certify_point
-from gdaopt.errors import unknown_name
+from gdaopt.errors import check_name
 from gdaopt.linalg.projection import Projection, positive_part, project_spectrum
 from gdaopt.methods.base import Method
 from gdaopt.methods.driver import LowerBound, Patience
@@ -73,8 +73,7 @@ class ProjectedGradient(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.projection not in _PROJECTIONS:
-            raise unknown_name("projection", self.projection, _PROJECTIONS)
+        check_name("projection", self.projection, _PROJECTIONS)
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:  # noqa: ARG002 (no solver to pass it to)
         """Yield the start and the state after each step."""

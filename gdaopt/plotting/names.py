@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.printing import plain
 
 __all__ = ["feature_names", "shortened"]
 
@@ -12,13 +13,14 @@ _LONGEST = 40  # characters
 
 
 def shortened(name: str) -> str:
-    """Return a name cut to at most 40 characters, so that it leaves room for the picture.
+    """Return a name as `plain` text of at most 40 characters, which leaves room for the picture.
 
     Examples
     --------
     >>> shortened("hue"), len(shortened("x" * 300))
     ('hue', 40)
     """
+    name = plain(name)
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 

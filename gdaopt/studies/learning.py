@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gdaopt.constraints import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.datasets.tabular import float_or_nan
+from gdaopt.errors import InvalidInputError, check_name, unknown_name
 from gdaopt.methods import Method, State, iterate, solve
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
 from gdaopt.sets import SETS, FeasibleSet
+from gdaopt.validation import check_instance, store_integer, store_number
 
 __all__ = ["LearningOptions", "check_starts", "learn_classes", "load_source", "summary"]
 
@@ -39,11 +42,15 @@ class LearningOptions:
         The kind of the feasible set, a name of `gdaopt.sets.SETS`.
     constraints : callable or None
         Linear constraints of your own, see `gdaopt.MetricProblem`.
+    max_classes : int
+        The most classes to learn in turn. A column with more different values is more often a
+        target of regression, or a column of names, than one of classes.
 
     Raises
     ------
     InvalidInputError
-        For an unknown scale, rule for the trace bound, or kind of set.
+        For an unknown scale, rule for the trace bound, or kind of set, and for numbers out of
+        range.
 
     Examples
     --------
@@ -58,22 +65,46 @@ class LearningOptions:
     min_eigenvalue: float = 1e-6
     set: str = "graph"
     constraints: ConstraintsOf | None = None
+    max_classes: int = 20
 
     def __post_init__(self) -> None:
-        if self.scale not in SCALES:
-            raise unknown_name("scale", self.scale, SCALES)
-        if isinstance(self.trace_bound, str) and self.trace_bound not in TRACE_BOUNDS:
-            raise unknown_name("trace bound (or a number):", self.trace_bound, TRACE_BOUNDS)
-        if self.set not in SETS:
-            raise unknown_name("set", self.set, SETS)
+        if self.positive is not None:
+            check_instance("positive", self.positive, str)
+        check_name("scale", self.scale, SCALES)
+        if isinstance(self.trace_bound, str):
+            check_name("trace bound (or a number):", self.trace_bound, TRACE_BOUNDS)
+        else:
+            store_number(self, "trace_bound", above=0)
+        store_number(self, "min_eigenvalue", at_least=0)
+        check_name("set", self.set, SETS)
+        store_integer(self, "max_classes", at_least=2)
 
     def classes(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return the classes to learn, in order."""
+        """Return the classes to learn, in order.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown class, and for more classes than `max_classes`.
+        """
         if self.positive is None:
+            self._check_number(dataset)
             return dataset.classes
-        if self.positive not in dataset.classes:
-            raise unknown_name("class", self.positive, dataset.classes)
+        check_name("class", self.positive, dataset.classes)
         return (self.positive,)
+
+    def _check_number(self, dataset: Dataset) -> None:
+        """Refuse labels that are hardly classes."""
+        n_classes = len(dataset.classes)
+        if n_classes <= self.max_classes:
+            return
+        are_numbers = all(math.isfinite(float_or_nan(name)) for name in dataset.classes)
+        kind = "numbers, a target of regression as it seems" if are_numbers else "different texts"
+        raise InvalidInputError(
+            f"the labels of {dataset.name} are {n_classes} {kind}; name the column of the classes "
+            f"by --label, one class by --positive, or, to learn all of them in turn, pass "
+            f"--max-classes {n_classes}"
+        )
 
     def problem(self, dataset: Dataset, positive: str) -> MetricProblem:
         """Return the problem of one class."""
@@ -91,9 +122,10 @@ class LearningOptions:
             objective, feasible_set(trace_bound, self.min_eigenvalue), self.constraints
         )
 
-    def problems(self, dataset: Dataset) -> dict[str, MetricProblem]:
-        """Return the problem of each class to learn."""
-        return {name: self.problem(dataset, name) for name in self.classes(dataset)}
+    def problems(self, dataset: Dataset) -> Iterator[tuple[str, MetricProblem]]:
+        """Yield each class to learn with its problem, which is built only then."""
+        classes = self.classes(dataset)  # refused here rather than at the first problem
+        return ((name, self.problem(dataset, name)) for name in classes)
 
     def with_rows(self, dataset: Dataset) -> LearningOptions:
         """Return the options with the constraints as rows, which other processes can be sent."""
@@ -157,6 +189,7 @@ def load_source(
     >>> load_source("iris").classes
     ('setosa', 'versicolor', 'virginica')
     """
+    check_instance("source", source, str)
     is_table = source not in BUILTIN
     if is_table and not source.lower().endswith(".csv"):
         raise unknown_name("data set (or a file ending in .csv):", source, BUILTIN)
@@ -170,15 +203,15 @@ def load_source(
     return read_csv(source, label) if is_table else load(source, data_dir)
 
 
-def check_starts(problems: Mapping[str, MetricProblem], method: Method) -> None:
+def check_starts(problems: Iterable[tuple[str, MetricProblem]], method: Method) -> None:
     """Raise the errors that the runs would raise at their start, before any of them is begun.
 
     Such an error is that of a method that does not work over the problem's set.
 
     Parameters
     ----------
-    problems : mapping of str to MetricProblem
-        The problems by class.
+    problems : iterable of tuple of str and MetricProblem
+        Each class with its problem; one is held in memory at a time.
     method : Method
         The method that is to solve them.
 
@@ -197,12 +230,12 @@ def check_starts(problems: Mapping[str, MetricProblem], method: Method) -> None:
         ...
     gdaopt.errors.InvalidInputError: method 'alternating' needs a set of GraphMetrics, got ...
     """
-    for problem in problems.values():
+    for _, problem in problems:
         next(iterate(problem, method))
 
 
 def learn_classes(
-    problems: Mapping[str, MetricProblem],
+    problems: Iterable[tuple[str, MetricProblem]],
     method: Method,
     progress: Callable[[str, State], None] | None = None,
 ) -> Iterator[tuple[str, Result]]:
@@ -210,8 +243,8 @@ def learn_classes(
 
     Parameters
     ----------
-    problems : mapping of str to MetricProblem
-        By class.
+    problems : iterable of tuple of str and MetricProblem
+        Each class with its problem; one is held in memory at a time.
     method : Method
         Applied to each problem.
     progress : callable, optional
@@ -222,7 +255,7 @@ def learn_classes(
     tuple of str and Result
         A class and its result, as soon as it is there.
     """
-    for name, problem in problems.items():
+    for name, problem in problems:
         result = solve(problem, _reporting(method, name, progress))
         yield name, result
         if result.status == "interrupted":

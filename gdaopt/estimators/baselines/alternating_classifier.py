@@ -23,7 +23,7 @@ from gdaopt.estimators.labels import Codes, Mask, class_signal
 from gdaopt.objectives import GLR
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import DiagonalMetrics
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.validation import FloatArray, number, read_only
 
 __all__ = ["AlternatingClassifierWeights"]
 
@@ -137,6 +137,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
     def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
         check_spread(X)
         self.label_step_ = "given" if labelled.all() else self.labels
+        tolerance = number("tolerance", self.tolerance, at_least=0)
         solver = find_solver(self.solver, "semidefinite") if self.label_step_ == "sdp" else None
         of_labels = GLR(X[labelled], class_signal(codes))
         self.trace_bound_ = read_trace_bound(self.trace_bound, of_labels, DiagonalMetrics(1.0, 0.0))
@@ -154,7 +155,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
             everyone = following
             seen.add(everyone.tobytes())
             start = regulariser_of_weights(X, class_signal(everyone), weights)
-            steps.append(minimize_over_weights(start, self.trace_bound_, self.tolerance))
+            steps.append(minimize_over_weights(start, self.trace_bound_, tolerance))
             weights = steps[-1].point.weights
             history.append([start.value, steps[-1].point.value])
         self.transduction_ = self.classes_[everyone]

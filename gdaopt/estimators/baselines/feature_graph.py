@@ -17,7 +17,7 @@ from gdaopt.estimators.labels import Codes, class_signal
 from gdaopt.objectives import GLR
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import PositiveDefiniteMetrics
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, integer, number
 
 __all__ = ["FeatureGraphLearning"]
 
@@ -127,7 +127,11 @@ class FeatureGraphLearning(SupervisedMetricLearner):
         if problem is not None:
             raise InvalidInputError(f"trace_bound {self.trace_bound_:g}: {problem}")
         descent = FeatureGraphDescent(
-            objective, len(X), self.tolerance, self.inner_tolerance, self.max_iterations
+            objective,
+            len(X),
+            number("tolerance", self.tolerance, at_least=0),
+            number("inner_tolerance", self.inner_tolerance, at_least=0),
+            integer("max_iterations", self.max_iterations, at_least=1),
         )
         self.objective_ = np.array([step.objective for step in descent.steps()])
         self.n_iter_ = descent.rounds
