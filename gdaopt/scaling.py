@@ -203,12 +203,12 @@ def read_trace_bound(
     >>> [read_trace_bound(given, objective, feasible_set) for given in (3, "K", "auto")]
     [3.0, 1.0, 1.0]
     """
+    check_interface(objective)
     if not isinstance(trace_bound, str):
         return number("trace_bound", trace_bound, above=0)
     check_name("trace bound (or a number):", trace_bound, TRACE_BOUNDS)
     if trace_bound == "auto":
         return auto_trace_bound(objective, feasible_set)
-    check_interface(objective)
     return float(objective.n_features)
 
 

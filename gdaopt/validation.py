@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from gdaopt.printing import shortened
 
 __all__ = [
     "FloatArray",
+    "as_path",
     "as_symmetric",
     "as_vector",
     "check_instance",
@@ -103,9 +106,10 @@ def _as_floats(name: str, value: Any) -> FloatArray:
                     f"{name} cannot be read as an array of numbers: it is {shortened(value)}"
                 )
             if isinstance(entry, np.timedelta64) or not isinstance(entry, Real | Decimal):
+                shown = shortened(entry.item() if isinstance(entry, np.generic) else entry)
                 raise InvalidInputError(
-                    f"{name} cannot be read as an array of numbers: it holds {shortened(entry)} "
-                    f"at index {where}; {_MISSING if entry is None else 'pass numbers'}"
+                    f"{name} cannot be read as an array of numbers: it holds {shown} at index "
+                    f"{where}; {_MISSING if entry is None else 'pass numbers'}"
                 )
     try:
         with np.errstate(over="ignore"):  # what is too large becomes infinite
@@ -124,7 +128,7 @@ def refuse_masked(name: str, value: Any) -> None:
     >>> refuse_masked("X", np.ma.masked_array([1.0, 2.0], mask=[False, False]))
     """
     for part in value if isinstance(value, list | tuple) else (value,):
-        if np.ma.is_masked(part):
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
             raise InvalidInputError(
                 f"{name} has {np.ma.getmaskarray(part).sum()} masked value(s); remove them, or "
                 "replace them by its method filled"
@@ -176,8 +180,8 @@ def as_symmetric(name: str, value: Any) -> FloatArray:
     return value
 
 
-def as_vector(name: str, value: Any, size: int) -> FloatArray:
-    """Return a value as a float64 vector of a given length, without a copy where it is one already.
+def as_vector(name: str, value: Any, size: int | None = None) -> FloatArray:
+    """Return a value as a float64 vector, of a given length, without a copy where it is one.
 
     Examples
     --------
@@ -192,12 +196,12 @@ def as_vector(name: str, value: Any, size: int) -> FloatArray:
         or not math.isfinite(float(value.sum()))
     ):
         array = finite_array(name, value, ndim=1)
-    if len(array) != size:
+    if size is not None and len(array) != size:
         raise InvalidInputError(f"{name} must have {size} entries, got {len(array)}")
     return array
 
 
-def positive_vector(name: str, value: Any, size: int) -> FloatArray:
+def positive_vector(name: str, value: Any, size: int | None = None) -> FloatArray:
     """Return a value as `as_vector` does; refuse entries that are not positive.
 
     Examples
@@ -306,6 +310,19 @@ def store_integer(owner: object, name: str, *, at_least: int) -> None:
 def store_flag(owner: object, name: str) -> None:
     """Replace a field of a frozen dataclass by the checked bool."""
     object.__setattr__(owner, name, flag(name, getattr(owner, name)))
+
+
+def as_path(name: str, value: Any) -> Path:
+    """Return a path-like value as a path.
+
+    Examples
+    --------
+    >>> as_path("path", "leaves.csv").suffix
+    '.csv'
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise InvalidInputError(f"{name} must be a path, got {shortened(value)}")
+    return Path(value)
 
 
 def options_mapping(name: str, value: Any) -> dict[str, Any]:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import gdaopt as gda
 from gdaopt.datasets import Dataset, load, read_csv, scale_features
@@ -80,6 +82,16 @@ def occupied(folder: Path) -> object:
     return RunDirectory(folder, load("iris"), {})
 
 
+class Nothing(gda.DenseObjective):
+    """An objective whose author has forgotten to return."""
+
+    def value(self, metric: Any) -> Any:
+        return None
+
+    def gradient(self, metric: Any) -> Any:
+        return None
+
+
 Case = tuple[str, Callable[[Path], object], str]
 
 CASES: list[Case] = [
@@ -103,6 +115,51 @@ CASES: list[Case] = [
     ("one label value", glr(z=[-1, -1, -1, -1]), "z is -1.0 for all 4 samples; .* two values"),
     ("memory limit 0", glr(memory_limit=0), "memory_limit must be at least 1, got 0"),
     ("memory limit in floats", glr(memory_limit=1e9), "memory_limit must be a whole number, got 1"),
+    ("masked X", glr(np.ma.masked_equal(FEATURES, 2.0)), r"X has 1 masked value\(s\); remove"),
+    ("dates in X", glr(np.full((4, 3), "2020", dtype="M8[Y]")), "X cannot be read as an array of"),
+    ("numbers as text in X", glr([["1", "2"], ["3", "4"]], [1, -1]), "it holds '1' at index"),
+    ("10^400 in X", glr([[10**400], [1]], [1, -1]), "X holds a number that is too large for a"),
+    ("sparse X", glr(csr_array(FEATURES)), "X is sparse; pass a dense array"),
+    # what takes the place of what
+    (
+        "set and objective swapped",
+        lambda _: gda.MetricProblem(gda.GraphMetrics(3.0), problem().objective),  # type: ignore[arg-type]
+        r"objective is the set GraphMetrics\(.*; pass the objective first, then the set",
+    ),
+    (
+        "an expression as objective",
+        lambda _: gda.MetricProblem(cp.Variable((2, 2)), gda.GraphMetrics(3.0)),  # type: ignore[arg-type]
+        "objective must be an object with n_features and at, such as .* got Variable",
+    ),
+    (
+        "a class as objective",
+        lambda _: gda.MetricProblem(gda.GLR, gda.GraphMetrics(3.0)),  # type: ignore[arg-type]
+        "objective must be an object with n_features and at, .* got <class ",
+    ),
+    (
+        "a class as set",
+        lambda _: gda.MetricProblem(problem().objective, gda.GraphMetrics),  # type: ignore[arg-type]
+        "feasible_set must be a FeasibleSet, got <class ",
+    ),
+    (
+        "an objective without a value",
+        lambda _: gda.solve(gda.MetricProblem(Nothing(2), gda.GraphMetrics(3.0)), "certified"),
+        "Nothing.value returned None; it must return a number",
+    ),
+    (
+        "a gradient that is none",
+        lambda _: Nothing(2).at(np.eye(2)).gradient(),
+        r"Nothing.gradient returned None; it must return an array of shape \(2, 2\)",
+    ),
+    (
+        "an objective that is None",
+        lambda _: gda.GraphMetricLearner(objective=lambda X, z: None).fit(FEATURES, SIGNAL),  # type: ignore[arg-type, return-value]
+        "objective must be an object with n_features .* got None",
+    ),
+    ("solver_opts as text", method(solver_opts="x"), "solver_opts must be a dict .* got 'x'"),
+    ("fallback as number", method(fallback=3), "fallback must be names of solvers, got 3"),
+    ("a problem that is none", lambda _: gda.solve(None), "problem must be a MetricProblem, got"),  # type: ignore[arg-type]
+    ("initial with NaN is not missing", method(initial=[[NAN]]), "all of its entries must be fin"),
     # sets
     ("trace bound negative", metrics(-2.0), r"trace_bound must be above 0, got -2\.0"),
     ("trace bound NaN", metrics(NAN), "trace_bound must be finite, got nan"),

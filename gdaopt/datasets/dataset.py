@@ -117,10 +117,8 @@ class Dataset:
 def _as_text(labels: Any) -> npt.NDArray[np.str_]:
     """Return labels as an array of text; refuse what is missing or no label."""
     refuse_masked("labels", labels)
-    if isinstance(labels, np.ndarray) and labels.dtype.kind == "U":
-        entries = labels
-    else:  # label by label, since NumPy would turn None and NaN into text
-        entries = np.array(labels, dtype=object)
+    # Where there is no array yet, NumPy would turn None and NaN beside text into text.
+    entries = np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
     if entries.ndim == 0:
         raise InvalidInputError(f"labels must be one for each row, got {shortened(labels)}")
     for index, label in enumerate(entries.ravel().tolist()):
@@ -135,7 +133,7 @@ def _as_text(labels: Any) -> npt.NDArray[np.str_]:
             )
         if isinstance(label, str):
             _check_text(f"the label at index {index}", label)
-    return np.array([str(label) for label in entries.ravel()], dtype=np.str_).reshape(entries.shape)
+    return entries.astype(np.str_)
 
 
 def _as_names(names: Any) -> tuple[str, ...]:

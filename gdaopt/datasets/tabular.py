@@ -12,7 +12,7 @@ import numpy as np
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, as_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ def read_csv(path: str | os.PathLike[str], label: str | None = None) -> Dataset:
     >>> flowers.classes
     ('a', 'b')
     """
-    path = _path(path)
+    path = as_path("path", path)
     table = _read_text(path)
     if label is not None:
         check_name(f"column of {path}:", label, table.columns)
@@ -74,13 +74,6 @@ def read_csv(path: str | os.PathLike[str], label: str | None = None) -> Dataset:
         )
     features = np.column_stack([_numbers(path, table[name]) for name in table.columns])
     return Dataset(path.stem, features, labels, tuple(table.columns))
-
-
-def _path(path: object) -> Path:
-    """Return a path-like argument as a path."""
-    if not isinstance(path, str | os.PathLike):
-        raise InvalidInputError(f"path must be the path of a CSV file, got {shortened(path)}")
-    return Path(path)
 
 
 def _check_that_names_are_no_sample(path: Path, names: list[str]) -> None:

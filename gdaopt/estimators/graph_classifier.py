@@ -11,13 +11,13 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import CutOffSamplesWarning
 from gdaopt.estimators.harmonic import FARTHEST, full_graph_shares, neighbor_graph_shares
 from gdaopt.estimators.labels import one_hot, read_labels
 from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
+from gdaopt.estimators.parameters import Interval
 from gdaopt.estimators.samples import read_samples
 from gdaopt.validation import FloatArray
 

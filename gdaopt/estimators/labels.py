@@ -100,12 +100,20 @@ def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
             f"missing values stand for no label (now missing_label={shortened(missing_label)} "
             "stands for it)"
         )
-    return np.array([bool(label == missing_label) for label in labels], dtype=bool)
+    try:
+        return np.array([bool(label == missing_label) for label in labels], dtype=bool)
+    except (TypeError, ValueError):  # arrays, for which equality is no truth value
+        raise InvalidInputError(
+            f"missing_label must be a single value, got {shortened(missing_label)}"
+        ) from None
 
 
 def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
     """Return labels as an array of numbers, booleans or strings."""
-    array = np.array(labels.tolist())
+    try:
+        array = np.array(labels.tolist())
+    except ValueError:  # lists of different lengths
+        array = labels
     if array.dtype.kind == "U":  # if one label is a string, NumPy turns all of them into strings
         other = [label for label in labels if not isinstance(label, str)]
         if other:

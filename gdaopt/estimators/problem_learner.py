@@ -13,13 +13,14 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import compute_class_weight
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.labels import Codes, class_signal
 from gdaopt.estimators.metric_graph import MetricGraph
+from gdaopt.estimators.parameters import Interval
 from gdaopt.methods import solve
 from gdaopt.methods.solve import METHODS
 from gdaopt.objectives import GLR, Objective

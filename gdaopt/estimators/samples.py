@@ -13,7 +13,7 @@ from gdaopt.validation import FloatArray, refuse_masked
 
 __all__ = ["read_labelled_samples", "read_samples"]
 
-_DATES = "mM"  # kinds of NumPy's times: a conversion to floats makes numbers of them
+_DATES = ("m", "M")  # kinds of NumPy's times: a conversion to floats makes numbers of them
 
 
 def read_samples(estimator: Any, X: Any, *, reset: bool = True) -> FloatArray:

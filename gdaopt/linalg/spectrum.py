@@ -8,7 +8,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lobpcg
 
-from gdaopt.validation import FloatArray, as_symmetric, integer
+from gdaopt.errors import InvalidInputError
+from gdaopt.validation import FloatArray, as_symmetric, finite_array, integer
 from gdaopt.warning_filters import ignoring
 
 __all__ = ["smallest_eigenpairs", "smallest_eigenvalue"]
@@ -82,6 +83,10 @@ def smallest_eigenpairs(
     """
     matrix = as_symmetric("matrix", matrix)
     size = len(matrix)
+    if guess is not None:
+        guess = finite_array("guess", guess, ndim=2)
+        if guess.shape[1] != size:
+            raise InvalidInputError(f"guess must have {size} columns, got shape {guess.shape}")
     count = min(integer("count", count, at_least=1), size)
     if size > _LARGEST_DENSE and guess is not None and 5 * count < size:
         found = _warm_eigenpairs(matrix, count, guess)

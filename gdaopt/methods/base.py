@@ -15,6 +15,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.programs import ProgramOptions
 from gdaopt.validation import (
     FloatArray,
+    read_only,
     store_flag,
     store_integer,
     store_number,
@@ -85,6 +86,9 @@ class Method(ABC):
             store_integer(self, "max_iterations", at_least=0)
         if self.time_limit is not None:
             store_number(self, "time_limit", above=0)
+        if self.initial is not None:
+            initial = read_only(symmetric_matrix("initial", self.initial))
+            object.__setattr__(self, "initial", initial)
         if self.callback is not None and not callable(self.callback):
             raise InvalidInputError(f"callback must be callable, got {shortened(self.callback)}")
         check_name("on_interrupt", self.on_interrupt, ("raise", "return"))

@@ -27,7 +27,7 @@ from gdaopt.objectives.protocol import AtomWeightsPoint, Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ProgramOptions
 from gdaopt.sets import GraphMetrics
-from gdaopt.validation import store_integer
+from gdaopt.validation import check_instance, store_integer
 
 __all__ = ["Certified"]
 
@@ -92,6 +92,8 @@ class Certified(Method):
         super().__post_init__()
         store_integer(self, "memory_limit", at_least=1)
         check_name("pricing", self.pricing, _PRICINGS)
+        if self.solver is not None:
+            check_instance("solver", self.solver, str)
         if self.pricing == "oracle" and (self.solver or self.solver_opts):
             raise InvalidInputError(
                 f"solver={self.solver!r} has no programs to solve: atoms come from a closed form; "

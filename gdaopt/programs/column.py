@@ -73,8 +73,9 @@ class ColumnPolytope:
         budget: float,
         current: FloatArray | None = None,
     ) -> None:
-        size = np.size(upper)
-        upper, weights = as_vector("upper", upper, size), positive_vector("weights", weights, size)
+        upper = as_vector("upper", upper)
+        size = len(upper)
+        weights = positive_vector("weights", weights, size)
         floor, budget = as_vector("floor", floor, size), number("budget", budget)
         if current is not None:
             current = as_vector("current", current, size)

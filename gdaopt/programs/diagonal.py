@@ -54,7 +54,7 @@ class DiagonalPolytope:
     def __init__(
         self, lower: FloatArray, trace_bound: float, current: FloatArray | None = None
     ) -> None:
-        lower = as_vector("lower", lower, np.size(lower))
+        lower = as_vector("lower", lower)
         trace_bound = number("trace_bound", trace_bound, above=0)
         if current is not None:
             current = as_vector("current", current, len(lower))

@@ -85,7 +85,7 @@ class JointPolytope:
         floor: FloatArray,
         current: FloatArray | None = None,
     ) -> None:
-        v = positive_vector("v", v, np.size(v))
+        v = positive_vector("v", v)
         n_edges = len(v) * (len(v) - 1) // 2
         min_eigenvalue = number("min_eigenvalue", min_eigenvalue)
         trace_bound = number("trace_bound", trace_bound, above=0)

@@ -19,7 +19,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
 from gdaopt.sets import SETS, FeasibleSet
-from gdaopt.validation import check_instance, store_integer, store_number
+from gdaopt.validation import as_path, check_instance, store_integer, store_number
 
 __all__ = ["LearningOptions", "check_starts", "learn_classes", "load_source", "summary"]
 
@@ -194,10 +194,12 @@ def load_source(
     if is_table and not source.lower().endswith(".csv"):
         raise unknown_name("data set (or a file ending in .csv):", source, BUILTIN)
     if label is not None and not is_table:
+        check_instance("label", label, str)
         raise InvalidInputError(f"--label {label} goes with a CSV file; {source} has its own")
     if data_dir is not None and source not in FROM_UCI:
+        data_dir = as_path("data_dir", data_dir)
         raise InvalidInputError(
-            f"--data-dir {os.fspath(data_dir)} goes with {', '.join(FROM_UCI)}, not with {source}; "
+            f"--data-dir {data_dir} goes with {', '.join(FROM_UCI)}, not with {source}; "
             "leave it out"
         )
     return read_csv(source, label) if is_table else load(source, data_dir)

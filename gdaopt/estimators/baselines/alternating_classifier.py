@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.backends import find_solver
 from gdaopt.estimators.base import TransductiveMetricLearner
@@ -20,6 +20,7 @@ from gdaopt.estimators.baselines.feature_weights import (
 from gdaopt.estimators.baselines.label_relaxation import relaxed_codes
 from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
 from gdaopt.estimators.labels import Codes, Mask, class_signal
+from gdaopt.estimators.parameters import Interval
 from gdaopt.objectives import GLR
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import DiagonalMetrics

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.baselines.feature_graph_steps import FeatureGraphDescent, start_metric
 from gdaopt.estimators.labels import Codes, class_signal
+from gdaopt.estimators.parameters import Interval
 from gdaopt.objectives import GLR
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import PositiveDefiniteMetrics

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner, components_of
 from gdaopt.estimators.labels import Codes, one_hot
+from gdaopt.estimators.parameters import Interval
 from gdaopt.linalg.geodesic import geometric_mean_of_inverse, reciprocal_condition
 from gdaopt.validation import FloatArray, integer, number
 from gdaopt.warning_filters import ignoring

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
 from gdaopt.estimators.base import TransductiveMetricLearner
 from gdaopt.estimators.baselines.label_entropy import LabelEntropy
 from gdaopt.estimators.baselines.predicted_labels import check_spread
 from gdaopt.estimators.labels import Codes, Mask
+from gdaopt.estimators.parameters import Interval
 from gdaopt.validation import FloatArray, integer, number, read_only
 
 __all__ = ["HarmonicEntropyWeights"]

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
-from sklearn.utils._param_validation import Interval
 
 from gdaopt.estimators.base import TransductiveMetricLearner
 from gdaopt.estimators.baselines.feature_weights import regulariser_of_weights
 from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
 from gdaopt.estimators.labels import Codes, Mask, one_hot
+from gdaopt.estimators.parameters import Interval
 from gdaopt.objectives.glr import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray, integer, read_only
 
