@@ -161,6 +161,12 @@ def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArr
     return symmetric
 
 
+def _is_finite(array: FloatArray) -> bool:
+    """Say whether all entries are finite; for nearly all arrays one sum says so."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(float(array.sum())) or bool(np.isfinite(array).all())
+
+
 def as_symmetric(name: str, value: Any) -> FloatArray:
     """Return a value as a symmetric float64 matrix, without a copy where it is one already.
 
@@ -175,7 +181,7 @@ def as_symmetric(name: str, value: Any) -> FloatArray:
     if type(value) is not np.ndarray or value.dtype != np.float64:
         return symmetric_matrix(name, value)
     is_symmetric = value.ndim == 2 and len(value) and np.array_equal(value, value.T)
-    if not (is_symmetric and math.isfinite(float(value.sum()))):
+    if not (is_symmetric and _is_finite(value)):
         symmetric_matrix(name, value)  # raises, unless round-off is all that is wrong
     return value
 
@@ -193,7 +199,7 @@ def as_vector(name: str, value: Any, size: int | None = None) -> FloatArray:
         type(value) is not np.ndarray
         or value.dtype != np.float64
         or value.ndim != 1
-        or not math.isfinite(float(value.sum()))
+        or not _is_finite(value)
     ):
         array = finite_array(name, value, ndim=1)
     if size is not None and len(array) != size:

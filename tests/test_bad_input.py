@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 
 import gdaopt as gda
 from gdaopt.datasets import Dataset, load, read_csv, scale_features
+from gdaopt.methods import METHODS
 from gdaopt.programs import Program
 from gdaopt.studies.learning import LearningOptions, load_source
 from gdaopt.studies.run_directory import RunDirectory
@@ -332,6 +333,40 @@ def test_bad_input(
         make(tmp_path)
     assert type(caught.value) is error
     assert re.search(match, str(caught.value)), str(caught.value)
+
+
+class TurningNaN(gda.DenseObjective):
+    """The squared distance to a matrix, whose values or gradients are NaN after some calls."""
+
+    TARGET = np.diag([3.0, 1.0, 0.5])
+
+    def __init__(self, broken: str, calls: int) -> None:
+        super().__init__(3)
+        self.broken, self.left = broken, calls
+
+    def _factor(self, what: str) -> float:
+        self.left -= 1
+        return NAN if self.left < 0 and what == self.broken else 1.0
+
+    def value(self, metric: np.ndarray) -> float:
+        return self._factor("value") * float(((metric - self.TARGET) ** 2).sum())
+
+    def gradient(self, metric: np.ndarray) -> np.ndarray:
+        return self._factor("gradient") * 2 * (metric - self.TARGET)
+
+
+@pytest.mark.parametrize("broken", ["value", "gradient"])
+@pytest.mark.parametrize("name", sorted(METHODS.keys() - {"sdp", "socp"}))
+def test_numbers_of_our_own_are_not_called_missing(name: str, broken: str) -> None:
+    """A projected gradient shortened its steps for ever, and others said to impute values."""
+    for calls in (0, 3, 7):
+        try:
+            target = gda.MetricProblem(TurningNaN(broken, calls), gda.GraphMetrics(4.0))
+            said = gda.solve(target, name, max_iterations=5).message
+        except gda.GdaoptError as error:
+            said = str(error)
+        assert "impute" not in said
+        assert "\n" not in said
 
 
 def test_there_are_enough_cases() -> None:

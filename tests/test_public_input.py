@@ -160,7 +160,7 @@ def test_numbers_of_all_types_give_the_same(name: str, parameter: str) -> None:
     call, arguments = calls()[name]
     value = arguments[parameter]
     expected = facts(call(**arguments))
-    for kind in FLOATS if isinstance(value, float) else INTEGERS:
+    for kind in [*FLOATS, *INTEGERS] if isinstance(value, float) else INTEGERS:
         if kind(value) == value:
             assert facts(call(**{**arguments, parameter: kind(value)})) == expected, kind
 

@@ -19,6 +19,7 @@ from gdaopt.methods.hull import HullRun
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.steps import Step, find_step
+from gdaopt.steps.protocol import step_size
 from gdaopt.validation import FloatArray
 
 __all__ = ["FrankWolfe"]
@@ -101,7 +102,7 @@ class _Run(HullRun):
         gamma = 0.0
         if change.any():
             direction = self._direction(target, change)
-            gamma = self._step.size(self.point.line(direction), iteration)
+            gamma = step_size(self._step, self.point.line(direction), iteration)
         if gamma > 0:
             weights = target.weights + gamma * change
             if gamma == 1:

@@ -148,6 +148,11 @@ class _Run:
             if self._value(moved) <= value + allowed + self._noise(y) or not change.any():
                 return moved, curvature
             curvature *= _SHORTER
+            if curvature == math.inf:
+                raise RunEnded(
+                    "stalled",
+                    f"no step is short enough: Q is {moved.value:.6g} after the shortest one",
+                )
 
     # --- the objective, or its logarithm where that is convex, too ---------------------------
 

@@ -47,7 +47,7 @@ def test_what_is_no_array_of_numbers_is_refused(estimator: Any, samples: Any, me
 
 @pytest.mark.parametrize("estimator", [EuclideanMetric(), gda.GraphClassifier()])
 def test_masked_labels_are_refused(estimator: Any) -> None:
-    labels = np.ma.masked_array([0, 1, 0, 1], mask=[0, 0, 0, 1])
+    labels = np.ma.masked_equal([0, 1, 0, 2], 2)
     with pytest.raises(gda.InvalidInputError, match="y has 1 masked"):
         estimator.fit(X, labels)
 
