@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gdaopt.datasets import BUILTIN, FROM_UCI
-from gdaopt.datasets.tabular import float_or_nan
 from gdaopt.scaling import SCALES, TRACE_BOUNDS
 from gdaopt.sets import SETS
 
@@ -85,5 +83,7 @@ def read_number(text: str) -> str | float:
     >>> read_number("3"), read_number("auto")
     (3.0, 'auto')
     """
-    number = float_or_nan(text)
-    return text if math.isnan(number) and text.lower() != "nan" else number
+    try:
+        return float(text)
+    except ValueError:
+        return text

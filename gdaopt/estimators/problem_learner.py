@@ -141,18 +141,12 @@ class ProblemLearner(SupervisedMetricLearner):
         given = self.class_weight
         if isinstance(given, dict):
             given = {
-                label: number(f"class_weight of {shortened(label)}", weight)
+                label: number(f"class_weight of {shortened(label)}", weight, above=0)
                 for label, weight in given.items()
             }
         weights: FloatArray = compute_class_weight(
             given, classes=self.classes_, y=self.classes_[codes]
         )
-        for label, weight in zip(self.classes_.tolist(), weights.tolist(), strict=True):
-            if not 0 < weight < np.inf:
-                raise InvalidInputError(
-                    f"class_weight of {shortened(label)} is {weight}; weights must be positive and "
-                    "finite (to ignore a class, leave its samples out)"
-                )
         return weights
 
     def _objective(self, X: FloatArray, codes: Codes) -> Objective:
