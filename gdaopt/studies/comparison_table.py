@@ -159,9 +159,9 @@ def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence
     lines = [f"# {markdown_text(title)}: methods compared", "", markdown_text(statement), ""]
     for label in dict.fromkeys(row["class"] for row in rows):
         same = [row for row in rows if row["class"] == label]
-        table = [names, rule, *written(same, names)]
+        cells = [[markdown_text(cell) for cell in line] for line in written(same, names)]
         lines += [f"## {markdown_text(label)}", ""]
-        lines += [f"| {' | '.join(map(markdown_text, cells))} |" for cells in table]
+        lines += [f"| {' | '.join(line)} |" for line in (names, rule, *cells)]
         notes = [row for row in same if "objective" not in row or row["status"] == "solver_failed"]
         lines += ["", *(_note(row) for row in notes), *([""] if notes else [])]
     lines += [f"{LEGEND[0].upper()}{LEGEND[1:]}. {_MORE_LEGEND}.", ""]

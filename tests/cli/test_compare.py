@@ -119,7 +119,7 @@ class TestOutputs:
             f"gdaopt {gda.__version__}, numpy {np.__version__}",
             "## virginica",
             "| method | solver | objective | lower bound | excess | gap | λ_min - ρ | comp |",
-            "| joint:max_iterations=8 | HIGHS | ",
+            r"| joint:max\_iterations=8 | HIGHS | ",
             "by the largest lower bound that any method found",
         ):
             assert part in text
