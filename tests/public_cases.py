@@ -54,6 +54,10 @@ EXEMPT: dict[str, str] = {
             "pair_atoms",
         )
     },
+    **{
+        f"programs.{name}": "made in each step, of arrays that were checked before"
+        for name in ("ConstrainedPolytope", "ConstrainedProgram")
+    },
     "solvers": "takes no arguments",
     "steps.Agnostic": "takes no arguments",
     "steps.Full": "takes no arguments",
@@ -65,6 +69,7 @@ Z = np.array([1.0, -1.0, -1.0, 1.0, 1.0, -1.0])
 Y = ["a", "b", "b", "a", "a", "b"]
 M = np.array([[2.0, -0.5, 0.0], [-0.5, 2.0, -0.25], [0.0, -0.25, 2.0]])
 V = np.ones(3)
+EDGES = ([0, 0, 1], [1, 2, 2])
 NAMES = ["height", "width", "depth"]
 
 _LIMITS = {
@@ -156,7 +161,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "LogDet": (lambda **options: gda.LogDet(**options).value(M), {"S": M}),
         "DenseObjective": (lambda **options: Trace(**options).n_features, {"n_features": 3}),
-        "MetricProblem": (gda.MetricProblem, {"objective": glr, "feasible_set": graphs}),
+        "MetricProblem": (
+            gda.MetricProblem,
+            {"objective": glr, "feasible_set": graphs, "constraints": None},
+        ),
         "GraphMetrics": (gda.GraphMetrics, {**_BOUNDS, "path_weight": 0.5}),
         "DiagonalMetrics": (gda.DiagonalMetrics, _BOUNDS),
         "PositiveDefiniteMetrics": (gda.PositiveDefiniteMetrics, _BOUNDS),
@@ -182,7 +190,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {**_LIMITS, **_LINEAR, "solver": "CLARABEL", "step": "exact"} | {"force": False},
         ),
         "ProjectedGradient": (gda.ProjectedGradient, {**_LIMITS, "projection": "dykstra"}),
-        "certify": (gda.certify, {"problem": problem, "metric": M}),
+        "certify": (gda.certify, {"problem": problem, "metric": M, "multipliers": None}),
         "check_objective": (
             gda.check_objective,
             {"objective": glr, "tolerance": 0.5, "n_metrics": 1, "seed": 1},
@@ -301,16 +309,25 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "programs.DiagonalProgram": (programs.DiagonalProgram, {"size": 3, "solver": "HIGHS"}),
         "programs.JointPolytope": (
             programs.JointPolytope,
-            {"v": V, **_BOUNDS, "floor": 0 * V, "current": np.repeat([1.0, 0.0], 3)},
+            {
+                "v": V,
+                **_BOUNDS,
+                "edges": EDGES,
+                "floor": 0 * V,
+                "current": np.repeat([1.0, 0.0], 3),
+            },
         ),
-        "programs.JointProgram": (programs.JointProgram, {"n_features": 3, "solver": "HIGHS"}),
+        "programs.JointProgram": (
+            programs.JointProgram,
+            {"n_features": 3, "edges": EDGES, "solver": "HIGHS"},
+        ),
         "programs.SemidefiniteProgram": (
             programs.SemidefiniteProgram,
             {"feasible_set": graphs, "n_features": 3, "solver": "CLARABEL"},
         ),
         "programs.WholeSet": (
             programs.WholeSet,
-            {"feasible_set": graphs, "current": np.zeros(6)},
+            {"feasible_set": graphs, "n_features": 3, "current": np.zeros(6)},
         ),
         "scaling.auto_min_eigenvalue": (
             scaling.auto_min_eigenvalue,

@@ -227,7 +227,7 @@ def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstrai
 
     if isinstance(function, LinearConstraints):
         return function
-    if not callable(function):
+    if not callable(function) or isinstance(function, type):
         raise InvalidInputError(
             f"constraints must be a function of the metric, such as {_EXAMPLE}; got "
             f"{shortened(function)}"

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InfeasibleProblemError
-from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.entries import Edges, read_edges
 from gdaopt.programs.base import Program, ProgramOptions
 from gdaopt.validation import FloatArray, as_vector, integer, number, positive_vector
 
@@ -86,7 +86,8 @@ class JointPolytope:
         current: FloatArray | None = None,
     ) -> None:
         v = positive_vector("v", v)
-        n_edges = len(v) * (len(v) - 1) // 2
+        edges = read_edges(edges, len(v))
+        n_edges = len(edges[0])
         min_eigenvalue = number("min_eigenvalue", min_eigenvalue)
         trace_bound = number("trace_bound", trace_bound, above=0)
         floor = as_vector("floor", floor, n_edges)
@@ -210,6 +211,7 @@ class JointProgram(Program[JointPolytope]):
         self, n_features: int, edges: Edges, solver: str | ProgramOptions = "HIGHS"
     ) -> None:
         n_features = integer("n_features", n_features, at_least=1)
+        edges = read_edges(edges, n_features)
         super().__init__(n_features + len(edges[0]), solver)
         self.n_features = n_features
         self.edges = edges
