@@ -15,7 +15,8 @@ from scipy.sparse import csr_array, vstack
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.validation import FloatArray, shortened
+from gdaopt.printing import shortened
+from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp
