@@ -30,7 +30,7 @@ from gdaopt.objectives.round_off import UNIT, round_off_at
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.trace import relative_gap
-from gdaopt.validation import FloatArray, symmetric_matrix
+from gdaopt.validation import FloatArray, check_instance, symmetric_matrix
 
 __all__ = ["Certificate", "certify", "certify_point", "checked_bound", "nothing_to_certify"]
 
@@ -126,6 +126,7 @@ def certify(
         When a member of the set has a negative gap: the objective is not convex, or its gradient
         is wrong.
     """
+    check_instance("problem", problem, MetricProblem)
     metric = symmetric_matrix("metric", metric, problem.n_features)
     if multipliers is not None:
         multipliers = checked_multipliers(problem, multipliers)

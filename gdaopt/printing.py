@@ -1,11 +1,95 @@
-"""Short tables for print and for notebooks."""
+"""Texts for people: values in messages, user text in each medium, short tables.
+
+A label, a name or a path comes from data and may hold anything: control characters that move a
+terminal's cursor, marks that reverse the reading direction, the syntax of Markdown or LaTeX. Each
+medium has one function that shows such a text as it is and does nothing else: `plain` for terminals
+and pictures, `markdown` and `latex`; `html_table` does it itself.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from unicodedata import category
 
-__all__ = ["html_table", "number_text", "text_table"]
+__all__ = ["html_table", "latex", "markdown", "number_text", "plain", "shortened", "text_table"]
+
+_LONGEST = 60  # characters of a value that a message shows
+_SPACE = "Zs"  # Unicode's category of spaces: Python calls all but one of them not printable
+_MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|$~&#"})
+_LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "`": r"\textasciigrave{}",
+        "–": "--",
+        "ć": r"\'c",
+    }
+)
+
+
+def shortened(value: object) -> str:
+    """Return the representation of a value for a message: one line, cut where it is long.
+
+    Examples
+    --------
+    >>> shortened("trace"), len(shortened("a" * 1000))
+    ("'trace'", 60)
+    """
+    try:
+        text = plain(re.sub(r"\s*\n\s*", " ", repr(value)))  # NumPy's arrays have several lines
+    except Exception:  # whole numbers of over 4,300 digits, and objects that fail
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def plain(text: str) -> str:
+    r"""Return a text in which no character acts: what is not printable is written as its escape.
+
+    These are control characters, line ends among them, marks of the reading direction, characters
+    without width, and halves of surrogate pairs.
+
+    Examples
+    --------
+    >>> print(plain("a\nb\x1b[31m\u202ec, naïve"))
+    a\nb\x1b[31m\u202ec, naïve
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character
+        if character.isprintable() or category(character) == _SPACE
+        else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
+def markdown(text: str) -> str:
+    r"""Return a text for a line or a cell of Markdown: `plain`, and without any syntax.
+
+    Examples
+    --------
+    >>> print(markdown("a|b <script> $x_1$"))
+    a\|b \<script\> \$x\_1\$
+    """
+    return plain(text).translate(_MARKDOWN)
+
+
+def latex(text: str) -> str:
+    r"""Return a text for LaTeX: `plain`, and without any commands.
+
+    Examples
+    --------
+    >>> print(latex(r"a_b, 5 % \input"))
+    a\_b, 5 \% \textbackslash{}input
+    """
+    return plain(text).translate(_LATEX)
 
 
 def number_text(value: float | str | None) -> str:
@@ -31,7 +115,7 @@ def text_table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> str:
          0   start
         10  column
     """
-    lines = [header, *rows]
+    lines = [[plain(cell) for cell in line] for line in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "".join(f"  {cell:>{width}}" for cell, width in zip(line, widths, strict=True))
@@ -44,6 +128,8 @@ def html_table(
 ) -> str:
     """Return an HTML table of text; the first cell of each row names the row.
 
+    Cells may be any text: it is escaped.
+
     Examples
     --------
     >>> html_table([("gap", "< 1")], caption="run")
@@ -51,10 +137,10 @@ def html_table(
     """
     lines = [] if header is None else [_html_row(("th",) * len(header), header)]
     lines += [_html_row(("th", *("td",) * (len(row) - 1)), row) for row in rows]
-    return f"<table><caption>{escape(caption)}</caption>{''.join(lines)}</table>"
+    return f"<table><caption>{escape(plain(caption))}</caption>{''.join(lines)}</table>"
 
 
 def _html_row(tags: Sequence[str], cells: Sequence[str]) -> str:
     """Return a row of an HTML table, with a tag for each cell."""
     pairs = zip(tags, cells, strict=True)
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for tag, cell in pairs)}</tr>"
+    return f"<tr>{''.join(f'<{tag}>{escape(plain(cell))}</{tag}>' for tag, cell in pairs)}</tr>"

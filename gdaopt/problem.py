@@ -12,9 +12,11 @@ from gdaopt.constraints import ConstraintsOf, LinearConstraints, interior_point,
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.objectives.check import check_interface
 from gdaopt.objectives.protocol import Objective
+from gdaopt.printing import shortened
 from gdaopt.sets.feasible_set import FeasibleSet
-from gdaopt.validation import FloatArray, symmetric_matrix
+from gdaopt.validation import FloatArray, check_instance, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -42,8 +44,8 @@ class MetricProblem:
     Raises
     ------
     InvalidInputError
-        When the set has no interior for matrices of the objective's size, e.g. C ≤ Kρ; for a
-        constraint that is not affine.
+        When objective or set is something else, when the set has no interior for matrices of the
+        objective's size, e.g. C ≤ Kρ, and for a constraint that is not affine.
     InfeasibleProblemError
         When no member of the set keeps all constraints, or only members on its boundary do.
 
@@ -76,6 +78,13 @@ class MetricProblem:
     constraints: ConstraintsOf | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.objective, FeasibleSet):
+            raise InvalidInputError(
+                f"objective is the set {shortened(self.objective)}; pass the objective first, then "
+                "the set"
+            )
+        check_interface(self.objective)
+        check_instance("feasible_set", self.feasible_set, FeasibleSet)
         self.feasible_set.check_size(self.n_features)
         if self.rows is not None:
             self.centre  # noqa: B018 (refuses constraints that cannot be kept)
@@ -205,6 +214,7 @@ class MetricProblem:
         """
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
+        check_instance("metric", metric, cp.Expression)
         if metric.shape != (self.n_features, self.n_features):
             raise InvalidInputError(
                 f"metric has shape {metric.shape}, the objective takes "
@@ -212,7 +222,7 @@ class MetricProblem:
             )
         if log and not self.objective.log_convex:
             raise InvalidInputError(
-                f"log=True: the logarithm of {self.objective!r} is not known to be convex"
+                f"log=True: the logarithm of {shortened(self.objective)} is not known to be convex"
             )
         constraints = self.feasible_set.constraints(metric, cone)
         objective, defining = self.objective.to_cvxpy(metric, log)

@@ -45,10 +45,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.objectives import Objective
+from gdaopt.objectives.check import check_interface
+from gdaopt.printing import shortened
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray, finite_array
+from gdaopt.validation import FloatArray, check_instance, finite_array, integer, number
 
 __all__ = [
     "SCALES",
@@ -113,12 +115,17 @@ def scale_features(
     >>> scale_features([[0], [2], [4]], "zscore", reference=[[0], [2]]).ravel()
     array([-1.,  1.,  3.])
     """
-    if scale not in SCALES:
-        raise unknown_name("scale", scale, SCALES)
-    X = finite_array("X", X, ndim=2)
+    check_name("scale", scale, SCALES)
+    X = finite_array("X", X, ndim=2, is_data=True)
     if scale == "none":
         return X
-    of = X if reference is None else finite_array("reference", reference, ndim=2)
+    of = X
+    if reference is not None:
+        of = finite_array("reference", reference, ndim=2, is_data=True)
+        if of.shape[1] != X.shape[1]:
+            raise InvalidInputError(
+                f"reference has {of.shape[1]} columns and X has {X.shape[1]}; they must be as many"
+            )
     # Divided by the range first, squares neither overflow nor vanish; ∞ turns constants into 0.
     extent = np.ptp(of, axis=0)
     extent = np.where(extent > 0, extent, np.inf)
@@ -150,10 +157,12 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
     >>> auto_trace_bound(gda.GLR([[0.0, 7.0], [2.0, 7.0]], [0, 1]), gda.GraphMetrics(1.0))
     1.0
     """
+    check_interface(objective)
+    check_instance("feasible_set", feasible_set, FeasibleSet)
     if not objective.log_convex:
         raise InvalidInputError(
-            f"trace_bound='auto' follows the slope of log Q, and {objective!r} does not say that "
-            "its logarithm is convex; pass a number, or 'K'"
+            f"trace_bound='auto' follows the slope of log Q, and {shortened(objective)} does "
+            "not say that its logarithm is convex; pass a number, or 'K'"
         )
     size = objective.n_features
     start = objective.at(np.zeros((size, size)))
@@ -194,9 +203,13 @@ def read_trace_bound(
     >>> [read_trace_bound(given, objective, feasible_set) for given in (3, "K", "auto")]
     [3.0, 1.0, 1.0]
     """
+    check_interface(objective)
+    if not isinstance(trace_bound, str):
+        return number("trace_bound", trace_bound, above=0)
+    check_name("trace bound (or a number):", trace_bound, TRACE_BOUNDS)
     if trace_bound == "auto":
         return auto_trace_bound(objective, feasible_set)
-    return float(objective.n_features if trace_bound == "K" else trace_bound)
+    return float(objective.n_features)
 
 
 def auto_min_eigenvalue(trace_bound: float, n_features: int) -> float:
@@ -207,4 +220,5 @@ def auto_min_eigenvalue(trace_bound: float, n_features: int) -> float:
     >>> auto_min_eigenvalue(4.0, 4)
     0.001
     """
-    return _LEAST_SHARE * trace_bound / n_features
+    trace_bound = number("trace_bound", trace_bound, above=0)
+    return _LEAST_SHARE * trace_bound / integer("n_features", n_features, at_least=1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.io import write_atomically, write_text
 from gdaopt.printing import html_table, number_text, text_table
 from gdaopt.validation import FloatArray, read_only
@@ -217,8 +217,7 @@ class Trace:
         InvalidInputError
             When there is no column of that name.
         """
-        if name not in self.columns():
-            raise unknown_name("trace column", name, self.columns())
+        check_name("trace column", name, self.columns())
         values = [getattr(row, name) for row in self.rows]
         if name in _TEXT:
             return np.array(values, dtype=np.str_)

@@ -3,34 +3,66 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Mapping
+from decimal import Decimal
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.printing import shortened
 
 __all__ = [
     "FloatArray",
+    "as_path",
+    "as_symmetric",
+    "as_vector",
+    "check_instance",
     "finite_array",
+    "flag",
     "integer",
     "number",
+    "options_mapping",
+    "positive_vector",
     "read_only",
-    "shortened",
+    "refuse_masked",
+    "store_flag",
     "store_integer",
     "store_number",
     "symmetric_matrix",
 ]
 
-_LONGEST = 60  # characters of a value that a message shows
+_LARGEST = 2**63 - 1  # whole numbers above do not fit into 64 bits
+_NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # though Python and NumPy count them as numbers
+_MISSING = "remove or impute missing and infinite values first"
 
 FloatArray = npt.NDArray[np.float64]
 """An array of float64."""
 
 
-def finite_array(name: str, value: Any, ndim: int | tuple[int, ...]) -> FloatArray:
+def finite_array(
+    name: str, value: Any, ndim: int | tuple[int, ...], *, is_data: bool = False
+) -> FloatArray:
     """Return a value as a new float64 array; refuse other dimensions, text, NaN and infinities.
+
+    Masked values are refused as well: an array of floats would show what lies behind the mask.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    value : array-like
+        Numbers of any type.
+    ndim : int or tuple of int
+        How many dimensions it may have.
+    is_data : bool, optional
+        Whether it comes from measurements, where a value that is not finite is a missing one;
+        anything else is not finite because a computation made it so.
 
     Examples
     --------
@@ -38,13 +70,7 @@ def finite_array(name: str, value: Any, ndim: int | tuple[int, ...]) -> FloatArr
     array([[1., 2.],
            [3., 4.]])
     """
-    try:
-        is_complex = np.iscomplexobj(value)
-        array = np.array(None if is_complex else value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} cannot be read as an array of numbers: {error}") from error
-    if is_complex:
-        raise InvalidInputError(f"{name} is complex; pass real numbers")
+    array = _as_floats(name, value)
     allowed = (ndim,) if isinstance(ndim, int) else ndim
     if array.ndim not in allowed:
         wanted = " or ".join(str(n) for n in allowed)
@@ -54,11 +80,59 @@ def finite_array(name: str, value: Any, ndim: int | tuple[int, ...]) -> FloatArr
     finite = np.isfinite(array)
     if not finite.all():
         where = tuple(int(i) for i in np.argwhere(~finite)[0])
-        raise InvalidInputError(
-            f"{name} holds {array[where]} at index {where}; "
-            "remove or impute missing and infinite values first"
-        )
+        remedy = _MISSING if is_data else "all of its entries must be finite numbers"
+        raise InvalidInputError(f"{name} holds {array[where]} at index {where}; {remedy}")
     return array
+
+
+def _as_floats(name: str, value: Any) -> FloatArray:
+    """Return a value as a new float64 array, refusing all that is not made of numbers."""
+    refuse_masked(name, value)
+    if issparse(value):
+        raise InvalidInputError(f"{name} is sparse; pass a dense array, as by its toarray()")
+    try:
+        array = np.asarray(value)
+    except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise InvalidInputError(
+            f"{name} cannot be read as an array of numbers: {reason}"
+        ) from error
+    if array.dtype.kind == "c":
+        raise InvalidInputError(f"{name} is complex; pass real numbers")
+    if array.dtype.kind not in "biuf":
+        for where, entry in np.ndenumerate(array):
+            if not where:
+                raise InvalidInputError(
+                    f"{name} cannot be read as an array of numbers: it is {shortened(value)}"
+                )
+            if isinstance(entry, np.timedelta64) or not isinstance(entry, Real | Decimal):
+                shown = shortened(entry.item() if isinstance(entry, np.generic) else entry)
+                raise InvalidInputError(
+                    f"{name} cannot be read as an array of numbers: it holds {shown} at index "
+                    f"{where}; {_MISSING if entry is None else 'pass numbers'}"
+                )
+    try:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite
+            return np.array(array, dtype=np.float64)
+    except OverflowError:
+        raise InvalidInputError(
+            f"{name} holds a number that is too large for a float of 64 bits"
+        ) from None
+
+
+def refuse_masked(name: str, value: Any) -> None:
+    """Refuse masked values of NumPy's masked arrays, which a conversion would lay open.
+
+    Examples
+    --------
+    >>> refuse_masked("X", np.ma.masked_array([1.0, 2.0], mask=[False, False]))
+    """
+    for part in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            raise InvalidInputError(
+                f"{name} has {np.ma.getmaskarray(part).sum()} masked value(s); remove them, or "
+                "replace them by its method filled"
+            )
 
 
 def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArray:
@@ -87,12 +161,75 @@ def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArr
     return symmetric
 
 
+def _is_finite(array: FloatArray) -> bool:
+    """Say whether all entries are finite; for nearly all arrays one sum says so."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(float(array.sum())) or bool(np.isfinite(array).all())
+
+
+def as_symmetric(name: str, value: Any) -> FloatArray:
+    """Return a value as a symmetric float64 matrix, without a copy where it is one already.
+
+    For functions that only read the matrix and that are called in each step.
+
+    Examples
+    --------
+    >>> M = np.eye(2)
+    >>> as_symmetric("M", M) is M
+    True
+    """
+    if type(value) is not np.ndarray or value.dtype != np.float64:
+        return symmetric_matrix(name, value)
+    is_symmetric = value.ndim == 2 and len(value) and np.array_equal(value, value.T)
+    if not (is_symmetric and _is_finite(value)):
+        symmetric_matrix(name, value)  # raises, unless round-off is all that is wrong
+    return value
+
+
+def as_vector(name: str, value: Any, size: int | None = None) -> FloatArray:
+    """Return a value as a float64 vector, of a given length, without a copy where it is one.
+
+    Examples
+    --------
+    >>> as_vector("v", [1, 2], size=2)
+    array([1., 2.])
+    """
+    array: FloatArray = value
+    if (
+        type(value) is not np.ndarray
+        or value.dtype != np.float64
+        or value.ndim != 1
+        or not _is_finite(value)
+    ):
+        array = finite_array(name, value, ndim=1)
+    if size is not None and len(array) != size:
+        raise InvalidInputError(f"{name} must have {size} entries, got {len(array)}")
+    return array
+
+
+def positive_vector(name: str, value: Any, size: int | None = None) -> FloatArray:
+    """Return a value as `as_vector` does; refuse entries that are not positive.
+
+    Examples
+    --------
+    >>> positive_vector("v", [1, 2], size=2)
+    array([1., 2.])
+    """
+    array = as_vector(name, value, size)
+    if not array.min(initial=np.inf) > 0:
+        raise InvalidInputError(
+            f"{name} must be positive, got {array.min():g} at index {int(array.argmin())}"
+        )
+    return array
+
+
 def number(
     name: str,
     value: Any,
     *,
     above: float = -math.inf,
     at_least: float = -math.inf,
+    at_most: float = math.inf,
     allow_infinite: bool = False,
 ) -> float:
     """Return a value as a float within its bounds; refuse NaN, text and booleans.
@@ -102,18 +239,20 @@ def number(
     >>> number("tolerance", 1e-6, at_least=0)
     1e-06
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, Real | Decimal):
         raise InvalidInputError(f"{name} must be a number, got {shortened(value)}")
     try:
         result = float(value)
     except OverflowError:  # a whole number or a fraction of more than 308 digits
         raise InvalidInputError(f"{name} is too large for a float of 64 bits") from None
     if math.isnan(result) or (math.isinf(result) and not allow_infinite):
-        raise InvalidInputError(f"{name} must be finite, got {value!r}")
+        raise InvalidInputError(f"{name} must be finite, got {shortened(value)}")
     if not result > above and above > -math.inf:
-        raise InvalidInputError(f"{name} must be above {above:g}, got {value!r}")
+        raise InvalidInputError(f"{name} must be above {above:g}, got {shortened(value)}")
     if result < at_least:
-        raise InvalidInputError(f"{name} must be at least {at_least:g}, got {value!r}")
+        raise InvalidInputError(f"{name} must be at least {at_least:g}, got {shortened(value)}")
+    if result > at_most:
+        raise InvalidInputError(f"{name} must be at most {at_most:g}, got {shortened(value)}")
     return result
 
 
@@ -125,11 +264,27 @@ def integer(name: str, value: Any, *, at_least: int) -> int:
     >>> integer("block_iterations", 10, at_least=1)
     10
     """
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, Integral):
         raise InvalidInputError(f"{name} must be a whole number, got {shortened(value)}")
     if value < at_least:
         raise InvalidInputError(f"{name} must be at least {at_least}, got {shortened(value)}")
-    return int(value)
+    result = int(value)
+    if result > _LARGEST:
+        raise InvalidInputError(f"{name} must fit into 64 bits, got {shortened(value)}")
+    return result
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return a truth value; refuse other types, which would all count as true or false.
+
+    Examples
+    --------
+    >>> flag("verbose", True)
+    True
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInputError(f"{name} must be True or False, got {shortened(value)}")
+    return bool(value)
 
 
 def store_number(
@@ -158,19 +313,50 @@ def store_integer(owner: object, name: str, *, at_least: int) -> None:
     object.__setattr__(owner, name, integer(name, getattr(owner, name), at_least=at_least))
 
 
-def shortened(value: object) -> str:
-    """Return the representation of a value for a message, cut where it is long.
+def store_flag(owner: object, name: str) -> None:
+    """Replace a field of a frozen dataclass by the checked bool."""
+    object.__setattr__(owner, name, flag(name, getattr(owner, name)))
+
+
+def as_path(name: str, value: Any) -> Path:
+    """Return a path-like value as a path.
 
     Examples
     --------
-    >>> shortened("trace"), len(shortened("a" * 1000))
-    ("'trace'", 60)
+    >>> as_path("path", "leaves.csv").suffix
+    '.csv'
     """
-    try:
-        text = repr(value)
-    except Exception:  # whole numbers of over 4,300 digits, and objects that fail
-        text = f"a value of type {type(value).__name__}"
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    if not isinstance(value, str | os.PathLike):
+        raise InvalidInputError(f"{name} must be a path, got {shortened(value)}")
+    return Path(value)
+
+
+def options_mapping(name: str, value: Any) -> dict[str, Any]:
+    """Return options by their names as a new dict; none for None.
+
+    Examples
+    --------
+    >>> options_mapping("solver_opts", {"presolve": "off"})
+    {'presolve': 'off'}
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InvalidInputError(
+            f"{name} must be a dict of options by their names, got {shortened(value)}"
+        )
+    return dict(value)
+
+
+def check_instance(name: str, value: Any, kind: type) -> None:
+    """Refuse a value that is not of a class.
+
+    Examples
+    --------
+    >>> check_instance("text", "a", str)
+    """
+    if not isinstance(value, kind):
+        raise InvalidInputError(f"{name} must be a {kind.__name__}, got {shortened(value)}")
 
 
 def read_only(array: FloatArray) -> FloatArray:

@@ -56,7 +56,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     # Files, processes and printing, tested by those who use them
     "gdaopt.datasets.download": "tests/datasets/test_uci_files.py",
     "gdaopt.errors": "tests/test_bad_input.py",
-    "gdaopt.printing": "tests/test_result.py",
     "gdaopt.processes": "tests/backends/test_isolated.py",
     "gdaopt.studies.comparison_table": "tests/cli/test_compare.py",
     "gdaopt.studies.comparison_task": "tests/cli/test_compare.py",

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import gdaopt as gda
 from gdaopt.datasets import Dataset, load, read_csv, scale_features
+from gdaopt.methods import METHODS
 from gdaopt.programs import Program
 from gdaopt.studies.learning import LearningOptions, load_source
 from gdaopt.studies.run_directory import RunDirectory
@@ -82,6 +85,16 @@ def occupied(folder: Path) -> object:
         return run
 
 
+class Nothing(gda.DenseObjective):
+    """An objective whose author has forgotten to return."""
+
+    def value(self, metric: Any) -> Any:
+        return None
+
+    def gradient(self, metric: Any) -> Any:
+        return None
+
+
 Case = tuple[str, Callable[[Path], object], str]
 
 CASES: list[Case] = [
@@ -91,7 +104,7 @@ CASES: list[Case] = [
     ("text in X", glr([["a", "b"], ["c", "d"]], [1, -1]), "X cannot be read .* numbers: .*'a'"),
     ("complex X", glr(FEATURES + 1j), "X is complex; pass real numbers"),
     ("ragged X", glr([[1.0, 2.0], [3.0]], [1, -1]), "X cannot be read .* numbers: .*inhomogen"),
-    ("None in X", glr([[None, 1.0], [2.0, 3.0]], [1, -1]), r"X holds nan at index \(0, 0\)"),
+    ("None in X", glr([[None, 1.0], [2.0, 3.0]], [1, -1]), r"holds None at index \(0, 0\); rem"),
     ("no rows", glr(np.empty((0, 3)), []), r"X is empty \(shape \(0, 3\)\)"),
     ("no columns", glr(np.empty((4, 0))), r"X is empty \(shape \(4, 0\)\)"),
     ("X of one dimension", glr(FEATURES[:, 0]), r"X must have 2 dimension.*shape \(4,\)"),
@@ -105,6 +118,51 @@ CASES: list[Case] = [
     ("one label value", glr(z=[-1, -1, -1, -1]), "z is -1.0 for all 4 samples; .* two values"),
     ("memory limit 0", glr(memory_limit=0), "memory_limit must be at least 1, got 0"),
     ("memory limit in floats", glr(memory_limit=1e9), "memory_limit must be a whole number, got 1"),
+    ("masked X", glr(np.ma.masked_equal(FEATURES, 2.0)), r"X has 1 masked value\(s\); remove"),
+    ("dates in X", glr(np.full((4, 3), "2020", dtype="M8[Y]")), "X cannot be read as an array of"),
+    ("numbers as text in X", glr([["1", "2"], ["3", "4"]], [1, -1]), "it holds '1' at index"),
+    ("10^400 in X", glr([[10**400], [1]], [1, -1]), "X holds a number that is too large for a"),
+    ("sparse X", glr(csr_array(FEATURES)), "X is sparse; pass a dense array"),
+    # what takes the place of what
+    (
+        "set and objective swapped",
+        lambda _: gda.MetricProblem(gda.GraphMetrics(3.0), problem().objective),  # type: ignore[arg-type]
+        r"objective is the set GraphMetrics\(.*; pass the objective first, then the set",
+    ),
+    (
+        "an expression as objective",
+        lambda _: gda.MetricProblem(cp.Variable((2, 2)), gda.GraphMetrics(3.0)),  # type: ignore[arg-type]
+        "objective must be an object with n_features and at, such as .* got Variable",
+    ),
+    (
+        "a class as objective",
+        lambda _: gda.MetricProblem(gda.GLR, gda.GraphMetrics(3.0)),  # type: ignore[arg-type]
+        "objective must be an object with n_features and at, .* got <class ",
+    ),
+    (
+        "a class as set",
+        lambda _: gda.MetricProblem(problem().objective, gda.GraphMetrics),  # type: ignore[arg-type]
+        "feasible_set must be a FeasibleSet, got <class ",
+    ),
+    (
+        "an objective without a value",
+        lambda _: gda.solve(gda.MetricProblem(Nothing(2), gda.GraphMetrics(3.0)), "certified"),
+        "Nothing.value returned None; it must return a number",
+    ),
+    (
+        "a gradient that is none",
+        lambda _: Nothing(2).at(np.eye(2)).gradient(),
+        r"Nothing.gradient returned None; it must return an array of shape \(2, 2\)",
+    ),
+    (
+        "an objective that is None",
+        lambda _: gda.GraphMetricLearner(objective=lambda X, z: None).fit(FEATURES, SIGNAL),  # type: ignore[arg-type, return-value]
+        "objective must be an object with n_features .* got None",
+    ),
+    ("solver_opts as text", method(solver_opts="x"), "solver_opts must be a dict .* got 'x'"),
+    ("fallback as number", method(fallback=3), "fallback must be names of solvers, got 3"),
+    ("a problem that is none", lambda _: gda.solve(None), "problem must be a MetricProblem, got"),  # type: ignore[arg-type]
+    ("initial with NaN is not missing", method(initial=[[NAN]]), "all of its entries must be fin"),
     # sets
     ("trace bound negative", metrics(-2.0), r"trace_bound must be above 0, got -2\.0"),
     ("trace bound NaN", metrics(NAN), "trace_bound must be finite, got nan"),
@@ -277,6 +335,40 @@ def test_bad_input(
         make(tmp_path)
     assert type(caught.value) is error
     assert re.search(match, str(caught.value)), str(caught.value)
+
+
+class TurningNaN(gda.DenseObjective):
+    """The squared distance to a matrix, whose values or gradients are NaN after some calls."""
+
+    TARGET = np.diag([3.0, 1.0, 0.5])
+
+    def __init__(self, broken: str, calls: int) -> None:
+        super().__init__(3)
+        self.broken, self.left = broken, calls
+
+    def _factor(self, what: str) -> float:
+        self.left -= 1
+        return NAN if self.left < 0 and what == self.broken else 1.0
+
+    def value(self, metric: np.ndarray) -> float:
+        return self._factor("value") * float(((metric - self.TARGET) ** 2).sum())
+
+    def gradient(self, metric: np.ndarray) -> np.ndarray:
+        return self._factor("gradient") * 2 * (metric - self.TARGET)
+
+
+@pytest.mark.parametrize("broken", ["value", "gradient"])
+@pytest.mark.parametrize("name", sorted(METHODS.keys() - {"sdp", "socp"}))
+def test_numbers_of_our_own_are_not_called_missing(name: str, broken: str) -> None:
+    """A projected gradient shortened its steps for ever, and others said to impute values."""
+    for calls in (0, 3, 7):
+        try:
+            target = gda.MetricProblem(TurningNaN(broken, calls), gda.GraphMetrics(4.0))
+            said = gda.solve(target, name, max_iterations=5).message
+        except gda.GdaoptError as error:
+            said = str(error)
+        assert "impute" not in said
+        assert "\n" not in said
 
 
 def test_there_are_enough_cases() -> None:

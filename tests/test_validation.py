@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +11,19 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.validation import finite_array, integer, number, shortened
+from gdaopt.printing import shortened
+from gdaopt.validation import (
+    as_path,
+    as_symmetric,
+    as_vector,
+    check_instance,
+    finite_array,
+    flag,
+    integer,
+    number,
+    options_mapping,
+    positive_vector,
+)
 
 FLOATS: list[Any] = [np.float16, np.float32, np.float64, np.longdouble, Fraction, float]
 INTEGERS: list[Any] = [
@@ -121,3 +134,44 @@ def test_long_values_are_cut() -> None:
     assert shortened(Broken()) == "a value of type Broken"
     assert shortened(list(range(1000))).startswith("[0, 1, 2")
     assert len(shortened(list(range(1000)))) == 60
+
+
+def test_matrices_that_are_symmetric_are_not_copied() -> None:
+    matrix = np.array([[1.0, 0.25], [0.25, 2.0]])
+    assert as_symmetric("M", matrix) is matrix
+    matrix[0, 1] += 1e-16  # round-off
+    assert as_symmetric("M", matrix) is matrix
+    assert as_symmetric("M", matrix.astype(np.float32)).dtype == np.float64
+    huge = np.full((2, 2), 1e308)  # its sum is infinite
+    assert as_symmetric("M", huge) is huge
+    assert as_vector("v", matrix[0]).base is matrix
+
+
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        (lambda: as_symmetric("M", np.array([[1.0, 2.0], [3.0, 4.0]])), "M is not symmetric"),
+        (lambda: as_symmetric("M", np.full((2, 2), np.nan)), "M holds nan at index"),
+        (lambda: as_symmetric("M", np.eye(2, 3)), "M must be square"),
+        (lambda: as_symmetric("M", np.empty((0, 0))), "M is empty"),
+        (lambda: as_symmetric("M", np.ma.masked_equal(np.eye(2), 1)), "M has 2 masked"),
+        (lambda: as_vector("v", [1, 2], size=3), "v must have 3 entries, got 2"),
+        (lambda: as_vector("v", np.array([1.0, np.inf])), r"v holds inf at index \(1,\)"),
+        (lambda: positive_vector("v", [1, 0]), "v must be positive, got 0 at index 1"),
+        (lambda: flag("verbose", 1), "verbose must be True or False, got 1"),
+        (lambda: options_mapping("opts", {1: 2}), "opts must be a dict of options by their names"),
+        (lambda: check_instance("text", 1, str), "text must be a str, got 1"),
+        (lambda: as_path("path", 1), "path must be a path, got 1"),
+        (lambda: number("C", np.timedelta64(3)), "C must be a number, got np.timedelta64"),
+        (lambda: number("t", 1.5, at_most=1), r"t must be at most 1, got 1\.5"),
+        (lambda: integer("n", 2**63, at_least=0), "n must fit into 64 bits"),
+    ],
+)
+def test_what_is_refused(check: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        check()
+
+
+def test_decimals_are_numbers() -> None:
+    assert number("C", Decimal("0.5")) == 0.5
+    assert finite_array("X", [Decimal("0.5")], ndim=1) == 0.5

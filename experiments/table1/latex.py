@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
+from gdaopt.printing import latex as latex_text
 from table1.outcome import Outcome, Score
 from table1.protocol import AGGREGATIONS, CLASSIFIERS
 from table1.tables import row_title
 
 __all__ = ["latex"]
-
-_ESCAPED = str.maketrans(
-    {
-        "&": r"\&",
-        "%": r"\%",
-        "$": r"\$",
-        "#": r"\#",
-        "_": r"\_",
-        "{": r"\{",
-        "}": r"\}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "\\": r"\textbackslash{}",
-        "–": "--",
-        "ć": r"\'c",
-    }
-)
 
 
 def latex(outcome: Outcome) -> str:
@@ -44,7 +28,7 @@ def _table(outcome: Outcome, aggregation: str) -> list[str]:
     n_classifiers = len(outcome.classifiers)
     columns = "r" * (n_classifiers * len(outcome.datasets))
     names = " & ".join(
-        rf"\multicolumn{{{n_classifiers}}}{{c}}{{{_escaped(name)}}}" for name in outcome.datasets
+        rf"\multicolumn{{{n_classifiers}}}{{c}}{{{latex_text(name)}}}" for name in outcome.datasets
     )
     below = " & ".join(CLASSIFIERS[name] for _ in outcome.datasets for name in outcome.classifiers)
     body = []
@@ -54,7 +38,7 @@ def _table(outcome: Outcome, aggregation: str) -> list[str]:
             for dataset in outcome.datasets
             for classifier in outcome.classifiers
         ]
-        title = _escaped(row_title(outcome, row))
+        title = latex_text(row_title(outcome, row))
         body.append(rf"{title} & {' & '.join(map(_error, scores))} \\")
         if any(score is not None and score.published is not None for score in scores):
             body.append(rf"\quad published & {' & '.join(map(_published, scores))} \\")
@@ -87,14 +71,3 @@ def _error(score: Score | None) -> str:
 
 def _published(score: Score | None) -> str:
     return "" if score is None or score.published is None else f"({score.published:.2f})"
-
-
-def _escaped(text: str) -> str:
-    r"""Return a text without what LaTeX reads otherwise.
-
-    Examples
-    --------
-    >>> _escaped("a_b, 5 %")
-    'a\\_b, 5 \\%'
-    """
-    return text.translate(_ESCAPED)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from gdaopt.backends.cvxpy import solve_program
-from gdaopt.errors import GdaoptError, SolverNotFoundError, unknown_name
+from gdaopt.errors import GdaoptError, SolverNotFoundError, check_name, unknown_name
 from gdaopt.warning_filters import ignoring
 
 __all__ = ["SolverInfo", "find_solver", "solvers"]
@@ -80,8 +80,11 @@ def find_solver(name: str, cone: str | None = None) -> str:
     >>> find_solver("highs")
     'HIGHS'
     """
+    if cone is not None:
+        check_name("cone", cone, _CONES)
     known = _known()
-    canonical = {candidate.upper(): candidate for candidate in known}.get(str(name).upper())
+    asked = name.upper() if isinstance(name, str) else ""
+    canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
     if canonical is None:
         # Only linear programs have a closed form, which "analytic" names.
         reason = str(unknown_name("solver", name, known if cone else [*known, "analytic"]))

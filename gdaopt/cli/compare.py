@@ -15,6 +15,7 @@ from rich.table import Table
 from gdaopt.cli.options import (
     DataDir,
     Label,
+    MaxClasses,
     MetricSet,
     MinEigenvalue,
     Positive,
@@ -25,6 +26,7 @@ from gdaopt.cli.options import (
 )
 from gdaopt.errors import GdaoptError
 from gdaopt.methods import METHODS
+from gdaopt.printing import plain
 from gdaopt.studies.comparison import BACKENDS, Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import COMPACT, LEGEND, written
 from gdaopt.studies.learning import LearningOptions, load_source
@@ -56,6 +58,7 @@ def compare(
     label: Label = None,
     data_dir: DataDir = None,
     positive: Positive = None,
+    max_classes: MaxClasses = 20,
     scale: Scale = "unit",
     trace_bound: TraceBound = "K",
     min_eigenvalue: MinEigenvalue = 1e-6,
@@ -97,6 +100,7 @@ def compare(
         trace_bound=read_number(trace_bound),
         min_eigenvalue=min_eigenvalue,
         set=metric_set,
+        max_classes=max_classes,
     )
     options = ComparisonOptions(
         problem=problem,
@@ -111,16 +115,17 @@ def compare(
     )
     comparison = Comparison(out or Path(f"gdaopt-compare-{dataset.name}"), dataset, options)
     for sentence in comparison.left_out:
-        console.print(f"left out: {sentence}", soft_wrap=True)
+        console.print(plain(f"left out: {sentence}"), soft_wrap=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("")
 
         def show(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
-            progress.update(task, description=f"{done} of {total} done; {comparison.label(key)}")
+            label = plain(comparison.label(key))
+            progress.update(task, description=f"{done} of {total} done; {label}")
             if row is not None:
-                said = f"{comparison.label(key)}: {row['status']} ({row['message']})"
-                progress.print(said, soft_wrap=True)
+                said = f"{label}: {row['status']} ({row['message']})"
+                progress.print(plain(said), soft_wrap=True)
 
         try:
             rows = comparison.run(show)
@@ -136,7 +141,7 @@ def compare(
             raise
     console.print(_table(rows))
     console.print(LEGEND)
-    console.print(f"written to {comparison.path}", soft_wrap=True)
+    console.print(plain(f"written to {comparison.path}"), soft_wrap=True)
     statuses = {row["status"] for row in rows}
     if "died" in statuses:
         console.print("some runs died; run the same command again to try them again")
@@ -156,8 +161,8 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
             min_width=_WIDTHS.get(heading),
         )
     for name in dict.fromkeys(row["class"] for row in rows):
-        table.add_row(f"{name}:")
+        table.add_row(plain(f"{name}:"))
         for cells in written([row for row in rows if row["class"] == name], COMPACT):
-            table.add_row(*cells)
+            table.add_row(*map(plain, cells))
         table.add_section()
     return table

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from gdaopt.errors import DirectoryInUseError, GdaoptError
+from gdaopt.printing import plain
 
 __all__ = ["IN_USE", "errors_shown"]
 
@@ -33,6 +34,6 @@ def errors_shown() -> Iterator[None]:
         yield
     except GdaoptError as error:
         Console(stderr=True, highlight=False).print(
-            f"error: {error}", style="red", markup=False, soft_wrap=True
+            plain(f"error: {error}"), style="red", markup=False, soft_wrap=True
         )
         sys.exit(IN_USE if isinstance(error, DirectoryInUseError) else 2)

@@ -16,6 +16,7 @@ from gdaopt.cli.options import (
     DataDir,
     EdgeFloor,
     Label,
+    MaxClasses,
     MetricSet,
     MinEigenvalue,
     Positive,
@@ -25,6 +26,7 @@ from gdaopt.cli.options import (
     read_number,
 )
 from gdaopt.methods import CLOSED_FORM, METHODS, State, make_method
+from gdaopt.printing import plain
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.studies.learning import (
@@ -52,6 +54,7 @@ def learn(
     label: Label = None,
     data_dir: DataDir = None,
     positive: Positive = None,
+    max_classes: MaxClasses = 20,
     scale: Scale = "unit",
     method: Annotated[str, typer.Option(help=", ".join(METHODS))] = "alternating",
     solver: Annotated[
@@ -95,6 +98,7 @@ def learn(
         trace_bound=read_number(trace_bound),
         min_eigenvalue=min_eigenvalue,
         set=metric_set,
+        max_classes=max_classes,
     )
     asked: dict[str, Any] = {
         "solver": solver,
@@ -113,21 +117,21 @@ def learn(
 
         def problems(names: Sequence[str]) -> Iterator[tuple[str, MetricProblem]]:
             for name in names:
-                say(f"{name}: building the objective")
+                say(f"{plain(name)}: building the objective")
                 problem = options.problem(dataset, name)
-                say(f"{name}: evaluating the objective at the start")
+                say(f"{plain(name)}: evaluating the objective at the start")
                 yield name, problem
 
         def show(name: str, state: State) -> None:
             say(
-                f"{name}: round {state.round}, step {state.iteration}, "
+                f"{plain(name)}: round {state.round}, step {state.iteration}, "
                 f"objective {state.objective:.6g}"
             )
 
-        say(f"reading {source}")
+        say(f"reading {plain(source)}")
         dataset = load_source(source, label, data_dir)
         classes = options.classes(dataset)  # before anything is printed
-        progress.print(f"{dataset.name}: {options.statement(dataset)}")
+        progress.print(plain(f"{dataset.name}: {options.statement(dataset)}"))
         check_starts(problems(classes), runner)
         directory = RunDirectory(
             out or Path(f"gdaopt-{dataset.name}"),
@@ -154,11 +158,11 @@ def learn(
         floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
         progress.print(f"method {method}, {steps}{floor}")
         for name in directory.results:
-            progress.print(f"{name}: there already")
+            progress.print(plain(f"{name}: there already"))
         missing = [name for name in classes if name not in directory.results]
         for name, result in learn_classes(problems(missing), runner, show):
             directory.add(name, result)
-            progress.print(f"{name}: {result.status} ({result.message})")
+            progress.print(plain(f"{name}: {result.status} ({result.message})"))
         say("drawing")
         directory.finish()
     console.print(_table(directory.results))
@@ -168,7 +172,7 @@ def learn(
         "build, solve, eig, obj: seconds in building programs, in oracle calls, in eigenvectors "
         "and in the objective"
     )
-    console.print(f"written to {directory.path}", soft_wrap=True)
+    console.print(plain(f"written to {directory.path}"), soft_wrap=True)
     statuses = {result.status for result in directory.results.values()}
     if "interrupted" in statuses:
         raise typer.Exit(130)
@@ -188,7 +192,7 @@ def _table(results: dict[str, Result]) -> Table:
     for name, result in results.items():
         row = summary(result)
         table.add_row(
-            name,
+            plain(name),
             f"{row['objective']:.6g}",
             "" if row["relative_gap"] is None else f"{row['relative_gap']:.1e}",
             f"{row['lambda_min']:.2g}",

@@ -15,6 +15,7 @@ __all__ = [
     "DataDir",
     "EdgeFloor",
     "Label",
+    "MaxClasses",
     "MetricSet",
     "MinEigenvalue",
     "Positive",
@@ -42,6 +43,10 @@ DataDir = Annotated[
 ]
 Positive = Annotated[
     str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
+]
+MaxClasses = Annotated[
+    int,
+    typer.Option(help="most classes to learn in turn; more look like a target of regression"),
 ]
 Scale = Annotated[
     str,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from gdaopt.printing import plain
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.pictures import write_pictures
 from gdaopt.studies.saved_runs import read_runs
@@ -40,4 +41,4 @@ def plot(
     with sole_writer(folder):
         paths = write_pictures(runs, folder, title, suffix=picture_format)
     for path in paths:
-        console.print(str(path), soft_wrap=True)
+        console.print(plain(str(path)), soft_wrap=True)

@@ -15,7 +15,8 @@ from scipy.sparse import csr_array, vstack
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.validation import FloatArray, shortened
+from gdaopt.printing import shortened
+from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -227,7 +228,7 @@ def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstrai
 
     if isinstance(function, LinearConstraints):
         return function
-    if not callable(function):
+    if not callable(function) or isinstance(function, type):
         raise InvalidInputError(
             f"constraints must be a function of the metric, such as {_EXAMPLE}; got "
             f"{shortened(function)}"

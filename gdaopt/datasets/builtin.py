@@ -10,7 +10,8 @@ from gdaopt.datasets.dataset import Dataset
 from gdaopt.datasets.pb300 import ROWS
 from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS
 from gdaopt.datasets.uci_files import obtain
-from gdaopt.errors import unknown_name
+from gdaopt.errors import check_name
+from gdaopt.validation import as_path
 
 __all__ = ["BUILTIN", "FROM_UCI", "load"]
 
@@ -84,8 +85,9 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
     >>> wine.features.shape, wine.classes
     ((178, 13), ('class_0', 'class_1', 'class_2'))
     """
-    if name not in BUILTIN:
-        raise unknown_name("data set", name, BUILTIN)
+    check_name("data set", name, BUILTIN)
+    if data_dir is not None:
+        data_dir = as_path("data_dir", data_dir)
     if name in FROM_UCI:
         table = SEEDS if name == "seeds" else PAGE_BLOCKS
         data = obtain(table, data_dir)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.errors import InvalidInputError, unknown_name
-from gdaopt.validation import FloatArray, finite_array, read_only
+from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.printing import shortened
+from gdaopt.validation import FloatArray, finite_array, read_only, refuse_masked
 
 __all__ = ["Dataset"]
 
@@ -27,7 +31,7 @@ class Dataset:
     features : ndarray of shape (N, K)
         Finite numbers, one row for each sample. Kept as a read-only copy in float64.
     labels : ndarray of shape (N,)
-        The class of each sample. Kept as a read-only array of str.
+        The class of each sample: text, a number or a truth value. Kept as a read-only array of str.
     feature_names : sequence of str
         The names of the K features.
 
@@ -35,7 +39,8 @@ class Dataset:
     ------
     InvalidInputError
         When the features are not an N×K array of finite numbers, when there are not N labels or not
-        K names, and when there are fewer than two samples or two classes.
+        K names, when a label is missing (None, NaN) or masked, and when there are fewer than two
+        samples or two classes.
 
     Examples
     --------
@@ -52,10 +57,11 @@ class Dataset:
     feature_names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        features = read_only(finite_array("features", self.features, ndim=2))
-        labels = np.array(self.labels).astype(np.str_)
+        features = read_only(finite_array("features", self.features, ndim=2, is_data=True))
+        labels = _as_text(self.labels)
         labels.flags.writeable = False
-        feature_names = tuple(str(name) for name in self.feature_names)
+        _check_text("name", self.name)
+        feature_names = _as_names(self.feature_names)
         n_samples, n_features = features.shape
         if labels.shape != (n_samples,):
             raise InvalidInputError(
@@ -71,7 +77,7 @@ class Dataset:
             raise InvalidInputError("features have 1 row; a metric is learned from 2 or more")
         if (labels == labels[0]).all():
             raise InvalidInputError(
-                f"all {n_samples} labels are {str(labels[0])!r}; "
+                f"all {n_samples} labels are {shortened(str(labels[0]))}; "
                 "a metric is learned from 2 or more classes"
             )
         object.__setattr__(self, "features", features)
@@ -114,12 +120,59 @@ class Dataset:
         >>> Dataset("two", [[0], [1], [2]], ["a", "b", "a"], ["x"]).signal("a")
         array([ 1., -1.,  1.])
         """
-        if positive not in self.classes:
-            raise unknown_name("class", positive, self.classes)
+        check_name("class", positive, self.classes)
         return np.where(self.labels == positive, 1.0, -1.0)
 
 
-def _natural_order(text: str) -> tuple[list[str | int], str]:
+def _as_text(labels: Any) -> npt.NDArray[np.str_]:
+    """Return labels as an array of text; refuse what is missing or no label."""
+    refuse_masked("labels", labels)
+    # Where there is no array yet, NumPy would turn None and NaN beside text into text.
+    entries = np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
+    if entries.ndim == 0:
+        raise InvalidInputError(f"labels must be one for each row, got {shortened(labels)}")
+    for index, label in enumerate(entries.ravel().tolist()):
+        if not isinstance(label, str | Real):
+            raise InvalidInputError(
+                f"labels hold {shortened(label)} at index {index}; a label is text, a number or a "
+                "truth value: remove the rows without one"
+            )
+        if label != label:  # NaN
+            raise InvalidInputError(
+                f"labels hold {label!r} at index {index}; remove the rows without a label"
+            )
+        if isinstance(label, str):
+            _check_text(f"the label at index {index}", label)
+    return entries.astype(np.str_)
+
+
+def _as_names(names: Any) -> tuple[str, ...]:
+    """Return the names of features as text."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidInputError(
+            f"feature_names must be one for each column, got {shortened(names)}"
+        )
+    found = tuple(str(name) for name in names)
+    for index, name in enumerate(found):
+        _check_text(f"the feature name at index {index}", name)
+    return found
+
+
+def _check_text(what: str, text: Any) -> None:
+    """Refuse what is no text, or no valid one: files could not hold it."""
+    if not isinstance(text, str):
+        raise InvalidInputError(f"{what} must be text, got {shortened(text)}")
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise InvalidInputError(
+            f"{what} is {shortened(text)}, with a character that files of text cannot hold; remove "
+            "it"
+        )
+
+
+def _natural_order(text: str) -> tuple[list[tuple[int, str]], str]:
     """Return a sort key that compares numbers inside texts by their values."""
     parts = re.split(r"(\d+)", text)
-    return [int(part) if part.isdecimal() else part for part in parts], text
+    # Of two numbers without leading zeros the longer one is larger, at any number of digits. Every
+    # second part is a number, so that numbers are compared with numbers.
+    parts[1::2] = [part.lstrip("0") for part in parts[1::2]]
+    return [(len(part) * (place % 2), part) for place, part in enumerate(parts)], text

@@ -25,12 +25,13 @@ from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
     check_is_fitted,
-    validate_data,
 )
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.labels import Codes, Mask, read_labels
-from gdaopt.validation import FloatArray, finite_array, read_only
+from gdaopt.estimators.samples import read_labelled_samples, read_samples
+from gdaopt.printing import shortened
+from gdaopt.validation import FloatArray, finite_array, read_only, refuse_masked
 
 __all__ = [
     "MahalanobisDistance",
@@ -75,7 +76,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ``_learn`` sets them on ``self``, for whatever else the fit has found.
 
     A learner with a `fit` of its own inherits from `MetricLearner` itself. Its `fit` calls
-    `sklearn.utils.validation.validate_data`, then ``self._set_classes(classes)`` with the sorted
+    `gdaopt.estimators.samples.read_samples`, then ``self._set_classes(classes)`` with the sorted
     labels and ``self._set_metric(M)``, and returns ``self``.
 
     Attributes
@@ -125,7 +126,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if len(classes) < 2:
             (label,) = classes.tolist()
             raise InvalidInputError(
-                f"y has 1 class, {label!r}; a metric is learned from two classes or more"
+                f"y has 1 class, {shortened(label)}; a metric is learned from two classes or more"
             )
         self.classes_ = classes
 
@@ -148,7 +149,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             ``X @ components_.T``, or a data frame after ``set_output(transform="pandas")``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = read_samples(self, X, reset=False)
         transformed: FloatArray = X @ self.components_.T
         return transformed
 
@@ -176,6 +177,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             If `pairs` has another shape.
         """
         check_is_fitted(self)
+        refuse_masked("pairs", pairs)
         pairs = check_array(
             pairs, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name="pairs"
         )
@@ -262,7 +264,7 @@ class SupervisedMetricLearner(MetricLearner):
         TypeError
             If the samples are sparse.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = read_labelled_samples(self, X, y)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         self._set_classes(classes)
@@ -314,7 +316,7 @@ class TransductiveMetricLearner(MetricLearner):
         TypeError
             If the samples are sparse.
         """
-        X = validate_data(self, X, dtype=np.float64)
+        X = read_samples(self, X)
         classes, codes, labelled = read_labels(y, self.missing_label)
         check_consistent_length(X, labelled)
         self._set_classes(classes)
@@ -340,6 +342,10 @@ class MahalanobisDistance:
     """
 
     components: FloatArray
+
+    def __post_init__(self) -> None:
+        components = finite_array("components", self.components, ndim=2)
+        object.__setattr__(self, "components", read_only(components))
 
     def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
         """Return the distance of two vectors of shape (n_features,), or its square.

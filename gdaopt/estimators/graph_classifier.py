@@ -11,13 +11,14 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import CutOffSamplesWarning
 from gdaopt.estimators.harmonic import FARTHEST, full_graph_shares, neighbor_graph_shares
 from gdaopt.estimators.labels import one_hot, read_labels
 from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
+from gdaopt.estimators.parameters import Interval
+from gdaopt.estimators.samples import read_samples
 from gdaopt.validation import FloatArray
 
 __all__ = ["GraphClassifier"]
@@ -133,7 +134,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         CutOffSamplesWarning
             If no path of edges joins some samples to a labelled one, see `cut_off_`.
         """
-        X = validate_data(self, X, dtype=np.float64)
+        X = read_samples(self, X)
         self.classes_, codes, labelled = read_labels(y, self.missing_label)
         check_consistent_length(X, labelled)
         space = metric_space(self.metric, X, labelled, self.classes_[codes])
@@ -244,7 +245,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> FloatArray:
         """Return what `predict_proba` returns; warnings name the caller of the caller."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = read_samples(self, X, reset=False)
         coordinates = self._space.coordinates(X)
         scores = np.empty((len(X), len(self.classes_)))
         cut_off = np.zeros(len(X), dtype=bool)

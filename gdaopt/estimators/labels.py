@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.validation import FloatArray
+from gdaopt.printing import shortened
+from gdaopt.validation import FloatArray, refuse_masked
 
 __all__ = [
     "Codes",
@@ -64,12 +65,14 @@ def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Ma
     >>> read_labels(["b", -1, "a"], missing_label=-1)
     (array(['a', 'b'], dtype='<U1'), array([1, 0]), array([ True, False,  True]))
     """
+    refuse_masked("y", y)
     labels = column_or_1d(y, dtype=object, warn=True)
     labelled = ~_are_missing(labels, missing_label)
     if not labelled.any():
         raise InvalidInputError(
             f"y holds no label: all of its {len(labels)} samples are unlabelled under "
-            f"missing_label={missing_label!r}; label some samples, or pass another missing_label"
+            f"missing_label={shortened(missing_label)}; label some samples, or pass another "
+            "missing_label"
         )
     classes, codes = np.unique(_of_one_type(labels[labelled]), return_inverse=True)
     minus_one = isinstance(missing_label, Real) and missing_label == -1
@@ -93,21 +96,30 @@ def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
     if null.any():
         index = int(null.argmax())
         raise InvalidInputError(
-            f"y holds {labels[index]!r} at index {index}; pass missing_label=None if missing "
-            f"values stand for no label (now missing_label={missing_label!r} stands for it)"
+            f"y holds {shortened(labels[index])} at index {index}; pass missing_label=None if "
+            f"missing values stand for no label (now missing_label={shortened(missing_label)} "
+            "stands for it)"
         )
-    return np.array([bool(label == missing_label) for label in labels], dtype=bool)
+    try:
+        return np.array([bool(label == missing_label) for label in labels], dtype=bool)
+    except (TypeError, ValueError):  # arrays, for which equality is no truth value
+        raise InvalidInputError(
+            f"missing_label must be a single value, got {shortened(missing_label)}"
+        ) from None
 
 
 def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
     """Return labels as an array of numbers, booleans or strings."""
-    array = np.array(labels.tolist())
+    try:
+        array = np.array(labels.tolist())
+    except ValueError:  # lists of different lengths
+        array = labels
     if array.dtype.kind == "U":  # if one label is a string, NumPy turns all of them into strings
         other = [label for label in labels if not isinstance(label, str)]
         if other:
             raise InvalidInputError(
-                f"y holds labels of mixed types, such as {str(array[0])!r} and {other[0]!r}; "
-                "use either strings or numbers"
+                f"y holds labels of mixed types, such as {shortened(str(array[0]))} and "
+                f"{shortened(other[0])}; use either strings or numbers"
             )
     elif array.dtype.kind == "f":
         assert_all_finite(array, input_name="y")
@@ -119,7 +131,8 @@ def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
             )
     elif array.dtype.kind not in "biu":
         raise InvalidInputError(
-            f"Unknown label type: y holds {labels[0]!r}; classes are numbers, booleans or strings"
+            f"Unknown label type: y holds {shortened(labels[0])}; classes are numbers, booleans or "
+            "strings"
         )
     return array
 

@@ -7,8 +7,7 @@ from dataclasses import fields
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
-
+from gdaopt.estimators.parameters import Interval
 from gdaopt.estimators.problem_learner import ProblemLearner
 from gdaopt.methods import METHODS
 from gdaopt.objectives import Objective

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD, edge_weights, self_loops
+from gdaopt.printing import plain
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["MetricGraph"]
@@ -77,7 +78,10 @@ class MetricGraph:
 
     def __str__(self) -> str:
         lines = [f"{len(self.feature_names)} features, {len(self.edges)} edges"]
-        lines += [f"  {a} – {b}: {weight:.4g}" for a, b, weight in self.named_edges()[:_SHOWN]]
+        lines += [
+            f"  {plain(a)} – {plain(b)}: {weight:.4g}"
+            for a, b, weight in self.named_edges()[:_SHOWN]
+        ]
         if len(self.edges) > _SHOWN:
             lines.append(f"  and {len(self.edges) - _SHOWN} more")
         return "\n".join(lines)

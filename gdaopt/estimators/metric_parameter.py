@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import HasMethods
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import components_of
 from gdaopt.estimators.labels import Mask, fitted_clone
+from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, read_only, symmetric_matrix
 
 __all__ = ["METRIC_CONSTRAINT", "MetricSpace", "metric_space"]
@@ -112,7 +113,7 @@ def _learned_matrix(learner: Any) -> Any:
     if hasattr(learner, "components_"):
         return learner.components_.T @ learner.components_
     raise InvalidInputError(
-        f"metric={learner!r} learns no metric: after fit it has none of "
+        f"metric={shortened(learner)} learns no metric: after fit it has none of "
         "get_mahalanobis_matrix, metric_ and components_"
     )
 

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
+from gdaopt.estimators.samples import read_labelled_samples, read_samples
 from gdaopt.validation import FloatArray
 
 __all__ = ["MetricKNeighborsClassifier"]
@@ -108,7 +109,7 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             If the metric is not symmetric, not positive semidefinite, or of another size. It is a
             subclass of `ValueError`, which scikit-learn's own checks raise.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = read_labelled_samples(self, X, y)
         space = metric_space(self.metric, X, np.full(len(X), True), y)
         self.metric_, self.metric_learner_ = space.metric, space.learner
         self._space: MetricSpace = space
@@ -183,4 +184,4 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     def _coordinates(self, X: Any) -> FloatArray:
         """Map new samples to the coordinates of the metric."""
         check_is_fitted(self)
-        return self._space.coordinates(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._space.coordinates(read_samples(self, X, reset=False))

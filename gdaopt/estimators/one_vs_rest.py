@@ -8,13 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context
 from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.labels import Mask, class_signal, fitted_clone, read_labels, takes_unlabelled
 from gdaopt.estimators.learners import GraphMetricLearner
 from gdaopt.estimators.metric_parameter import metric_space
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
+from gdaopt.estimators.samples import read_samples
+from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray
 
 __all__ = ["OneVsRestMetricClassifier", "binary_scores", "class_scores"]
@@ -128,31 +130,31 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             or if the learner learns no metric. It is a subclass of `ValueError`, which
             scikit-learn's own checks raise.
         """
-        X = validate_data(self, X, dtype=np.float64)
+        X = read_samples(self, X)
         self.classes_, codes, labelled = read_labels(y, self.missing_label)
         check_consistent_length(X, labelled)
         if len(self.classes_) < 2:
             raise InvalidInputError(
-                f"y has 1 class, {self.classes_[0]!r}; one against the rest needs two classes"
+                f"y has 1 class, {shortened(self.classes_[0].item())}; one against the rest needs "
+                "two classes"
             )
         learner = GraphMetricLearner() if self.learner is None else self.learner
         classifier = MetricKNeighborsClassifier() if self.classifier is None else self.classifier
         signals = class_signal(codes).astype(np.intp).T
-        self._spaces = [metric_space(learner, X, labelled, signal) for signal in signals]
+        self._spaces, self.estimators_, answers = [], [], []
+        for signal in signals:
+            space = metric_space(learner, X, labelled, signal)
+            samples = space.coordinates(X)
+            estimator = fitted_clone(classifier, samples, signal, labelled)
+            self._spaces.append(space)
+            self.estimators_.append(estimator)
+            if not labelled.all():
+                answers.append(binary_scores(estimator, samples, ~labelled))
         self.metrics_ = [space.metric for space in self._spaces]
         self.learners_ = [space.learner for space in self._spaces]
-        coordinates = [space.coordinates(X) for space in self._spaces]
-        self.estimators_ = [
-            fitted_clone(classifier, samples, signal, labelled)
-            for samples, signal in zip(coordinates, signals, strict=True)
-        ]
         self.transduction_ = np.empty(len(X), dtype=self.classes_.dtype)
         self.transduction_[labelled] = self.classes_[codes]
-        if not labelled.all():
-            answers = [
-                binary_scores(estimator, samples, ~labelled)
-                for estimator, samples in zip(self.estimators_, coordinates, strict=True)
-            ]
+        if answers:
             scores = class_scores(answers, self.aggregation)
             self.transduction_[~labelled] = self.classes_[scores.argmax(axis=1)]
         return self
@@ -193,7 +195,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
 
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = read_samples(self, X, reset=False)
         answers = [
             _new_scores(estimator, space.coordinates(X))
             for estimator, space in zip(self.estimators_, self._spaces, strict=True)

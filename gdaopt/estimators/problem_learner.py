@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import compute_class_weight
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.deadline import Deadline, check_time, unlimited, until
@@ -21,13 +21,16 @@ from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.labels import Codes, class_signal
 from gdaopt.estimators.metric_graph import MetricGraph
+from gdaopt.estimators.parameters import Interval
 from gdaopt.methods import solve
 from gdaopt.methods.solve import METHODS
 from gdaopt.objectives import GLR, Objective
+from gdaopt.objectives.check import check_interface
+from gdaopt.printing import shortened
 from gdaopt.problem import MetricProblem
 from gdaopt.scaling import TRACE_BOUNDS, auto_min_eigenvalue, read_trace_bound
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, integer, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,21 +135,21 @@ class ProblemLearner(SupervisedMetricLearner):
         options = {
             "tolerance": self.tolerance,
             "max_iterations": self.max_iterations,
-            "verbose": self.verbose,
+            "verbose": bool(self.verbose),
         }
         return options if self.solver is None else {**options, "solver": self.solver}
 
     def _class_weights(self, codes: Codes) -> FloatArray:
         """Return the weight of each class."""
+        given = self.class_weight
+        if isinstance(given, dict):
+            given = {
+                label: number(f"class_weight of {shortened(label)}", weight, above=0)
+                for label, weight in given.items()
+            }
         weights: FloatArray = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=self.classes_[codes]
+            given, classes=self.classes_, y=self.classes_[codes]
         )
-        for label, weight in zip(self.classes_.tolist(), weights.tolist(), strict=True):
-            if not 0 < weight < np.inf:
-                raise InvalidInputError(
-                    f"class_weight of {label!r} is {weight}; weights must be positive and finite "
-                    "(to ignore a class, leave its samples out)"
-                )
         return weights
 
     def _objective(self, X: FloatArray, codes: Codes) -> Objective:
@@ -158,11 +161,14 @@ class ProblemLearner(SupervisedMetricLearner):
                     "class_weight and n_neighbors are for objective='glr'; an objective that is a "
                     "function weights and chooses the pairs itself"
                 )
-            return self.objective(X, signal)
+            objective = self.objective(X, signal)
+            check_interface(objective)
+            return objective
         pairs = None
         if self.n_neighbors is not None:
+            n_neighbors = integer("n_neighbors", self.n_neighbors, at_least=1)
             try:
-                pairs = nearest_of_other_classes(X, codes, self.n_neighbors)
+                pairs = nearest_of_other_classes(X, codes, n_neighbors)
             except TimeLimitError as error:
                 raise TimeLimitError(
                     f"{error} in the search for the neighbours of {len(X)} samples, before there "
@@ -178,7 +184,7 @@ class ProblemLearner(SupervisedMetricLearner):
         self.min_eigenvalue_ = (
             auto_min_eigenvalue(self.trace_bound_, objective.n_features)
             if self.min_eigenvalue == "auto"
-            else float(self.min_eigenvalue)
+            else number("min_eigenvalue", self.min_eigenvalue, at_least=0)
         )
         return self.trace_bound_, self.min_eigenvalue_
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdaopt.linalg.two_sparse import best_pairs
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, as_symmetric
 
 __all__ = ["dual_alignment"]
 
@@ -37,6 +37,7 @@ def dual_alignment(gradient: FloatArray) -> FloatArray:
     >>> dual_alignment(np.array([[-2.0, 1.0], [1.0, -2.0]]))
     array([1., 1.])
     """
+    gradient = as_symmetric("gradient", gradient)
     diagonal = np.diagonal(gradient)
     _, _, prices = best_pairs(gradient, count=1)
     least = min(0.0, float(diagonal.min()), float(prices.min(initial=0.0)))

@@ -26,7 +26,7 @@ from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, as_symmetric, as_vector, number
 from gdaopt.warning_filters import ignoring
 
 __all__ = ["Alignment", "align"]
@@ -97,8 +97,10 @@ def align(
 
     Raises
     ------
+    InvalidInputError
+        For a matrix that is not symmetric or not finite, and a guess of another length.
     SolverFailedError
-        When no solver and no shift gives a positive vector, as for a matrix with NaN.
+        When no solver and no shift gives a positive vector.
 
     Notes
     -----
@@ -113,6 +115,11 @@ def align(
     >>> (alignment.v / np.linalg.norm(alignment.v)).round(4)
     array([0.7511, 0.4886, 0.444 ])
     """
+    metric = as_symmetric("metric", metric)
+    min_eigenvalue = number("min_eigenvalue", min_eigenvalue)
+    edge_threshold = number("edge_threshold", edge_threshold)
+    if guess is not None:
+        guess = as_vector("guess", guess, len(metric))
     unit = float(np.trace(metric)) / len(metric) or 1.0  # M = 0 is a metric for ρ = 0
     if n_components(metric, edge_threshold) > 1:
         return _resolvent(metric, min_eigenvalue, unit)

@@ -122,9 +122,7 @@ def _checked(
     first: str, A: FloatArray, second: str, B: FloatArray, t: float
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return both matrices and t; refuse matrices that are not symmetric and definite."""
-    t = number("t", t, at_least=0)
-    if t > 1:
-        raise InvalidInputError(f"t must be at most 1, got {t:g}")
+    t = number("t", t, at_least=0, at_most=1)
     A = symmetric_matrix(first, A)
     B = symmetric_matrix(second, B, len(A))
     for name, matrix in ((first, A), (second, B)):

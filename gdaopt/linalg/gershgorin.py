@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, as_symmetric, positive_vector
 
 __all__ = ["discs", "left_ends"]
 
@@ -39,12 +39,20 @@ def discs(metric: FloatArray, v: FloatArray | None = None) -> tuple[FloatArray, 
     centres, radii : ndarray of shape (K,)
         ``M_ii`` and ``Σ_{j≠i} |M_ij| v_j / v_i``.
 
+    Raises
+    ------
+    InvalidInputError
+        For a matrix that is not symmetric, and a v that is not positive or of another length.
+
     Examples
     --------
     >>> M = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])
     >>> discs(M)
     (array([2., 5., 4.]), array([3., 4., 3.]))
     """
+    metric = as_symmetric("metric", metric)
+    if v is not None:
+        v = positive_vector("v", v, len(metric))
     magnitudes = np.abs(metric)
     np.fill_diagonal(magnitudes, 0.0)
     radii = magnitudes.sum(axis=1) if v is None else (magnitudes @ v) / v

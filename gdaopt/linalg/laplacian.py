@@ -13,7 +13,14 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.validation import FloatArray, finite_array, symmetric_matrix
+from gdaopt.validation import (
+    FloatArray,
+    as_symmetric,
+    finite_array,
+    integer,
+    number,
+    symmetric_matrix,
+)
 
 __all__ = [
     "EDGE_THRESHOLD",
@@ -42,7 +49,7 @@ def edge_weights(metric: FloatArray) -> FloatArray:
     array([[0., 1.],
            [1., 0.]])
     """
-    weights: FloatArray = -metric
+    weights: FloatArray = -as_symmetric("metric", metric)
     np.fill_diagonal(weights, 0.0)
     return weights + 0.0  # -0.0 becomes 0.0
 
@@ -55,7 +62,7 @@ def self_loops(metric: FloatArray) -> FloatArray:
     >>> self_loops(np.array([[2.0, -1.0], [-1.0, 3.0]]))
     array([1., 2.])
     """
-    loops: FloatArray = metric.sum(axis=1)
+    loops: FloatArray = as_symmetric("metric", metric).sum(axis=1)
     return loops
 
 
@@ -105,7 +112,7 @@ def path_laplacian(size: int) -> FloatArray:
            [-1.,  2., -1.],
            [ 0., -1.,  1.]])
     """
-    off = np.full(size - 1, -1.0)
+    off = np.full(integer("size", size, at_least=1) - 1, -1.0)
     laplacian = np.diag(off, 1) + np.diag(off, -1)
     np.fill_diagonal(laplacian, -laplacian.sum(axis=1))
     return laplacian
@@ -119,6 +126,7 @@ def n_components(metric: FloatArray, threshold: float) -> int:
     >>> n_components(np.diag([1.0, 2.0, 3.0]), threshold=0.0)
     3
     """
+    metric, threshold = as_symmetric("metric", metric), number("threshold", threshold)
     adjacency = csr_array((metric < -threshold).astype(np.int8))
     return int(connected_components(adjacency, directed=False)[0])
 
@@ -146,6 +154,7 @@ def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:
     >>> maximum_spanning_tree(M).tolist()
     [[0, 1], [0, 2]]
     """
+    metric = as_symmetric("metric", metric)
     # M's off-diagonals are the negative weights: the tree is their minimum spanning tree.
     tree = minimum_spanning_tree(csr_array(np.triu(metric, 1))).tocoo()
     edges = np.column_stack([np.minimum(tree.row, tree.col), np.maximum(tree.row, tree.col)])

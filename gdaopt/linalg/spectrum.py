@@ -9,7 +9,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lobpcg
 
 from gdaopt.deadline import check_time
-from gdaopt.validation import FloatArray
+from gdaopt.errors import InvalidInputError
+from gdaopt.validation import FloatArray, as_symmetric, finite_array, integer
 from gdaopt.warning_filters import ignoring
 
 __all__ = ["smallest_eigenpairs", "smallest_eigenvalue"]
@@ -31,6 +32,7 @@ def smallest_eigenvalue(metric: FloatArray) -> float:
     >>> smallest_eigenvalue(np.diag([3.0, 1.0, 2.0]))
     1.0
     """
+    metric = as_symmetric("metric", metric)
     if len(metric) <= _LARGEST_DENSE:
         return _smallest(metric)
     n_components, labels = connected_components(csr_array(metric != 0), directed=False)
@@ -80,8 +82,13 @@ def smallest_eigenpairs(
     (array([1., 2.]), array([[0., 1., 0.],
            [0., 0., 1.]]))
     """
+    matrix = as_symmetric("matrix", matrix)
     size = len(matrix)
-    count = min(count, size)
+    if guess is not None:
+        guess = finite_array("guess", guess, ndim=2)
+        if guess.shape[1] != size:
+            raise InvalidInputError(f"guess must have {size} columns, got shape {guess.shape}")
+    count = min(integer("count", count, at_least=1), size)
     if size > _LARGEST_DENSE and guess is not None and 5 * count < size:
         found = _warm_eigenpairs(matrix, count, guess)
         if found is not None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from gdaopt.deadline import check_time
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, as_symmetric, positive_vector
 
 __all__ = ["best_pairs", "decomposition", "least_pair_price", "pair_atoms"]
 
@@ -176,6 +176,8 @@ def decomposition(matrix: FloatArray, v: FloatArray) -> tuple[Atoms, FloatArray]
     array([[ 2., -1.],
            [-1.,  3.]])
     """
+    matrix = as_symmetric("matrix", matrix)
+    v = positive_vector("v", v, len(matrix))
     rows, columns = np.nonzero(np.triu(matrix, 1))
     ratio = v[columns] / v[rows]
     total = ratio + 1 / ratio

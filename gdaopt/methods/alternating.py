@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gdaopt.errors import InfeasibleProblemError, unknown_name
+from gdaopt.errors import InfeasibleProblemError, check_name
 from gdaopt.linalg.entries import neighbors
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun
 from gdaopt.methods.blocks import ColumnBlock, DiagonalBlock
@@ -80,8 +80,7 @@ class Alternating(AlignedMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         store_integer(self, "block_iterations", at_least=1)
-        if self.connectivity not in CONNECTIVITY:
-            raise unknown_name("connectivity", self.connectivity, CONNECTIVITY)
+        check_name("connectivity", self.connectivity, CONNECTIVITY)
 
     def begin(self, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock) -> AlignedRun:
         """Return a run of this method."""

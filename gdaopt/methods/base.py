@@ -7,12 +7,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
+from gdaopt.printing import shortened
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ProgramOptions
-from gdaopt.validation import FloatArray, store_integer, store_number, symmetric_matrix
+from gdaopt.validation import (
+    FloatArray,
+    read_only,
+    store_flag,
+    store_integer,
+    store_number,
+    symmetric_matrix,
+)
 
 __all__ = ["CLOSED_FORM", "Method", "ProgramMethod", "check_start"]
 
@@ -80,11 +88,15 @@ class Method(ABC):
             store_integer(self, "max_iterations", at_least=0)
         if self.time_limit is not None:
             store_number(self, "time_limit", above=0)
+        if self.initial is not None:
+            initial = read_only(symmetric_matrix("initial", self.initial))
+            object.__setattr__(self, "initial", initial)
         if self.callback is not None and not callable(self.callback):
-            raise InvalidInputError(f"callback must be callable, got {self.callback!r}")
-        if self.on_interrupt not in ("raise", "return"):
-            raise unknown_name("on_interrupt", self.on_interrupt, ("raise", "return"))
+            raise InvalidInputError(f"callback must be callable, got {shortened(self.callback)}")
+        check_name("on_interrupt", self.on_interrupt, ("raise", "return"))
         store_integer(self, "trace_every", at_least=0)
+        store_flag(self, "verbose")
+        store_flag(self, "keep_iterates")
 
     @property
     def solver_name(self) -> str:
@@ -186,7 +198,11 @@ class ProgramMethod(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "solver", self.program_options.solver)
+        if self.isolate is not None:
+            store_flag(self, "isolate")
+        options = self.program_options
+        for name in ("solver", "solver_opts", "fallback"):
+            object.__setattr__(self, name, getattr(options, name))
 
     @property
     def program_options(self) -> ProgramOptions:
@@ -194,7 +210,7 @@ class ProgramMethod(Method):
         return ProgramOptions(
             solver=self.solver,
             solver_opts=self.solver_opts,
-            fallback=(self.fallback,) if isinstance(self.fallback, str) else self.fallback,
+            fallback=self.fallback,
             isolate=bool(self.isolate),
             cone=self.cone,
         )

@@ -28,6 +28,7 @@ from gdaopt.programs import (
     ProgramSolution,
 )
 from gdaopt.steps import Step
+from gdaopt.steps.protocol import step_size
 from gdaopt.validation import FloatArray
 
 __all__ = ["Block", "ColumnBlock", "DiagonalBlock", "MetricBlock", "block_step"]
@@ -173,7 +174,7 @@ def block_step(
     gamma = 0.0
     if gap > 0:  # else the block is at its optimum, up to round-off
         direction = block.direction(change)
-        gamma = step.size(point.line(direction), iteration)
+        gamma = step_size(step, point.line(direction), iteration)
     if gamma > 0:
         point = point.moved(direction, gamma)
         block.values = block.values + gamma * change

@@ -14,7 +14,7 @@ import numpy as np
 
 from gdaopt.constraints import LinearConstraints
 from gdaopt.deadline import unlimited
-from gdaopt.errors import InvalidInputError, TimeLimitError, unknown_name
+from gdaopt.errors import InvalidInputError, TimeLimitError, check_name
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
@@ -29,7 +29,7 @@ from gdaopt.objectives.protocol import AtomWeightsPoint, Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ProgramOptions
 from gdaopt.sets import GraphMetrics
-from gdaopt.validation import store_integer
+from gdaopt.validation import check_instance, store_integer
 
 __all__ = ["Certified"]
 
@@ -93,8 +93,9 @@ class Certified(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         store_integer(self, "memory_limit", at_least=1)
-        if self.pricing not in _PRICINGS:
-            raise unknown_name("pricing", self.pricing, _PRICINGS)
+        check_name("pricing", self.pricing, _PRICINGS)
+        if self.solver is not None:
+            check_instance("solver", self.solver, str)
         if self.pricing == "oracle" and (self.solver or self.solver_opts):
             raise InvalidInputError(
                 f"solver={self.solver!r} has no programs to solve: atoms come from a closed form; "

@@ -19,7 +19,7 @@ from gdaopt.methods.driver import LowerBound
 from gdaopt.methods.memory import check_memory, cone_bytes, is_isolated
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, options_mapping, store_flag
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -71,6 +71,11 @@ class ConicMethod(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "solver", find_solver(self.solver, cone=self.cone))
+        options = options_mapping("solver_opts", self.solver_opts)
+        object.__setattr__(self, "solver_opts", options)
+        if self.isolate is not None:
+            store_flag(self, "isolate")
+        store_flag(self, "force")
 
     @property
     def solver_name(self) -> str:

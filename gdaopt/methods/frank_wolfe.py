@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gdaopt.errors import unknown_name
+from gdaopt.errors import check_name
 from gdaopt.linalg.directions import AtomsDirection, DenseDirection, Direction
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method
@@ -19,6 +19,7 @@ from gdaopt.methods.hull import HullRun
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.steps import Step, find_step
+from gdaopt.steps.protocol import step_size
 from gdaopt.validation import FloatArray
 
 __all__ = ["FrankWolfe"]
@@ -67,8 +68,7 @@ class FrankWolfe(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.variant not in _VARIANTS:
-            raise unknown_name("variant", self.variant, _VARIANTS)
+        check_name("variant", self.variant, _VARIANTS)
         find_step(self.step)
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
@@ -107,7 +107,7 @@ class _Run(HullRun):
         gamma = 0.0
         if change.any():
             direction = self._direction(target, change)
-            gamma = self._step.size(self.point.line(direction), iteration)
+            gamma = step_size(self._step, self.point.line(direction), iteration)
         if gamma > 0:
             weights = target.weights + gamma * change
             if gamma == 1:

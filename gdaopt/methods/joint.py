@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import ClassVar
 
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.linalg.gershgorin import left_ends
@@ -66,8 +66,7 @@ class Joint(AlignedMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.align not in _ALIGNMENTS:
-            raise unknown_name("align", self.align, _ALIGNMENTS)
+        check_name("align", self.align, _ALIGNMENTS)
         if self.realign_every is not None:
             store_integer(self, "realign_every", at_least=1)
         if self.align == "gradient" and self.edge_floor > 0:

@@ -13,7 +13,7 @@ import numpy as np
 
 from gdaopt.certificate import certify_point
 from gdaopt.deadline import check_time, unlimited
-from gdaopt.errors import unknown_name
+from gdaopt.errors import check_name
 from gdaopt.linalg.projection import Projection, positive_part, project_spectrum
 from gdaopt.methods.base import Method
 from gdaopt.methods.driver import LowerBound, Patience
@@ -74,8 +74,7 @@ class ProjectedGradient(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.projection not in _PROJECTIONS:
-            raise unknown_name("projection", self.projection, _PROJECTIONS)
+        check_name("projection", self.projection, _PROJECTIONS)
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:  # noqa: ARG002 (no solver to pass it to)
         """Yield the start and the state after each step."""
@@ -152,6 +151,11 @@ class _Run:
             if self._value(moved) <= value + allowed + self._noise(y) or not change.any():
                 return moved, curvature
             curvature *= _SHORTER
+            if curvature == math.inf:
+                raise RunEnded(
+                    "stalled",
+                    f"no step is short enough: Q is {moved.value:.6g} after the shortest one",
+                )
 
     # --- the objective, or its logarithm where that is convex, too ---------------------------
 

@@ -19,6 +19,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, SemidefiniteProgram, WholeSet
 from gdaopt.programs.constrained import keeping_rows, with_rows
 from gdaopt.steps import Step, find_step
+from gdaopt.validation import store_flag
 
 __all__ = ["SemidefiniteFrankWolfe"]
 
@@ -74,6 +75,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         find_step(self.step)
+        store_flag(self, "force")
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.methods import driver
 from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.base import Method
@@ -17,8 +17,10 @@ from gdaopt.methods.joint import Joint
 from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
 from gdaopt.methods.state import State
+from gdaopt.printing import shortened
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
+from gdaopt.validation import check_instance
 
 __all__ = ["METHODS", "iterate", "make_method", "solve"]
 
@@ -48,12 +50,10 @@ def make_method(name: str, **options: Any) -> Method:
     >>> make_method("alternating", solver="analytic").solver_name
     'analytic'
     """
-    if name not in METHODS:
-        raise unknown_name("method", name, METHODS)
+    check_name("method", name, METHODS)
     known = {field.name for field in fields(METHODS[name])}
     for option in options:
-        if option not in known:
-            raise unknown_name(f"option of method {name!r}:", option, known)
+        check_name(f"option of method {name!r}:", option, known)
     return METHODS[name](**options)
 
 
@@ -91,6 +91,7 @@ def solve(problem: MetricProblem, method: str | Method = "alternating", **option
     >>> result.objective < result.trace[0].objective
     True
     """
+    check_instance("problem", problem, MetricProblem)
     return driver.run(_method(method, options), problem)
 
 
@@ -127,6 +128,7 @@ def iterate(
     1 diagonal 0.538
     2 diagonal 0.538
     """
+    check_instance("problem", problem, MetricProblem)
     return driver.iterate(_method(method, options), problem)
 
 
@@ -135,7 +137,9 @@ def _method(method: str | Method, options: dict[str, Any]) -> Method:
     if isinstance(method, str):
         return make_method(method, **options)
     if not isinstance(method, Method):
-        raise InvalidInputError(f"method must be a name or a method object, got {method!r}")
+        raise InvalidInputError(
+            f"method must be a name or a method object, got {shortened(method)}"
+        )
     if options:
         raise TypeError(
             f"options {sorted(options)} go to the constructor of {type(method).__name__}, "

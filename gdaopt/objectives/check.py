@@ -15,11 +15,29 @@ from gdaopt.linalg.directions import (
 )
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.objectives.protocol import Objective, Point
-from gdaopt.validation import FloatArray
+from gdaopt.printing import shortened
+from gdaopt.validation import FloatArray, integer, number
 
-__all__ = ["check_objective"]
+__all__ = ["check_interface", "check_objective"]
 
 _STEP = 1e-5
+
+
+def check_interface(objective: object) -> None:
+    """Refuse what is no objective, before anything asks it for a value.
+
+    Examples
+    --------
+    >>> from gdaopt.objectives import GLR
+    >>> check_interface(GLR([[0.0], [1.0]], [1, -1]))
+    """
+    is_object = not isinstance(objective, type)
+    if not (is_object and hasattr(objective, "n_features") and hasattr(objective, "at")):
+        raise InvalidInputError(
+            "objective must be an object with n_features and at, such as a gdaopt.GLR or one of a "
+            f"subclass of gdaopt.DenseObjective, got {shortened(objective)}"
+        )
+    integer("n_features of the objective", objective.n_features, at_least=1)
 
 
 def check_objective(
@@ -48,7 +66,10 @@ def check_objective(
     >>> from gdaopt.objectives import GLR
     >>> check_objective(GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1]))
     """
-    rng = np.random.default_rng(seed)
+    check_interface(objective)
+    tolerance = number("tolerance", tolerance, above=0)
+    n_metrics = integer("n_metrics", n_metrics, at_least=1)
+    rng = np.random.default_rng(integer("seed", seed, at_least=0))
     for _ in range(n_metrics):
         metric = _random_metric(objective.n_features, rng)
         point = objective.at(metric)

@@ -16,7 +16,8 @@ from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.printing import shortened
+from gdaopt.validation import FloatArray, integer, read_only
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -65,7 +66,7 @@ class DenseObjective(ABC):
     log_convex: bool = False
 
     def __init__(self, n_features: int) -> None:
-        self.n_features = n_features
+        self.n_features = integer("n_features", n_features, at_least=1)
 
     @abstractmethod
     def value(self, metric: FloatArray) -> float:
@@ -124,7 +125,14 @@ class _DensePoint:
 
     @cached_property
     def value(self) -> float:
-        return float(self.objective.value(self.metric))
+        found = self.objective.value(self.metric)
+        try:
+            return float(found)
+        except (OverflowError, TypeError, ValueError):
+            raise InvalidInputError(
+                f"{type(self.objective).__name__}.value returned {shortened(found)}; it must "
+                "return a number"
+            ) from None
 
     @property
     def log_value(self) -> float:
@@ -132,7 +140,17 @@ class _DensePoint:
 
     @cached_property
     def _gradient(self) -> FloatArray:
-        return read_only(np.array(self.objective.gradient(self.metric), dtype=np.float64))
+        found = self.objective.gradient(self.metric)
+        try:
+            gradient = np.array(found, dtype=np.float64)
+        except (OverflowError, TypeError, ValueError):
+            gradient = np.empty(0)
+        if gradient.shape != self.metric.shape:
+            raise InvalidInputError(
+                f"{type(self.objective).__name__}.gradient returned {shortened(found)}; it must "
+                f"return an array of shape {self.metric.shape}"
+            )
+        return read_only(gradient)
 
     def gradient(self) -> FloatArray:
         return self._gradient

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.printing import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AxesArray", "axes_of_shape", "iteration_axis", "log_or_linear", "new_axes"]
+__all__ = ["AxesArray", "axes_of_shape", "axes_or_new", "iteration_axis", "log_or_linear"]
 
 AxesArray = npt.NDArray[np.object_]
 """An array of matplotlib axes."""
@@ -21,10 +22,27 @@ AxesArray = npt.NDArray[np.object_]
 _ONE_DECADE, _FEW_DECADES = 5.0, 50.0
 
 
-def new_axes(width: float = 6.4, height: float = 4.8) -> Axes:
-    """Return the axes of a new figure of pyplot, which notebooks show."""
-    axes: Axes = _new_figure((1, 1), width, height)[0, 0]
+def axes_or_new(ax: Any, width: float = 6.4, height: float = 4.8) -> Axes:
+    """Return the axes that a caller passed, or for None those of a new figure of pyplot.
+
+    Raises
+    ------
+    InvalidInputError
+        For anything else.
+    """
+    axes: Axes = _new_figure((1, 1), width, height)[0, 0] if ax is None else _checked(ax)
     return axes
+
+
+def _checked(ax: Any) -> Axes:
+    """Refuse what is no axes."""
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise InvalidInputError(
+            f"ax must be axes of matplotlib, got {shortened(ax)}; such as pyplot.subplots()[1]"
+        )
+    return ax
 
 
 def axes_of_shape(ax: Any, shape: tuple[int, ...], width: float, height: float) -> AxesArray:
@@ -38,13 +56,19 @@ def axes_of_shape(ax: Any, shape: tuple[int, ...], width: float, height: float) 
     if ax is None:
         rows, columns = shape if len(shape) == 2 else (1, *shape)
         return _new_figure((rows, columns), width, height).reshape(shape)
-    axes = np.asarray(ax, dtype=object)
+    try:
+        axes = np.asarray(ax, dtype=object)
+    except ValueError:  # rows of different lengths
+        axes = np.empty(0, dtype=object)
     if axes.shape != shape:
         wanted = "×".join(map(str, shape))
         raise InvalidInputError(
             f"ax must be an array of {wanted} axes, got shape {axes.shape}; "
             f"such as pyplot.subplots({', '.join(map(str, (1, *shape)[-2:]))})[1]"
         )
+    for panel in axes.ravel():
+        if panel is not None:
+            _checked(panel)
     return axes
 
 

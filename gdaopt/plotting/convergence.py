@@ -13,8 +13,9 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.canvas import AxesArray, axes_of_shape, iteration_axis, log_or_linear
 from gdaopt.plotting.runs import Results, named_runs
 from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS, write_legend
+from gdaopt.printing import shortened
 from gdaopt.result import Result
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, flag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,8 +85,9 @@ def convergence(
     >>> axes.shape, axes[1, 1].get_xlabel()
     ((2, 2), 'seconds')
     """
-    axes = axes_of_shape(ax, (2, 2), width=9, height=6.5)
+    relative = flag("relative", relative)
     curves = _curves(named_runs(results), problems, relative)
+    axes = axes_of_shape(ax, (2, 2), width=9, height=6.5)
     panels = [
         (panel, time, quantity)
         for row, quantity in zip(axes, ("objective", "gap"), strict=True)
@@ -121,7 +123,13 @@ def _curves(
     runs: list[tuple[str, Result]], problems: Sequence[Hashable] | None, relative: bool
 ) -> list[_Curve]:
     """Return the curves of the runs, with the gaps of each problem measured from one value."""
-    labels: list[Hashable] = [None] * len(runs) if problems is None else list(problems)
+    labels: list[Hashable] = [None] * len(runs)
+    if problems is not None:
+        if not (isinstance(problems, Sequence) and all(isinstance(p, Hashable) for p in problems)):
+            raise InvalidInputError(
+                f"problems must be a list of labels, such as texts, got {shortened(problems)}"
+            )
+        labels = list(problems)
     if len(labels) != len(runs):
         raise InvalidInputError(f"problems has {len(labels)} labels for {len(runs)} runs")
     distinct = list(dict.fromkeys(labels))

@@ -15,7 +15,7 @@ from gdaopt.plotting.names import feature_names
 from gdaopt.plotting.runs import metric_and_threshold
 from gdaopt.plotting.style import BLUE
 from gdaopt.result import Result
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, positive_vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ def discs(
     M, threshold = metric_and_threshold(metric)
     labels = feature_names(names, len(M))
     pair = axes_of_shape(ax, (2,), width=10, height=1.3 + 0.24 * len(M))
-    scalings = (None, _scaling(M, threshold) if v is None else np.asarray(v, dtype=np.float64))
+    scalings = (None, _scaling(M, threshold) if v is None else positive_vector("v", v, len(M)))
     raw, aligned = pair
     for panel, scaling in zip(pair, scalings, strict=True):
         if panel is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gdaopt.linalg.laplacian import edge_weights, self_loops
-from gdaopt.plotting.canvas import new_axes
+from gdaopt.plotting.canvas import axes_or_new
 from gdaopt.plotting.names import feature_names
 from gdaopt.plotting.runs import metric_and_threshold
 from gdaopt.plotting.style import GREY
@@ -80,15 +80,16 @@ def graph(
     M, edge_threshold = metric_and_threshold(metric)
     size = len(M)
     labels = feature_names(names, size)
-    threshold = edge_threshold if threshold is None else threshold
-    number("threshold", threshold, at_least=0)
+    if threshold is None:
+        threshold = edge_threshold
+    threshold = number("threshold", threshold, at_least=0)
     weights = np.triu(edge_weights(M), 1)
     graph_: nx.Graph[int] = nx.Graph()
     graph_.add_nodes_from(range(size))
     graph_.add_edges_from((int(i), int(j)) for i, j in np.argwhere(weights > threshold))
     layout = nx.circular_layout(graph_)
     places = np.array([layout[node] for node in range(size)])
-    ax = new_axes(8, 6.5) if ax is None else ax
+    ax = axes_or_new(ax, 8, 6.5)
     ax.set_axis_off()
     ax.set_aspect("equal")
     edges = np.array(graph_.edges, dtype=np.intp).reshape(-1, 2)

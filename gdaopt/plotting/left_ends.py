@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import iteration_axis, new_axes
+from gdaopt.plotting.canvas import axes_or_new, iteration_axis
 from gdaopt.plotting.runs import checked_run
 from gdaopt.plotting.style import BLUE, LEGEND_ABOVE, SHADE
 from gdaopt.result import Result
@@ -62,7 +62,7 @@ def left_ends(result: Result, ax: Axes | None = None) -> Axes:
     trace, rho = checked_run(result).trace, result.feasible_set.min_eigenvalue
     if len(trace) == 0:
         raise InvalidInputError("the trace of the run has no rows; there is nothing to draw")
-    ax = new_axes() if ax is None else ax
+    ax = axes_or_new(ax)
     iterations = trace.column("iteration")
     ends = trace.left_ends
     _shade_blocks(ax, trace)

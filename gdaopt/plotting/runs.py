@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
+from gdaopt.printing import plain, shortened
 from gdaopt.result import Result
 from gdaopt.validation import FloatArray, symmetric_matrix
 
@@ -31,7 +32,12 @@ def named_runs(results: Results) -> list[tuple[str, Result]]:
     """
     if isinstance(results, Result):
         results = [results]
-    runs = list(results.items() if isinstance(results, Mapping) else _numbered(results))
+    if not isinstance(results, Iterable):
+        raise _no_runs(results)
+    if isinstance(results, Mapping):
+        runs = [(plain(str(name)), run) for name, run in results.items()]
+    else:
+        runs = _numbered(results)
     for _, run in runs:
         checked_run(run)
     if not runs:
@@ -42,8 +48,13 @@ def named_runs(results: Results) -> list[tuple[str, Result]]:
 def checked_run(run: object) -> Result:
     """Return a run that a caller passed; raise InvalidInputError for anything else."""
     if not isinstance(run, Result):
-        raise InvalidInputError(f"pass runs, as gdaopt.solve returns them; got {run!r}")
+        raise _no_runs(run)
     return run
+
+
+def _no_runs(value: object) -> InvalidInputError:
+    """Return the error for what is neither a run nor several."""
+    return InvalidInputError(f"pass runs, as gdaopt.solve returns them; got {shortened(value)}")
 
 
 def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[FloatArray, float]:
@@ -70,9 +81,7 @@ def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[FloatArray, fl
 def _numbered(results: Iterable[Result]) -> list[tuple[str, Result]]:
     """Return the runs named after method and solver, with numbers where names are equal."""
     runs = list(results)
-    names = [
-        f"{run.method}, {run.solver}" if isinstance(run, Result) else repr(run) for run in runs
-    ]
+    names = [f"{run.method}, {run.solver}" if isinstance(run, Result) else "no run" for run in runs]
     numbers = {name: count(1) for name in names}
     return [
         (name if names.count(name) == 1 else f"{name} ({next(numbers[name])})", run)

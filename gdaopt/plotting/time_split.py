@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gdaopt.plotting.canvas import new_axes
+from gdaopt.plotting.canvas import axes_or_new
 from gdaopt.plotting.runs import Results, named_runs
 from gdaopt.plotting.style import HATCHES, LEGEND_ABOVE
 from gdaopt.result import Result
+from gdaopt.validation import flag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,8 +64,8 @@ def time_split(results: Results, ax: Axes | None = None, *, relative: bool = Fal
     splits = [_split(result) for _, result in runs]
     rows = np.arange(len(runs))
     totals = np.array([sum(split.values()) for split in splits])
-    if ax is None:
-        ax = new_axes(width=8, height=1.6 + 0.4 * len(runs))
+    ax = axes_or_new(ax, width=8, height=1.6 + 0.4 * len(runs))
+    relative = flag("relative", relative)
     scale = np.where(totals > 0, totals, 1.0) if relative else np.ones(len(runs))
     left = np.zeros(len(runs))
     for number, part in enumerate(splits[0]):

@@ -20,12 +20,20 @@ import numpy as np
 from gdaopt.backends import find_solver, solve_program
 from gdaopt.deadline import check_time
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
-from gdaopt.validation import FloatArray
+from gdaopt.printing import shortened
+from gdaopt.validation import FloatArray, check_instance, integer, options_mapping, store_flag
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["ANALYTIC", "Polytope", "Program", "ProgramOptions", "ProgramSolution"]
+__all__ = [
+    "ANALYTIC",
+    "Polytope",
+    "Program",
+    "ProgramOptions",
+    "ProgramSolution",
+    "program_options",
+]
 
 ANALYTIC = "analytic"
 
@@ -43,7 +51,7 @@ class ProgramOptions:
         Any solver that CVXPY knows, in any case, or ``"analytic"`` for the closed form.
     solver_opts : mapping, optional
         Options of the solver.
-    fallback : sequence of str, optional
+    fallback : str or sequence of str, optional
         Solvers, or ``"analytic"``, that take over in order when the one before fails.
     isolate : bool, optional
         Solve in a worker process, which is killed when the time limit is over.
@@ -65,25 +73,45 @@ class ProgramOptions:
 
     solver: str = "HIGHS"
     solver_opts: Mapping[str, Any] | None = None
-    fallback: Sequence[str] = ()
+    fallback: str | Sequence[str] = ()
     isolate: bool = False
     cone: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "solver", self._canonical(self.solver))
-        object.__setattr__(self, "solver_opts", dict(self.solver_opts or {}))
-        fallback = tuple(self._canonical(name) for name in self.fallback)
-        object.__setattr__(self, "fallback", fallback)
+        object.__setattr__(self, "solver_opts", options_mapping("solver_opts", self.solver_opts))
+        fallback = (self.fallback,) if isinstance(self.fallback, str) else self.fallback
+        if not isinstance(fallback, Sequence):
+            raise InvalidInputError(
+                f"fallback must be names of solvers, got {shortened(self.fallback)}; such as "
+                "['CLARABEL', 'analytic']"
+            )
+        object.__setattr__(self, "fallback", tuple(self._canonical(name) for name in fallback))
+        store_flag(self, "isolate")
         if self.solver == ANALYTIC and self.solver_opts:
             raise InvalidInputError(
-                f"solver_opts {self.solver_opts} make no sense with solver='analytic'"
+                f"solver_opts {shortened(self.solver_opts)} make no sense with solver='analytic'"
             )
 
     def _canonical(self, solver: str) -> str:
         """Return the canonical name of a solver that works here, or ``"analytic"``."""
-        if str(solver).lower() == ANALYTIC:
+        if isinstance(solver, str) and solver.lower() == ANALYTIC:
             return ANALYTIC
         return find_solver(solver, cone=self.cone)
+
+
+def program_options(solver: str | ProgramOptions, cone: str | None = None) -> ProgramOptions:
+    """Return who solves a program, given by name or with options.
+
+    Examples
+    --------
+    >>> program_options("highs").solver
+    'HIGHS'
+    """
+    if isinstance(solver, str):
+        return ProgramOptions(solver=solver, cone=cone)
+    check_instance("solver", solver, ProgramOptions)
+    return solver
 
 
 class Polytope(Protocol):
@@ -160,8 +188,8 @@ class Program(ABC, Generic[PolytopeT]):
     only_gains_matter: ClassVar[bool] = False
 
     def __init__(self, size: int, solver: str | ProgramOptions = "HIGHS") -> None:
-        self.size = size
-        self.options = ProgramOptions(solver=solver) if isinstance(solver, str) else solver
+        self.size = integer("size", size, at_least=0)
+        self.options = program_options(solver)
 
     @abstractmethod
     def _build(self) -> tuple[cp.Problem, cp.Variable]:

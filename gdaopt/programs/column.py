@@ -21,7 +21,7 @@ import numpy as np
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.programs.base import Program
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, as_vector, number, positive_vector
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -73,6 +73,12 @@ class ColumnPolytope:
         budget: float,
         current: FloatArray | None = None,
     ) -> None:
+        upper = as_vector("upper", upper)
+        size = len(upper)
+        weights = positive_vector("weights", weights, size)
+        floor, budget = as_vector("floor", floor, size), number("budget", budget)
+        if current is not None:
+            current = as_vector("current", current, size)
         over = floor > upper * (1 + _ROUND_OFF)
         if over.any():
             j = int(over.argmax())

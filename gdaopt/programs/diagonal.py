@@ -14,7 +14,7 @@ import numpy as np
 
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.programs.base import Program
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, as_vector, number
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -54,6 +54,10 @@ class DiagonalPolytope:
     def __init__(
         self, lower: FloatArray, trace_bound: float, current: FloatArray | None = None
     ) -> None:
+        lower = as_vector("lower", lower)
+        trace_bound = number("trace_bound", trace_bound, above=0)
+        if current is not None:
+            current = as_vector("current", current, len(lower))
         excess = float(lower.sum()) - trace_bound
         if excess > _ROUND_OFF * trace_bound:
             raise InfeasibleProblemError(

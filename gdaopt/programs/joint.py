@@ -21,9 +21,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InfeasibleProblemError
-from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.entries import Edges, read_edges
 from gdaopt.programs.base import Program, ProgramOptions
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, as_vector, integer, number, positive_vector
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -85,6 +85,14 @@ class JointPolytope:
         floor: FloatArray,
         current: FloatArray | None = None,
     ) -> None:
+        v = positive_vector("v", v)
+        edges = read_edges(edges, len(v))
+        n_edges = len(edges[0])
+        min_eigenvalue = number("min_eigenvalue", min_eigenvalue)
+        trace_bound = number("trace_bound", trace_bound, above=0)
+        floor = as_vector("floor", floor, n_edges)
+        if current is not None:
+            current = as_vector("current", current, len(v) + n_edges)
         object.__setattr__(self, "v", v)
         object.__setattr__(self, "min_eigenvalue", min_eigenvalue)
         object.__setattr__(self, "trace_bound", trace_bound)
@@ -202,6 +210,8 @@ class JointProgram(Program[JointPolytope]):
     def __init__(
         self, n_features: int, edges: Edges, solver: str | ProgramOptions = "HIGHS"
     ) -> None:
+        n_features = integer("n_features", n_features, at_least=1)
+        edges = read_edges(edges, n_features)
         super().__init__(n_features + len(edges[0]), solver)
         self.n_features = n_features
         self.edges = edges

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gdaopt.linalg.entries import Edges, entries_of, matrix_of, placement
-from gdaopt.programs.base import Program, ProgramOptions
+from gdaopt.programs.base import Program, ProgramOptions, program_options
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, as_vector, check_instance, integer
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -42,6 +42,12 @@ class WholeSet:
     feasible_set: FeasibleSet
     n_features: int
     current: FloatArray
+
+    def __post_init__(self) -> None:
+        check_instance("feasible_set", self.feasible_set, FeasibleSet)
+        object.__setattr__(self, "n_features", integer("n_features", self.n_features, at_least=1))
+        size = self.n_features + len(self.edges[0])
+        object.__setattr__(self, "current", as_vector("current", self.current, size))
 
     @property
     def edges(self) -> Edges:
@@ -100,10 +106,12 @@ class SemidefiniteProgram(Program[WholeSet]):
         n_features: int,
         solver: str | ProgramOptions = "CLARABEL",
     ) -> None:
-        if isinstance(solver, str):
-            solver = ProgramOptions(solver=solver, cone="semidefinite")
+        check_instance("feasible_set", feasible_set, FeasibleSet)
+        n_features = integer("n_features", n_features, at_least=1)
+        feasible_set.check_size(n_features)
+        options = program_options(solver, cone="semidefinite")
         self.edges = feasible_set.edges_of(n_features)
-        super().__init__(n_features + len(self.edges[0]), solver)
+        super().__init__(n_features + len(self.edges[0]), options)
         self.feasible_set = feasible_set
         self.n_features = n_features
 

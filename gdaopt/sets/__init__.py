@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gdaopt.errors import unknown_name
+from gdaopt.errors import check_name
 from gdaopt.sets.definite import AllUnitVectors, PositiveDefiniteMetrics
 from gdaopt.sets.diagonal import DiagonalMetrics, FeatureAtoms
 from gdaopt.sets.family import AtomFamily, PricedAtoms
@@ -51,6 +51,5 @@ def set_of_record(record: Mapping[str, Any]) -> FeasibleSet:
     """
     values = dict(record)
     kind = values.pop("kind")
-    if kind not in SETS:
-        raise unknown_name("kind of feasible set", kind, SETS)
+    check_name("kind of feasible set", kind, SETS)
     return SETS[kind](**values)

@@ -15,15 +15,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.printing import shortened
 from gdaopt.sets.cones import CONES, is_symmetric
 from gdaopt.sets.family import AtomFamily, PricedAtoms, finite_gradient
-from gdaopt.validation import FloatArray, integer, store_number, symmetric_matrix
+from gdaopt.validation import (
+    FloatArray,
+    check_instance,
+    integer,
+    number,
+    store_number,
+    symmetric_matrix,
+)
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -267,6 +275,7 @@ class FeasibleSet(ABC):
         metric = symmetric_matrix("metric", metric)
         size = len(metric)
         self.check_size(size)
+        accuracy = number("accuracy", accuracy, above=0)
         base, accuracy = self.base(size), accuracy * self.trace_bound
         found = self.family.projected(metric - base, self.budget(size), accuracy, correction)
         return replace(found, point=found.point + base)
@@ -424,12 +433,12 @@ class FeasibleSet(ABC):
         """
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        if cone not in CONES:
-            raise unknown_name("cone", cone, CONES)
+        check_name("cone", cone, CONES)
+        check_instance("metric", metric, cp.Expression)
         if metric.ndim != 2 or metric.shape[0] != metric.shape[1] or not is_symmetric(metric):
             raise InvalidInputError(
-                f"metric must be a symmetric K×K expression, got {metric} of shape {metric.shape}; "
-                "make it by cp.Variable((K, K), symmetric=True)"
+                f"metric must be a symmetric K×K expression, got {shortened(metric)} of shape "
+                f"{metric.shape}; make it by cp.Variable((K, K), symmetric=True)"
             )
         size, family = metric.shape[0], self.family
         self.check_size(size)

@@ -1,6 +1,6 @@
 """Step rules, as objects or by the names the literature uses."""
 
-from gdaopt.errors import unknown_name
+from gdaopt.errors import check_name
 from gdaopt.steps.adaptive import Adaptive
 from gdaopt.steps.exact import Exact
 from gdaopt.steps.open_loop import Agnostic, Full
@@ -32,10 +32,7 @@ def find_step(step: str | Step) -> Step:
     >>> find_step("exact")
     Exact(accuracy=1e-09)
     """
-    if isinstance(step, str):
-        if step not in STEPS:
-            raise unknown_name("step", step, STEPS)
-        return STEPS[step]()
-    if not isinstance(step, Step):
-        raise unknown_name("step", step, STEPS)
-    return step
+    if isinstance(step, Step):
+        return step
+    check_name("step", step, STEPS)
+    return STEPS[step]()

@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from gdaopt.objectives.protocol import Line
+from gdaopt.validation import number
 
 if TYPE_CHECKING:
     from gdaopt.problem import MetricProblem
 
-__all__ = ["Step"]
+__all__ = ["Step", "step_size"]
 
 
 class Step(ABC):
@@ -43,3 +44,15 @@ class Step(ABC):
     def prepared(self, problem: MetricProblem) -> Step:  # noqa: ARG002 (for subclasses)
         """Return the rule for one run of a problem: itself, unless it keeps or needs something."""
         return self
+
+
+def step_size(step: Step, line: Line, iteration: int) -> float:
+    """Return γ by a rule, which may be a user's own.
+
+    Raises
+    ------
+    InvalidInputError
+        When the rule returns anything but a number in [0, 1].
+    """
+    gamma = step.size(line, iteration)
+    return number(f"the size of a step by {type(step).__name__}", gamma, at_least=0, at_most=1)

@@ -13,8 +13,9 @@ import numpy as np
 
 from gdaopt.constraints import ConstraintsOf, LinearConstraints
 from gdaopt.datasets import Dataset
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.io import write_atomically, write_text
+from gdaopt.printing import shortened
 from gdaopt.result import Result
 from gdaopt.studies.comparison_table import completed, markdown, spec_of, to_pandas
 from gdaopt.studies.comparison_task import solve_task
@@ -28,6 +29,7 @@ from gdaopt.studies.study_directory import StudyDirectory, task_key
 from gdaopt.studies.versions import versions
 from gdaopt.studies.worker_pool import BACKENDS as POOLS
 from gdaopt.studies.worker_pool import WorkerPool
+from gdaopt.validation import check_instance, store_integer, store_number
 
 __all__ = ["BACKENDS", "Comparison", "ComparisonOptions"]
 
@@ -79,8 +81,20 @@ class ComparisonOptions:
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        if self.backend not in BACKENDS:
-            raise unknown_name("backend", self.backend, BACKENDS)
+        check_instance("problem", self.problem, LearningOptions)
+        for name in ("methods", "solvers"):
+            texts = getattr(self, name)
+            if isinstance(texts, str) or not isinstance(texts, Sequence):
+                raise InvalidInputError(f"{name} must be a list of texts, got {shortened(texts)}")
+            for text in texts:
+                check_instance(f"each of {name}", text, str)
+        if self.tolerance is not None:
+            store_number(self, "tolerance", at_least=0)
+        if self.time_limit is not None:
+            store_number(self, "time_limit", above=0)
+        store_integer(self, "trace_every", at_least=0)
+        store_integer(self, "jobs", at_least=1)
+        check_name("backend", self.backend, BACKENDS)
         self.executor()  # refuses here what it would refuse later
 
     def executor(self) -> Executor:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gdaopt.plotting.convergence import largest_bound
+from gdaopt.printing import markdown as markdown_text
 from gdaopt.result import Result
 from gdaopt.trace import relative_gap
 
@@ -155,18 +156,18 @@ def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence
     """
     names = [name for name in _COLUMNS if name != "class"]
     rule = ["---" if name in _WORDS else "--:" for name in names]
-    lines = [f"# {_plain(title)}: methods compared", "", statement, ""]
+    lines = [f"# {markdown_text(title)}: methods compared", "", markdown_text(statement), ""]
     for label in dict.fromkeys(row["class"] for row in rows):
         same = [row for row in rows if row["class"] == label]
-        table = [names, rule, *written(same, names)]
-        lines += [f"## {_plain(label)}", ""]
-        lines += [f"| {' | '.join(map(_plain, cells))} |" for cells in table]
+        cells = [[markdown_text(cell) for cell in line] for line in written(same, names)]
+        lines += [f"## {markdown_text(label)}", ""]
+        lines += [f"| {' | '.join(line)} |" for line in (names, rule, *cells)]
         notes = [row for row in same if "objective" not in row or row["status"] == "solver_failed"]
         lines += ["", *(_note(row) for row in notes), *([""] if notes else [])]
     lines += [f"{LEGEND[0].upper()}{LEGEND[1:]}. {_MORE_LEGEND}.", ""]
     if left_out:
         lines += ["Left out, since they do not go together:", ""]
-        lines += [*(f"* {_plain(sentence)}" for sentence in left_out), ""]
+        lines += [*(f"* {markdown_text(sentence)}" for sentence in left_out), ""]
     return "\n".join(lines)
 
 
@@ -174,9 +175,4 @@ def _note(row: Row) -> str:
     """Return a line on a run that failed, died, or whose solver failed."""
     again = "; run the same command again to try it again" if row["status"] == "died" else ""
     where = f"{spec_of(row)}, {row['solver']}"
-    return f"* {_plain(where)}: {row['status']}: {_plain(row['message'])}{again}"
-
-
-def _plain(text: str) -> str:
-    """Return a text in one line that does not end a cell of a table."""
-    return " ".join(text.split()).replace("|", "\\|")
+    return f"* {markdown_text(where)}: {row['status']}: {markdown_text(row['message'])}{again}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -10,13 +11,15 @@ import numpy as np
 
 from gdaopt.constraints import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.datasets.tabular import float_or_nan
+from gdaopt.errors import InvalidInputError, check_name, unknown_name
 from gdaopt.methods import Method, State, iterate, solve
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
 from gdaopt.sets import SETS, FeasibleSet
+from gdaopt.validation import as_path, check_instance, store_integer, store_number
 
 __all__ = ["LearningOptions", "check_starts", "learn_classes", "load_source", "summary"]
 
@@ -39,11 +42,15 @@ class LearningOptions:
         The kind of the feasible set, a name of `gdaopt.sets.SETS`.
     constraints : callable or None
         Linear constraints of your own, see `gdaopt.MetricProblem`.
+    max_classes : int
+        The most classes to learn in turn. A column with more different values is more often a
+        target of regression, or a column of names, than one of classes.
 
     Raises
     ------
     InvalidInputError
-        For an unknown scale, rule for the trace bound, or kind of set.
+        For an unknown scale, rule for the trace bound, or kind of set, and for numbers out of
+        range.
 
     Examples
     --------
@@ -58,22 +65,46 @@ class LearningOptions:
     min_eigenvalue: float = 1e-6
     set: str = "graph"
     constraints: ConstraintsOf | None = None
+    max_classes: int = 20
 
     def __post_init__(self) -> None:
-        if self.scale not in SCALES:
-            raise unknown_name("scale", self.scale, SCALES)
-        if isinstance(self.trace_bound, str) and self.trace_bound not in TRACE_BOUNDS:
-            raise unknown_name("trace bound (or a number):", self.trace_bound, TRACE_BOUNDS)
-        if self.set not in SETS:
-            raise unknown_name("set", self.set, SETS)
+        if self.positive is not None:
+            check_instance("positive", self.positive, str)
+        check_name("scale", self.scale, SCALES)
+        if isinstance(self.trace_bound, str):
+            check_name("trace bound (or a number):", self.trace_bound, TRACE_BOUNDS)
+        else:
+            store_number(self, "trace_bound", above=0)
+        store_number(self, "min_eigenvalue", at_least=0)
+        check_name("set", self.set, SETS)
+        store_integer(self, "max_classes", at_least=2)
 
     def classes(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return the classes to learn, in order."""
+        """Return the classes to learn, in order.
+
+        Raises
+        ------
+        InvalidInputError
+            For an unknown class, and for more classes than `max_classes`.
+        """
         if self.positive is None:
+            self._check_number(dataset)
             return dataset.classes
-        if self.positive not in dataset.classes:
-            raise unknown_name("class", self.positive, dataset.classes)
+        check_name("class", self.positive, dataset.classes)
         return (self.positive,)
+
+    def _check_number(self, dataset: Dataset) -> None:
+        """Refuse labels that are hardly classes."""
+        n_classes = len(dataset.classes)
+        if n_classes <= self.max_classes:
+            return
+        are_numbers = all(math.isfinite(float_or_nan(name)) for name in dataset.classes)
+        kind = "numbers, a target of regression as it seems" if are_numbers else "different texts"
+        raise InvalidInputError(
+            f"the labels of {dataset.name} are {n_classes} {kind}; name the column of the classes "
+            f"by --label, one class by --positive, or, to learn all of them in turn, pass "
+            f"--max-classes {n_classes}"
+        )
 
     def problem(self, dataset: Dataset, positive: str) -> MetricProblem:
         """Return the problem of one class."""
@@ -158,14 +189,17 @@ def load_source(
     >>> load_source("iris").classes
     ('setosa', 'versicolor', 'virginica')
     """
+    check_instance("source", source, str)
     is_table = source not in BUILTIN
     if is_table and not source.lower().endswith(".csv"):
         raise unknown_name("data set (or a file ending in .csv):", source, BUILTIN)
     if label is not None and not is_table:
+        check_instance("label", label, str)
         raise InvalidInputError(f"--label {label} goes with a CSV file; {source} has its own")
     if data_dir is not None and source not in FROM_UCI:
+        data_dir = as_path("data_dir", data_dir)
         raise InvalidInputError(
-            f"--data-dir {os.fspath(data_dir)} goes with {', '.join(FROM_UCI)}, not with {source}; "
+            f"--data-dir {data_dir} goes with {', '.join(FROM_UCI)}, not with {source}; "
             "leave it out"
         )
     return read_csv(source, label) if is_table else load(source, data_dir)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gdaopt import plotting
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.io import write_atomically
 from gdaopt.plotting.names import shortened
 from gdaopt.plotting.style import write_legend
@@ -63,8 +63,7 @@ def picture_names(names: Iterable[str] | None = None, suffix: str = "png") -> li
     >>> picture_names(["discs"], "pdf")
     ['discs.pdf']
     """
-    if suffix not in FORMATS:
-        raise unknown_name("picture format", suffix, FORMATS)
+    check_name("picture format", suffix, FORMATS)
     return [f"{name}.{suffix}" for name in (PICTURES if names is None else names)]
 
 

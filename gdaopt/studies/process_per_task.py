@@ -23,7 +23,7 @@ from typing import Any
 from gdaopt.processes import begin_worker, die_with, without_interrupts
 from gdaopt.studies.runner import PASSING, Task
 from gdaopt.studies.study_directory import StudyDirectory
-from gdaopt.validation import integer, number
+from gdaopt.validation import store_integer, store_number
 
 __all__ = ["ProcessPerTask"]
 
@@ -53,9 +53,9 @@ class ProcessPerTask:
     deadline: float | None = None
 
     def __post_init__(self) -> None:
-        integer("jobs", self.jobs, at_least=1)
+        store_integer(self, "jobs", at_least=1)
         if self.deadline is not None:
-            number("deadline", self.deadline, above=0)
+            store_number(self, "deadline", above=0)
 
     def run(
         self, directory: StudyDirectory, tasks: Mapping[str, Task], begun: Callable[[str], object]

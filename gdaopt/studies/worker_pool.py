@@ -25,12 +25,13 @@ from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 import gdaopt
-from gdaopt.errors import GdaoptError, InvalidInputError, unknown_name
+from gdaopt.errors import GdaoptError, InvalidInputError, check_name
 from gdaopt.io import is_temporary, write_atomically
+from gdaopt.printing import shortened
 from gdaopt.processes import begin_worker, die_with, without_interrupts
 from gdaopt.studies.runner import PASSING, Task
 from gdaopt.studies.study_directory import StudyDirectory
-from gdaopt.validation import integer
+from gdaopt.validation import store_integer
 
 __all__ = ["BACKENDS", "ONE_THREAD", "WorkerPool"]
 
@@ -97,14 +98,13 @@ class WorkerPool:
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        integer("jobs", self.jobs, at_least=1)
+        store_integer(self, "jobs", at_least=1)
         if self.scheduler is not None and self.backend != "dask":
             raise InvalidInputError(
-                f'a scheduler goes with backend "dask", got backend {self.backend!r} with '
-                f"scheduler {self.scheduler!r}"
+                f'a scheduler goes with backend "dask", got backend '
+                f"{shortened(self.backend)} with scheduler {shortened(self.scheduler)}"
             )
-        if self.backend not in BACKENDS:
-            raise unknown_name("backend", self.backend, BACKENDS)
+        check_name("backend", self.backend, BACKENDS)
         if self.backend == "dask":
             try:
                 importlib.import_module("distributed")

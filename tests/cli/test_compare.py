@@ -118,11 +118,11 @@ class TestOutputs:
             "150 samples, K = 4 features z-scored and divided by √(2K) (unit), class virginica ag",
             "set graph, trace bound C = K (the number of features), smallest eigenvalue ρ = 1e-06.",
             " | steps | oracle calls | eigen-decompositions | repair distance | MB | status |",
-            "For all methods: tolerance 1e-07, trace_every 1.",
+            r"For all methods: tolerance 1e-07, trace\_every 1.",
             f"gdaopt {gda.__version__}, numpy {np.__version__}",
             "## virginica",
             "| method | solver | objective | lower bound | excess | gap | λ_min - ρ | comp |",
-            "| joint:max_iterations=8 | HIGHS | ",
+            r"| joint:max\_iterations=8 | HIGHS | ",
             "by the largest lower bound that any method found",
         ):
             assert part in text

@@ -68,11 +68,28 @@ def test_spaces_quotes_and_byte_order_mark(tmp_path: Path) -> None:
         ("a,b,kind\n1,2,x\n1\n", "column 'kind' holds no label in row 2"),
         ("a,kind\n1,x\n2,x\n", "all 2 labels are 'x'"),
         ("a,kind\n1,x\n", "1 row"),
+        ("a,b,kind\n1_0,2,x\n1,2,y\n", "column 'a' holds '1_0' in row 1"),
+        ("a,b,kind\n１,2,x\n1,2,y\n", "column 'a' holds '１' in row 1"),
+        ("5.1,3.5,x\n4.9,3.0,y\n", "the first line holds numbers, '5.1, 3.5', where names of"),
+        ("5.1,3.5,1\n4.9,3.0,2\n", "the first line holds numbers.*write a line of names above"),
+        ("a,b, a,kind\n1,2,3,x\n4,5,6,y\n", "two columns of the name 'a'; rename one"),
+        ("a,a,a.1,kind\n1,2,3,x\n4,5,6,y\n", "two columns of the name 'a'; rename one"),
     ],
 )
 def test_refuses(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         read_csv(write(tmp_path / "t.csv", text))
+
+
+@pytest.mark.parametrize("header", ["0,1,kind", "1,2,kind", "2020,b,kind"])
+def test_names_may_be_numbers_that_count_or_stand_beside_words(tmp_path: Path, header: str) -> None:
+    data = read_csv(write(tmp_path / "t.csv", f"{header}\n1,2,x\n3,4,y\n"))
+    assert data.feature_names == tuple(header.split(",")[:2])
+
+
+def test_a_named_label_says_that_the_first_line_holds_names(tmp_path: Path) -> None:
+    data = read_csv(write(tmp_path / "t.csv", "2020,2021,kind\n1,2,x\n3,4,y\n"), label="kind")
+    assert data.feature_names == ("2020", "2021")
 
 
 def test_refuses_an_unknown_column(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 import gdaopt as gda
+from gdaopt.estimators import MetricGraph
 from tests.estimators.cases import LEARNERS, wine_z_scores
 
 
@@ -29,6 +30,12 @@ def test_graph_of_the_metric(fitted: Any) -> None:
     assert (len(graph.edges) == 0) == isinstance(fitted, gda.DiagonalMetricLearner)
     first = str(graph).splitlines()[0]
     assert first == f"13 features, {len(graph.edges)} edges"
+
+
+def test_names_of_any_kind_are_one_line_each() -> None:
+    matrix = np.array([[2.0, -1.0], [-1.0, 2.0]])
+    shown = str(MetricGraph.of_metric(matrix, ["\x1b[31mred", "two\nlines"]))
+    assert shown.splitlines()[1:] == [r"  \x1b[31mred – two\nlines: 1"]
 
 
 def test_picture_of_the_graph() -> None:

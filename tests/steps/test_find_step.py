@@ -43,6 +43,34 @@ def test_a_rule_of_ones_own_is_used() -> None:
     assert [row.step for row in trace][1:] == [0.5, 0.5, 0.5]
 
 
+class Returning(Step):
+    """A rule that returns some object."""
+
+    def __init__(self, found: Any) -> None:
+        self.found = found
+
+    def size(self, line: Line, iteration: int) -> float:
+        found: float = self.found
+        return found
+
+
+@pytest.mark.parametrize("method", ["alternating", "frank-wolfe"])
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (None, "the size of a step by Returning must be a number, got None"),
+        (math.nan, "must be finite, got nan"),
+        (1.5, r"must be at most 1, got 1\.5"),
+        (-0.5, r"must be at least 0, got -0\.5"),
+    ],
+)
+def test_what_a_rule_returns_is_checked(method: str, found: Any, message: str) -> None:
+    glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    problem = gda.MetricProblem(glr, gda.GraphMetrics(2.0))
+    with pytest.raises(gda.InvalidInputError, match=message):
+        gda.solve(problem, method, step=Returning(found))
+
+
 @pytest.mark.parametrize("step", ["exakt", "EXACT", "", None, 1, Half])
 def test_others_are_refused(step: Any) -> None:
     with pytest.raises(gda.InvalidInputError, match=r"unknown step .*Known: adaptive, "):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.backends import find_solver
 from gdaopt.estimators.base import TransductiveMetricLearner
@@ -20,10 +20,11 @@ from gdaopt.estimators.baselines.feature_weights import (
 from gdaopt.estimators.baselines.label_relaxation import relaxed_codes
 from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
 from gdaopt.estimators.labels import Codes, Mask, class_signal
+from gdaopt.estimators.parameters import Interval
 from gdaopt.objectives import GLR
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import DiagonalMetrics
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.validation import FloatArray, number, read_only
 
 __all__ = ["AlternatingClassifierWeights"]
 
@@ -137,6 +138,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
     def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
         check_spread(X)
         self.label_step_ = "given" if labelled.all() else self.labels
+        tolerance = number("tolerance", self.tolerance, at_least=0)
         solver = find_solver(self.solver, "semidefinite") if self.label_step_ == "sdp" else None
         of_labels = GLR(X[labelled], class_signal(codes))
         self.trace_bound_ = read_trace_bound(self.trace_bound, of_labels, DiagonalMetrics(1.0, 0.0))
@@ -154,7 +156,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
             everyone = following
             seen.add(everyone.tobytes())
             start = regulariser_of_weights(X, class_signal(everyone), weights)
-            steps.append(minimize_over_weights(start, self.trace_bound_, self.tolerance))
+            steps.append(minimize_over_weights(start, self.trace_bound_, tolerance))
             weights = steps[-1].point.weights
             history.append([start.value, steps[-1].point.value])
         self.transduction_ = self.classes_[everyone]

@@ -8,16 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.baselines.feature_graph_steps import FeatureGraphDescent, start_metric
 from gdaopt.estimators.labels import Codes, class_signal
+from gdaopt.estimators.parameters import Interval
 from gdaopt.objectives import GLR
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import PositiveDefiniteMetrics
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, integer, number
 
 __all__ = ["FeatureGraphLearning"]
 
@@ -127,7 +128,11 @@ class FeatureGraphLearning(SupervisedMetricLearner):
         if problem is not None:
             raise InvalidInputError(f"trace_bound {self.trace_bound_:g}: {problem}")
         descent = FeatureGraphDescent(
-            objective, len(X), self.tolerance, self.inner_tolerance, self.max_iterations
+            objective,
+            len(X),
+            number("tolerance", self.tolerance, at_least=0),
+            number("inner_tolerance", self.inner_tolerance, at_least=0),
+            integer("max_iterations", self.max_iterations, at_least=1),
         )
         self.objective_ = np.array([step.objective for step in descent.steps()])
         self.n_iter_ = descent.rounds

@@ -11,13 +11,14 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner, components_of
 from gdaopt.estimators.labels import Codes, one_hot
+from gdaopt.estimators.parameters import Interval
 from gdaopt.linalg.geodesic import geometric_mean_of_inverse, reciprocal_condition
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, integer, number
 from gdaopt.warning_filters import ignoring
 
 __all__ = ["GeometricMeanMetric", "pair_matrices", "regularised"]
@@ -122,14 +123,16 @@ class GeometricMeanMetric(SupervisedMetricLearner):
         unit = _unit(X)
         random = check_random_state(self.random_state)
         n_classes = len(self.classes_)
-        n_pairs = self.n_pairs or _PAIRS * n_classes * (n_classes - 1)
+        n_pairs = _PAIRS * n_classes * (n_classes - 1)
+        if self.n_pairs is not None:
+            n_pairs = integer("n_pairs", self.n_pairs, at_least=1)
         S, D, self.n_similar_ = pair_matrices(X / unit, codes, n_pairs, random)
         self.n_dissimilar_ = n_pairs - self.n_similar_
         self.cv_scores_: dict[float, float] = {}
         self.t_ = (
             self._cross_validated(X / unit, codes, n_pairs, random)
             if self.t == "cv"
-            else float(self.t)
+            else number("t", self.t, at_least=0, at_most=1)
         )
         # In the features' own units, S⁻¹ #_t D is that of the scaled features times unit^(4t-2).
         metric: FloatArray = _metric(S, D, X / unit, self.t_) * unit ** (4 * self.t_ - 2)
@@ -166,7 +169,7 @@ class GeometricMeanMetric(SupervisedMetricLearner):
                 "t='cv' needs a class of two or more samples, but each class has 1; pass a number "
                 "for t, such as 0.5"
             )
-        n_folds = min(self.cv, max(2, int(counts.min())))
+        n_folds = min(integer("cv", self.cv, at_least=2), max(2, int(counts.min())))
         split = StratifiedKFold(n_folds, shuffle=True, random_state=random).split(codes, codes)
         # There are at least two folds, which are more than a class of one sample can be in.
         with ignoring("The least populated class"):

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
 from gdaopt.estimators.base import TransductiveMetricLearner
 from gdaopt.estimators.baselines.label_entropy import LabelEntropy
 from gdaopt.estimators.baselines.predicted_labels import check_spread
 from gdaopt.estimators.labels import Codes, Mask
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.estimators.parameters import Interval
+from gdaopt.validation import FloatArray, integer, number, read_only
 
 __all__ = ["HarmonicEntropyWeights"]
 
@@ -116,7 +116,8 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
 
     def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
         check_spread(X)
-        entropy = LabelEntropy(X, codes, labelled, self.eta)
+        max_log_scale = number("max_log_scale", self.max_log_scale, above=0)
+        entropy = LabelEntropy(X, codes, labelled, number("eta", self.eta, above=0))
         start = np.zeros(X.shape[1])
         history = [entropy.value_and_gradient(start)[0]]
 
@@ -128,9 +129,12 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
             start,
             jac=True,
             method="L-BFGS-B",
-            bounds=[(-self.max_log_scale, self.max_log_scale)] * len(start),
+            bounds=[(-max_log_scale, max_log_scale)] * len(start),
             callback=note,
-            options={"maxiter": self.max_iterations, "gtol": self.tolerance},
+            options={
+                "maxiter": integer("max_iterations", self.max_iterations, at_least=1),
+                "gtol": number("tolerance", self.tolerance, at_least=0),
+            },
         )
         self.n_iter_ = int(found.nit)
         self.entropy_ = read_only(np.array(history))

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
-from sklearn.utils._param_validation import Interval
 
 from gdaopt.estimators.base import TransductiveMetricLearner
 from gdaopt.estimators.baselines.feature_weights import regulariser_of_weights
 from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
 from gdaopt.estimators.labels import Codes, Mask, one_hot
+from gdaopt.estimators.parameters import Interval
 from gdaopt.objectives.glr import GLRAtomWeightsPoint
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.validation import FloatArray, integer, read_only
 
 __all__ = ["JointClassifierWeights"]
 
@@ -97,10 +97,10 @@ class JointClassifierWeights(TransductiveMetricLearner):
         # For different labels ‖z_i - z_j‖² is 2, and each pair occurs in both orders: a factor 4.
         point = regulariser_of_weights(X, one_hot(everyone), weights)
         history = [point.value]
-        for _ in range(self.n_steps):
+        self.n_iter_ = integer("n_steps", self.n_steps, at_least=1)
+        for _ in range(self.n_iter_):
             point = newton_step(point)
             history.append(point.value)
-        self.n_iter_ = self.n_steps
         self.objective_ = read_only(np.array(history) - np.log(4))
         metric: FloatArray = np.diag(point.weights)
         return metric

@@ -11,7 +11,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
 from gdaopt.objectives.pairs.protocol import WeightedPairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
-from gdaopt.validation import FloatArray, finite_array
+from gdaopt.validation import FloatArray, finite_array, refuse_masked
 
 __all__ = ["weighted_pairs"]
 
@@ -51,8 +51,8 @@ def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None)
     >>> weighted_pairs([[0.0], [1.0], [3.0]], [1, -1, -1]).n_pairs
     2
     """
-    features = finite_array("X", X, ndim=2)
-    signal = finite_array("z", z, ndim=(1, 2))
+    features = finite_array("X", X, ndim=2, is_data=True)
+    signal = finite_array("z", z, ndim=(1, 2), is_data=True)
     if len(features) != len(signal):
         raise InvalidInputError(
             f"X has {len(features)} samples and z has {len(signal)}; they must be as many"
@@ -93,7 +93,11 @@ def _checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
 
 def _checked_pairs(pairs: Any, n_samples: int) -> npt.NDArray[np.intp]:
     """Return pairs as an array of indices; refuse other shapes, and indices without a sample."""
-    indices = np.asarray(pairs)
+    refuse_masked("pairs", pairs)
+    try:
+        indices = np.asarray(pairs)
+    except ValueError:  # rows of different lengths
+        indices = np.asarray(pairs, dtype=object)
     if indices.ndim != 2 or indices.shape[1] != 2 or not np.issubdtype(indices.dtype, np.integer):
         raise InvalidInputError(
             f"pairs must be whole numbers of shape (n, 2), got {indices.dtype} of {indices.shape}"

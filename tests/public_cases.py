@@ -1,0 +1,379 @@
+"""A valid call of each public constructor and function, to be spoiled one argument at a time."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import gdaopt as gda
+from gdaopt import datasets, estimators, linalg, plotting, programs, scaling, steps
+from gdaopt.studies.comparison import ComparisonOptions
+from gdaopt.studies.learning import LearningOptions, load_source
+from gdaopt.studies.process_per_task import ProcessPerTask
+from gdaopt.studies.worker_pool import WorkerPool
+
+MODULES = ("", "datasets", "estimators", "linalg", "plotting", "programs", "scaling", "steps")
+"""The packages whose names users import, the package itself first."""
+
+EXEMPT: dict[str, str] = {
+    **dict.fromkeys(
+        ("Certificate", "Result", "State", "Trace", "linalg.Alignment"),
+        "what the package returns",
+    ),
+    **dict.fromkeys(
+        ("estimators.MetricGraph", "programs.ProgramSolution"), "what the package returns"
+    ),
+    **dict.fromkeys(
+        ("Method", "programs.Polytope", "programs.Program", "steps.Step", "linalg.Direction"),
+        "an abstract class: its subclasses are walked",
+    ),
+    **{
+        f"estimators.{name}": "an abstract class: its subclasses are walked"
+        for name in (
+            "MetricLearner",
+            "ProblemLearner",
+            "SupervisedMetricLearner",
+            "TransductiveMetricLearner",
+        )
+    },
+    **{
+        f"linalg.{name}": "made in each step, of arrays that were checked before"
+        for name in (
+            "Atoms",
+            "AtomsDirection",
+            "ColumnDirection",
+            "DenseDirection",
+            "DiagonalDirection",
+            "best_pairs",
+            "pair_atoms",
+        )
+    },
+    **{
+        f"programs.{name}": "made in each step, of arrays that were checked before"
+        for name in ("ConstrainedPolytope", "ConstrainedProgram")
+    },
+    "solvers": "takes no arguments",
+    "steps.Agnostic": "takes no arguments",
+    "steps.Full": "takes no arguments",
+}
+"""Public names that take nothing from users, and why."""
+
+X = np.array([[0.0, 0, 1], [1, 0, 0.5], [0, 2, 0], [1, 1, 1], [2, 0, 3], [0.5, 0.25, 0.125]])
+Z = np.array([1.0, -1.0, -1.0, 1.0, 1.0, -1.0])
+Y = ["a", "b", "b", "a", "a", "b"]
+M = np.array([[2.0, -0.5, 0.0], [-0.5, 2.0, -0.25], [0.0, -0.25, 2.0]])
+V = np.ones(3)
+EDGES = ([0, 0, 1], [1, 2, 2])
+NAMES = ["height", "width", "depth"]
+
+_LIMITS = {
+    "tolerance": 0.5,
+    "absolute_tolerance": 0.5,
+    "max_iterations": 2,
+    "time_limit": 2.0,
+    "initial": M,
+    "callback": None,
+    "verbose": False,
+    "on_interrupt": "raise",
+    "trace_every": 1,
+    "keep_iterates": False,
+}
+_CONIC = {"solver": "CLARABEL", "solver_opts": None, "isolate": False}
+_LINEAR = {**_CONIC, "solver": "HIGHS", "fallback": ()}
+_ALIGNED = {
+    **_LIMITS,
+    **_LINEAR,
+    "step": "exact",
+    "edge_floor": 0.5,
+    "initial_edge_weight": 2.0,
+    "initial": None,
+}
+_LEARNER = {
+    "objective": "glr",
+    "method": "certified",
+    "solver": None,
+    "trace_bound": 4.0,
+    "min_eigenvalue": 0.5,
+    "multiclass": "joint",
+    "class_weight": None,
+    "n_neighbors": 1,
+    "tolerance": 0.5,
+    "max_iterations": 2,
+    "time_limit": 60.0,
+    "verbose": False,
+    "X": X,
+    "y": Y,
+}
+_BOUNDS = {"trace_bound": 4.0, "min_eigenvalue": 0.5}
+
+
+class Trace(gda.DenseObjective):
+    """The trace, as an objective of one's own."""
+
+    def value(self, metric: Any) -> float:
+        return float(np.trace(metric))
+
+    def gradient(self, metric: Any) -> Any:
+        return np.eye(len(metric))
+
+
+def _fitted(kind: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of the parameters, X and y of an estimator."""
+
+    def fit(*, X: Any, y: Any, **parameters: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # not converged, masked entries converted
+            return kind(**parameters).fit(X, y)
+
+    return fit
+
+
+def _solved(*, problem: Any, method: Any, **options: Any) -> Any:
+    return gda.solve(problem, method, **options).metric
+
+
+def _started(*, problem: Any, method: Any, **options: Any) -> Any:
+    return next(gda.iterate(problem, method, **options)).metric
+
+
+def _learning_problem(**options: Any) -> Any:
+    return dict(LearningOptions(**options).problems(datasets.load("iris")))["setosa"].feasible_set
+
+
+@cache
+def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+    """Return for each public name a function that calls it, and valid arguments."""
+    glr, graphs = gda.GLR(X, Z), gda.GraphMetrics(4.0, 0.5)
+    problem = gda.MetricProblem(glr, graphs)
+    run = gda.solve(problem, "certified", max_iterations=2)
+    transductive = {"missing_label": -1, "X": X, "y": Y}
+    return {
+        "GLR": (
+            lambda **options: gda.GLR(**options).value(M),
+            {"X": X, "z": Z, "sample_weight": np.ones(6), "pairs": [[0, 1], [1, 3]]}
+            | {"memory_limit": 100},
+        ),
+        "LogDet": (lambda **options: gda.LogDet(**options).value(M), {"S": M}),
+        "DenseObjective": (lambda **options: Trace(**options).n_features, {"n_features": 3}),
+        "MetricProblem": (
+            gda.MetricProblem,
+            {"objective": glr, "feasible_set": graphs, "constraints": None},
+        ),
+        "GraphMetrics": (gda.GraphMetrics, {**_BOUNDS, "path_weight": 0.5}),
+        "DiagonalMetrics": (gda.DiagonalMetrics, _BOUNDS),
+        "PositiveDefiniteMetrics": (gda.PositiveDefiniteMetrics, _BOUNDS),
+        "SignedGraphMetrics": (
+            gda.SignedGraphMetrics,
+            {"colors": [1, -1, 1], **_BOUNDS, "path_weight": 0.5},
+        ),
+        "Alternating": (
+            gda.Alternating,
+            {**_ALIGNED, "connectivity": "tree", "block_iterations": 2},
+        ),
+        "Joint": (gda.Joint, {**_ALIGNED, "align": "eigenvector", "realign_every": 2}),
+        "Certified": (
+            gda.Certified,
+            {**_LIMITS, "memory_limit": 100, "pricing": "program", "solver": "HIGHS"}
+            | {"solver_opts": None},
+        ),
+        "FrankWolfe": (gda.FrankWolfe, {**_LIMITS, "variant": "away", "step": "exact"}),
+        "Semidefinite": (gda.Semidefinite, {**_LIMITS, **_CONIC, "force": False}),
+        "SecondOrder": (gda.SecondOrder, {**_LIMITS, **_CONIC, "force": False}),
+        "SemidefiniteFrankWolfe": (
+            gda.SemidefiniteFrankWolfe,
+            {**_LIMITS, **_LINEAR, "solver": "CLARABEL", "step": "exact"} | {"force": False},
+        ),
+        "ProjectedGradient": (gda.ProjectedGradient, {**_LIMITS, "projection": "dykstra"}),
+        "certify": (gda.certify, {"problem": problem, "metric": M, "multipliers": None}),
+        "check_objective": (
+            gda.check_objective,
+            {"objective": glr, "tolerance": 0.5, "n_metrics": 1, "seed": 1},
+        ),
+        "solve": (_solved, {"problem": problem, "method": "certified", "max_iterations": 1}),
+        "iterate": (_started, {"problem": problem, "method": "certified", "tolerance": 0.5}),
+        "GraphMetricLearner": (_fitted(gda.GraphMetricLearner), {**_LEARNER, "edge_floor": 0.125}),
+        "DiagonalMetricLearner": (_fitted(gda.DiagonalMetricLearner), _LEARNER),
+        "PositiveDefiniteMetricLearner": (_fitted(gda.PositiveDefiniteMetricLearner), _LEARNER),
+        "GraphClassifier": (
+            _fitted(gda.GraphClassifier),
+            {"metric": M, "n_neighbors": 2, **transductive, "y": ["a", "b", -1, -1, "a", "b"]},
+        ),
+        "MetricKNeighborsClassifier": (
+            _fitted(gda.MetricKNeighborsClassifier),
+            {"n_neighbors": 2, "metric": M, "weights": "uniform", "algorithm": "auto"}
+            | {"n_jobs": 1, "X": X, "y": Y},
+        ),
+        "OneVsRestMetricClassifier": (
+            _fitted(gda.OneVsRestMetricClassifier),
+            {"learner": estimators.EuclideanMetric(), "classifier": None, "aggregation": "vote"}
+            | transductive,
+        ),
+        "estimators.AlternatingClassifierWeights": (
+            _fitted(estimators.AlternatingClassifierWeights),
+            {"labels": "harmonic", "solver": "CLARABEL", "trace_bound": 2.0, "tolerance": 0.5}
+            | {"max_rounds": 2, **transductive},
+        ),
+        "estimators.EuclideanMetric": (_fitted(estimators.EuclideanMetric), {"X": X, "y": Y}),
+        "estimators.FeatureGraphLearning": (
+            _fitted(estimators.FeatureGraphLearning),
+            {"trace_bound": 2.0, "tolerance": 0.5, "inner_tolerance": 0.5, "max_iterations": 2}
+            | {"X": X, "y": Y},
+        ),
+        "estimators.GeometricMeanMetric": (
+            _fitted(estimators.GeometricMeanMetric),
+            {"t": 0.5, "n_pairs": 8, "cv": 2, "random_state": 1, "X": X, "y": Y},
+        ),
+        "estimators.HarmonicEntropyWeights": (
+            _fitted(estimators.HarmonicEntropyWeights),
+            {"eta": 0.5, "max_log_scale": 2.0, "tolerance": 0.5, "max_iterations": 2}
+            | transductive,
+        ),
+        "estimators.JointClassifierWeights": (
+            _fitted(estimators.JointClassifierWeights),
+            {"n_steps": 2, **transductive},
+        ),
+        "estimators.MahalanobisDistance": (
+            lambda components: estimators.MahalanobisDistance(components)(V, 2 * V),
+            {"components": M},
+        ),
+        "datasets.Dataset": (
+            datasets.Dataset,
+            {"name": "d", "features": X, "labels": Y, "feature_names": NAMES},
+        ),
+        "datasets.load": (
+            lambda **options: datasets.load(**options).features,
+            {"name": "iris", "data_dir": None},
+        ),
+        "datasets.read_csv": (datasets.read_csv, {"path": "absent.csv", "label": None}),
+        "datasets.scale_features": (
+            datasets.scale_features,
+            {"X": X, "scale": "unit", "reference": X},
+        ),
+        "linalg.align": (
+            linalg.align,
+            {"metric": M, "min_eigenvalue": 0.5, "edge_threshold": 0.0, "guess": V},
+        ),
+        "linalg.decomposition": (linalg.decomposition, {"matrix": M, "v": V}),
+        "linalg.discs": (linalg.discs, {"metric": M, "v": V}),
+        "linalg.dual_alignment": (linalg.dual_alignment, {"gradient": M}),
+        "linalg.edge_weights": (linalg.edge_weights, {"metric": M}),
+        "linalg.generalized_laplacian": (
+            linalg.generalized_laplacian,
+            {"weights": np.abs(M), "loops": V},
+        ),
+        "linalg.geometric_mean": (linalg.geometric_mean, {"A": M, "B": M, "t": 0.5}),
+        "linalg.geometric_mean_of_inverse": (
+            linalg.geometric_mean_of_inverse,
+            {"S": M, "D": M, "t": 0.5},
+        ),
+        "linalg.left_ends": (linalg.left_ends, {"metric": M, "v": V}),
+        "linalg.maximum_spanning_tree": (linalg.maximum_spanning_tree, {"metric": M}),
+        "linalg.n_components": (linalg.n_components, {"metric": M, "threshold": 0.5}),
+        "linalg.path_laplacian": (linalg.path_laplacian, {"size": 3}),
+        "linalg.self_loops": (linalg.self_loops, {"metric": M}),
+        "linalg.smallest_eigenpairs": (
+            linalg.smallest_eigenpairs,
+            {"matrix": M, "count": 2, "guess": np.eye(3)},
+        ),
+        "linalg.smallest_eigenvalue": (linalg.smallest_eigenvalue, {"metric": M}),
+        "plotting.convergence": (
+            plotting.convergence,
+            {"results": [run], "ax": None, "relative": False, "problems": ["a"]},
+        ),
+        "plotting.discs": (plotting.discs, {"metric": M, "v": V, "names": NAMES, "ax": None}),
+        "plotting.graph": (
+            lambda **options: len(plotting.graph(**options).lines),
+            {"metric": M, "names": NAMES, "ax": None, "threshold": 0.5},
+        ),
+        "plotting.left_ends": (plotting.left_ends, {"result": run, "ax": None}),
+        "plotting.time_split": (
+            plotting.time_split,
+            {"results": run, "ax": None, "relative": False},
+        ),
+        "programs.ProgramOptions": (programs.ProgramOptions, {**_LINEAR, "cone": None}),
+        "programs.ColumnPolytope": (
+            programs.ColumnPolytope,
+            {"upper": V, "weights": V, "floor": 0 * V, "budget": 2.0, "current": 0 * V},
+        ),
+        "programs.ColumnProgram": (programs.ColumnProgram, {"size": 3, "solver": "HIGHS"}),
+        "programs.DiagonalPolytope": (
+            programs.DiagonalPolytope,
+            {"lower": V, "trace_bound": 4.0, "current": V},
+        ),
+        "programs.DiagonalProgram": (programs.DiagonalProgram, {"size": 3, "solver": "HIGHS"}),
+        "programs.JointPolytope": (
+            programs.JointPolytope,
+            {
+                "v": V,
+                **_BOUNDS,
+                "edges": EDGES,
+                "floor": 0 * V,
+                "current": np.repeat([1.0, 0.0], 3),
+            },
+        ),
+        "programs.JointProgram": (
+            programs.JointProgram,
+            {"n_features": 3, "edges": EDGES, "solver": "HIGHS"},
+        ),
+        "programs.SemidefiniteProgram": (
+            programs.SemidefiniteProgram,
+            {"feasible_set": graphs, "n_features": 3, "solver": "CLARABEL"},
+        ),
+        "programs.WholeSet": (
+            programs.WholeSet,
+            {"feasible_set": graphs, "n_features": 3, "current": np.zeros(6)},
+        ),
+        "scaling.auto_min_eigenvalue": (
+            scaling.auto_min_eigenvalue,
+            {"trace_bound": 2.0, "n_features": 2},
+        ),
+        "scaling.auto_trace_bound": (
+            scaling.auto_trace_bound,
+            {"objective": glr, "feasible_set": graphs},
+        ),
+        "scaling.read_trace_bound": (
+            scaling.read_trace_bound,
+            {"trace_bound": 2.0, "objective": glr, "feasible_set": graphs},
+        ),
+        "steps.Adaptive": (steps.Adaptive, {"decrease": 0.5, "increase": 2.0}),
+        "steps.Exact": (steps.Exact, {"accuracy": 0.5}),
+        "steps.Short": (steps.Short, {"lipschitz": 0.5}),
+        "steps.find_step": (steps.find_step, {"step": "exact"}),
+        # Not public, but what the command line hands its options to
+        "LearningOptions": (
+            _learning_problem,
+            {"positive": "setosa", "scale": "unit", **_BOUNDS, "min_eigenvalue": 0.25}
+            | {"set": "graph", "max_classes": 8},
+        ),
+        "ComparisonOptions": (
+            ComparisonOptions,
+            {"problem": LearningOptions(), "methods": ["certified"], "solvers": []}
+            | {"tolerance": 0.5, "time_limit": 2.0, "trace_every": 1, "jobs": 1}
+            | {"backend": "process", "scheduler": None},
+        ),
+        "load_source": (
+            lambda **options: load_source(**options).features,
+            {"source": "iris", "label": None, "data_dir": None},
+        ),
+        "WorkerPool": (WorkerPool, {"jobs": 2, "backend": "loky", "scheduler": None}),
+        "ProcessPerTask": (ProcessPerTask, {"jobs": 2, "deadline": 2.0}),
+    }
+
+
+def public_callables() -> Iterator[tuple[str, Any]]:
+    """Yield the public constructors and functions with their names, each once."""
+    seen: set[int] = set()
+    for name in MODULES:
+        module = importlib.import_module(f"gdaopt.{name}" if name else "gdaopt")
+        for public in module.__all__:
+            value = getattr(module, public)
+            is_error = inspect.isclass(value) and issubclass(value, Exception)
+            if callable(value) and not is_error and id(value) not in seen:
+                seen.add(id(value))
+                yield (f"{name}.{public}" if name else public), value
