@@ -12,7 +12,8 @@ import gdaopt as gda
 COLUMNS = (
     *("iteration", "round", "phase", "block", "objective", "block_gap", "lower_bound"),
     *("relative_gap", "step", "lambda_min", "left_end_min", "left_end_max", "aligned_spread"),
-    *("matrix_trace", "repair_distance", "oracle_calls", "eig_iterations", "eigen_decompositions"),
+    *("matrix_trace", "constraint_violation", "repair_distance", "oracle_calls"),
+    *("eig_iterations", "eigen_decompositions"),
     *("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds", "seconds"),
     *("solver", "solver_status", "scaling"),
 )

@@ -50,7 +50,7 @@ def test_none_is_an_empty_cell(closed: gda.Result, tmp_path: Path) -> None:
     header, start = closed.trace.to_csv(tmp_path / "t.csv").read_text().splitlines()[:2]
     cells = dict(zip(header.split(","), start.split(","), strict=True))
     assert {name for name, cell in cells.items() if cell == ""} == {
-        *("block", "block_gap", "step", "repair_distance"),
+        *("block", "block_gap", "step", "constraint_violation", "repair_distance"),
         *("build_seconds", "solve_seconds", "solver", "solver_status"),
     }
 

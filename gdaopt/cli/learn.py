@@ -109,7 +109,9 @@ def learn(
     given = {name: value for name, value in asked.items() if value is not None}
     runner = make_method(method, on_interrupt="return", **given)
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task("")
 
         def say(what: str) -> None:

@@ -111,7 +111,9 @@ class ProblemLearner(SupervisedMetricLearner):
         """Return the feasible set with these bounds."""
 
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
-        with until(Deadline.after(self.time_limit)):
+        limit = self.time_limit
+        seconds = None if limit is None else number("time_limit", limit, above=0)
+        with until(Deadline.after(seconds)):
             objective = self._objective(X, codes)
             with unlimited():  # it takes one evaluation, and the start of the run another
                 feasible_set = self._feasible_set(*self._bounds(objective))

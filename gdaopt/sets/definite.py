@@ -32,7 +32,7 @@ class AllUnitVectors(AtomFamily):
         self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None
     ) -> PricedAtoms:
         """Return the eigenvectors of the smallest eigenvalues; `guess` warm-starts large ones."""
-        start = None if guess is None else guess.dense(len(gradient))
+        start = guess.dense(len(gradient)) if guess is not None and len(guess) else None
         prices, vectors = smallest_eigenpairs(gradient, count, start)
         return PricedAtoms(Atoms.of_vectors(vectors), prices)
 

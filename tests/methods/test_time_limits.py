@@ -106,6 +106,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     for name in ("products", "scatter", "scatter_diagonal", "scatter_column", "covariance"):
         clock.watch(monkeypatch, SignalPairs, name, 0.5)  # a pass for the value, one for a gradient
     clock.watch(monkeypatch, LogDetPoint, "__init__", 1.0)
+    clock.watch(monkeypatch, LogDetPoint, "scaled", -1.0)  # a multiple is no evaluation of its own
     for name in ("value", "gradient"):
         clock.watch(monkeypatch, Nearest, name, 0.5)
     return clock

@@ -147,7 +147,7 @@ def test_bounds_are_drawn_where_there_is_room(results: dict[str, gda.Result], be
 
 def test_runs_of_very_different_lengths_share_a_logarithmic_axis() -> None:
     start, short, long = (solved(max_iterations=steps) for steps in (0, 1, 11))
-    long = with_rows(long, iteration=np.linspace(0, 1100, 12))
+    long = with_rows(long, iteration=np.linspace(0, 1100, 12, dtype=int))
     for runs, scale in (
         ([short, long], "symlog"),  # with room for the start, at 0
         ([start, long], "linear"),
