@@ -23,6 +23,9 @@ __all__ = [
 ]
 
 
+_MOST_NAMES = 40  # that a message lists
+
+
 class GdaoptError(Exception):
     """Base class of all errors raised by gdaopt."""
 
@@ -85,7 +88,10 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> InvalidInputE
     "unknown method 'alternatin'; did you mean 'alternating'? Known: alternating, joint"
     """
     names = sorted(known)
+    shown = ", ".join(names[:_MOST_NAMES])
+    if len(names) > _MOST_NAMES:
+        shown += f" and {len(names) - _MOST_NAMES} more"
     near = difflib.get_close_matches(str(name).lower(), [n.lower() for n in names], n=1, cutoff=0.5)
     by_lower = {n.lower(): n for n in names}
     hint = f"; did you mean '{by_lower[near[0]]}'?" if near else ";"
-    return InvalidInputError(f"unknown {what} {name!r}{hint} Known: {', '.join(names)}")
+    return InvalidInputError(f"unknown {what} {name!r}{hint} Known: {shown}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ __all__ = [
 ]
 
 _LONGEST = 60  # characters of a value that a message shows
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 FloatArray = npt.NDArray[np.float64]
 """An array of float64."""
@@ -173,7 +175,7 @@ def shortened(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def read_only(array: FloatArray) -> FloatArray:
+def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """Return the array itself, made read-only: what was computed from it stays true."""
     array.flags.writeable = False
     return array

@@ -15,6 +15,7 @@ from rich.table import Table
 from gdaopt.cli.options import (
     DataDir,
     EdgeFloor,
+    Edges,
     Label,
     MetricSet,
     MinEigenvalue,
@@ -32,6 +33,7 @@ from gdaopt.studies.learning import (
     check_starts,
     learn_classes,
     load_source,
+    read_edges,
     summary,
 )
 from gdaopt.studies.run_directory import RunDirectory
@@ -64,6 +66,7 @@ def learn(
     trace_bound: TraceBound = "K",
     min_eigenvalue: MinEigenvalue = 1e-6,
     edge_floor: EdgeFloor = None,
+    edges: Edges = None,
     tolerance: Annotated[
         float | None, typer.Option(help="relative gap or decrease that ends a run")
     ] = None,
@@ -92,6 +95,7 @@ def learn(
         trace_bound=read_number(trace_bound),
         min_eigenvalue=min_eigenvalue,
         set=metric_set,
+        edges=None if edges is None else read_edges(edges),
     )
     asked: dict[str, Any] = {
         "solver": solver,

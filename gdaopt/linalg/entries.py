@@ -26,6 +26,7 @@ __all__ = [
     "placement",
 ]
 
+
 IndexArray = npt.NDArray[np.intp]
 """An array of indices."""
 

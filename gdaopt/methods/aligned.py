@@ -91,6 +91,7 @@ class AlignedMethod(ProgramMethod):
                 f"edge_floor={feasible_set.path_weight:g} to the method instead"
             )
         self._check_options(problem)
+        feasible_set.check_connected(problem.n_features, self.edge_floor, "edge_floor")
         initial = self.initial_metric(problem)
         yield from self.begin(problem, feasible_set, clock).states(
             self.start(problem) if initial is None else initial

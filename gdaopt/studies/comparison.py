@@ -17,6 +17,7 @@ from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.io import write_atomically, write_text
 from gdaopt.result import Result
+from gdaopt.sets import EdgeMask
 from gdaopt.studies.comparison_table import completed, markdown, spec_of, to_pandas
 from gdaopt.studies.comparison_task import solve_task
 from gdaopt.studies.learning import LearningOptions
@@ -244,6 +245,7 @@ def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:
         "trace_bound": problem.trace_bound,
         "min_eigenvalue": problem.min_eigenvalue,
         "constraints": None if problem.constraints is None else _rows_hash(problem.constraints),
+        **({} if problem.edges is None else {"edges": _mask_text(problem.mask(dataset))}),
         "methods": list(options.methods),
         "solvers": list(options.solvers),
         "tolerance": options.tolerance,
@@ -277,6 +279,12 @@ def _rows_hash(rows: ConstraintsOf) -> str:
     for array in (rows.matrices.toarray(), rows.bounds, rows.is_equality, rows.norms):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
+
+
+def _mask_text(mask: EdgeMask) -> str:
+    """Return the number of pairs of a mask and a SHA-256 of them."""
+    digest = hashlib.sha256(json.dumps(mask.record()).encode()).hexdigest()
+    return f"{len(mask)} pairs, SHA-256 {digest}"
 
 
 def _fingerprint(dataset: Dataset) -> str:
