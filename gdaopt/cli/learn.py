@@ -143,6 +143,7 @@ def learn(
                 "trace_bound": options.trace_bound,
                 "min_eigenvalue": min_eigenvalue,
                 "edge_floor": edge_floor or 0.0,
+                "edges": None if edges is None else str(edges),
                 "method": method,
                 "solver": runner.solver_name,
                 "tolerance": runner.tolerance,

@@ -293,3 +293,31 @@ def test_results_are_saved_with_their_mask(tmp_path: Any) -> None:
     )
     result = certified(signed)
     assert gda.Result.load(result.save(tmp_path / "signed")) == result
+
+
+# --- Linear constraints of one's own -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "tolerance"),
+    [
+        ("certified", {}, 1e-6),
+        ("socp", {}, 1e-5),
+        ("sdp", {}, 1e-5),
+        ("joint", {"max_iterations": 60}, 1.0),
+        ("alternating", {"max_iterations": 60}, 1.0),
+    ],
+)
+def test_constraints_and_masks_go_together(
+    method: str, options: dict[str, Any], tolerance: float
+) -> None:
+    problem = graph_problem(0, share=0.6)
+    first = certified(problem).metric
+    problem = replace(problem, constraints=lambda M: [M[0, 0] <= first[0, 0] / 2])
+    metric = cp.Variable((6, 6), symmetric=True)
+    expected = np.exp(problem.to_cvxpy(metric, log=True).solve("CLARABEL"))
+    result = gda.solve(problem, method, **options)
+    assert_keeps_to_the_edges(problem, result.metric)
+    assert result.metric[0, 0] <= first[0, 0] / 2 * (1 + 1e-8)
+    assert result.objective == pytest.approx(expected, rel=tolerance)
+    assert result.objective >= expected * (1 - 1e-6)
