@@ -274,12 +274,8 @@ class GLRPoint:
         return diagonal
 
     def _scatter_diagonal(self) -> FloatArray:
-        """Return the diagonal of the scatter, from what has been computed."""
-        if "_scatter" in vars(self):
-            return np.diagonal(self._scatter)
-        if self._known is not None:
-            return self._known.on_diagonal
-        return self._pairs.scatter_diagonal(self.sum.terms)
+        """Return the diagonal of the scatter, all of which is computed unless entries are known."""
+        return np.diagonal(self._scatter) if self._known is None else self._known.on_diagonal
 
     def gradient_column(self, column: int) -> FloatArray:
         """Return one column of the gradient, shape (K,)."""
