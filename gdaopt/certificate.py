@@ -18,12 +18,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from scipy.optimize import bisect
 
 from gdaopt.errors import GdaoptError
+from gdaopt.linalg.known_entries import KnownEntries, Symmetric, inner, like, norm, quadratic_form
 from gdaopt.multipliers import TightMultipliers, checked_multipliers
 from gdaopt.objectives.protocol import BarrierPoint, Point
 from gdaopt.objectives.round_off import UNIT, round_off_at
@@ -136,6 +137,7 @@ def certify(
 def certify_point(
     problem: MetricProblem,
     point: Point,
+    gradient: Symmetric | None = None,
     best: PricedAtoms | None = None,
     multipliers: FloatArray | None = None,
 ) -> Certificate:
@@ -147,8 +149,11 @@ def certify_point(
         Objective and set.
     point : Point
         At the metric.
+    gradient : ndarray of shape (K, K) or KnownEntries, optional
+        At a member of the set, what `FeasibleSet.gradient_at` returns; the whole gradient by
+        default, which any metric will do for.
     best : PricedAtoms, optional
-        The best atoms for the gradient there, where they are known.
+        The best atoms for the gradient, where they are known.
     multipliers : ndarray of shape (m,), optional
         See `certify`.
 
@@ -158,21 +163,23 @@ def certify_point(
         See `certify`.
     """
     feasible_set, value = problem.feasible_set, point.value
-    reason = nothing_to_certify(point)
+    reason = nothing_to_certify(point, gradient)
     if reason is not None:
         return Certificate(value, -math.inf, "none", reason)
     if multipliers is None:
         multipliers = TightMultipliers(problem).at(point)
-    gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
+    if gradient is None:
+        gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
     if best is None:
         best = feasible_set.best_atoms(gradient)
-    found = _bound(problem, point, best, multipliers)
+    found = _bound(problem, point, gradient, best, multipliers)
     kind: Literal["linear", "exponential", "scaled"] = "linear"
     if problem.objective.log_convex:
         kind = "exponential"
     if hasattr(point, "scaled"):
         scaled, atoms = _best_multiple(problem, cast(BarrierPoint, point), best, multipliers)
-        other = _bound(problem, scaled, atoms, multipliers)
+        there = problem.lagrangian_gradient(scaled.gradient(), multipliers)
+        other = _bound(problem, scaled, there, atoms, multipliers)
         if other.value > found.value:
             found, kind = other, "scaled"
     if not found.value > -math.inf:
@@ -196,12 +203,15 @@ def certify_point(
     )
 
 
-def nothing_to_certify(point: Point) -> str | None:
-    """Say why there is no bound where an objective carries no information; None where it does."""
+def nothing_to_certify(point: Point, gradient: Symmetric | None = None) -> str | None:
+    """Say why there is no bound where an objective carries no information; None where it does.
+
+    The gradient is looked at as a whole, unless as much of it as is needed is given.
+    """
     reason = point.vanished()
     if reason is None and not math.isfinite(point.value):
         reason = f"the objective is {point.value}"
-    if reason is None and not math.isfinite(float(point.gradient().sum())):
+    if reason is None and not _is_finite(point.gradient() if gradient is None else gradient):
         reason = "the gradient of the objective is not finite"
     return reason
 
@@ -214,11 +224,20 @@ class _Bound:
     round_off: float
 
 
+def _is_finite(gradient: Symmetric) -> bool:
+    if isinstance(gradient, KnownEntries):
+        return gradient.is_finite()
+    return math.isfinite(float(gradient.sum()))
+
+
 def _bound(
-    problem: MetricProblem, point: Point, best: PricedAtoms, multipliers: FloatArray | None
+    problem: MetricProblem,
+    point: Point,
+    gradient: Symmetric,
+    best: PricedAtoms,
+    multipliers: FloatArray | None,
 ) -> _Bound:
     """Return the linear bound at a point, or the exponential one where log Q is convex."""
-    gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
     with np.errstate(over="ignore", invalid="ignore"):
         of_point = round_off_at(point)
         gap = _gap(problem, gradient, point.metric, best, multipliers)
@@ -281,7 +300,7 @@ def _zero(falling: Callable[[float], float], low: float, high: float) -> float:
 
 def _gap(
     problem: MetricProblem,
-    gradient: FloatArray,
+    gradient: Symmetric,
     metric: FloatArray,
     best: PricedAtoms,
     multipliers: FloatArray | None,
@@ -292,7 +311,7 @@ def _gap(
     """
     size, feasible_set, rows = len(metric), problem.feasible_set, problem.rows
     least = feasible_set.budget(size) * min(0.0, float(best.prices[0]))
-    gap = float(np.vdot(gradient, metric - feasible_set.base(size))) - least
+    gap = inner(gradient, like(gradient, metric) - feasible_set.base_like(gradient)) - least
     if rows is None or multipliers is None:
         return gap
     return gap - float(rows.in_own_units(multipliers) @ rows.residuals(metric))
@@ -300,7 +319,7 @@ def _gap(
 
 def _round_off(
     problem: MetricProblem,
-    gradient: FloatArray,
+    gradient: Symmetric,
     metric: FloatArray,
     best: PricedAtoms,
     multipliers: FloatArray | None,
@@ -314,20 +333,22 @@ def _round_off(
         g: the gradient is exact up to ``g_i g_j``.
     """
     feasible_set, rows, size = problem.feasible_set, problem.rows, len(metric)
-    base, bound = feasible_set.base(size), feasible_set.trace_bound
+    base, bound = feasible_set.base_like(gradient), feasible_set.trace_bound
+    magnitudes: Any = abs(gradient)
     budget, price = feasible_set.budget(size), float(best.prices[0])
-    above, of_rows = np.abs(metric - base), 0.0
+    above: Any = abs(like(gradient, metric) - base)
+    of_rows = 0.0
     if rows is not None and multipliers is not None:
         sizes, of_rows = rows.magnitudes(multipliers, metric)
-        added = (len(rows) + 8) * UNIT * (sizes + np.abs(gradient))
+        added = (len(rows) + 8) * UNIT * (sizes + magnitudes)
         # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest entries.
         errors = np.sqrt(errors**2 + added.max(axis=1))
         of_rows *= (size**2 + 16) * UNIT
     least = feasible_set.family.least_price(price, gradient, errors)
-    terms = float(np.vdot(np.abs(gradient), above + np.abs(base))) + budget * abs(price)
+    terms = inner(magnitudes, above + abs(base)) + budget * abs(price)
     return (
         budget * (min(0.0, price) - min(0.0, least))
-        + float(errors @ above @ errors)
+        + quadratic_form(above, errors)
         + (size**2 + 8) * UNIT * terms
         + 8 * UNIT * bound * abs(least)  # τ is rounded relative to C
         + of_rows
@@ -336,13 +357,13 @@ def _round_off(
 
 def _membership(
     problem: MetricProblem,
-    gradient: FloatArray,
+    gradient: Symmetric,
     metric: FloatArray,
     multipliers: FloatArray | None,
 ) -> float:
     """Return by how much Q can be below the optimum at a member that round-off has moved."""
     moved = 8 * len(gradient) * UNIT * problem.feasible_set.trace_bound
-    of_set = moved * float(np.linalg.norm(gradient))
+    of_set = moved * norm(gradient)
     rows = problem.rows
     if rows is None or multipliers is None:
         return of_set

@@ -11,9 +11,10 @@ import numpy as np
 from gdaopt.constraints import ConstraintsOf, LinearConstraints, interior_point, read_constraints
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.known_entries import Symmetric
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.check import check_interface
-from gdaopt.objectives.protocol import Objective
+from gdaopt.objectives.protocol import Objective, Point
 from gdaopt.printing import shortened
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.validation import FloatArray, check_instance, symmetric_matrix
@@ -134,6 +135,20 @@ class MetricProblem:
         if self.rows is None or multipliers is None:
             return gradient
         return gradient + self.rows.combined(self.rows.in_own_units(multipliers))
+
+    def gradient_at(self, point: Point, multipliers: FloatArray | None) -> Symmetric:
+        """Return as much of the Lagrangian's gradient as the prices of the set's atoms need.
+
+        Parameters
+        ----------
+        point : Point
+            The objective at a member of the set.
+        multipliers : ndarray of shape (m,) or None
+            See `lagrangian_gradient`.
+        """
+        if self.rows is None or multipliers is None:
+            return self.feasible_set.gradient_at(point)
+        return self.lagrangian_gradient(point.gradient(), multipliers)
 
     def violation(self, metric: FloatArray) -> float:
         """Return the largest distance of a metric to a linear constraint that it breaks."""

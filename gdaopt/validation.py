@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,8 @@ __all__ = [
 _LARGEST = 2**63 - 1  # whole numbers above do not fit into 64 bits
 _NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # though Python and NumPy count them as numbers
 _MISSING = "remove or impute missing and infinite values first"
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 FloatArray = npt.NDArray[np.float64]
 """An array of float64."""
@@ -359,7 +361,7 @@ def check_instance(name: str, value: Any, kind: type) -> None:
         raise InvalidInputError(f"{name} must be a {kind.__name__}, got {shortened(value)}")
 
 
-def read_only(array: FloatArray) -> FloatArray:
+def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """Return the array itself, made read-only: what was computed from it stays true."""
     array.flags.writeable = False
     return array

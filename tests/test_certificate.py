@@ -13,6 +13,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import GdaoptError, InvalidInputError
+from gdaopt.linalg.known_entries import Symmetric
 from gdaopt.sets import FeasibleSet, PricedAtoms
 from gdaopt.validation import FloatArray
 from tests.certificate_cases import (
@@ -427,8 +428,8 @@ def broken(feasible_set: gda.GraphMetrics) -> gda.GraphMetrics:
     """Return the set with an oracle that misses every edge."""
 
     class Broken(gda.GraphMetrics):
-        def best_atoms(self, gradient: FloatArray, *args: Any, **options: Any) -> PricedAtoms:
-            return super().best_atoms(np.diag(np.diagonal(gradient)), *args, **options)
+        def best_atoms(self, gradient: Symmetric, *args: Any, **options: Any) -> PricedAtoms:
+            return super().best_atoms(np.diag(gradient.diagonal()), *args, **options)
 
     return Broken(feasible_set.trace_bound, feasible_set.min_eigenvalue)
 

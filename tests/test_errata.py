@@ -176,7 +176,7 @@ class TestErratum3:
         above = np.where(at < 0, at * (1 + 1e-6), at)
         assert eigvalsh(above)[0] < rho - 1e-7
         assert not feasible_set.contains(above)
-        with pytest.raises(InvalidInputError, match=r"is above \(C/K - ρ\)/\(2 cos"):
+        with pytest.raises(InvalidInputError, match=r"is above \(C/K - ρ\)/λ = .* 2 cos"):
             feasible_set.start(size, bound * (1 + 1e-6))
 
 

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from gdaopt.cli.options import (
     DataDir,
+    Edges,
     Label,
     MaxClasses,
     MetricSet,
@@ -29,7 +30,7 @@ from gdaopt.methods import METHODS
 from gdaopt.printing import plain
 from gdaopt.studies.comparison import BACKENDS, Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import COMPACT, LEGEND, written
-from gdaopt.studies.learning import LearningOptions, load_source
+from gdaopt.studies.learning import LearningOptions, load_source, read_edges
 
 __all__ = ["compare"]
 
@@ -62,6 +63,7 @@ def compare(
     scale: Scale = "unit",
     trace_bound: TraceBound = "K",
     min_eigenvalue: MinEigenvalue = 1e-6,
+    edges: Edges = None,
     tolerance: Annotated[
         float | None,
         typer.Option(help="relative gap or decrease that ends a run (default: the method's)"),
@@ -101,6 +103,7 @@ def compare(
         min_eigenvalue=min_eigenvalue,
         set=metric_set,
         max_classes=max_classes,
+        edges=None if edges is None else read_edges(edges),
     )
     options = ComparisonOptions(
         problem=problem,

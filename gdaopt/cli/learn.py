@@ -15,6 +15,7 @@ from rich.table import Table
 from gdaopt.cli.options import (
     DataDir,
     EdgeFloor,
+    Edges,
     Label,
     MaxClasses,
     MetricSet,
@@ -34,6 +35,7 @@ from gdaopt.studies.learning import (
     check_starts,
     learn_classes,
     load_source,
+    read_edges,
     summary,
 )
 from gdaopt.studies.run_directory import RunDirectory
@@ -68,6 +70,7 @@ def learn(
     trace_bound: TraceBound = "K",
     min_eigenvalue: MinEigenvalue = 1e-6,
     edge_floor: EdgeFloor = None,
+    edges: Edges = None,
     tolerance: Annotated[
         float | None, typer.Option(help="relative gap or decrease that ends a run")
     ] = None,
@@ -99,6 +102,7 @@ def learn(
         min_eigenvalue=min_eigenvalue,
         set=metric_set,
         max_classes=max_classes,
+        edges=None if edges is None else read_edges(edges),
     )
     asked: dict[str, Any] = {
         "solver": solver,
@@ -147,6 +151,7 @@ def learn(
                 "trace_bound": options.trace_bound,
                 "min_eigenvalue": min_eigenvalue,
                 "edge_floor": edge_floor or 0.0,
+                "edges": None if edges is None else str(edges),
                 "method": method,
                 "solver": runner.solver_name,
                 "tolerance": runner.tolerance,

@@ -14,6 +14,7 @@ from gdaopt.sets import SETS
 __all__ = [
     "DataDir",
     "EdgeFloor",
+    "Edges",
     "Label",
     "MaxClasses",
     "MetricSet",
@@ -71,6 +72,15 @@ EdgeFloor = Annotated[
     typer.Option(
         help="ε, an option of alternating and joint: edges of weight ≥ ε connect all features "
         "(default: 0, no edge floor)"
+    ),
+]
+
+
+Edges = Annotated[
+    Path | None,
+    typer.Option(
+        help="CSV file of the only pairs of features that may have an edge, with two names and no "
+        "header: one pair a line (default: all pairs may)"
     ),
 ]
 

@@ -11,7 +11,7 @@ from gdaopt.estimators.parameters import Interval
 from gdaopt.estimators.problem_learner import ProblemLearner
 from gdaopt.methods import METHODS
 from gdaopt.objectives import Objective
-from gdaopt.sets import DiagonalMetrics, GraphMetrics, PositiveDefiniteMetrics
+from gdaopt.sets import DiagonalMetrics, EdgeMask, GraphMetrics, PositiveDefiniteMetrics
 from gdaopt.validation import FloatArray
 
 __all__ = ["DiagonalMetricLearner", "GraphMetricLearner", "PositiveDefiniteMetricLearner"]
@@ -49,7 +49,13 @@ class GraphMetricLearner(ProblemLearner):
     edge_floor : float, optional
         ε. If it is positive, edges of at least this weight connect all features. The methods with
         this option, ``"alternating"`` and ``"joint"``, choose the edges themselves. With any other
-        method they are the edges of the path through the features in their order.
+        method they are the edges of the path through the features in their order, or of a
+        spanning tree of `edges`.
+    edges : array-like, sparse array, networkx.Graph or EdgeMask, optional
+        The only pairs of features that may have an edge, such as those of pixels side by side: a
+        symmetric boolean K×K matrix, a sparse one, an array of shape (n, 2) of pairs of feature
+        numbers or names, or a graph whose nodes are these. By default all pairs may. Without any
+        pair the metrics are diagonal.
     multiclass : {"joint"}, optional
         How to learn from more than two classes. With ``"joint"`` there is one metric, which
         minimises the sum of the regularisers of all classes' 0/1 signals. All pairs of different
@@ -106,11 +112,18 @@ class GraphMetricLearner(ProblemLearner):
     ('converged', True)
     >>> learner.graph_.named_edges()[0][:2]
     ('alcalinity_of_ash', 'proline')
+
+    Only these two features may have an edge:
+
+    >>> pipeline = pipeline.set_params(graphmetriclearner__edges=[("alcalinity_of_ash", "proline")])
+    >>> [edge[:2] for edge in pipeline.fit(X, y)[-1].graph_.named_edges()]
+    [('alcalinity_of_ash', 'proline')]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **ProblemLearner._parameter_constraints,
         "edge_floor": [Interval(Real, 0, None, closed="left")],
+        "edges": "no_validation",
     }
 
     def __init__(
@@ -122,6 +135,7 @@ class GraphMetricLearner(ProblemLearner):
         trace_bound: str | float = "auto",
         min_eigenvalue: str | float = "auto",
         edge_floor: float = 0.0,
+        edges: Any = None,
         multiclass: str = "joint",
         class_weight: str | dict[Any, float] | None = None,
         n_neighbors: int | None = None,
@@ -145,9 +159,13 @@ class GraphMetricLearner(ProblemLearner):
             verbose=verbose,
         )
         self.edge_floor = edge_floor
+        self.edges = edges
 
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> GraphMetrics:
-        feasible_set = GraphMetrics(trace_bound, min_eigenvalue)
+        mask = None
+        if self.edges is not None:
+            mask = EdgeMask.of(self.edges, self._feature_names())
+        feasible_set = GraphMetrics(trace_bound, min_eigenvalue, edges=mask)
         if self.edge_floor > 0 and not self._floor_is_an_option:
             return feasible_set.containing_path(self.edge_floor)
         return feasible_set

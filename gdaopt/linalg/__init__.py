@@ -12,6 +12,7 @@ from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.eigen import Alignment, align
 from gdaopt.linalg.geodesic import geometric_mean, geometric_mean_of_inverse
 from gdaopt.linalg.gershgorin import discs, left_ends
+from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.linalg.laplacian import (
     EDGE_THRESHOLD,
     edge_weights,
@@ -20,6 +21,7 @@ from gdaopt.linalg.laplacian import (
     n_components,
     path_laplacian,
     self_loops,
+    spanning_forest,
 )
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
 from gdaopt.linalg.two_sparse import best_pairs, decomposition, pair_atoms
@@ -33,6 +35,7 @@ __all__ = [
     "DenseDirection",
     "DiagonalDirection",
     "Direction",
+    "KnownEntries",
     "align",
     "best_pairs",
     "decomposition",
@@ -50,4 +53,5 @@ __all__ = [
     "self_loops",
     "smallest_eigenpairs",
     "smallest_eigenvalue",
+    "spanning_forest",
 ]

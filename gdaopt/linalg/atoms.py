@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gdaopt.linalg.known_entries import Symmetric
 from gdaopt.validation import FloatArray
 
 __all__ = ["Atoms"]
@@ -112,9 +113,12 @@ class Atoms:
                 total += meets * np.multiply.outer(self.values[:, i], others.values[:, j])
         return total
 
-    def quadratic_forms(self, matrix: FloatArray) -> FloatArray:
-        """Return ``u_k' G u_k`` for each atom, shape (n,), for a symmetric K×K matrix G."""
-        if not self._is_sparse:
+    def quadratic_forms(self, matrix: Symmetric) -> FloatArray:
+        """Return ``u_k' G u_k`` for each atom, shape (n,), for a symmetric K×K matrix G.
+
+        Of a matrix of `KnownEntries` those are needed that the atoms meet.
+        """
+        if not self._is_sparse and isinstance(matrix, np.ndarray):
             forms: FloatArray = ((self.values @ matrix) * self.values).sum(axis=1)
             return forms
         entries = matrix[self.support[:, :, None], self.support[:, None, :]]

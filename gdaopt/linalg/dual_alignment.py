@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import Symmetric
 from gdaopt.linalg.two_sparse import best_pairs
 from gdaopt.validation import FloatArray, as_symmetric
 
@@ -12,19 +14,22 @@ __all__ = ["dual_alignment"]
 _SMALLEST = 1e-8  # of the largest entry: replaces 0, for which any small positive number will do
 
 
-def dual_alignment(gradient: FloatArray) -> FloatArray:
+def dual_alignment(gradient: Symmetric, edges: Edges | None = None) -> FloatArray:
     """Return the scaling v under which the joint program finds the best vertex of the whole set.
 
     Parameters
     ----------
-    gradient : ndarray of shape (K, K)
+    gradient : ndarray of shape (K, K), or KnownEntries of the edges
         G, symmetric.
+    edges : tuple of two ndarrays of int, optional
+        Rows and columns of the pairs that may have an edge; all pairs when left out.
 
     Returns
     -------
     ndarray of shape (K,)
         ``v_i = √(y + G_ii)``, scaled to the maximum 1. Here -y is the smaller of 0 and the least
-        value of ``u'Gu`` over the unit vectors ``u = a e_i - b e_j`` with ``a, b ≥ 0``.
+        value of ``u'Gu`` over the unit vectors e_i, and ``u = a e_i - b e_j`` with ``a, b ≥ 0`` for
+        the pairs that may have an edge.
 
     Notes
     -----
@@ -37,9 +42,10 @@ def dual_alignment(gradient: FloatArray) -> FloatArray:
     >>> dual_alignment(np.array([[-2.0, 1.0], [1.0, -2.0]]))
     array([1., 1.])
     """
-    gradient = as_symmetric("gradient", gradient)
-    diagonal = np.diagonal(gradient)
-    _, _, prices = best_pairs(gradient, count=1)
+    if isinstance(gradient, np.ndarray):
+        gradient = as_symmetric("gradient", gradient)
+    diagonal = gradient.diagonal()
+    _, _, prices = best_pairs(gradient, 1, edges)
     least = min(0.0, float(diagonal.min()), float(prices.min(initial=0.0)))
     v = np.sqrt(np.maximum(diagonal - least, 0.0))
     largest = float(v.max())

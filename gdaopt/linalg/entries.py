@@ -30,6 +30,7 @@ __all__ = [
     "read_edges",
 ]
 
+
 IndexArray = npt.NDArray[np.intp]
 """An array of indices."""
 

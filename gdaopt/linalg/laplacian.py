@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import Edges, neighbors
 from gdaopt.validation import (
     FloatArray,
     as_symmetric,
@@ -28,8 +29,11 @@ __all__ = [
     "generalized_laplacian",
     "maximum_spanning_tree",
     "n_components",
+    "path_edges",
     "path_laplacian",
     "self_loops",
+    "spanning_forest",
+    "unit_laplacian",
 ]
 
 EDGE_THRESHOLD = 1e-9
@@ -112,10 +116,82 @@ def path_laplacian(size: int) -> FloatArray:
            [-1.,  2., -1.],
            [ 0., -1.,  1.]])
     """
-    off = np.full(integer("size", size, at_least=1) - 1, -1.0)
-    laplacian = np.diag(off, 1) + np.diag(off, -1)
-    np.fill_diagonal(laplacian, -laplacian.sum(axis=1))
+    size = integer("size", size, at_least=1)
+    return unit_laplacian(size, path_edges(size))
+
+
+def path_edges(size: int) -> Edges:
+    """Return the edges of the path 0 – 1 – … – (K-1).
+
+    Examples
+    --------
+    >>> path_edges(3)
+    (array([0, 1]), array([1, 2]))
+    """
+    nodes = np.arange(size)
+    return nodes[:-1], nodes[1:]
+
+
+def unit_laplacian(size: int, edges: Edges) -> FloatArray:
+    """Return the Laplacian of a graph on K nodes with unit weights.
+
+    Examples
+    --------
+    >>> unit_laplacian(3, (np.array([0]), np.array([2])))
+    array([[ 1.,  0., -1.],
+           [ 0.,  0.,  0.],
+           [-1.,  0.,  1.]])
+    """
+    laplacian = np.zeros((size, size))
+    laplacian[edges] = -1.0
+    laplacian += laplacian.T
+    np.fill_diagonal(laplacian, -laplacian.sum(axis=1) + 0.0)  # -0.0 becomes 0.0
     return laplacian
+
+
+def spanning_forest(size: int, edges: Edges) -> Edges:
+    """Return the edges of a spanning forest, found depth first from the first nodes on.
+
+    Each node goes on to its first neighbour that has not been seen. So the forest of a graph that
+    contains the path 0 – 1 – … – (K-1) is that path, and other forests have long branches, too.
+
+    Parameters
+    ----------
+    size : int
+        K, the number of nodes.
+    edges : tuple of two ndarrays of int
+        Rows and columns of the graph's edges i < j.
+
+    Returns
+    -------
+    rows, columns : ndarray of int
+        As many edges as there are nodes, less one for each component; i < j, row by row.
+
+    Examples
+    --------
+    >>> spanning_forest(4, (np.array([0, 0, 1]), np.array([2, 3, 2])))
+    (array([0, 0, 1]), array([2, 3, 2]))
+    """
+    others = neighbors(size, edges)
+    is_new = np.ones(size, dtype=bool)
+    found: list[tuple[int, int]] = []
+    for root in range(size):
+        if not is_new[root]:
+            continue
+        is_new[root] = False
+        branch = [root]
+        while branch:
+            node = branch[-1]
+            unseen = others[node][is_new[others[node]]]
+            if not len(unseen):
+                branch.pop()
+                continue
+            following = int(unseen[0])
+            is_new[following] = False
+            found.append((min(node, following), max(node, following)))
+            branch.append(following)
+    rows, columns = np.array(sorted(found), dtype=np.intp).reshape(-1, 2).T
+    return rows, columns
 
 
 def n_components(metric: FloatArray, threshold: float) -> int:

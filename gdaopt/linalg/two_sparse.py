@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from gdaopt.deadline import check_time
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.linalg.known_entries import KnownEntries, Symmetric
 from gdaopt.validation import FloatArray, as_symmetric, positive_vector
 
 __all__ = ["best_pairs", "decomposition", "least_pair_price", "pair_atoms"]
@@ -28,16 +29,20 @@ _BLOCK_ENTRIES = 2**16  # entries that are priced at a time: they stay in cache
 
 
 def best_pairs(
-    gradient: FloatArray, count: int
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
+    gradient: Symmetric, count: int, edges: Edges | None = None
+) -> tuple[IndexArray, IndexArray, FloatArray]:
     """Return the pairs i < j with ``G_ij > 0`` that have the least prices λ_ij, best first.
 
     Parameters
     ----------
     gradient : ndarray of shape (K, K)
-        G, symmetric and finite; only its diagonal and upper triangle are read.
+        G, symmetric and finite; only its diagonal and upper triangle are read. With `edges` it may
+        be `KnownEntries` of them.
     count : int
         How many to return at most.
+    edges : tuple of two ndarrays of int, optional
+        Rows and columns of the only pairs to look at, in O(K + n) for n of them; all pairs when
+        left out.
 
     Returns
     -------
@@ -53,10 +58,13 @@ def best_pairs(
     (array([0]), array([1]), array([-3.]))
     """
     size = len(gradient)
+    if edges is not None and _are_listed(gradient, edges):
+        return _best_listed(gradient, count, edges)
+    assert isinstance(gradient, np.ndarray)
     # In units of the largest entry the squares can neither under- nor overflow.
     unit = max(float(gradient.max()), -float(gradient.min()))
     diagonal = np.diagonal(gradient) / (2 * unit) if unit else np.zeros(size)
-    found: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]] = []
+    found: list[tuple[IndexArray, IndexArray, FloatArray]] = []
     cutoff = np.inf
     step = max(1, _BLOCK_ENTRIES // size)
     for start in range(0, size - 1, step):
@@ -80,14 +88,14 @@ def best_pairs(
     if not found:
         return np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0)
     rows, columns, prices = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    kept = _least(prices, count)
-    kept = kept[np.lexsort((columns[kept], rows[kept], prices[kept]))]
+    kept = _best(rows, columns, prices, count)
     return rows[kept], columns[kept], prices[kept] * unit
 
 
-def least_pair_price(gradient: FloatArray) -> float:
+def least_pair_price(gradient: Symmetric, edges: Edges | None = None) -> float:
     """Return a number that no price λ_ij of a pair with ``G_ij > 0`` is below, tight to round-off.
 
+    The pairs are all, or those of `edges`, see `best_pairs`.
     Where the mean m of both diagonal entries is positive, ``λ_ij = (G_ii G_jj - G_ij²) / (m + r)``
     with the root r, so that the round-off is relative to the terms of the numerator. That of
     ``m - r``, which `best_pairs` takes, is relative to the largest of the three entries.
@@ -98,31 +106,57 @@ def least_pair_price(gradient: FloatArray) -> float:
     >>> bool(abs(least_pair_price(gradient)) < 1e-29), best_pairs(gradient, 1)[2]
     (True, array([0.]))
     """
-    size = len(gradient)
-    diagonal = np.diagonal(gradient)
+    size, diagonal = len(gradient), gradient.diagonal()
+    if edges is not None and _are_listed(gradient, edges):
+        useful = gradient[edges] > 0
+        return _least_exact(
+            diagonal[edges[0][useful]], diagonal[edges[1][useful]], gradient[edges][useful]
+        )
+    assert isinstance(gradient, np.ndarray)
     least = math.inf
     step = max(1, _BLOCK_ENTRIES // size)
     for start in range(0, size - 1, step):
         stop = min(start + step, size)
         rows, columns = np.nonzero(np.triu(gradient[start:stop, start:] > 0, 1))
-        if not len(rows):
-            continue
         a, b = diagonal[rows + start], diagonal[columns + start]
-        c = gradient[rows + start, columns + start]
-        mean = a / 2 + b / 2
-        radius = np.hypot(a / 2 - b / 2, c)
-        total = np.abs(mean) + radius
-        # In units of the pair's own, so that no product under- or overflows.
-        products, squares = (a / total) * b, (c / total) * c
-        prices = np.where(mean > 0, products - squares, mean - radius)
-        terms = np.where(mean > 0, np.abs(products) + squares, total)
-        least = min(least, float((prices - _ROUNDINGS * terms).min()))
+        least = min(least, _least_exact(a, b, gradient[rows + start, columns + start]))
     return least
 
 
-def pair_atoms(
-    gradient: FloatArray, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]
-) -> Atoms:
+def _least_exact(a: FloatArray, b: FloatArray, c: FloatArray) -> float:
+    """Return a number that no price of blocks ``[[a, c], [c, b]]`` with c > 0 is below."""
+    mean = a / 2 + b / 2
+    radius = np.hypot(a / 2 - b / 2, c)
+    total = np.abs(mean) + radius
+    # In units of the pair's own, so that no product under- or overflows.
+    products, squares = (a / total) * b, (c / total) * c
+    prices = np.where(mean > 0, products - squares, mean - radius)
+    terms = np.where(mean > 0, np.abs(products) + squares, total)
+    return float((prices - _ROUNDINGS * terms).min(initial=math.inf))
+
+
+def _are_listed(gradient: Symmetric, edges: Edges) -> bool:
+    """Say whether pairs are looked at one by one: where they are not all, or others not known."""
+    size = len(gradient)
+    return isinstance(gradient, KnownEntries) or len(edges[0]) < size * (size - 1) // 2
+
+
+def _best_listed(
+    gradient: Symmetric, count: int, edges: Edges
+) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """Return the best of some pairs, reading no other entries of the gradient."""
+    rows, columns = edges
+    diagonal, entries = gradient.diagonal(), gradient[edges]
+    unit = max(float(np.abs(diagonal).max()), float(np.abs(entries).max(initial=0.0))) or 1.0
+    useful = entries > 0
+    rows, columns, entries = rows[useful], columns[useful], entries[useful] / unit
+    first, second = diagonal[rows] / (2 * unit), diagonal[columns] / (2 * unit)
+    prices = first + second - np.sqrt((first - second) ** 2 + entries**2)
+    kept = _best(rows, columns, prices, count)
+    return rows[kept], columns[kept], prices[kept] * unit
+
+
+def pair_atoms(gradient: Symmetric, rows: IndexArray, columns: IndexArray) -> Atoms:
     """Return the minimisers ``u = a e_i - b e_j`` of ``u'Gu`` for pairs with ``G_ij > 0``.
 
     Examples
@@ -131,7 +165,7 @@ def pair_atoms(
     >>> atoms.values.round(4)
     array([[ 0.7071, -0.7071]])
     """
-    diagonal = np.diagonal(gradient)
+    diagonal = gradient.diagonal()
     half = diagonal[rows] / 2 - diagonal[columns] / 2
     off = gradient[rows, columns]
     unit = np.maximum(np.abs(half), off)  # neither squares nor norms can then under- or overflow
@@ -189,7 +223,14 @@ def decomposition(matrix: FloatArray, v: FloatArray) -> tuple[Atoms, FloatArray]
     return atoms, np.concatenate([left_ends(matrix, v), -matrix[rows, columns] * total])
 
 
-def _least(values: FloatArray, count: int) -> npt.NDArray[np.intp]:
+def _best(rows: IndexArray, columns: IndexArray, prices: FloatArray, count: int) -> IndexArray:
+    """Return the indices of the `count` least prices, best first; ties in the order of pairs."""
+    kept = _least(prices, count)
+    order: IndexArray = kept[np.lexsort((columns[kept], rows[kept], prices[kept]))]
+    return order
+
+
+def _least(values: FloatArray, count: int) -> IndexArray:
     """Return the indices of the `count` smallest values, in any order."""
     if len(values) <= count:
         return np.arange(len(values))

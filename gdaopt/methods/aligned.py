@@ -91,6 +91,7 @@ class AlignedMethod(ProgramMethod):
                 f"edge_floor={feasible_set.path_weight:g} to the method instead"
             )
         self._check_options(problem)
+        feasible_set.check_connected(problem.n_features, self.edge_floor, "edge_floor")
         initial = self.initial_metric(problem)
         yield from self.begin(problem, feasible_set, clock).states(
             self.start(problem) if initial is None else initial
@@ -211,6 +212,7 @@ class AlignedRun(ABC):
     def states(self, initial: FloatArray) -> Iterator[State]:
         """Yield the start, then the states of the rounds until the run has stalled."""
         point = self.objective.at(initial)
+        self.feasible_set.gradient_at(point)  # kept: what is looked at next
         check_start(point)
         self.state = State(point=point, objective=point.value)
         self.align()

@@ -137,8 +137,8 @@ class MetricBlock(Block):
 
     def cost(self, point: Point) -> FloatArray:
         """Return ``G_ii``, then ``-2 G_ij``: an edge stands in the metric twice."""
-        gradient = point.gradient()
-        return np.concatenate([np.diagonal(gradient), -2 * gradient[self._edges]])
+        gradient = point.gradient_entries(self._edges)
+        return np.concatenate([gradient.on_diagonal, -2 * gradient.on_edges])
 
     def direction(self, change: FloatArray) -> DenseDirection:
         """Return the matrix of the change."""

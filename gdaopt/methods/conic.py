@@ -86,7 +86,8 @@ class ConicMethod(Method):
         """Yield the start, and the state after the solve."""
         feasible_set, size = problem.feasible_set, problem.n_features
         start = self.start_point(problem)
-        needed = cone_bytes(size, self.cone) + problem.objective.conic_bytes()
+        n_edges = len(feasible_set.edges_of(size)[0])
+        needed = cone_bytes(size, n_edges, self.cone) + problem.objective.conic_bytes()
         if not self.force:
             check_memory(needed, f"the {self.cone} program")
         began = time.perf_counter()

@@ -77,6 +77,7 @@ class HullRun(ABC):
             self.move_to(ActiveSet(*self.problem.centre).without_zeros())
         else:
             self.move_to(ActiveSet(*self.feasible_set.decomposed(self._initial)).without_zeros())
+        self.feasible_set.gradient_at(self.point)  # kept: what is looked at next
         check_start(self.point)
         self.multipliers = TightMultipliers(self.problem).at(self.point)
         yield self.certified_state()
@@ -105,13 +106,17 @@ class HullRun(ABC):
             When only a tiny step would be left: where the objective is about to underflow.
         """
         target, share = self.active_set, 1.0
-        while self._certified is not None and (reason := nothing_to_certify(self.point)):
+        while self._certified is not None and (reason := self._reason()):
             share /= 2
             if share < _SHORTEST_STEP:
                 raise RunEnded("stalled", reason)
             self.move_to(self._certified.on_the_way(target, share))
         self._certified = self.active_set
         return share
+
+    def _reason(self) -> str | None:
+        """Say why there is nothing to certify at the point; None where there is."""
+        return nothing_to_certify(self.point, self.feasible_set.gradient_at(self.point))
 
     @unlimited()  # a step that has been taken is not lost
     def certified_state(self, **columns: Any) -> State:
@@ -128,13 +133,13 @@ class HullRun(ABC):
         share = self._step_back()
         if "step" in columns:
             columns["step"] *= share
-        gradient = self.problem.lagrangian_gradient(self.point.gradient(), self.multipliers)
+        gradient = self.problem.gradient_at(self.point, self.multipliers)
         priced = time.perf_counter()
         self.best = self.feasible_set.best_atoms(gradient, self.n_priced, self.active_set.atoms)
         self.prices = self.active_set.atoms.quadratic_forms(gradient)
         self._oracle_calls += 1
         lower_bound = self.lower_bound.add(
-            certify_point(self.problem, self.point, self.best, self.multipliers)
+            certify_point(self.problem, self.point, gradient, self.best, self.multipliers)
         )
         seconds = {
             "objective_seconds": columns.pop("objective_seconds", 0.0) + priced - start,

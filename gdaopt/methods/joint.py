@@ -140,7 +140,7 @@ class _Run(AlignedRun):
     def _align_by_gradient(self) -> float:
         """Take the scaling from the gradient; return the seconds."""
         start = time.perf_counter()
-        v = dual_alignment(self.state.point.gradient())
+        v = dual_alignment(self.feasible_set.gradient_at(self.state.point), self._edges)
         ends = left_ends(self.state.metric, v)
         spread = float(ends.max() - ends.min())
         self.state = replace(self.state, v=v, aligned_spread=spread, scaling="gradient")

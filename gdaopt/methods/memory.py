@@ -11,22 +11,29 @@ from gdaopt.methods.state import Clock
 
 __all__ = ["check_memory", "cone_bytes", "free_memory", "is_isolated"]
 
-# Bytes for each of the d² entries, d = K(K+1)/2, that a factorisation holds: interior-point solvers
-# see all entries of the metric coupled. Measured with CLARABEL and ECOS, K from 10 to 80.
+# Bytes for each of the d² entries that a factorisation holds: interior-point solvers see all
+# entries of the metric coupled. d is K(K+1)/2 in a semidefinite cone, and K plus the number of
+# edges in second-order cones. Measured with CLARABEL and ECOS, K from 10 to 80, all edges.
 _BYTES = {"semidefinite": 60, "second-order": 24}
 _LARGE = 2e7  # bytes: CVXPY and a solver take about a second to begin with such a program
 _CGROUP = Path("/sys/fs/cgroup")
 
 
-def cone_bytes(n_features: int, cone: str) -> float:
+def cone_bytes(n_features: int, n_edges: int, cone: str) -> float:
     """Return an estimate of what ``M ⪰ ρI`` takes inside of a solver.
 
     Examples
     --------
-    >>> round(cone_bytes(200, "semidefinite") / 1e9)
+    >>> round(cone_bytes(200, 19900, "semidefinite") / 1e9)
     24
+    >>> round(cone_bytes(200, 19900, "second-order") / 1e9, 1)
+    9.7
+    >>> round(cone_bytes(200, 400, "second-order") / 1e6, 1)
+    8.6
     """
-    return _BYTES[cone] * (n_features * (n_features + 1) / 2) ** 2
+    is_matrix = cone == "semidefinite"
+    entries = n_features * (n_features + 1) / 2 if is_matrix else n_features + n_edges
+    return _BYTES[cone] * entries**2
 
 
 def check_memory(needed: float, what: str) -> None:

@@ -87,6 +87,7 @@ class ProgramPricing(Pricing):
     n_priced = 1
 
     def __init__(self, feasible_set: FeasibleSet, n_features: int, options: ProgramOptions) -> None:
+        self._feasible_set = feasible_set
         self._edges = feasible_set.edges_of(n_features)
         self._program = JointProgram(n_features, self._edges, options)
         self._budget = feasible_set.budget(n_features)
@@ -100,7 +101,7 @@ class ProgramPricing(Pricing):
         time_limit: float | None,
     ) -> tuple[Atoms, dict[str, Any]]:
         """Return the atoms of the program's solution, of which an exact vertex has one."""
-        v = dual_alignment(point.gradient())
+        v = dual_alignment(self._feasible_set.gradient_at(point), self._edges)
         # Over what is above the base: a metric of no smallest eigenvalue, and of trace τ.
         polytope = JointPolytope(v, 0.0, self._budget, self._edges, self._floor)
         block = MetricBlock(self._program, polytope, len(v), self._edges)

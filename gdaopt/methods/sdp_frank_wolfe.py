@@ -83,7 +83,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         edges = feasible_set.edges_of(size)
         pairs = pairs_of(size, edges)
         point = self.start_point(problem)
-        needed = cone_bytes(size, "semidefinite")
+        needed = cone_bytes(size, len(edges[0]), "semidefinite")
         isolate = is_isolated(self.isolate, needed, clock)
         options = replace(self.program_options, isolate=isolate)
         program = with_rows(SemidefiniteProgram(feasible_set, size, options), problem.rows)

@@ -13,6 +13,7 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
+from gdaopt.linalg.entries import all_edges
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.objectives.protocol import Objective, Point
 from gdaopt.printing import shortened
@@ -78,6 +79,11 @@ def check_objective(
         _compare("gradient_diagonal", point.gradient_diagonal(), np.diagonal(gradient), 1e-8)
         for column in range(objective.n_features):
             _compare("gradient_column", point.gradient_column(column), gradient[:, column], 1e-8)
+        rows, columns = (index[::2] for index in all_edges(objective.n_features))
+        entries = point.gradient_entries((rows, columns))
+        found = np.concatenate([entries.on_diagonal, entries.on_edges])
+        expected = np.concatenate([np.diagonal(gradient), gradient[rows, columns]])
+        _compare("gradient_entries", found, expected, 1e-8)
         for direction in _random_directions(objective.n_features, rng):
             _check_line(objective, point, direction, tolerance)
 

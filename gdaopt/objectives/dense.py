@@ -13,6 +13,8 @@ from gdaopt.deadline import check_time
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
@@ -160,6 +162,9 @@ class _DensePoint:
 
     def gradient_column(self, column: int) -> FloatArray:
         return self._gradient[:, column].copy()
+
+    def gradient_entries(self, edges: Edges) -> KnownEntries:
+        return KnownEntries.of(self._gradient, edges)
 
     def round_off(self) -> RoundOff:
         return self.objective.round_off(self)

@@ -20,6 +20,8 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection, Direction
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.distance_round_off import DistanceRoundOff
 from gdaopt.objectives.exponentials import ExponentialLine, ExponentialSum
 from gdaopt.objectives.pairs import (
@@ -42,6 +44,7 @@ _BYTES_PER_COEFFICIENT = 350  # in CVXPY and CLARABEL; 2 500 to 18 000 pairs, K 
 _ARRAYS_KEPT = 9  # weights, exponents at a base, those and their exponentials at three points
 _LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
 _NOISE = 1e-15  # of what coinciding samples add to sums: with less, the others do not count
+_GATHERING = 16  # what an entry of a product of matrices costs alone, in units of one in the whole
 _LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
 _SUM_ROUNDINGS = 64  # in a row: NumPy adds up an array of 2^17 numbers in pairs of parts
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, exponents are computed anew
@@ -227,6 +230,7 @@ class GLRPoint:
         self.sum = known or objective.summed(objective.pair_values(self._compute_exponents))
         self._moves = 0
         self._last_line: ExponentialLine | None = None
+        self._known: KnownEntries | None = None
         self._last_width = 0
 
     def _compute_exponents(self) -> Iterator[FloatArray]:
@@ -269,11 +273,25 @@ class GLRPoint:
         diagonal *= -self.sum.scale
         return diagonal
 
+    def _scatter_diagonal(self) -> FloatArray:
+        """Return the diagonal of the scatter, all of which is computed unless entries are known."""
+        return np.diagonal(self._scatter) if self._known is None else self._known.on_diagonal
+
     def gradient_column(self, column: int) -> FloatArray:
         """Return one column of the gradient, shape (K,)."""
         entries: FloatArray = self._pairs.scatter_column(self.sum.terms, column)
         entries *= -self.sum.scale
         return entries
+
+    def gradient_entries(self, edges: Edges) -> KnownEntries:
+        """Return the gradient's diagonal and its entries of edges, without the others if few."""
+        size = self._pairs.features.shape[1]
+        if "_gradient" in vars(self) or _GATHERING * (size + len(edges[0])) >= size**2:
+            return KnownEntries.of(self._gradient, edges)
+        if self._known is None or self._known.edges is not edges:
+            self._known = self._pairs.scatter_entries(self.sum.terms, edges)
+        with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
+            return self._known.scaled(-self.sum.scale)
 
     def hessian_product(self, direction: Direction) -> FloatArray:
         """Return ``∇²Q(M)[D]``, shape (K, K)."""
@@ -344,7 +362,8 @@ class GLRPoint:
         largest = float(np.abs(features).max())
         if largest == 0:
             return "all samples coincide: the gradient is 0, and no metric tells them apart"
-        steepest = float(np.abs(self._scatter).max())
+        # The scatter is positive semidefinite: its largest entry is on the diagonal.
+        steepest = float(self._scatter_diagonal().max())
         is_small = steepest <= _NOISE * float(self._sizes.sum())
         is_flat = steepest * float(np.trace(self.metric)) <= _NOISE * self.sum.total
         is_lost = steepest * self.sum.scale <= _LEAST_GRADIENT

@@ -12,6 +12,8 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, eigvalsh, solve_trian
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
 from gdaopt.objectives.round_off import UNIT, RoundOff
@@ -165,6 +167,10 @@ class LogDetPoint:
     def gradient_column(self, column: int) -> FloatArray:
         """Return one column of the gradient."""
         return self.gradient()[:, column]
+
+    def gradient_entries(self, edges: Edges) -> KnownEntries:
+        """Return the gradient's diagonal and its entries of edges."""
+        return KnownEntries.of(self.gradient(), edges)
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of the log-determinant")."""

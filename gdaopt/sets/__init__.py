@@ -9,6 +9,7 @@ from gdaopt.sets.diagonal import DiagonalMetrics, FeatureAtoms
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet, LinearMinimum
 from gdaopt.sets.graph import GraphAtoms, GraphMetrics
+from gdaopt.sets.mask import EdgeMask
 from gdaopt.sets.signed import FlippedAtoms, SignedGraphMetrics
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "AllUnitVectors",
     "AtomFamily",
     "DiagonalMetrics",
+    "EdgeMask",
     "FeasibleSet",
     "FeatureAtoms",
     "FlippedAtoms",
@@ -47,9 +49,11 @@ def set_of_record(record: Mapping[str, Any]) -> FeasibleSet:
     Examples
     --------
     >>> set_of_record(GraphMetrics(3.0, 0.1).record())
-    GraphMetrics(trace_bound=3.0, min_eigenvalue=0.1, path_weight=0.0)
+    GraphMetrics(trace_bound=3.0, min_eigenvalue=0.1, path_weight=0.0, edges=None)
     """
     values = dict(record)
     kind = values.pop("kind")
     check_name("kind of feasible set", kind, SETS)
+    if "edges" in values:
+        values["edges"] = EdgeMask.of_record(values["edges"])
     return SETS[kind](**values)

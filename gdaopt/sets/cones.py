@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
+from gdaopt.linalg.entries import Edges
+
 if TYPE_CHECKING:
     import cvxpy as cp
 
@@ -22,29 +24,32 @@ CONES = ("semidefinite", "second-order")
 """The cones that can say ``M ⪰ ρI`` to a conic solver."""
 
 
-def pair_cones(matrix: cp.Expression) -> list[cp.Constraint]:
-    """Return ``N ⪰ 0`` as K(K-1)/2 second-order cones and K inequalities.
+def pair_cones(matrix: cp.Expression, edges: Edges) -> list[cp.Constraint]:
+    """Return ``N ⪰ 0`` as a second-order cone for each edge and K inequalities.
 
-    Each pair i < j has a block ``[[p, N_ij], [N_ij, q]]`` with ``p q ≥ N_ij²``; the diagonals of
+    Each edge i < j has a block ``[[p, N_ij], [N_ij, q]]`` with ``p q ≥ N_ij²``; the diagonals of
     all blocks add up to at most that of N.
 
     Parameters
     ----------
     matrix : cvxpy.Expression of shape (K, K)
         N, symmetric. Exact only beside constraints on the signs of its entries.
+    edges : tuple of two ndarrays of int
+        Rows and columns of the pairs whose entries may differ from 0.
 
     Examples
     --------
     >>> import cvxpy as cp
+    >>> from gdaopt.linalg.entries import all_edges
     >>> N = cp.Variable((2, 2), symmetric=True)
-    >>> constraints = [*pair_cones(N), cp.trace(N) <= 2, N[0, 1] <= 0]
+    >>> constraints = [*pair_cones(N, all_edges(2)), cp.trace(N) <= 2, N[0, 1] <= 0]
     >>> round(float(cp.Problem(cp.Minimize(N[0, 1]), constraints).solve("CLARABEL")), 6)
     -1.0
     """
     import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
     size = matrix.shape[0]
-    rows, columns = np.triu_indices(size, 1)
+    rows, columns = edges
     n_pairs = len(rows)
     if n_pairs == 0:
         return [cp.diag(matrix) >= 0]

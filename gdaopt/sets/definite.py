@@ -11,6 +11,7 @@ from scipy.linalg.lapack import dpotrf
 
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.known_entries import Symmetric
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum, project_spectrum
 from gdaopt.linalg.spectrum import smallest_eigenpairs
 from gdaopt.objectives.round_off import UNIT
@@ -29,20 +30,22 @@ class AllUnitVectors(AtomFamily):
     all_unit_vectors: ClassVar[bool] = True
 
     def best_atoms(
-        self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None
+        self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None
     ) -> PricedAtoms:
         """Return the eigenvectors of the smallest eigenvalues; `guess` warm-starts large ones."""
+        assert isinstance(gradient, np.ndarray)  # as `gradient_at` returns it
         start = guess.dense(len(gradient)) if guess is not None and len(guess) else None
         prices, vectors = smallest_eigenpairs(gradient, count, start)
         return PricedAtoms(Atoms.of_vectors(vectors), prices)
 
-    def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
+    def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
         """Return it for eigenvalues: their round-off is relative to the norm of G.
 
         Where that is more than the errors of the gradient, numbers are tried that are closer to the
         price: -σ is one if ``G + σI`` less a little of its diagonal has a Cholesky factor, whose
         round-off is relative to the diagonal, entry by entry.
         """
+        assert isinstance(gradient, np.ndarray)  # as `gradient_at` returns it
         of_gradient, default = float(errors @ errors), super().least_price(price, gradient, errors)
         own = price - default - of_gradient
         if own <= of_gradient:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, no_edges
+from gdaopt.linalg.known_entries import Symmetric
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
@@ -25,19 +26,19 @@ class FeatureAtoms(AtomFamily):
 
     def best_atoms(
         self,
-        gradient: FloatArray,
+        gradient: Symmetric,
         count: int = 1,
         guess: Atoms | None = None,  # noqa: ARG002 (closed form)
     ) -> PricedAtoms:
         """Return the unit vectors of the smallest diagonal entries."""
-        prices = np.diagonal(gradient)
+        prices = gradient.diagonal()
         best = np.argsort(prices, kind="stable")[:count]
         return PricedAtoms(Atoms.of_features(best), prices[best])
 
     def least_price(
         self,
         price: float,
-        gradient: FloatArray,  # noqa: ARG002 (prices are entries of the gradient)
+        gradient: Symmetric,  # noqa: ARG002 (prices are entries of the gradient)
         errors: FloatArray,
     ) -> float:
         """Return it for single features: that of the diagonal entry that is the least exact."""

@@ -18,7 +18,9 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, all_edges
+from gdaopt.linalg.known_entries import KnownEntries, Symmetric, norm
 from gdaopt.linalg.projection import Projection, project_on_intersection
+from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.validation import FloatArray, finite_array
 
@@ -68,15 +70,19 @@ class AtomFamily(ABC):
 
     # --- atoms -------------------------------------------------------------------------------
 
+    def gradient_at(self, point: Point) -> Symmetric:
+        """Return as much of an objective's gradient as the prices of atoms need: all of it."""
+        return point.gradient()
+
     @abstractmethod
     def best_atoms(
-        self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None
+        self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None
     ) -> PricedAtoms:
         """Return the atoms of the least prices ``u'Gu``, best first.
 
         Parameters
         ----------
-        gradient : ndarray of shape (K, K)
+        gradient : ndarray of shape (K, K), or what `gradient_at` returns
             G, symmetric and finite.
         count : int, optional
             How many to return at most.
@@ -84,7 +90,7 @@ class AtomFamily(ABC):
             Good atoms for a gradient nearby, where an iterative search starts.
         """
 
-    def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
+    def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
         """Return a number that no price of the exact gradient is below.
 
         It is the computed price of the best atom, less what can be round-off ("Proposition:
@@ -101,7 +107,7 @@ class AtomFamily(ABC):
             g ≥ 0: the exact gradient is within ``g_i g_j`` of each entry.
         """
         backward = _EIGENVALUE_ROUNDINGS * len(gradient) * UNIT
-        return price - float(errors @ errors) - backward * float(np.linalg.norm(gradient))
+        return price - float(errors @ errors) - backward * norm(gradient)
 
     @abstractmethod
     def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
@@ -186,8 +192,12 @@ class AtomFamily(ABC):
         return []
 
 
-def finite_gradient(gradient: FloatArray) -> FloatArray:
+def finite_gradient(gradient: Symmetric) -> Symmetric:
     """Return a K×K gradient after a cheap check; refuse NaN and infinite values."""
+    if isinstance(gradient, KnownEntries):
+        if not gradient.is_finite():
+            raise InvalidInputError("gradient holds values that are not finite")
+        return gradient
     with np.errstate(over="ignore", invalid="ignore"):
         is_finite = np.isfinite(gradient.sum())  # of large values the sum may be infinite, too
     return gradient if is_finite else finite_array("gradient", gradient, ndim=2)

@@ -18,12 +18,15 @@ import numpy as np
 from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import KnownEntries, Symmetric
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.objectives.protocol import Point
 from gdaopt.printing import shortened
 from gdaopt.sets.cones import CONES, is_symmetric
 from gdaopt.sets.family import AtomFamily, PricedAtoms, finite_gradient
+from gdaopt.sets.mask import EdgeMask
 from gdaopt.validation import (
     FloatArray,
     check_instance,
@@ -117,14 +120,20 @@ class FeasibleSet(ABC):
     def record(self) -> dict[str, Any]:
         """Return the kind and the fields of the set, as plain values for a file.
 
+        A field that says nothing, being None, is left out.
+
         Examples
         --------
         >>> import gdaopt as gda
         >>> gda.DiagonalMetrics(3.0, 0.1).record()
         {'kind': 'diagonal', 'trace_bound': 3.0, 'min_eigenvalue': 0.1}
         """
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # of subclasses
-        return {"kind": self.name, **values}
+        record: dict[str, Any] = {"kind": self.name}
+        for field in fields(self):  # type: ignore[arg-type]  # of subclasses
+            value = getattr(self, field.name)
+            if value is not None:
+                record[field.name] = value.record() if isinstance(value, EdgeMask) else value
+        return record
 
     # --- the base and what it leaves ----------------------------------------------------------
 
@@ -137,6 +146,17 @@ class FeasibleSet(ABC):
         base: FloatArray = self.min_eigenvalue * np.eye(n_features)
         fixed = self.fixed_part(n_features)
         return base if fixed is None else base + fixed
+
+    def base_like(self, gradient: Symmetric) -> Any:
+        """Return B: as an array, or those of its entries that are known of a gradient."""
+        size = len(gradient)
+        if not isinstance(gradient, KnownEntries):
+            return self.base(size)
+        rho, edges = np.full(size, self.min_eigenvalue), gradient.edges
+        fixed = self.fixed_part(size)
+        if fixed is None:
+            return KnownEntries(rho, np.zeros(len(edges[0])), edges)
+        return KnownEntries(rho + fixed.diagonal(), fixed[edges], edges)
 
     def budget(self, n_features: int) -> float:
         """Return ``τ = C - tr B``, the largest sum that the weights of the atoms may have."""
@@ -316,14 +336,24 @@ class FeasibleSet(ABC):
 
     # --- atoms --------------------------------------------------------------------------------
 
+    def gradient_at(self, point: Point) -> Symmetric:
+        """Return as much of an objective's gradient as `best_atoms` and members of the set need.
+
+        Parameters
+        ----------
+        point : Point
+            The objective at a member of the set.
+        """
+        return self.family.gradient_at(point)
+
     def best_atoms(
-        self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None
+        self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None
     ) -> PricedAtoms:
         """Return the atoms of the least prices ``u'Gu``, best first.
 
         Parameters
         ----------
-        gradient : ndarray of shape (K, K)
+        gradient : ndarray of shape (K, K), or what `gradient_at` returns
             G, symmetric.
         count : int, optional
             How many to return at most.

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.eigen import align
+from gdaopt.linalg.entries import Edges, all_edges, entries_of, matrix_of, placement
+from gdaopt.linalg.known_entries import Symmetric, largest_entry
+from gdaopt.linalg.laplacian import n_components, path_edges, unit_laplacian
+from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.linalg.two_sparse import best_pairs, decomposition, least_pair_price, pair_atoms
+from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.cones import pair_cones
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
+from gdaopt.sets.mask import EdgeMask, store_mask
 from gdaopt.validation import FloatArray, number, store_number
 
 if TYPE_CHECKING:
@@ -31,32 +36,68 @@ class GraphAtoms(AtomFamily):
     """The vectors ``e_i`` and ``a e_i - b e_j`` with a, b ≥ 0 and a² + b² = 1.
 
     Their cone is that of the positive semidefinite matrices with non-positive off-diagonals
-    ("Theorem: factor width two", "Lemma: two-sparse extreme points").
+    ("Theorem: factor width two", "Lemma: two-sparse extreme points"). Under a mask of edges it is
+    that of the matrices which are 0 outside of the mask, and only its pairs (i, j) have atoms
+    ("Proposition: masks of edges").
+
+    Parameters
+    ----------
+    mask : EdgeMask, optional
+        The pairs that may have an edge; all by default.
     """
+
+    def __init__(self, mask: EdgeMask | None = None) -> None:
+        self._mask = mask
+
+    def check_size(self, n_features: int) -> None:
+        """Raise InvalidInputError when the mask is not one of K features."""
+        if self._mask is not None:
+            self._mask.check_size(n_features)
+
+    def edges_of(self, n_features: int) -> Edges:
+        """Return the pairs of the mask."""
+        return all_edges(n_features) if self._mask is None else self._mask.edges_of(n_features)
+
+    def _leaves_out(self, n_features: int) -> bool:
+        """Whether the mask leaves out a pair."""
+        return len(self.edges_of(n_features)[0]) < n_features * (n_features - 1) // 2
+
+    def gradient_at(self, point: Point) -> Symmetric:
+        """Return what the prices of the mask's atoms need of an objective's gradient."""
+        size = len(point.metric)
+        if not self._leaves_out(size):
+            return super().gradient_at(point)
+        return point.gradient_entries(self.edges_of(size))
 
     def best_atoms(
         self,
-        gradient: FloatArray,
+        gradient: Symmetric,
         count: int = 1,
         guess: Atoms | None = None,  # noqa: ARG002 (closed form)
     ) -> PricedAtoms:
-        """Return the best atoms in O(K²) ("Theorem: exact linear minimisation oracle")."""
-        diagonal = np.diagonal(gradient)
+        """Return the best atoms ("Theorem: exact linear minimisation oracle").
+
+        That takes O(K²), or O(K + n) for a mask of n pairs.
+        """
+        diagonal = gradient.diagonal()
         single = np.argsort(diagonal, kind="stable")[:count]
-        rows, columns, pair_prices = best_pairs(gradient, count)
+        rows, columns, pair_prices = best_pairs(gradient, count, self.edges_of(len(gradient)))
         atoms = Atoms.of_features(single).joined(pair_atoms(gradient, rows, columns))
         prices = np.concatenate([diagonal[single], pair_prices])
         best = np.argsort(prices, kind="stable")[:count]
         return PricedAtoms(atoms[best], prices[best])
 
-    def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
+    def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
         """Return it for atoms of two features: those whose entries are the least exact."""
         of_gradient = float(np.sort(errors**2)[-2:].sum())
-        own = _PRICE_ROUNDINGS * UNIT * float(np.abs(gradient).max())
+        own = _PRICE_ROUNDINGS * UNIT * largest_entry(gradient)
         if own <= of_gradient:
             return price - of_gradient - own
         # Worth a second look: prices near 0 are often those of a large and a small entry.
-        least = min(float(np.diagonal(gradient).min()), least_pair_price(gradient))
+        least = min(
+            float(gradient.diagonal().min()),
+            least_pair_price(gradient, self.edges_of(len(gradient))),
+        )
         return least - of_gradient
 
     def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
@@ -68,31 +109,61 @@ class GraphAtoms(AtomFamily):
         return atoms, np.maximum(weights, 0.0)
 
     def entry_violations(self, above: FloatArray, slack: float) -> list[str]:
-        """Return a sentence on the largest off-diagonal, if it exceeds the slack."""
+        """Return a sentence on the largest off-diagonal, and on the largest outside of the mask."""
         off_diagonal = above - np.diag(np.diagonal(above))
-        if off_diagonal.max() <= slack:
-            return []
-        i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), above.shape))
-        return [f"off-diagonal [{i},{j}] is positive: {above[i, j]:.6g}"]
+        found = []
+        if off_diagonal.max() > slack:
+            i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), above.shape))
+            found.append(f"off-diagonal [{i},{j}] is positive: {above[i, j]:.6g}")
+        if self._leaves_out(len(above)):
+            rows, columns = self.edges_of(len(above))
+            off_diagonal[rows, columns] = off_diagonal[columns, rows] = 0.0
+            outside = np.abs(off_diagonal)
+            if outside.max() > slack:
+                i, j = (int(n) for n in np.unravel_index(outside.argmax(), above.shape))
+                found.append(f"off-diagonal [{i},{j}] is not among the edges: {above[i, j]:.6g}")
+        return found
 
     def with_entries_repaired(self, above: FloatArray) -> FloatArray:
-        """Return the matrix with positive off-diagonals set to 0."""
+        """Return the matrix with off-diagonals set to 0 that are positive or not in the mask."""
+        if self._leaves_out(len(above)):
+            edges = self.edges_of(len(above))
+            entries = entries_of(above, edges)
+            entries[len(above) :] = np.maximum(entries[len(above) :], 0.0)
+            return matrix_of(entries, len(above), edges)
         repaired = np.minimum(above, 0.0)
         np.fill_diagonal(repaired, np.diagonal(above))
         return repaired
 
     def n_components(self, metric: FloatArray, threshold: float) -> int:
         """Return the number of components of the graph of edges above the threshold."""
-        return laplacian.n_components(metric, threshold)
+        return n_components(metric, threshold)
+
+    def variable(self, n_features: int) -> cp.Expression:
+        """Return a matrix of a variable for each diagonal entry and each pair of the mask."""
+        if not self._leaves_out(n_features):
+            return super().variable(n_features)
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        edges = self.edges_of(n_features)
+        entries = cp.Variable(n_features + len(edges[0]))
+        placed = placement(n_features, edges) @ entries
+        return cp.reshape(placed, (n_features, n_features), order="C")
 
     def second_order(self, above: cp.Expression) -> list[cp.Constraint]:
-        """Return ``N ⪰ 0`` as a second-order cone for each pair of features."""
-        return pair_cones(above)
+        """Return ``N ⪰ 0`` as a second-order cone for each pair of features of the mask."""
+        return pair_cones(above, self.edges_of(above.shape[0]))
 
     def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
-        """Return ``N_ij ≤ 0`` for i ≠ j."""
-        rows, columns = np.triu_indices(above.shape[0], 1)
-        return [above[rows, columns] <= 0] if len(rows) else []
+        """Return ``N_ij ≤ 0`` for the pairs of the mask, and ``N_ij = 0`` for all others."""
+        size = above.shape[0]
+        edges = self.edges_of(size)
+        constraints = [above[edges] <= 0] if len(edges[0]) else []
+        if self._leaves_out(size):
+            is_outside = np.triu(np.ones((size, size), dtype=bool), 1)
+            is_outside[edges] = False
+            constraints.append(above[is_outside.nonzero()] == 0)
+        return constraints
 
 
 @dataclass(frozen=True)
@@ -108,12 +179,17 @@ class GraphMetrics(FeasibleSet):
     path_weight : float, optional
         ε ≥ 0. When positive, every member is a graph metric plus the Laplacian of the path
         1 – 2 – … – K with edges of this weight, so that its graph is connected
-        ("Proposition: graph metrics that contain a path").
+        ("Proposition: graph metrics that contain a path"). Under a mask of edges without this path
+        it is a spanning tree of the mask, see `gdaopt.linalg.spanning_forest`.
+    edges : EdgeMask, array-like, sparse array or networkx.Graph, optional
+        The only pairs of features that may have an edge: a symmetric boolean K×K matrix, a sparse
+        one, pairs of indices of shape (n, 2), or a graph on the nodes 0, …, K-1
+        (see `gdaopt.sets.EdgeMask.of`). All pairs by default.
 
     Raises
     ------
     InvalidInputError
-        For negative, infinite or NaN values.
+        For negative, infinite or NaN values, and for edges that are no mask.
 
     Examples
     --------
@@ -122,6 +198,14 @@ class GraphMetrics(FeasibleSet):
     True
     >>> feasible_set.violations(np.diag([3.0, 1.0, 0.0]))
     ('trace 4 exceeds the bound 3', 'smallest eigenvalue 0 is below 0.1')
+
+    Three pixels in a row, of which only neighbours may have an edge:
+
+    >>> in_a_row = GraphMetrics(trace_bound=3.0, edges=[(0, 1), (1, 2)])
+    >>> in_a_row
+    GraphMetrics(trace_bound=3.0, min_eigenvalue=1e-06, path_weight=0.0, edges=EdgeMask(2 pairs))
+    >>> in_a_row.violations(np.array([[1.0, 0.0, -0.5], [0.0, 1.0, 0.0], [-0.5, 0.0, 1.0]]))
+    ('off-diagonal [0,2] is not among the edges: -0.5',)
     """
 
     name: ClassVar[str] = "graph"
@@ -129,18 +213,22 @@ class GraphMetrics(FeasibleSet):
     trace_bound: float
     min_eigenvalue: float = 1e-6
     path_weight: float = 0.0
+    edges: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         store_number(self, "path_weight", at_least=0)
+        store_mask(self)
 
     @property
     def family(self) -> GraphAtoms:
         """The vectors ``e_i`` and ``a e_i - b e_j``."""
-        return GraphAtoms()
+        return GraphAtoms(self.edges)
 
     def containing_path(self, weight: float) -> GraphMetrics:
         """Return the convex set of those members that contain a path of edges of some weight.
+
+        Under a mask of edges without this path it is a spanning tree of the mask.
 
         Examples
         --------
@@ -157,7 +245,9 @@ class GraphMetrics(FeasibleSet):
         self.check_path(n_features, self.path_weight, "path_weight")
 
     def check_path(self, n_features: int, weight: float, name: str) -> None:
-        """Raise InvalidInputError when a path of edges of some weight leaves no budget.
+        """Raise InvalidInputError when no path of edges of some weight fits.
+
+        It may leave no budget, or the mask of edges may not connect the features.
 
         Parameters
         ----------
@@ -168,6 +258,7 @@ class GraphMetrics(FeasibleSet):
         name : str
             What messages call the weight.
         """
+        self.check_connected(n_features, weight, name)
         needed = float(np.trace(self.containing_path(weight).base(n_features)))
         if self.trace_bound <= needed:
             raise InvalidInputError(
@@ -176,18 +267,42 @@ class GraphMetrics(FeasibleSet):
                 "trace_bound"
             )
 
+    def check_connected(self, n_features: int, weight: float, name: str) -> None:
+        """Raise InvalidInputError when a positive weight asks for what the mask cannot connect.
+
+        Parameters
+        ----------
+        n_features : int
+            K.
+        weight : float
+            Of edges that are to connect all features; 0 asks for nothing.
+        name : str
+            What messages call the weight.
+        """
+        n_parts = n_features - len(self._forest(n_features)[0])
+        if weight > 0 and n_parts > 1:
+            raise InvalidInputError(
+                f"{name} {weight:g} asks for edges that connect all features, and those of the "
+                f"mask leave {n_parts} components; allow more edges, or leave {name} out"
+            )
+
+    def _forest(self, n_features: int) -> Edges:
+        """Return the path, or what the mask has in its place."""
+        return path_edges(n_features) if self.edges is None else self.edges.forest(n_features)
+
     def fixed_part(self, n_features: int) -> FloatArray | None:
         """Return the Laplacian of the path; None without one."""
         if self.path_weight == 0:
             return None
-        path: FloatArray = self.path_weight * laplacian.path_laplacian(n_features)
+        path: FloatArray = self.path_weight * unit_laplacian(n_features, self._forest(n_features))
         return path
 
     def largest_edge_weight(self, n_features: int) -> float:
-        """Return the bound of the path start's edges: ``(C/K - ρ) / (2 cos(π/(K+1)))``.
+        """Return the bound of the start's edges: ``(C/K - ρ) / λ``.
 
-        Beyond it the start's smallest eigenvalue is below ρ
-        ("Erratum 3: bound of the path start").
+        Here λ is the largest eigenvalue of the adjacency matrix of the path, ``2 cos(π/(K+1))``, or
+        of the spanning forest that a mask has in its place. Beyond the bound the start's smallest
+        eigenvalue is below ρ ("Erratum 3: bound of the path start").
 
         Examples
         --------
@@ -195,12 +310,19 @@ class GraphMetrics(FeasibleSet):
         1.5
         """
         slack = self.trace_bound / n_features - self.min_eigenvalue
-        return slack / (2 * math.cos(math.pi / (n_features + 1))) if n_features > 1 else math.inf
+        rows, columns = self._forest(n_features)
+        if not len(rows):
+            return math.inf
+        if len(rows) == n_features - 1 and (columns - rows == 1).all():
+            return slack / (2 * math.cos(math.pi / (n_features + 1)))
+        entries = np.concatenate([np.zeros(n_features), np.ones(len(rows))])
+        return slack / -smallest_eigenvalue(matrix_of(entries, n_features, (rows, columns)))
 
     def start(self, n_features: int, edge_weight: float | str = "auto") -> FloatArray:
         """Return the paper's start: C/K on the diagonal, a path of edges of one weight.
 
-        Where the set contains a fixed path, the start is the middle of the set instead.
+        Under a mask of edges without this path it is a spanning forest of the mask. Where the set
+        contains a fixed path, the start is the middle of the set instead.
 
         Parameters
         ----------
@@ -233,16 +355,15 @@ class GraphMetrics(FeasibleSet):
                 raise InvalidInputError(
                     f"initial_edge_weight must be a number or 'auto', got {edge_weight!r}"
                 )
-            weight = bound / 2 if n_features > 1 else 0.0
+            weight = bound / 2 if bound < math.inf else 0.0
         else:
             weight = number("initial_edge_weight", edge_weight, at_least=0)
             if weight > bound:
                 raise InvalidInputError(
-                    f"initial_edge_weight {weight:g} is above (C/K - ρ)/(2 cos(π/(K+1))) = "
-                    f"{bound:.6g}, so that the start would not be a metric; lower it or pass 'auto'"
+                    f"initial_edge_weight {weight:g} is above (C/K - ρ)/λ = {bound:.6g}, where λ "
+                    "is 2 cos(π/(K+1)) for a path, so that the start would not be a metric; lower "
+                    "it or pass 'auto'"
                 )
-        path = laplacian.path_laplacian(n_features)
-        np.fill_diagonal(path, 0.0)
-        metric: FloatArray = weight * path
+        metric: FloatArray = weight * unit_laplacian(n_features, self._forest(n_features))
         np.fill_diagonal(metric, self.trace_bound / n_features)
         return metric

@@ -12,9 +12,12 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import KnownEntries, Symmetric
+from gdaopt.objectives.protocol import Point
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.graph import GraphMetrics
+from gdaopt.sets.mask import store_mask
 from gdaopt.validation import FloatArray, finite_array, store_number
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ class FlippedAtoms(AtomFamily):
             raise InvalidInputError(
                 f"colors has {len(self._colors)} entries for {n_features} features; give one each"
             )
+        self._family.check_size(n_features)
 
     def flip(self, matrix: FloatArray) -> FloatArray:
         """Return the matrix with features of colour -1 taken with the other sign."""
@@ -53,20 +57,29 @@ class FlippedAtoms(AtomFamily):
         flipped: FloatArray = matrix * self._colors * self._colors[:, None]
         return flipped
 
+    def _flip_gradient(self, gradient: Symmetric) -> Symmetric:
+        if isinstance(gradient, KnownEntries):
+            return gradient.congruent(self._colors)
+        return self.flip(gradient)
+
     def _flip_atoms(self, atoms: Atoms) -> Atoms:
         return replace(atoms, values=atoms.values * self._colors[atoms.support])
 
+    def gradient_at(self, point: Point) -> Symmetric:
+        """Return what the other family needs of an objective's gradient."""
+        return self._family.gradient_at(point)
+
     def best_atoms(
-        self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None
+        self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None
     ) -> PricedAtoms:
         """Return the best of the flipped atoms."""
         guess = None if guess is None else self._flip_atoms(guess)
-        best = self._family.best_atoms(self.flip(gradient), count, guess)
+        best = self._family.best_atoms(self._flip_gradient(gradient), count, guess)
         return replace(best, atoms=self._flip_atoms(best.atoms))
 
-    def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
+    def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
         """Return that of the other family."""
-        return self._family.least_price(price, self.flip(gradient), errors)
+        return self._family.least_price(price, self._flip_gradient(gradient), errors)
 
     def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return the flipped atoms that a matrix is a sum of."""
@@ -88,6 +101,10 @@ class FlippedAtoms(AtomFamily):
     def n_components(self, metric: FloatArray, threshold: float) -> int:
         """Return the number of components of the graph of edges above the threshold."""
         return self._family.n_components(self.flip(metric), threshold)
+
+    def variable(self, n_features: int) -> cp.Expression:
+        """Return a variable with the other family's zeros; signs are not its business."""
+        return self._family.variable(n_features)
 
     def second_order(self, above: cp.Expression) -> list[cp.Constraint]:
         """Return ``N ⪰ 0`` in second-order cones, which do not see signs."""
@@ -118,12 +135,14 @@ class SignedGraphMetrics(FeasibleSet):
         ρ ≥ 0.
     path_weight : float, optional
         ε ≥ 0, see `GraphMetrics`; the edges of the path have the signs of their features.
+    edges : EdgeMask, array-like, sparse array or networkx.Graph, optional
+        The pairs of features that may have an edge, see `GraphMetrics`; all by default.
 
     Raises
     ------
     InvalidInputError
-        For colours other than ±1, and for negative, infinite or NaN values; when used with
-        another number of features.
+        For colours other than ±1, and for negative, infinite or NaN values and bad edges; when used
+        with another number of features.
 
     Examples
     --------
@@ -140,6 +159,7 @@ class SignedGraphMetrics(FeasibleSet):
     trace_bound: float
     min_eigenvalue: float = 1e-6
     path_weight: float = 0.0
+    edges: Any = None
 
     def __post_init__(self) -> None:
         colors = finite_array("colors", self.colors, ndim=1)
@@ -151,6 +171,7 @@ class SignedGraphMetrics(FeasibleSet):
         object.__setattr__(self, "colors", tuple(int(color) for color in colors))
         super().__post_init__()
         store_number(self, "path_weight", at_least=0)
+        store_mask(self)
 
     @classmethod
     def for_signal(
@@ -163,7 +184,7 @@ class SignedGraphMetrics(FeasibleSet):
     @cached_property
     def unsigned(self) -> GraphMetrics:
         """The graph metrics that this set becomes when features change their sign."""
-        return GraphMetrics(self.trace_bound, self.min_eigenvalue, self.path_weight)
+        return GraphMetrics(self.trace_bound, self.min_eigenvalue, self.path_weight, self.edges)
 
     @cached_property
     def family(self) -> FlippedAtoms:

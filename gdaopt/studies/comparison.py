@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.io import write_atomically, write_text
 from gdaopt.printing import shortened
 from gdaopt.result import Result
+from gdaopt.sets import EdgeMask
 from gdaopt.studies.comparison_table import completed, markdown, spec_of, to_pandas
 from gdaopt.studies.comparison_task import solve_task
 from gdaopt.studies.directory_lock import sole_writer
@@ -264,6 +266,7 @@ def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:
         "trace_bound": problem.trace_bound,
         "min_eigenvalue": problem.min_eigenvalue,
         "constraints": None if problem.constraints is None else _rows_hash(problem.constraints),
+        **({} if problem.edges is None else {"edges": _mask_text(problem.mask(dataset))}),
         "methods": list(options.methods),
         "solvers": list(options.solvers),
         "tolerance": options.tolerance,
@@ -297,3 +300,9 @@ def _rows_hash(rows: ConstraintsOf) -> str:
     for array in (rows.matrices.toarray(), rows.bounds, rows.is_equality, rows.norms):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
+
+
+def _mask_text(mask: EdgeMask) -> str:
+    """Return the number of pairs of a mask and a SHA-256 of them."""
+    digest = hashlib.sha256(json.dumps(mask.record()).encode()).hexdigest()
+    return f"{len(mask)} pairs, SHA-256 {digest}"

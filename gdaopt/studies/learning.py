@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -18,10 +19,17 @@ from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
-from gdaopt.sets import SETS, FeasibleSet
+from gdaopt.sets import SETS, EdgeMask, FeasibleSet
 from gdaopt.validation import as_path, check_instance, store_integer, store_number
 
-__all__ = ["LearningOptions", "check_starts", "learn_classes", "load_source", "summary"]
+__all__ = [
+    "LearningOptions",
+    "check_starts",
+    "learn_classes",
+    "load_source",
+    "read_edges",
+    "summary",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,18 +53,20 @@ class LearningOptions:
     max_classes : int
         The most classes to learn in turn. A column with more different values is more often a
         target of regression, or a column of names, than one of classes.
+    edges : sequence of pairs of str, or None
+        The names of the only pairs of features that may have an edge; None for all pairs.
 
     Raises
     ------
     InvalidInputError
-        For an unknown scale, rule for the trace bound, or kind of set, and for numbers out of
-        range.
+        For an unknown scale, rule for the trace bound, or kind of set, for numbers out of range,
+        and for edges of a set without any.
 
     Examples
     --------
     >>> from gdaopt.datasets import load
     >>> LearningOptions(trace_bound=3.0).problem(load("iris"), "setosa").feasible_set
-    GraphMetrics(trace_bound=3.0, min_eigenvalue=1e-06, path_weight=0.0)
+    GraphMetrics(trace_bound=3.0, min_eigenvalue=1e-06, path_weight=0.0, edges=None)
     """
 
     positive: str | None = None
@@ -66,6 +76,7 @@ class LearningOptions:
     set: str = "graph"
     constraints: ConstraintsOf | None = None
     max_classes: int = 20
+    edges: Sequence[tuple[str, str]] | None = None
 
     def __post_init__(self) -> None:
         if self.positive is not None:
@@ -78,6 +89,11 @@ class LearningOptions:
         store_number(self, "min_eigenvalue", at_least=0)
         check_name("set", self.set, SETS)
         store_integer(self, "max_classes", at_least=2)
+        masked = [name for name, kind in SETS.items() if _takes_edges(kind)]
+        if self.edges is not None and self.set not in masked:
+            raise InvalidInputError(
+                f"edges go with the sets {', '.join(masked)}, and not with {self.set}"
+            )
 
     def classes(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the classes to learn, in order.
@@ -112,15 +128,25 @@ class LearningOptions:
         signal = dataset.signal(positive)
         objective = GLR(features, signal)
 
+        options = {} if self.edges is None else {"edges": self.mask(dataset)}
+
         def feasible_set(trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
             return SETS[self.set].for_signal(
-                features, signal, trace_bound=trace_bound, min_eigenvalue=min_eigenvalue
+                features,
+                signal,
+                trace_bound=trace_bound,
+                min_eigenvalue=min_eigenvalue,
+                **options,
             )
 
         trace_bound = read_trace_bound(self.trace_bound, objective, feasible_set(1.0, 0.0))
         return MetricProblem(
             objective, feasible_set(trace_bound, self.min_eigenvalue), self.constraints
         )
+
+    def mask(self, dataset: Dataset) -> EdgeMask:
+        """Return the pairs that may have an edge, by the numbers of the features."""
+        return EdgeMask.of(self.edges, dataset.feature_names)
 
     def problems(self, dataset: Dataset) -> Iterator[tuple[str, MetricProblem]]:
         """Yield each class to learn with its problem, which is built only then."""
@@ -151,11 +177,13 @@ trace bound C = 2, smallest eigenvalue ρ = 1e-06'
             if self.positive is None
             else f"class {self.positive} against the rest"
         )
+        n_edges = 0 if self.edges is None else len(self.mask(dataset))
+        masked = "" if self.edges is None else f" with at most {n_edges} edges"
         bound = self.trace_bound
         shown = f"{bound} ({TRACE_BOUNDS[bound]})" if isinstance(bound, str) else f"{bound:g}"
         return (
             f"{samples} samples, K = {size} features {SCALES[self.scale]} ({self.scale}), "
-            f"{learned}; set {self.set}, trace bound C = {shown}, smallest eigenvalue "
+            f"{learned}; set {self.set}{masked}, trace bound C = {shown}, smallest eigenvalue "
             f"ρ = {self.min_eigenvalue:g}"
             + ("" if self.constraints is None else ", and linear constraints")
         )
@@ -203,6 +231,38 @@ def load_source(
             "leave it out"
         )
     return read_csv(source, label) if is_table else load(source, data_dir)
+
+
+def read_edges(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:
+    r"""Return the pairs of names in a CSV file of two columns without a header.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file cannot be read, or a line has not two names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "edges.csv"
+    ...     _ = file.write_text("petal length (cm),petal width (cm)\n")
+    ...     read_edges(file)
+    (('petal length (cm)', 'petal width (cm)'),)
+    """
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            lines = [(number, line) for number, line in enumerate(csv.reader(file), 1) if line]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInputError(f"cannot read the edges of {path}: {error}") from error
+    for number, line in lines:
+        if len(line) != 2:
+            raise InvalidInputError(
+                f"line {number} of {path} has {len(line)} names, not 2: a line names the two "
+                "features of an edge, separated by a comma"
+            )
+    return tuple((line[0].strip(), line[1].strip()) for _, line in lines)
 
 
 def check_starts(problems: Iterable[tuple[str, MetricProblem]], method: Method) -> None:
@@ -300,3 +360,8 @@ def summary(result: Result) -> dict[str, str | int | float | None]:
         "status": result.status,
         "message": result.message,
     }
+
+
+def _takes_edges(kind: type[FeasibleSet]) -> bool:
+    """Say whether a kind of sets has a mask of edges."""
+    return "edges" in {field.name for field in fields(kind)}  # type: ignore[arg-type]  # of subclasses

@@ -234,6 +234,30 @@ class TestGoingOn:
         assert error == f"error: cannot write {where}: {os.strerror(errno.ENOSPC)}"
         assert names(tmp_path) == {"study.json", "tasks"}
 
+    def test_edges_are_options_as_well(self, tmp_path: Path) -> None:
+        file, out = tmp_path / "edges.csv", tmp_path / "out"
+        file.write_text("petal length (cm),petal width (cm)\n")
+        arguments = (
+            "iris",
+            "--positive",
+            "virginica",
+            "--methods",
+            "certified,joint",
+            "--out",
+            out,
+        )
+        output = compare(*arguments, "--edges", file)
+        assert "certified" in output
+        assert "set graph with at most 1 edges" in (out / "comparison.md").read_text()
+        assert len(rows(out)) == 2
+        mask = gda.GraphMetrics(4.0, 1e-6, edges=[(2, 3)])
+        for path in out.glob("tasks/*.npz"):
+            assert gda.Result.load(path).feasible_set == mask
+        file.write_text("petal length (cm),sepal width (cm)\n")
+        error = compare(*arguments, "--edges", file, code=2)
+        assert 'edges is "1 pairs, SHA-256' in error
+        assert 'edges is "1 pairs' in compare(*arguments, code=2)
+
     def test_interrupted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def interrupt(*_: Any, **__: Any) -> None:
             raise KeyboardInterrupt

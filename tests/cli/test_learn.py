@@ -113,6 +113,7 @@ class TestDefaults:
         assert content["options"] == {
             **{"source": "iris", "label": None, "positive": None, "scale": "unit"},
             **{"set": "graph", "trace_bound": "K", "min_eigenvalue": 1e-6, "edge_floor": 0.0},
+            "edges": None,
             **{"method": "alternating", "solver": "HIGHS", "tolerance": 1e-5, "time_limit": None},
         }
         assert tuple(content["classes"]) == IRIS
@@ -393,6 +394,39 @@ class TestOptions:
         assert feasible_set.violations(metric) == ()
         assert gda.GraphMetrics(0.02 * 4 / 1e-9 * 0.999).n_components(metric) == 1
 
+    def test_edges_keep_to_a_file(self, tmp_path: Path) -> None:
+        file = tmp_path / "edges.csv"
+        file.write_text(
+            '"petal length (cm)",petal width (cm)\n\nsepal length (cm), petal length (cm)\n'
+        )
+        arguments = ("--positive", "setosa", "--method", "certified", "--out", tmp_path / "out")
+        output = learn("iris", "--edges", file, *arguments)
+        assert "set graph with at most 2 edges, trace bound" in output
+        assert record(tmp_path / "out")["options"]["edges"] == str(file)
+        result = gda.Result.load(tmp_path / "out" / "setosa.npz")
+        assert result.feasible_set == gda.GraphMetrics(4.0, 1e-6, edges=[(2, 3), (0, 2)])
+        assert result.status == "converged"
+
+    @pytest.mark.parametrize(
+        ("text", "arguments", "message"),
+        [
+            ("petal length,petal width (cm)\n", (), r"did you mean 'petal length \(cm\)'"),
+            ("a,b,c\n", (), "line 1 of .* has 3 names, not 2"),
+            ("petal width (cm),petal width (cm)\n", (), "with itself"),
+            ("", ("--set", "diagonal"), "edges go with the sets graph, signed, and not with diag"),
+            (None, (), "cannot read the edges of"),
+        ],
+    )
+    def test_bad_edges_write_nothing(
+        self, tmp_path: Path, text: str | None, arguments: tuple[str, ...], message: str
+    ) -> None:
+        file, out = tmp_path / "edges.csv", tmp_path / "out"
+        if text is not None:
+            file.write_text(text)
+        output = learn("iris", "--edges", file, "--out", out, *arguments, code=2)
+        assert re.search(message, output)
+        assert not out.exists()
+
     @pytest.mark.parametrize(
         ("method", "solver", "said", "tolerance", "status"),
         [
@@ -500,7 +534,7 @@ class TestOptions:
         output = run("learn", "--help")
         for option in (
             *("label", "positive", "scale", "method", "solver", "trace-bound", "min-eigenvalue"),
-            *("set", "edge-floor", "tolerance", "time-limit", "out", "force"),
+            *("set", "edge-floor", "edges", "tolerance", "time-limit", "out", "force"),
         ):
             assert f"--{option}" in output
 

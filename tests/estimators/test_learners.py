@@ -6,10 +6,12 @@ import re
 from types import SimpleNamespace
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import InvalidParameterError
@@ -23,6 +25,71 @@ from gdaopt.methods import state
 from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.validation import FloatArray
 from tests.estimators.cases import LEARNERS, certified_by_the_learner, samples
+
+# --- Masks of edges ------------------------------------------------------------------------------
+
+NAMES = ["height", "length", "width", "weight"]
+BY_NAME = [("weight", "length"), ("height", "width")]
+AS_MATRIX = np.zeros((4, 4), dtype=bool)
+AS_MATRIX[[1, 3, 0, 2], [3, 1, 2, 0]] = True
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [BY_NAME, np.array(BY_NAME), [(3, 1), (0, 2)], AS_MATRIX, nx.Graph(BY_NAME)],
+    ids=["names", "array of names", "numbers", "matrix", "graph of names"],
+)
+def test_edges_keep_to_a_mask(edges: Any) -> None:
+    X, codes = samples()
+    rng = np.random.default_rng(0)
+    X[:, 3] = 0.1 * rng.standard_normal(len(X)) - X[:, 1]  # an edge between these is of use
+    table = pd.DataFrame(X, columns=NAMES)
+    free = gda.GraphMetricLearner().fit(table, codes)
+    masked = clone(gda.GraphMetricLearner(edges=edges)).fit(table, codes)
+    learned = {frozenset(pair) for *pair, _ in masked.graph_.named_edges()}
+    assert frozenset({"weight", "length"}) in learned
+    assert learned <= {frozenset(pair) for pair in BY_NAME}
+    assert masked.result_.objective >= free.result_.lower_bound
+    assert masked.result_.relative_gap <= masked.tolerance
+    expected = gda.GraphMetricLearner(edges=[(1, 3), (0, 2)]).fit(table, codes)
+    np.testing.assert_array_equal(masked.metric_, expected.metric_)
+
+
+def test_no_edges_are_a_diagonal_metric() -> None:
+    X, codes = samples()
+    masked = gda.GraphMetricLearner(edges=[], tolerance=1e-8).fit(X, codes)
+    diagonal = gda.DiagonalMetricLearner(tolerance=1e-8).fit(X, codes)
+    np.testing.assert_allclose(masked.metric_, diagonal.metric_, atol=1e-3 * masked.trace_bound_)
+    assert masked.result_.objective == pytest.approx(diagonal.result_.objective, rel=1e-7)
+
+
+def test_an_edge_floor_takes_a_tree_of_the_mask() -> None:
+    X, codes = samples()
+    star = [(0, 3), (1, 3), (2, 3)]
+    for method in ("certified", "joint"):
+        learner = gda.GraphMetricLearner(edges=star, edge_floor=0.01, method=method).fit(X, codes)
+        assert (-learner.metric_[:3, 3] >= 0.01 * (1 - 1e-9)).all()
+        assert not learner.metric_[0, 1:3].any()
+        with pytest.raises(ValueError, match=r"edge_floor|path_weight"):
+            gda.GraphMetricLearner(edges=star[:2], edge_floor=0.01, method=method).fit(X, codes)
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        ([("heigth", "width")], "unknown feature in edges: 'heigth'; did you mean 'height'"),
+        ([("width", "width")], "feature 'width' with itself"),
+        ([(0, 4)], r"the pair \(0, 4\), and the 4 features are numbered from 0 to 3"),
+        ([(-1, 2)], "numbered from 0 on"),
+        (np.triu(AS_MATRIX), "not symmetric"),
+        (np.zeros((3, 3), dtype=bool), "a mask of 3 features, and there are 4"),
+    ],
+)
+def test_bad_edges(edges: Any, message: str) -> None:
+    X, codes = samples()
+    with pytest.raises(gda.InvalidInputError, match=message):
+        gda.GraphMetricLearner(edges=edges).fit(pd.DataFrame(X, columns=NAMES), codes)
+
 
 # --- Several classes -----------------------------------------------------------------------------
 

@@ -12,13 +12,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import all_edges
 from gdaopt.linalg.laplacian import (
     edge_weights,
     generalized_laplacian,
     maximum_spanning_tree,
     n_components,
+    path_edges,
     path_laplacian,
     self_loops,
+    spanning_forest,
+    unit_laplacian,
 )
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric
@@ -93,6 +97,32 @@ class TestLaplacian:
         tree = nx.maximum_spanning_edges(graph_of(metric), data=True)
         expected = np.sort([attributes["weight"] for *_, attributes in tree])
         np.testing.assert_allclose(weights, expected, rtol=1e-15)
+
+    @PROPERTY
+    @given(rng=generators, size=sizes, density=st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+    def test_spanning_forest(self, rng: np.random.Generator, size: int, density: float) -> None:
+        graph = nx.gnp_random_graph(size, density, seed=int(rng.integers(2**31)))
+        rows, columns = np.array(sorted(graph.edges), dtype=np.intp).reshape(-1, 2).T
+        found = spanning_forest(size, (rows, columns))
+        pairs = list(zip(*(index.tolist() for index in found), strict=True))
+        assert pairs == sorted(pairs)
+        assert set(pairs) <= set(graph.edges)
+        forest: nx.Graph[int] = nx.Graph(pairs)
+        forest.add_nodes_from(range(size))
+        assert nx.is_forest(forest)
+        assert nx.number_connected_components(forest) == nx.number_connected_components(graph)
+        # Depth first: every other edge joins a node to one of its ancestors.
+        expected = {tuple(sorted(edge)) for edge in nx.dfs_edges(graph, sort_neighbors=sorted)}
+        assert set(pairs) == expected
+        np.testing.assert_array_equal(
+            unit_laplacian(size, found), nx.laplacian_matrix(forest, range(size)).toarray()
+        )
+
+    @pytest.mark.parametrize("size", [1, 2, 7])
+    def test_the_forest_of_a_graph_with_the_path_is_the_path(self, size: int) -> None:
+        for edges in (path_edges(size), all_edges(size)):
+            for found, expected in zip(spanning_forest(size, edges), path_edges(size), strict=True):
+                np.testing.assert_array_equal(found, expected)
 
     @PROPERTY
     @given(rng=generators, size=st.integers(2, 12))

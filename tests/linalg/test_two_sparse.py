@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdaopt.linalg.eigen import align
+from gdaopt.linalg.entries import all_edges
+from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.linalg.laplacian import path_laplacian
 from gdaopt.linalg.two_sparse import best_pairs, decomposition, pair_atoms
 from gdaopt.sets import GraphMetrics
@@ -41,6 +43,29 @@ class TestPairs:
         found, every = best_pairs(matrix, 10), best_pairs(matrix, 10**4)
         for best, all_of_them in zip(found, every, strict=True):
             np.testing.assert_array_equal(best, all_of_them[:10])
+
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 12), share=st.sampled_from([0.0, 0.4, 1.0]))
+    def test_the_best_of_some_pairs(
+        self, rng: np.random.Generator, size: int, share: float
+    ) -> None:
+        matrix = random_symmetric(rng, size)
+        kept = rng.random(len(all_edges(size)[0])) < share
+        edges = all_edges(size)[0][kept], all_edges(size)[1][kept]
+        every = [
+            (price, pair)
+            for *pair, price in zip(*best_pairs(matrix, size**2), strict=True)
+            if tuple(pair) in set(zip(*edges, strict=True))
+        ]
+        for count in (3, size**2):
+            rows, columns, prices = best_pairs(matrix, count, edges)
+            assert [[i, j] for i, j in zip(rows, columns, strict=True)] == [
+                pair for _, pair in every[:count]
+            ]
+            np.testing.assert_allclose(prices, [price for price, _ in every[:count]], atol=1e-14)
+            known = best_pairs(KnownEntries.of(matrix, edges), count, edges)
+            np.testing.assert_array_equal(known[:2], [rows, columns])
+            np.testing.assert_allclose(known[2], prices, atol=1e-14)
 
     @pytest.mark.parametrize("size", [1, 4])
     def test_no_pair_has_a_positive_entry(self, size: int) -> None:

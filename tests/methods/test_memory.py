@@ -31,8 +31,13 @@ def test_what_would_not_fit_is_refused_before_it_is_built(
 
 
 def test_estimates_grow_with_the_program() -> None:
-    assert memory.cone_bytes(50, "semidefinite") > 10 * memory.cone_bytes(25, "semidefinite")
-    assert memory.cone_bytes(50, "second-order") < memory.cone_bytes(50, "semidefinite")
+    small = memory.cone_bytes(25, 300, "semidefinite")
+    large, pairs = (memory.cone_bytes(50, 1225, cone) for cone in ("semidefinite", "second-order"))
+    assert large > 10 * small
+    assert pairs < large
+    # In a semidefinite cone all entries count, in second-order cones only those of edges.
+    assert memory.cone_bytes(50, 49, "semidefinite") == large
+    assert memory.cone_bytes(50, 49, "second-order") < pairs / 50
     few, many = (objective_of("glr", 5, n).conic_bytes() for n in (20, 40))
     assert many > 2 * few
     assert 0 < memory.free_memory() < 1e15

@@ -10,6 +10,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.directions import (
     Direction,
 )
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.exponentials import ExponentialLine
 from gdaopt.objectives.glr import GLRPoint
 from gdaopt.validation import FloatArray
@@ -56,6 +58,12 @@ class WrongDiagonal(GLRPoint):
         return 2 * super().gradient_diagonal()
 
 
+class WrongEntries(GLRPoint):
+    def gradient_entries(self, edges: Edges) -> KnownEntries:
+        right = super().gradient_entries(edges)
+        return KnownEntries(right.on_diagonal, 2 * right.on_edges, edges)
+
+
 class WrongCurvatureLine(ExponentialLine):
     def derivatives(self, gamma: float) -> tuple[float, float]:
         slope, curvature = super().derivatives(gamma)
@@ -87,6 +95,7 @@ class TestCheckObjective:
             (Concave(3), "^the objective is not convex: its second derivative along a"),
             (PatchedGLR(WrongColumn), "^gradient_column: error"),
             (PatchedGLR(WrongDiagonal), "^gradient_diagonal: error"),
+            (PatchedGLR(WrongEntries), "^gradient_entries: error"),
             (PatchedGLR(WrongCurvature), "^the line's curvature along a DiagonalDirection"),
             (PatchedGLR(WrongMove), "^the metric moved along a DiagonalDirection"),
             (PatchedGLR(StaleMove), "^the value moved along a DiagonalDirection"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 import cvxpy as cp
 import numpy as np
@@ -20,6 +21,7 @@ from gdaopt.programs.floors import tree_floors
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 from tests.programs.cases import exact_minimum
+from tests.sets.mask_cases import random_mask
 
 COSTS = ("any", "positive", "ties")
 SIZES = range(2, 31)
@@ -50,20 +52,27 @@ class Instance:
         return np.concatenate([diagonal, edges])
 
 
-def instance(rng: np.random.Generator, size: int, kind: Kind) -> Instance:
-    """Return an instance whose v spans so many decades, with or without floors."""
+def instance(rng: np.random.Generator, size: int, kind: Kind, share: float = 1.0) -> Instance:
+    """Return an instance whose v spans so many decades, with or without floors.
+
+    Its metric may have a share of all edges.
+    """
     decades, with_floor = kind
     v = 10 ** rng.uniform(-decades, 0, size)
     v[rng.integers(size)] = 1.0
     if decades and size > 1:
         v[v.argmin()] = 10**-decades
     weights = rng.random((size, size)) * (rng.random((size, size)) < rng.choice([0.3, 1.0]))
+    kept = rng.random(len(all_edges(size)[0])) < share
+    edges = all_edges(size)[0][kept], all_edges(size)[1][kept]
+    allowed = np.zeros((size, size))
+    allowed[edges] = 1.0
+    weights *= allowed
     weights *= np.minimum.outer(v, v) / np.maximum.outer(v, v)  # no diagonal entry is huge
     metric = -np.triu(weights, 1)
     metric += metric.T
     rho = float(rng.choice([0.0, 1e-6, 1e-2]))
     metric[np.diag_indices(size)] = rho + rng.uniform(0, 2, size) - (metric @ v) / v
-    edges = all_edges(size)
     floor = tree_floors(metric, float(rng.uniform(0, 0.5)) if with_floor else 0.0)[edges]
     bound = float(np.trace(metric)) * rng.uniform(1, 2)
     return Instance(metric, JointPolytope(v, rho, bound, edges, floor, entries_of(metric, edges)))
@@ -92,12 +101,9 @@ def literal(polytope: JointPolytope, cost: FloatArray) -> float:
     v, size = polytope.v, len(polytope.v)
     n_edges = len(cost) - size
     rows = np.zeros((size + 1, len(cost)))  # ρ v - M v ≤ 0, tr M ≤ C
-    edge = size
-    for i in range(size):
-        rows[i, i] = -v[i]
-        for j in range(i + 1, size):
-            rows[i, edge], rows[j, edge] = v[j], v[i]
-            edge += 1
+    rows[np.diag_indices(size)] = -v
+    for edge, (i, j) in enumerate(zip(*polytope.edges, strict=True), size):
+        rows[i, edge], rows[j, edge] = v[j], v[i]
     rows[size, :size] = 1.0
     limits = [*(-polytope.min_eigenvalue * v), polytope.trace_bound]
     bounds = [(None, None)] * size + [(float(polytope.floor[e]), None) for e in range(n_edges)]
@@ -156,6 +162,23 @@ class TestProgram:
             point = polytope.minimize(cost)
             allowed = 1e-9 * float(np.abs(cost) @ np.abs(point))
             assert abs(float(cost @ point) - literal(polytope, cost)) <= allowed
+
+    @pytest.mark.parametrize("size", [2, 3, 7, 20])
+    def test_under_masks_the_closed_form_is_highs(self, size: int) -> None:
+        """ "Proposition: masks of edges": a simplex of fewer vertices."""
+        rng = np.random.default_rng(size)
+        for share in (0.0, 0.2, 0.6):
+            for with_floor, costs in product((False, True), COSTS):
+                polytope = instance(rng, size, (1.0, with_floor), share).polytope
+                cost = random_cost(rng, polytope, costs)
+                program = JointProgram(size, polytope.edges, "HIGHS")
+                assert program.size == size + len(polytope.edges[0])
+                reference, solution = polytope.minimize(cost), program.solve(cost, polytope)
+                assert_inside(solution.point, polytope)
+                larger = np.maximum(np.abs(reference), np.abs(solution.point))
+                allowed = 1e-9 * float(np.abs(cost) @ larger)
+                assert abs(solution.value - float(cost @ reference)) <= allowed
+                assert abs(float(cost @ reference) - literal(polytope, cost)) <= allowed
 
     def test_the_grid_has_every_magnitude_and_case(self) -> None:
         largest = [float(np.abs(cost).max()) for size in SIZES for cost, _ in grid(size)]
@@ -351,6 +374,22 @@ class TestDualAlignment:
         value = float(cost @ polytope.minimize(cost))
         assert value == pytest.approx(
             exact_minimum(gradient, rho, polytope.budget), abs=1e-12 * size * np.abs(gradient).max()
+        )
+
+    @PROPERTY
+    @given(generators, st.integers(1, 12), st.sampled_from(GRADIENTS))
+    def test_under_masks_as_well(self, rng: np.random.Generator, size: int, kind: str) -> None:
+        gradient = gradients(rng, size, kind)
+        feasible_set = gda.GraphMetrics(float(size), edges=random_mask(rng, size))
+        edges = feasible_set.edges_of(size)
+        v = dual_alignment(gradient, edges)
+        rho = feasible_set.min_eigenvalue
+        polytope = JointPolytope(v, rho, float(size), edges, np.zeros(len(edges[0])))
+        cost = np.concatenate([np.diagonal(gradient), -2 * gradient[edges]])
+        value = float(cost @ polytope.minimize(cost))
+        assert value == pytest.approx(
+            feasible_set.minimize_linear(gradient).value,
+            abs=1e-12 * size * np.abs(gradient).max(),
         )
 
     def test_other_scalings_have_a_larger_value(self) -> None:

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.deadline import check_time
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import KnownEntries, paired_sums
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["ListedPairs"]
@@ -117,6 +119,16 @@ class ListedPairs:
             total += differences.T @ (p[:, None] * differences)
         symmetric: FloatArray = (total + total.T) / 2  # to the last bit
         return symmetric
+
+    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> KnownEntries:
+        """Return the diagonal and some entries of `scatter`, in O(pairs (K + n)) for n of them."""
+        diagonal, entries = np.zeros(self.features.shape[1]), np.zeros(len(edges[0]))
+        for pairs, p in zip(self._runs(), coefficients, strict=True):
+            differences = self._differences(self.features, pairs)
+            weighted = p[:, None] * differences
+            diagonal += np.einsum("pk,pk->k", differences, weighted)
+            entries += paired_sums(differences, weighted, edges)
+        return KnownEntries(diagonal, entries, edges)
 
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return what the round-off of `scatter` is relative to (see `WeightedPairs`)."""

@@ -8,6 +8,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.validation import FloatArray
 
 __all__ = ["WeightedPairs"]
@@ -105,6 +107,9 @@ class WeightedPairs(Protocol):
 
     def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
         """Return one column of `scatter`, shape (K,)."""
+
+    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> KnownEntries:
+        """Return the diagonal of `scatter` and its entries (i, j) for the edges i < j."""
 
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``e_k² = Σ_p c_p (y_rk² + y_ck²)`` for each feature k, shape (K,), for c ≥ 0.

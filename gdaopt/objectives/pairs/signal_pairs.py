@@ -13,7 +13,7 @@ its levels (two labels need the N₊×N₋ block only); a real-valued signal nee
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import repeat
@@ -22,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.deadline import check_time
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import KnownEntries, paired_sums
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["SignalPairs"]
@@ -138,23 +140,55 @@ class SignalPairs:
 
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, shape (K, K)."""
-        # X' diag(d) X - X'PX - X'P'X; only the last product is of K×K size.
+        near = np.zeros((self.features.shape[1],) * 2)
+
+        def add_near(rows: FloatArray, columns: FloatArray, p: FloatArray) -> None:
+            np.add(near, _scattered(rows, columns, p), out=near)
+
+        half = self.features.T @ self._half_scatter(coefficients, add_near) + near / 2
+        total: FloatArray = half + half.T
+        return total
+
+    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> KnownEntries:
+        """Return the diagonal and some entries of `scatter`, in O(pairs K + N n) for n of them."""
+        diagonal, entries = np.zeros(self.features.shape[1]), np.zeros(len(edges[0]))
+
+        def add_near(rows: FloatArray, columns: FloatArray, p: FloatArray) -> None:
+            for differences, weighted in _weighted_differences(rows, columns, p):
+                np.add(diagonal, np.einsum("pk,pk->k", differences, weighted), out=diagonal)
+                np.add(entries, paired_sums(differences, weighted, edges), out=entries)
+
+        half = self._half_scatter(coefficients, add_near)
+        diagonal += 2 * np.einsum("nk,nk->k", self.features, half)
+        entries += paired_sums(self.features, half, edges)
+        entries += paired_sums(half, self.features, edges)
+        return KnownEntries(diagonal, entries, edges)
+
+    def _half_scatter(
+        self,
+        coefficients: Iterable[FloatArray],
+        add_near: Callable[[FloatArray, FloatArray, FloatArray], None],
+    ) -> FloatArray:
+        """Return Y, of shape (N, K), with ``X'Y + Y'X = scatter``: no K×K matrix is needed.
+
+        Blocks of samples that are near each other, whose digits would cancel, are not part of it:
+        `add_near` gets the rows, columns and coefficients of each.
+        """
+        # X' diag(d) X - X'PX - X'P'X, where P is the matrix of the coefficients.
         degrees = np.zeros(len(self.features))
         products = np.zeros_like(self.features)
-        near = np.zeros((self.features.shape[1],) * 2)
         for block, p in zip(self._blocks(), coefficients, strict=True):
             rows, columns = self.features[block.rows], self.features[block.columns]
             of_rows, of_columns, product = p.sum(axis=1), p.sum(axis=0), p @ columns
             squares = of_rows @ rows**2 + of_columns @ columns**2
             if _cancel(squares, 2 * np.einsum("rk,rk->k", rows, product)).any():
-                near += _scattered(rows, columns, p)
+                add_near(rows, columns, p)
                 continue
             degrees[block.rows] += of_rows
             degrees[block.columns] += of_columns
             products[block.rows] += product
-        half = self.features.T @ (self.features * (degrees / 2)[:, None] - products) + near / 2
-        total: FloatArray = half + half.T
-        return total
+        half: FloatArray = self.features * (degrees / 2)[:, None] - products
+        return half
 
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return what the round-off of `scatter` is relative to (see `WeightedPairs`)."""
@@ -274,6 +308,19 @@ def _scattered(rows: FloatArray, columns: FloatArray, p: FloatArray) -> FloatArr
         # A product for each row: as few roundings in a row as the sums over samples take.
         total += (differences.transpose(0, 2, 1) @ (differences * p[part, :, None])).sum(axis=0)
     return total
+
+
+def _weighted_differences(
+    rows: FloatArray, columns: FloatArray, p: FloatArray
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield the differences of the pairs of a block, and these times the coefficients."""
+    size = rows.shape[1]
+    step = max(1, _MOMENT_ENTRIES // columns.size)
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        differences = rows[part, None, :] - columns
+        weighted = differences * p[part, :, None]
+        yield differences.reshape(-1, size), weighted.reshape(-1, size)
 
 
 def _outer_differences(block: _Rectangle, a: FloatArray, b: FloatArray) -> FloatArray:

@@ -34,6 +34,11 @@ def assert_same(found: gda.GLR, expected: gda.GLR, rng: np.random.Generator) -> 
     np.testing.assert_array_equal(one.gradient(), one.gradient().T)
     np.testing.assert_allclose(one.gradient_diagonal(), other.gradient_diagonal(), **near)
     np.testing.assert_allclose(one.gradient_column(1), other.gradient_column(1), **near)
+    edges = (np.array([0, 1]), np.array([2, 2]))
+    sums = one.sum.terms
+    found_entries = found.pairs.scatter_entries(sums, edges).scaled(-one.sum.scale)
+    np.testing.assert_allclose(found_entries.on_diagonal, other.gradient_diagonal(), **near)
+    np.testing.assert_allclose(found_entries.on_edges, other.gradient()[edges], **near)
     dense = DenseDirection(random_symmetric(rng, K))
     for direction in (dense, DiagonalDirection(np.array([0.3, 0.0, -0.1]))):
         np.testing.assert_allclose(

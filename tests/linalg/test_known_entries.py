@@ -1,0 +1,79 @@
+"""Symmetric matrices of which not all entries are known, beside those of which all are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from gdaopt.linalg import known_entries
+from gdaopt.linalg.entries import entries_of, matrix_of, no_edges
+from gdaopt.linalg.known_entries import (
+    KnownEntries,
+    inner,
+    largest_entry,
+    like,
+    norm,
+    paired_sums,
+    quadratic_form,
+)
+from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.linalg.test_entries import sizes, some_edges
+
+
+@PROPERTY
+@given(generators, sizes)
+def test_known_entries_are_read_like_the_matrix(rng: np.random.Generator, size: int) -> None:
+    edges = some_edges(rng, size)
+    matrix = random_symmetric(rng, size)
+    known = KnownEntries.of(matrix, edges)
+    rows, columns = rng.integers(size, size=(2, 3, 7))
+    is_known = np.eye(size, dtype=bool)
+    is_known[edges] = is_known[edges[::-1]] = True
+    expected = np.where(is_known[rows, columns], matrix[rows, columns], np.nan)
+    np.testing.assert_array_equal(known[rows, columns], expected)
+    assert len(known) == size
+    np.testing.assert_array_equal(known.diagonal(), np.diagonal(matrix))
+    factors = rng.standard_normal(size)
+    changed, whole = known.congruent(factors), matrix * factors * factors[:, None]
+    np.testing.assert_allclose(changed.on_edges, whole[edges])
+    np.testing.assert_allclose(changed.on_diagonal, np.diagonal(whole))
+    sparse = matrix_of(entries_of(matrix, edges) * np.sign(rng.standard_normal()), size, edges)
+    assert inner(known, KnownEntries.of(sparse, edges)) == pytest.approx(np.vdot(matrix, sparse))
+
+
+def test_values_that_are_not_finite_are_seen() -> None:
+    matrix = np.array([[1.0, np.inf, 2.0], [np.inf, 1.0, 2.0], [2.0, 2.0, 1.0]])
+    assert KnownEntries.of(matrix, (np.array([0]), np.array([2]))).is_finite()
+    assert not KnownEntries.of(matrix, (np.array([0]), np.array([1]))).is_finite()
+    assert not KnownEntries.of(np.diag([1.0, np.nan]), no_edges()).is_finite()
+
+
+@PROPERTY
+@given(generators, sizes)
+def test_paired_sums_are_entries_of_the_product(rng: np.random.Generator, size: int) -> None:
+    left, right = rng.standard_normal((2, 9, size))
+    edges = some_edges(rng, size)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(known_entries, "_SUM_ENTRIES", 20)
+        sums = paired_sums(left, right, edges)
+    np.testing.assert_allclose(sums, (left.T @ right)[edges], atol=1e-14)
+
+
+@PROPERTY
+@given(generators, sizes)
+def test_unknown_entries_count_as_zeros(rng: np.random.Generator, size: int) -> None:
+    edges, vector = some_edges(rng, size), rng.standard_normal(size)
+    first, second = (
+        matrix_of(entries_of(random_symmetric(rng, size), edges), size, edges) for _ in range(2)
+    )
+    one, other = KnownEntries.of(first, edges), like(KnownEntries.of(second, edges), second)
+    assert inner(one, other) == pytest.approx(inner(first, second), abs=1e-12)
+    assert norm(one) == pytest.approx(norm(first))
+    assert largest_entry(one) == largest_entry(first)
+    assert quadratic_form(one, vector) == pytest.approx(quadratic_form(first, vector), abs=1e-12)
+    for known, whole in ((abs(one), abs(first)), (one + other, first + second)):
+        np.testing.assert_array_equal(known.on_diagonal, np.diagonal(whole))
+        np.testing.assert_array_equal(known.on_edges, whole[edges])
+    np.testing.assert_array_equal((one - other).on_edges, (first - second)[edges])
+    assert like(first, second) is second

@@ -1,0 +1,323 @@
+"""All methods under masks of edges: CVXPY's optimum, and every step keeps to the edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.linalg.laplacian import n_components
+from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.programs.column import ColumnProgram
+from tests.methods.certified_cases import certified
+from tests.sets.mask_cases import (
+    MaskedSet,
+    is_allowed,
+    objective_of,
+    random_mask,
+    random_set,
+    without_mask,
+)
+
+N_PROBLEMS = 200
+FEW = 20  # of each objective in the default suite, the others are slow
+SEEDS = [
+    *range(FEW),
+    *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(FEW, N_PROBLEMS // 2)),
+]
+
+# Both programs, both alignments, with a solver and in closed form.
+ALIGNED: list[tuple[str, dict[str, Any]]] = [
+    ("alternating", {"solver": "analytic", "max_iterations": 60}),
+    ("alternating", {"solver": "HIGHS", "max_iterations": 15}),
+    ("joint", {"solver": "analytic", "max_iterations": 60}),
+    ("joint", {"solver": "HIGHS", "align": "gradient", "max_iterations": 15}),
+]
+
+
+def masked_problem(seed: int, objective: str) -> gda.MetricProblem:
+    """Return a problem of 2 to 7 features under a mask of no, few, many or all pairs."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 8))
+    kind = "graph" if seed % 2 else "signed"
+    return gda.MetricProblem(objective_of(rng, size, objective), random_set(rng, size, kind))
+
+
+def set_of(problem: gda.MetricProblem) -> MaskedSet:
+    feasible_set = problem.feasible_set
+    assert isinstance(feasible_set, gda.GraphMetrics | gda.SignedGraphMetrics)
+    return feasible_set
+
+
+def assert_keeps_to_the_edges(problem: gda.MetricProblem, metric: Any) -> None:
+    assert problem.feasible_set.violations(metric) == ()
+    assert not (metric * (1 - is_allowed(len(metric), set_of(problem)))).any()
+
+
+def graph_problem(seed: int, size: int = 6, share: float | None = None) -> gda.MetricProblem:
+    rng = np.random.default_rng(seed)
+    feasible_set = gda.GraphMetrics(2.0 * size, 1e-3, edges=random_mask(rng, size, share))
+    return gda.MetricProblem(objective_of(rng, size, "glr"), feasible_set)
+
+
+def test_the_problems_have_all_kinds_of_masks() -> None:
+    found = [masked_problem(seed, "glr") for seed in range(FEW)]
+    sizes = [problem.n_features for problem in found]
+    shares = {
+        len(set_of(problem).edges_of(size)[0]) / (size * (size - 1) / 2)
+        for problem, size in zip(found, sizes, strict=True)
+    }
+    assert {0.0, 1.0} < shares
+    parts = [
+        n_components(-is_allowed(size, set_of(problem)), 0.0)
+        for problem, size in zip(found, sizes, strict=True)
+    ]
+    assert {1, 2} <= set(parts)
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # CLARABEL's, near the optimum
+@pytest.mark.parametrize("objective", ["glr", "log-det"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_certified_optimum_is_cvxpys(seed: int, objective: str) -> None:
+    problem = masked_problem(seed, objective)
+    result = certified(problem, tolerance=1e-8)
+    assert_keeps_to_the_edges(problem, result.metric)
+    metric = cp.Variable((problem.n_features, problem.n_features), symmetric=True)
+    value = problem.to_cvxpy(metric, log=objective == "glr").solve("CLARABEL")
+    expected = np.exp(value) if objective == "glr" else value
+    assert result.objective == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["glr", "log-det"])
+@pytest.mark.parametrize("seed", SEEDS[1::4])
+def test_every_step_keeps_to_the_edges(seed: int, objective: str) -> None:
+    problem = masked_problem(seed, objective)
+    feasible_set = set_of(problem)
+    if isinstance(feasible_set, gda.SignedGraphMetrics):
+        feasible_set = feasible_set.unsigned
+    problem = replace(problem, feasible_set=feasible_set)
+    for method, options in ALIGNED:
+        for state in gda.iterate(problem, method, **options):
+            assert_keeps_to_the_edges(problem, state.metric)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "tolerance"),
+    [
+        ("frank-wolfe", {"variant": "pairwise", "max_iterations": 3000}, 1e-3),
+        ("certified", {"pricing": "program"}, 1e-5),
+        ("projected-gradient", {}, 1e-5),
+        ("socp", {}, 1e-5),
+        ("socp", {"solver": "ECOS"}, 1e-5),
+        ("sdp", {}, 1e-5),
+    ],
+)
+def test_other_methods_find_the_same_optimum(
+    method: str, options: dict[str, Any], tolerance: float
+) -> None:
+    usable = {info.name for info in gda.solvers() if info.usable}
+    if options.get("solver", "CLARABEL") not in usable:
+        pytest.skip("the solver does not work here")
+    for seed, share in ((0, 0.3), (1, 0.6), (2, 0.0)):
+        problem = graph_problem(seed, share=share)
+        best = certified(problem, tolerance=1e-8)
+        result = gda.solve(problem, method, **options)
+        assert_keeps_to_the_edges(problem, result.metric)
+        assert result.objective == pytest.approx(best.objective, rel=tolerance)
+
+
+def test_the_semidefinite_program_has_a_variable_for_each_entry() -> None:
+    problem = graph_problem(0, share=0.3)
+    best = certified(problem)
+    result = gda.solve(problem, "sdp-frank-wolfe", max_iterations=8)
+    assert_keeps_to_the_edges(problem, result.metric)
+    assert result.lower_bound is not None
+    assert result.lower_bound <= best.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("certified", {}),
+        ("certified", {"pricing": "program", "max_iterations": 20}),
+        ("alternating", {"max_iterations": 40}),
+        ("alternating", {"edge_floor": 0.01, "max_iterations": 40}),
+        ("joint", {"max_iterations": 30}),
+        ("joint", {"align": "gradient", "solver": "analytic"}),
+        ("frank-wolfe", {"variant": "away", "max_iterations": 60}),
+        ("projected-gradient", {"max_iterations": 60}),
+        ("socp", {}),
+        ("sdp", {}),
+    ],
+)
+def test_the_mask_of_all_edges_changes_no_bit(method: str, options: dict[str, Any]) -> None:
+    problem = graph_problem(3)
+    free = without_mask(set_of(problem))
+    full = replace(free, edges=np.ones((6, 6), dtype=bool))
+    results = [
+        gda.solve(replace(problem, feasible_set=feasible_set), method, **options)
+        for feasible_set in (free, full)
+    ]
+    np.testing.assert_array_equal(results[0].metric, results[1].metric)
+    assert results[0].objective == results[1].objective
+    assert results[0].lower_bound == results[1].lower_bound
+    assert results[0].iterations == results[1].iterations
+
+
+# --- Edge floors ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["alternating", "joint"])
+@pytest.mark.parametrize("seed", range(4))
+def test_edge_floors_connect_by_edges_of_the_mask(method: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tree = np.array([(int(rng.integers(node)), node) for node in range(1, 6)])
+    more = random_mask(rng, 6, 0.2)
+    edges = [*tree.tolist(), *zip(more.rows.tolist(), more.columns.tolist(), strict=True)]
+    problem = graph_problem(seed)
+    problem = replace(problem, feasible_set=gda.GraphMetrics(12.0, 1e-3, edges=edges))
+    options: dict[str, Any] = {"edge_floor": 0.05, "max_iterations": 40, "solver": "analytic"}
+    for state in gda.iterate(problem, method, **options):
+        assert_keeps_to_the_edges(problem, state.metric)
+        assert n_components(state.metric, 0.05 * (1 - 1e-9)) == 1
+
+
+def test_an_edge_floor_that_the_mask_cannot_keep_is_refused() -> None:
+    problem = graph_problem(0)
+    problem = replace(problem, feasible_set=gda.GraphMetrics(12.0, edges=[(0, 1), (2, 3)]))
+    message = r"edge_floor 0\.1 asks for edges that connect all features.* leave 4 components"
+    for options in ({}, {"initial": np.eye(6)}):
+        with pytest.raises(gda.InvalidInputError, match=message):
+            gda.solve(problem, "alternating", edge_floor=0.1, **options)
+
+
+def test_the_papers_rule_keeps_an_edge_of_the_mask() -> None:
+    edges = [(0, 2), (1, 2), (2, 3), (3, 4), (4, 5)]
+    problem = graph_problem(1)
+    problem = replace(problem, feasible_set=gda.GraphMetrics(12.0, 1e-3, edges=edges))
+    options: dict[str, Any] = {"edge_floor": 0.01, "connectivity": "zeta", "max_iterations": 30}
+    result = gda.solve(problem, "alternating", **options)
+    assert_keeps_to_the_edges(problem, result.metric)
+
+
+# --- Programs ------------------------------------------------------------------------------------
+
+
+def test_a_column_program_serves_all_columns_of_as_many_neighbours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built: list[int] = []
+    build = ColumnProgram._build
+
+    def counted(self: ColumnProgram) -> Any:
+        built.append(self.size)
+        return build(self)
+
+    monkeypatch.setattr(ColumnProgram, "_build", counted)
+    problem = graph_problem(0)
+    star = gda.GraphMetrics(12.0, 1e-3, edges=[(0, node) for node in range(1, 5)])  # 5 is alone
+    problem = replace(problem, feasible_set=star)
+    states = list(gda.iterate(problem, "alternating", max_iterations=40))
+    assert sorted(built) == [1, 4]
+    columns = {state.block for state in states if state.phase == "column"}
+    assert columns == set(range(5))
+
+
+# --- Gradients -----------------------------------------------------------------------------------
+
+
+def test_no_more_of_the_gradient_is_computed_than_the_mask_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither for the oracle and the certificate, nor for the programs and the start."""
+    rng = np.random.default_rng(0)
+    size = 40
+    feasible_set = gda.GraphMetrics(size, 1e-3, edges=random_mask(rng, size, 0.05))
+    problem = gda.MetricProblem(objective_of(rng, size, "glr"), feasible_set)
+    runs: list[tuple[str, dict[str, Any]]] = [
+        ("certified", {}),
+        ("certified", {"pricing": "program", "max_iterations": 3}),
+        ("frank-wolfe", {"max_iterations": 30}),
+        ("joint", {"max_iterations": 10, "solver": "analytic"}),
+        ("joint", {"max_iterations": 10, "solver": "analytic", "align": "gradient"}),
+    ]
+    # The rows of a trace are certified by the gradient as a whole where a run has no certificate.
+    every = {"trace_every": 0}
+    whole = [gda.solve(problem, method, **options, **every).objective for method, options in runs]
+    sums = SignalPairs.scatter
+    calls: list[str] = []
+
+    def counted(self: SignalPairs, coefficients: Any) -> Any:
+        calls.append("scatter")
+        return sums(self, coefficients)
+
+    monkeypatch.setattr(SignalPairs, "scatter", counted)
+    for (method, options), expected in zip(runs, whole, strict=True):
+        states = list(gda.iterate(problem, method, **options))
+        assert states[-1].objective == pytest.approx(expected, rel=1e-9)
+        assert calls == []
+
+
+def test_any_metric_is_certified_by_the_whole_gradient() -> None:
+    """A metric outside of the mask has entries that the mask's gradient would not see."""
+    problem = graph_problem(0, share=0.3)
+    best = certified(problem, tolerance=1e-8)
+    outside = best.metric.copy()
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        noise = 0.1 * rng.standard_normal((6, 6))
+        bound = gda.certify(problem, outside + noise + noise.T).lower_bound
+        assert bound <= best.objective * (1 + 1e-9)
+    other = gda.solve(replace(problem, feasible_set=without_mask(set_of(problem))), "certified")
+    bound = gda.certify(problem, other.metric).lower_bound
+    assert bound <= best.objective * (1 + 1e-9)
+    assert other.objective < best.objective
+
+
+# --- Results -------------------------------------------------------------------------------------
+
+
+def test_results_are_saved_with_their_mask(tmp_path: Any) -> None:
+    problem = graph_problem(0, share=0.6)
+    result = certified(problem)
+    loaded = gda.Result.load(result.save(tmp_path / "masked"))
+    assert loaded == result
+    assert loaded.feasible_set == problem.feasible_set
+    signed = replace(
+        problem,
+        feasible_set=gda.SignedGraphMetrics([1, -1] * 3, 12.0, 1e-3, edges=[(0, 1), (2, 5)]),
+    )
+    result = certified(signed)
+    assert gda.Result.load(result.save(tmp_path / "signed")) == result
+
+
+# --- Linear constraints of one's own -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "tolerance"),
+    [
+        ("certified", {}, 1e-6),
+        ("socp", {}, 1e-5),
+        ("sdp", {}, 1e-5),
+        ("joint", {"max_iterations": 60}, 1.0),
+        ("alternating", {"max_iterations": 60}, 1.0),
+    ],
+)
+def test_constraints_and_masks_go_together(
+    method: str, options: dict[str, Any], tolerance: float
+) -> None:
+    problem = graph_problem(0, share=0.6)
+    first = certified(problem).metric
+    problem = replace(problem, constraints=lambda M: [M[0, 0] <= first[0, 0] / 2])
+    metric = cp.Variable((6, 6), symmetric=True)
+    expected = np.exp(problem.to_cvxpy(metric, log=True).solve("CLARABEL"))
+    result = gda.solve(problem, method, **options)
+    assert_keeps_to_the_edges(problem, result.metric)
+    assert result.metric[0, 0] <= first[0, 0] / 2 * (1 + 1e-8)
+    assert result.objective == pytest.approx(expected, rel=tolerance)
+    assert result.objective >= expected * (1 - 1e-6)

@@ -1,0 +1,376 @@
+"""Masks of edges: the forms that they are read from, and what they do to a set."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_array, csr_matrix
+
+import gdaopt as gda
+from gdaopt.linalg.laplacian import n_components, unit_laplacian
+from gdaopt.sets import EdgeMask, set_of_record
+from gdaopt.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.sets.mask_cases import MaskedSet, is_allowed, random_mask, random_set, without_mask
+
+PAIRS = [(0, 1), (0, 3), (1, 2)]
+MATRIX = np.zeros((4, 4), dtype=bool)
+MATRIX[[0, 0, 1, 1, 3, 2], [1, 3, 2, 0, 0, 1]] = True
+
+sizes = st.integers(1, 9)
+kinds = st.sampled_from(["graph", "signed"])
+
+
+# --- Reading -------------------------------------------------------------------------------------
+
+FORMS: dict[str, Any] = {
+    "pairs": PAIRS,
+    "array": np.array(PAIRS, dtype=np.uint8),
+    "set": set(PAIRS),
+    "other order, twice": [(2, 1), (3, 0), (1, 0), (0, 1)],
+    "mask": EdgeMask.of(PAIRS),
+    "matrix": MATRIX,
+    "matrix with a diagonal": MATRIX | np.eye(4, dtype=bool),
+    "list of lists of bool": MATRIX.tolist(),
+    "sparse": coo_array(MATRIX.astype(float)),
+    "sparse matrix": csr_matrix(MATRIX.astype(int)),
+    "graph": nx.Graph([*PAIRS, (3, 0)]),
+    "table": pd.DataFrame(PAIRS),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms(form: str) -> None:
+    mask = EdgeMask.of(FORMS[form])
+    assert list(zip(mask.rows.tolist(), mask.columns.tolist(), strict=True)) == PAIRS
+    whole = any(word in form for word in ("matrix", "bool", "sparse", "graph"))
+    assert mask.n_features == (4 if whole else None)
+    assert mask == (EdgeMask.of(MATRIX) if whole else EdgeMask.of(PAIRS))
+    assert hash(mask) == hash(EdgeMask.of(MATRIX) if whole else EdgeMask.of(PAIRS))
+    assert EdgeMask.of_record(json.loads(json.dumps(mask.record()))) == mask
+    assert not mask.rows.flags.writeable
+
+
+def test_masks_of_other_pairs_or_sizes_differ() -> None:
+    masks = [EdgeMask.of(edges) for edges in ([], PAIRS, PAIRS[:2], MATRIX, np.zeros((4, 4), bool))]
+    assert len(set(masks)) == len(masks)
+    assert masks[1] != PAIRS
+
+
+@pytest.mark.parametrize("empty", [[], np.zeros((0, 2)), np.zeros((3, 3), bool), nx.Graph()])
+def test_no_pairs_are_a_mask(empty: Any) -> None:
+    assert len(EdgeMask.of(empty)) == 0
+
+
+def test_sets_with_the_same_mask_are_equal() -> None:
+    for make in (
+        lambda **options: gda.GraphMetrics(3.0, **options),
+        lambda **options: gda.SignedGraphMetrics([1, -1, 1], 3.0, **options),
+    ):
+        first, second = make(edges=[(0, 1)]), make(edges={(1, 0)})
+        assert first == second
+        assert hash(first) == hash(second)
+        assert first != make()
+        assert first != make(edges=[])
+        assert set_of_record(json.loads(json.dumps(first.record()))) == first
+        assert "edges" not in make().record()
+        assert set_of_record(make().record()) == make()
+
+
+def test_networkx_is_not_imported_for_other_forms() -> None:
+    program = (
+        "import sys, numpy as np; from gdaopt.sets import EdgeMask;"
+        "EdgeMask.of(np.ones((3, 3), bool)); EdgeMask.of([(0, 1)]);"
+        "sys.exit('networkx' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "not symmetric": (np.triu(MATRIX), r"not symmetric: of \[0,1\] and \[1,0\] only one is set"),
+    "sparse, not symmetric": (coo_array(np.triu(MATRIX)), "not symmetric"),
+    "not square": (coo_array(MATRIX[:3]), r"K×K matrix, got shape \(3, 4\)"),
+    "numbers": (MATRIX.astype(float), "a matrix has to be boolean: pass edges != 0"),
+    "self-loop": ([(0, 1), (2, 2)], "pair of feature 2 with itself"),
+    "negative": ([(0, -1)], r"the pair \(0, -1\); features are numbered from 0 on"),
+    "fractions": ([(0.0, 1.5)], "pairs of indices of features, got"),
+    "names": ([("a", "b")], r"pairs of indices of features, got \['a', 'b'\]"),
+    "triples": ([(0, 1, 2)], r"n pairs, of shape \(n, 2\)"),
+    "ragged": ([(0, 1), (0, 1, 2)], "cannot be read as pairs"),
+    "text": ("0,1", "mask of edges, such as pairs of features, got '0,1'"),
+    "number": (3, "mask of edges, such as pairs of features, got 3"),
+    "digraph": (nx.DiGraph([(0, 1)]), "to_undirected"),
+    "nodes": (nx.Graph([(1, 2)]), r"must be 0, …, 1.*convert_node_labels_to_integers"),
+    "loop of a graph": (nx.Graph([(0, 0)]), "feature 0 with itself"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_edges_are_refused(case: str) -> None:
+    edges, message = BAD[case]
+    with pytest.raises(gda.InvalidInputError, match=message):
+        gda.GraphMetrics(3.0, edges=edges)
+
+
+def test_names_are_read_where_they_are_known() -> None:
+    names = ["height", "length", "width"]
+    expected = EdgeMask.of([(0, 2)])
+    assert EdgeMask.of([("width", "height")], names) == expected
+    assert EdgeMask.of(np.array([["width", "height"]]), names) == expected
+    assert EdgeMask.of(nx.Graph([("width", "height")]), names) == expected
+    with pytest.raises(gda.InvalidInputError, match="'heigth'; did you mean 'height'"):
+        EdgeMask.of([("heigth", "width")], names)
+    with pytest.raises(gda.InvalidInputError, match="pair of feature 'width' with itself"):
+        EdgeMask.of([("width", "width")], names)
+    with pytest.raises(gda.InvalidInputError, match=r"Known: f0, .* and 1960 more"):
+        EdgeMask.of([("g", "f0")], [f"f{n}" for n in range(2000)])
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [(PAIRS, r"the pair \(0, 3\), and the 3 features are numbered from 0 to 2"),
+     (MATRIX, "a mask of 4 features, and there are 3")],
+)  # fmt: skip
+def test_a_mask_of_other_features_is_refused(edges: Any, message: str) -> None:
+    glr = gda.GLR(np.eye(3), [1, -1, 1])
+    for feasible_set in (
+        gda.GraphMetrics(3.0, edges=edges),
+        gda.SignedGraphMetrics([1, 1, -1], 3.0, edges=edges),
+    ):
+        with pytest.raises(gda.InvalidInputError, match=message):
+            gda.MetricProblem(glr, feasible_set)
+        with pytest.raises(gda.InvalidInputError, match=message):
+            feasible_set.violations(np.eye(3))
+
+
+# --- The set -------------------------------------------------------------------------------------
+
+
+def least_price(gradient: FloatArray, feasible_set: MaskedSet) -> float:
+    """Return the least price over all features and pairs of the mask, one by one."""
+    size = len(gradient)
+    colors = np.array(getattr(feasible_set, "colors", np.ones(size)))
+    flipped = gradient * colors * colors[:, None]
+    prices = [0.0, *np.diagonal(gradient)]
+    for i, j in zip(*feasible_set.edges_of(size), strict=True):
+        if flipped[i, j] > 0:
+            prices.append(float(np.linalg.eigvalsh(gradient[np.ix_([i, j], [i, j])])[0]))
+    return float(min(prices))
+
+
+@settings(PROPERTY, max_examples=200)
+@given(generators, sizes, kinds, st.floats(-100, 100))
+def test_the_oracle_is_the_best_of_all_pairs(
+    rng: np.random.Generator, size: int, kind: str, magnitude: float
+) -> None:
+    """ "Proposition: masks of edges"."""
+    feasible_set = random_set(rng, size, kind)
+    gradient = random_symmetric(rng, size) * 10**magnitude
+    found = feasible_set.minimize_linear(gradient)
+    unit = float(np.abs(gradient).max())
+    rho, budget = feasible_set.min_eigenvalue, feasible_set.budget(size)
+    expected = rho * np.trace(gradient) + budget * least_price(gradient, feasible_set)
+    assert found.value == pytest.approx(expected, abs=1e-13 * size * unit)
+    assert found.value == pytest.approx(
+        float(np.vdot(gradient, found.vertex)), abs=1e-13 * size * unit
+    )
+    assert feasible_set.contains(found.vertex)
+    assert not (found.vertex * (1 - is_allowed(size, feasible_set))).any()
+    priced = feasible_set.best_atoms(gradient, size**2)
+    assert (np.diff(priced.prices) >= 0).all()
+    forms = priced.atoms.quadratic_forms(gradient)
+    np.testing.assert_allclose(forms, priced.prices, atol=1e-13 * unit)
+
+
+@PROPERTY
+@given(generators, sizes, kinds)
+def test_gradients_of_the_entries_give_the_same_atoms(
+    rng: np.random.Generator, size: int, kind: str
+) -> None:
+    feasible_set = random_set(rng, size, kind)
+    point = gda.LogDet(np.cov(rng.standard_normal((size, 30))).reshape(size, size)).at(np.eye(size))
+    whole = feasible_set.best_atoms(point.gradient(), 5)
+    gradient = feasible_set.gradient_at(point)
+    found = feasible_set.best_atoms(gradient, 5)
+    np.testing.assert_allclose(found.prices, whole.prices, rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(found.atoms.support, whole.atoms.support)
+    np.testing.assert_allclose(
+        found.atoms.quadratic_forms(gradient), whole.prices, rtol=1e-12, atol=1e-14
+    )
+
+
+@PROPERTY
+@given(generators, sizes, kinds)
+def test_members_are_sums_of_atoms_on_the_edges(
+    rng: np.random.Generator, size: int, kind: str
+) -> None:
+    feasible_set = random_set(rng, size, kind)
+    metric = feasible_set.base(size)
+    for _ in range(3 * size):
+        vertex = feasible_set.minimize_linear(random_symmetric(rng, size)).vertex
+        metric = metric + (vertex - metric) / (2 * size)
+    atoms, weights = feasible_set.decomposed(metric)
+    assert (weights >= 0).all()
+    built = atoms.added_to(feasible_set.base(size), weights)
+    np.testing.assert_allclose(built, metric, atol=1e-9 * feasible_set.trace_bound)
+    allowed = is_allowed(size, feasible_set)
+    assert allowed[atoms.support[:, 0], atoms.support[:, 1]].all()
+
+
+@PROPERTY
+@given(generators, st.integers(2, 9), kinds)
+def test_other_entries_are_violations_and_are_repaired(
+    rng: np.random.Generator, size: int, kind: str
+) -> None:
+    feasible_set = random_set(rng, size, kind)
+    metric = random_symmetric(rng, size)
+    outside = (1 - is_allowed(size, feasible_set)) * metric
+    found = [text for text in feasible_set.violations(metric) if "not among the edges" in text]
+    assert bool(found) == bool(outside.any())
+    if found:
+        i, j = np.unravel_index(np.abs(outside).argmax(), outside.shape)
+        assert f"[{i},{j}]" in found[0] or f"[{j},{i}]" in found[0]
+    repaired = feasible_set.repaired(metric)
+    assert feasible_set.contains(repaired)
+    assert not (repaired * (1 - is_allowed(size, feasible_set))).any()
+
+
+@pytest.mark.parametrize("kind", ["graph", "signed"])
+@pytest.mark.parametrize("size", [2, 4, 6])
+def test_projections_are_cvxpys(kind: str, size: int) -> None:
+    rng = np.random.default_rng(size)
+    for _ in range(3):
+        feasible_set = random_set(rng, size, kind)
+        metric = feasible_set.trace_bound * random_symmetric(rng, size)
+        found = feasible_set.projected(metric).point
+        assert not (found * (1 - is_allowed(size, feasible_set))).any()
+        variable = cp.Variable((size, size), symmetric=True)
+        program = cp.Problem(
+            cp.Minimize(cp.norm(variable - metric, "fro")), feasible_set.constraints(variable)
+        )
+        program.solve("CLARABEL")
+        assert np.linalg.norm(found - metric) == pytest.approx(program.value, rel=1e-6)
+        assert variable.value is not None
+        near = 1e-4 * feasible_set.trace_bound
+        np.testing.assert_allclose(found, np.asarray(variable.value), atol=near)
+
+
+@pytest.mark.parametrize("cone", ["semidefinite", "second-order"])
+def test_variables_have_no_entry_outside_of_the_mask(cone: str) -> None:
+    feasible_set = gda.GraphMetrics(4.0, edges=PAIRS)
+    variable = feasible_set.variable(4)
+    assert sum(leaf.size for leaf in variable.variables()) == 4 + len(PAIRS)
+    gradient = random_symmetric(np.random.default_rng(1), 4)
+    for metric in (variable, cp.Variable((4, 4), symmetric=True)):
+        program = cp.Problem(
+            cp.Minimize(cp.trace(gradient @ metric)), feasible_set.constraints(metric, cone)
+        )
+        value = program.solve("CLARABEL")
+        assert value == pytest.approx(feasible_set.minimize_linear(gradient).value, rel=1e-6)
+
+
+# --- Starts, paths, trees ------------------------------------------------------------------------
+
+
+@PROPERTY
+@given(generators, sizes, kinds)
+def test_starts_keep_to_the_edges(rng: np.random.Generator, size: int, kind: str) -> None:
+    feasible_set = random_set(rng, size, kind)
+    start = feasible_set.start(size)
+    assert feasible_set.contains(start)
+    assert not (start * (1 - is_allowed(size, feasible_set))).any()
+    allowed = n_components(-is_allowed(size, feasible_set), 0.0)
+    assert feasible_set.n_components(start) == allowed
+
+
+@PROPERTY
+@given(generators, st.integers(2, 9))
+def test_the_bound_of_the_start_is_sharp(rng: np.random.Generator, size: int) -> None:
+    """ "Erratum 3: bound of the path start", for a spanning forest."""
+    feasible_set = gda.GraphMetrics(float(size), 0.01, edges=random_mask(rng, size, 0.4))
+    bound = feasible_set.largest_edge_weight(size)
+    if bound == np.inf:
+        assert len(feasible_set.edges_of(size)[0]) == 0
+        return
+    start = feasible_set.start(size, bound * (1 - 1e-12))
+    assert np.linalg.eigvalsh(start)[0] == pytest.approx(0.01, abs=1e-9)
+    with pytest.raises(gda.InvalidInputError, match="would not be a metric"):
+        feasible_set.start(size, bound * (1 + 1e-9))
+
+
+@PROPERTY
+@given(generators, st.integers(2, 9), kinds)
+def test_a_path_becomes_a_tree_of_the_mask(rng: np.random.Generator, size: int, kind: str) -> None:
+    feasible_set = replace(random_set(rng, size, kind), trace_bound=float(4 * size))
+    connected = replace(feasible_set, path_weight=0.25)
+    if n_components(-is_allowed(size, feasible_set), 0.0) > 1:
+        with pytest.raises(gda.InvalidInputError, match=r"leave \d components; allow more edges"):
+            connected.check_size(size)
+        return
+    connected.check_size(size)
+    fixed = connected.fixed_part(size)
+    assert fixed is not None
+    assert np.trace(fixed) == pytest.approx(0.5 * (size - 1))
+    assert not (fixed * (1 - is_allowed(size, feasible_set))).any()
+    start = connected.start(size)
+    assert connected.contains(start)
+    assert feasible_set.contains(start)
+    assert connected.n_components(start) == 1
+    vertex = connected.minimize_linear(random_symmetric(rng, size)).vertex
+    assert feasible_set.contains(vertex)
+
+
+def test_a_mask_that_has_the_path_keeps_it() -> None:
+    """So the mask of all pairs is no mask at all, to the last bit."""
+    edges = [(0, 1), (0, 3), (1, 2), (2, 3)]
+    for mask in (edges, np.ones((4, 4), dtype=bool)):
+        masked = gda.GraphMetrics(8.0, 0.1, edges=mask)
+        free = gda.GraphMetrics(8.0, 0.1)
+        np.testing.assert_array_equal(masked.start(4), free.start(4))
+        path = free.containing_path(0.3).base(4)
+        np.testing.assert_array_equal(masked.containing_path(0.3).base(4), path)
+        np.testing.assert_array_equal(
+            masked.containing_path(0.3).start(4), free.containing_path(0.3).start(4)
+        )
+
+
+@PROPERTY
+@given(generators, sizes, kinds)
+def test_all_pairs_are_no_mask(rng: np.random.Generator, size: int, kind: str) -> None:
+    free = without_mask(random_set(rng, size, kind))
+    full = replace(free, edges=np.ones((size, size), dtype=bool))
+    gradient = random_symmetric(rng, size)
+    np.testing.assert_array_equal(
+        full.minimize_linear(gradient).vertex, free.minimize_linear(gradient).vertex
+    )
+    np.testing.assert_array_equal(full.projected(gradient).point, free.projected(gradient).point)
+    np.testing.assert_array_equal(full.repaired(gradient), free.repaired(gradient))
+    assert full.violations(gradient) == free.violations(gradient)
+    assert full.edges_of(size) is free.edges_of(size)
+
+
+def test_without_pairs_metrics_are_diagonal() -> None:
+    rng = np.random.default_rng(0)
+    empty, diagonal = gda.GraphMetrics(5.0, 0.1, edges=[]), gda.DiagonalMetrics(5.0, 0.1)
+    for _ in range(5):
+        gradient = random_symmetric(rng, 4)
+        np.testing.assert_array_equal(
+            empty.minimize_linear(gradient).vertex, diagonal.minimize_linear(gradient).vertex
+        )
+        np.testing.assert_allclose(
+            empty.projected(gradient).point, diagonal.projected(gradient).point, atol=1e-9
+        )
+    np.testing.assert_array_equal(
+        empty.start(4), unit_laplacian(4, empty.edges_of(4)) + 1.25 * np.eye(4)
+    )
