@@ -33,6 +33,7 @@ EXEMPT: dict[str, str] = {
         ("Method", "programs.Polytope", "programs.Program", "steps.Step", "linalg.Direction"),
         "an abstract class: its subclasses are walked",
     ),
+    "linalg.KnownEntries": "made in each step",
     **{
         f"estimators.{name}": "an abstract class: its subclasses are walked"
         for name in (
@@ -52,6 +53,7 @@ EXEMPT: dict[str, str] = {
             "DiagonalDirection",
             "best_pairs",
             "pair_atoms",
+            "spanning_forest",
         )
     },
     **{
@@ -165,12 +167,15 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             gda.MetricProblem,
             {"objective": glr, "feasible_set": graphs, "constraints": None},
         ),
-        "GraphMetrics": (gda.GraphMetrics, {**_BOUNDS, "path_weight": 0.5}),
+        "GraphMetrics": (
+            gda.GraphMetrics,
+            {**_BOUNDS, "path_weight": 0.5, "edges": [(0, 1), (1, 2)]},
+        ),
         "DiagonalMetrics": (gda.DiagonalMetrics, _BOUNDS),
         "PositiveDefiniteMetrics": (gda.PositiveDefiniteMetrics, _BOUNDS),
         "SignedGraphMetrics": (
             gda.SignedGraphMetrics,
-            {"colors": [1, -1, 1], **_BOUNDS, "path_weight": 0.5},
+            {"colors": [1, -1, 1], **_BOUNDS, "path_weight": 0.5, "edges": [(0, 1), (1, 2)]},
         ),
         "Alternating": (
             gda.Alternating,
@@ -197,7 +202,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "solve": (_solved, {"problem": problem, "method": "certified", "max_iterations": 1}),
         "iterate": (_started, {"problem": problem, "method": "certified", "tolerance": 0.5}),
-        "GraphMetricLearner": (_fitted(gda.GraphMetricLearner), {**_LEARNER, "edge_floor": 0.125}),
+        "GraphMetricLearner": (
+            _fitted(gda.GraphMetricLearner),
+            {**_LEARNER, "edge_floor": 0.125, "edges": None},
+        ),
         "DiagonalMetricLearner": (_fitted(gda.DiagonalMetricLearner), _LEARNER),
         "PositiveDefiniteMetricLearner": (_fitted(gda.PositiveDefiniteMetricLearner), _LEARNER),
         "GraphClassifier": (
@@ -261,7 +269,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "linalg.decomposition": (linalg.decomposition, {"matrix": M, "v": V}),
         "linalg.discs": (linalg.discs, {"metric": M, "v": V}),
-        "linalg.dual_alignment": (linalg.dual_alignment, {"gradient": M}),
+        "linalg.dual_alignment": (linalg.dual_alignment, {"gradient": M, "edges": None}),
         "linalg.edge_weights": (linalg.edge_weights, {"metric": M}),
         "linalg.generalized_laplacian": (
             linalg.generalized_laplacian,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import Symmetric
+from gdaopt.linalg.entries import Edges, as_edges
+from gdaopt.linalg.known_entries import KnownEntries, Symmetric
 from gdaopt.linalg.two_sparse import best_pairs
 from gdaopt.validation import FloatArray, as_symmetric
 
@@ -42,8 +42,9 @@ def dual_alignment(gradient: Symmetric, edges: Edges | None = None) -> FloatArra
     >>> dual_alignment(np.array([[-2.0, 1.0], [1.0, -2.0]]))
     array([1., 1.])
     """
-    if isinstance(gradient, np.ndarray):
+    if not isinstance(gradient, KnownEntries):
         gradient = as_symmetric("gradient", gradient)
+        edges = None if edges is None else as_edges(edges, len(gradient))
     diagonal = gradient.diagonal()
     _, _, prices = best_pairs(gradient, 1, edges)
     least = min(0.0, float(diagonal.min()), float(prices.min(initial=0.0)))

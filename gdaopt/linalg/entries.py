@@ -21,6 +21,7 @@ __all__ = [
     "Edges",
     "IndexArray",
     "all_edges",
+    "as_edges",
     "entries_of",
     "matrix_of",
     "neighbors",
@@ -73,6 +74,35 @@ def all_edges(n_features: int) -> Edges:
     rows, columns = np.triu_indices(n_features, 1)
     rows.flags.writeable = columns.flags.writeable = False
     return rows, columns
+
+
+def as_edges(value: Any, n_features: int) -> Edges:
+    """Return two arrays of indices as edges of K features.
+
+    Raises
+    ------
+    InvalidInputError
+        When the value is something else, or an index is out of range.
+
+    Examples
+    --------
+    >>> as_edges(([0], [2]), 3)
+    (array([0]), array([2]))
+    """
+    try:
+        rows, columns = (np.asarray(part) for part in value)
+        is_right = rows.ndim == 1 and rows.shape == columns.shape
+        is_right &= all(part.dtype.kind in "iu" for part in (rows, columns) if part.size)
+        is_right &= bool((rows >= 0).all() and (rows < columns).all())
+        is_right &= bool((columns < n_features).all())
+    except (TypeError, ValueError):
+        is_right = False
+    if not is_right:
+        raise InvalidInputError(
+            "edges must be two arrays of indices i < j of as many edges, below "
+            f"n_features = {n_features}; got {shortened(value)}"
+        )
+    return rows.astype(np.intp), columns.astype(np.intp)
 
 
 def no_edges() -> Edges:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import gdaopt as gda
 from tests.methods.run_cases import Case, Invariants, cases
 
-N_CASES = [60, pytest.param(200, marks=pytest.mark.slow)]  # the slow ones begin with the others
+N_CASES = [30, pytest.param(200, marks=pytest.mark.slow)]  # the slow ones begin with the others
 
 
 def check_invariants(case: Case, solver: str) -> float:
@@ -61,10 +61,10 @@ def test_invariants_at_a_fixed_trace_bound(n_cases: int) -> None:
     check()
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(cases(bounds_follow=True))
 @pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
-@pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL"])
+@pytest.mark.parametrize("solver", ["HIGHS", pytest.param("CLARABEL", marks=pytest.mark.slow)])
 def test_invariants_with_a_solver(solver: str, case: Case) -> None:
     check_invariants(case, solver)
 
