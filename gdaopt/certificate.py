@@ -36,6 +36,7 @@ from gdaopt.validation import FloatArray, check_instance, symmetric_matrix
 __all__ = ["Certificate", "certify", "certify_point", "checked_bound", "nothing_to_certify"]
 
 _NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
+_UNDERFLOW = 1e-150  # products of such numbers underflow, which the round-off leaves out
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 _SCALES = (1e-6, 1e6)  # t of the multiples M/t that are looked at
 _MOST_SCALES = 40  # in each of which better atoms become known; one or two are usual
@@ -64,7 +65,8 @@ class Certificate:
         Why there is no bound; empty where there is one.
     round_off : float
         By how much the bound is lowered at most, so that it is below the optimum of the exact
-        problem whatever has been rounded ("Proposition: round-off of the certificate").
+        problem whatever has been rounded ("Proposition: round-off of the certificate"); infinite
+        where that leaves no bound.
     membership : float
         By how much Q can be below the optimum where the metric counts as a member, since trace and
         smallest eigenvalue are known up to round-off only.
@@ -183,14 +185,14 @@ def certify_point(
         if other.value > found.value:
             found, kind = other, "scaled"
     if not found.value > -math.inf:
-        return Certificate(value, -math.inf, "none", _NO_DIGITS)
+        return Certificate(value, -math.inf, "none", _NO_DIGITS, round_off=math.inf)
     with np.errstate(over="ignore"):
         membership = _membership(problem, gradient, point.metric, multipliers)
     lower_bound = found.value
     if lower_bound > value and not problem.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
         inside = _gap(problem, gradient, problem.repaired(point.metric), best, multipliers)
-        if inside < -(found.round_off + membership):
+        if inside < -(found.round_off + membership + _UNDERFLOW):
             raise _contradiction(f"a member of the set has a gap of {inside:.6g}")
         lower_bound = value
     return Certificate(
@@ -400,7 +402,7 @@ def checked_bound(certificate: Certificate, lower_bound: float) -> float:
         When the objective is below the bound by more than round-off.
     """
     objective = certificate.objective
-    if lower_bound - objective > certificate.round_off + certificate.membership:
+    if lower_bound - objective > certificate.round_off + certificate.membership + _UNDERFLOW:
         raise _contradiction(f"a member of the set has {objective:.6g}, below {lower_bound:.6g}")
     return min(lower_bound, objective)
 

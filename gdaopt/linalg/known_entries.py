@@ -141,11 +141,14 @@ def inner(first: Symmetric, second: Symmetric) -> float:
 
 
 def norm(matrix: Symmetric) -> float:
-    """Return the Frobenius norm, of what is known."""
+    """Return the Frobenius norm, of what is known; squares neither under- nor overflow."""
+    unit = largest_entry(matrix)
+    if not 0 < unit < math.inf:
+        return unit
     if isinstance(matrix, KnownEntries):
-        off_diagonal = math.sqrt(2) * float(np.linalg.norm(matrix.on_edges))
-        return math.hypot(float(np.linalg.norm(matrix.on_diagonal)), off_diagonal)
-    return float(np.linalg.norm(matrix))
+        off_diagonal = math.sqrt(2) * float(np.linalg.norm(matrix.on_edges / unit))
+        return unit * math.hypot(float(np.linalg.norm(matrix.on_diagonal / unit)), off_diagonal)
+    return unit * float(np.linalg.norm(matrix / unit))
 
 
 def largest_entry(matrix: Symmetric) -> float:

@@ -161,8 +161,8 @@ class LowerBound:
         GdaoptError
             When the objective at the member is below a bound.
         """
-        if certificate.reason:
-            raise RunEnded("stalled", certificate.reason)
+        if certificate.reason and not math.isinf(certificate.round_off):
+            raise RunEnded("stalled", certificate.reason)  # else other points may have a bound
         if certificate.lower_bound >= self.value:
             self.value, self.round_off = certificate.lower_bound, certificate.round_off
         self.value = checked_bound(certificate, self.value)

@@ -97,7 +97,7 @@ class Tracer:
         multipliers = self._tight_multipliers.at(point)
         certificate = certify_point(self._problem, point, multipliers=multipliers)
         self.multipliers = certificate.multipliers
-        if certificate.reason:
+        if certificate.reason and not math.isinf(certificate.round_off):
             # Next to an objective that underflows, an earlier bound would look like a proof.
             self.lower_bound = -math.inf
             return

