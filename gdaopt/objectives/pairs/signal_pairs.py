@@ -32,7 +32,7 @@ _BLOCK_ENTRIES = 2**16  # half a MB of float64: a block and its temporaries stay
 _MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
 _NEGLIGIBLE = 1e-20  # of the largest coefficient, times 1 to 1e8 pairs: below round-off of the sum
 _FEW_DIGITS = 1e-5  # what is left of a sum of squares when most of it cancels
-_LARGEST_SIZE = 1e4  # of a product of a sample: with larger ones the three terms lose digits
+_LARGEST_SIZE = 1e6  # of a product of a sample: with larger ones the three terms lose digits
 _MOST_LEVELS = 16  # beyond, rectangles between levels get too small to be worth their overhead
 
 
