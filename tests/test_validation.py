@@ -162,7 +162,10 @@ def test_matrices_that_are_symmetric_are_not_copied() -> None:
         (lambda: options_mapping("opts", {1: 2}), "opts must be a dict of options by their names"),
         (lambda: check_instance("text", 1, str), "text must be a str, got 1"),
         (lambda: as_path("path", 1), "path must be a path, got 1"),
-        (lambda: number("C", np.timedelta64(3)), "C must be a number, got np.timedelta64"),
+        (
+            lambda: number("C", np.timedelta64(3, "s")),
+            "C must be a number, got np.timedelta64",
+        ),
         (lambda: number("t", 1.5, at_most=1), r"t must be at most 1, got 1\.5"),
         (lambda: integer("n", 2**63, at_least=0), "n must fit into 64 bits"),
     ],

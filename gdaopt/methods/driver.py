@@ -36,10 +36,10 @@ __all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
 class StallRule:
     """Ends a run when the last rounds together changed the objective by no more than a tolerance.
 
-    The tolerance is a share of the objective's size at the start of these rounds: of |Q|, or of
-    ``Σ_ij |∇Q(M)_ij M_ij|`` where that is larger. Where Q tends to 0, |Q| alone would ask for ever
-    smaller changes, and a method that gets closer by a share that shrinks with each round would
-    never end. Objectives with a convex logarithm have no other size than |Q|, and tend to 0 by
+    The tolerance is a share of the objective's size at the start of these rounds: of ``|Q|``, or of
+    ``Σ_ij |∇Q(M)_ij M_ij|`` where that is larger. Where Q tends to 0, ``|Q|`` alone would ask for
+    ever smaller changes, and a method that gets closer by a share that shrinks with each round
+    would never end. Objectives with a convex logarithm have no other size than ``|Q|``, and tend to 0 by
     decades until they underflow.
 
     Parameters

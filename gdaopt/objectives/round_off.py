@@ -29,7 +29,7 @@ _ROUNDINGS = 1000  # one after the other, as in sums of some ten thousand terms
 class RoundOff:
     """How far the value q and the gradient G that were computed at M can be off: e and gg'.
 
-    The tangent, lowered by that much, is below the objective at every symmetric V:
+    The tangent, lowered by that much, is below the objective at every symmetric V::
 
         Q(V) ≥ q - e + ℓ(V),    ℓ(V) = Σ_ij ( G_ij (V - M)_ij - g_i g_j |V - M|_ij ),
 
