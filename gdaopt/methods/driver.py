@@ -39,8 +39,8 @@ class StallRule:
     The tolerance is a share of the objective's size at the start of these rounds: of ``|Q|``, or of
     ``Σ_ij |∇Q(M)_ij M_ij|`` where that is larger. Where Q tends to 0, ``|Q|`` alone would ask for
     ever smaller changes, and a method that gets closer by a share that shrinks with each round
-    would never end. Objectives with a convex logarithm have no other size than ``|Q|``, and tend to 0
-    by decades until they underflow.
+    would never end. Objectives with a convex logarithm have no other size than ``|Q|``, and tend to
+    0 by decades until they underflow.
 
     Parameters
     ----------
