@@ -184,8 +184,9 @@ class _Program:
     def solve(self, atoms: Atoms, ends: Callable[[float, float], bool]) -> LinearSolution:
         """Generate atoms, from given ones, until value and bound say that it is enough."""
         bound, multipliers = -np.inf, np.zeros(len(self._rows))
+        forms = self._rows.quadratic_forms(atoms)
         for _ in range(_MOST_ROUNDS):
-            master = self._master(atoms)
+            master = self._master(atoms, forms)
             priced = self._gradient + self._rows.combined(master.multipliers)
             new = self._set.best_atoms(priced, _PRICED, atoms)
             reduced = [
@@ -202,6 +203,7 @@ class _Program:
                 break
             kept = master.weights > 0 if len(atoms) > self._many else slice(None)
             atoms = atoms[kept].joined(joining)
+            forms = np.hstack([forms[:, kept], self._rows.quadratic_forms(joining)])
         return LinearSolution(
             atoms[: len(master.weights)],
             self._budget * master.weights,
@@ -210,14 +212,14 @@ class _Program:
             self._scale * bound,
         )
 
-    def _master(self, atoms: Atoms) -> _Master:
-        """Solve the linear master problem: the best weights of some atoms."""
+    def _master(self, atoms: Atoms, forms: FloatArray) -> _Master:
+        """Solve the linear master problem: the best weights of some atoms, of forms ``u'A_k u``."""
         n, equal = len(atoms), self._rows.is_equality
         costs = np.append(
             atoms.quadratic_forms(self._gradient), [extra.cost for extra in self._extras]
         )
         extra = np.array([extra.coefficients for extra in self._extras]).reshape(-1, len(equal)).T
-        left = np.hstack([self._rows.quadratic_forms(atoms), extra])
+        left = np.hstack([forms, extra])
         trace = np.append(np.ones(n), [extra.trace for extra in self._extras])
         answer = linprog(
             costs,

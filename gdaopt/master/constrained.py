@@ -10,14 +10,16 @@ linear system then gives the weights and the multipliers to the last digits
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array, eye_array, vstack
 
-from gdaopt.errors import SolverFailedError
-from gdaopt.master.weights import MasterSolution, _descended, _Iterate
+from gdaopt.deadline import check_time
+from gdaopt.errors import SolverFailedError, TimeLimitError
+from gdaopt.master.weights import Iterate, MasterSolution, descended
 from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.validation import FloatArray
 
@@ -84,29 +86,30 @@ def solve_constrained_master_problem(
         When Clarabel returns no numbers.
     """
     weights = point.weights
-    iterate = _Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
+    iterate = Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
     target = reduction * _duality_gap(iterate, rows, multipliers)
     best, least, waited, taken = (iterate, multipliers), np.inf, 0, 0
-    while taken < _NEWTON_STEPS:
-        taken += 1
-        hessian = np.zeros((len(iterate.x), len(iterate.x)))
-        hessian[:-1, :-1] = iterate.point.hessian()
-        step = _quadratic_minimum(iterate, hessian, rows)
-        following = _descended(iterate, step.x)
-        gap = _duality_gap(following, rows, step.multipliers)
-        improved = gap < least
-        if improved or following.point.value < best[0].point.value:
-            best, waited = (following, step.multipliers), 0
-        else:
-            waited += 1
-        least = min(gap, least)
-        if gap <= target or waited >= _PATIENCE or following is iterate:
-            break
-        iterate = following
+    with suppress(TimeLimitError):  # the best weights so far are a less accurate solution
+        while taken < _NEWTON_STEPS:
+            check_time()
+            taken += 1
+            hessian = np.zeros((len(iterate.x), len(iterate.x)))
+            hessian[:-1, :-1] = iterate.point.hessian()
+            step = _quadratic_minimum(iterate, hessian, rows)
+            following = descended(iterate, step.x)
+            gap = _duality_gap(following, rows, step.multipliers)
+            if gap < least or following.point.value < best[0].point.value:
+                best, waited = (following, step.multipliers), 0
+            else:
+                waited += 1
+            least = min(gap, least)
+            if gap <= target or waited >= _PATIENCE or following is iterate:
+                break
+            iterate = following
     return MasterSolution(best[0].point, taken, 0, best[1])
 
 
-def _duality_gap(iterate: _Iterate, rows: Rows, multipliers: FloatArray) -> float:
+def _duality_gap(iterate: Iterate, rows: Rows, multipliers: FloatArray) -> float:
     """Return how far F is at most above its minimum over the weights, by the multipliers."""
     slopes = iterate.slope + np.append(multipliers @ rows.forms, 0.0)
     total = float(iterate.x.sum())
@@ -114,7 +117,7 @@ def _duality_gap(iterate: _Iterate, rows: Rows, multipliers: FloatArray) -> floa
     return lagrangian + float(multipliers @ (rows.right - rows.forms @ iterate.x[:-1]))
 
 
-def _quadratic_minimum(iterate: _Iterate, hessian: FloatArray, rows: Rows) -> _Step:
+def _quadratic_minimum(iterate: Iterate, hessian: FloatArray, rows: Rows) -> _Step:
     """Minimise the quadratic model of F, in units of τ and of the steepest slope."""
     import clarabel  # on demand: importing gdaopt loads no solver
 
@@ -122,6 +125,7 @@ def _quadratic_minimum(iterate: _Iterate, hessian: FloatArray, rows: Rows) -> _S
     unit = total * float(np.abs(iterate.slope).max()) or 1.0
     x, slope = iterate.x / total, iterate.slope * (total / unit)
     hessian = hessian * (total**2 / unit)
+    linear = slope - hessian @ x
     equal = rows.is_equality
     forms = np.hstack([rows.forms, np.zeros((len(equal), 1))])
     left = np.vstack([np.ones(n), forms[equal], forms[~equal]])
@@ -132,7 +136,7 @@ def _quadratic_minimum(iterate: _Iterate, hessian: FloatArray, rows: Rows) -> _S
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _ACCURACY
     answer = clarabel.DefaultSolver(
         csc_array(np.triu(hessian)),
-        slope - hessian @ x,
+        linear,
         csc_array(vstack([csc_array(left), -eye_array(n)])),
         np.concatenate([right, np.zeros(n)]),
         [
@@ -149,7 +153,7 @@ def _quadratic_minimum(iterate: _Iterate, hessian: FloatArray, rows: Rows) -> _S
     binds |= duals[: len(right)] > slacks[: len(right)]
     free = found > duals[len(right) :]
     at, prices = _polished(
-        slope - hessian @ x, hessian, left, right, n_equal, binds, free, found, duals[: len(right)]
+        linear, hessian, left, right, n_equal, binds, free, found, duals[: len(right)]
     )
     multipliers = np.zeros(len(equal))
     multipliers[equal] = prices[1:n_equal]

@@ -24,7 +24,7 @@ from gdaopt.master.simplex import minimize_on_simplex
 from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.validation import FloatArray
 
-__all__ = ["MasterSolution", "solve_master_problem"]
+__all__ = ["Iterate", "MasterSolution", "descended", "solve_master_problem"]
 
 _NEWTON_STEPS = 200
 _GRADIENT_STEPS = 2000
@@ -98,7 +98,7 @@ def solve_master_problem(
     """
     fits = 8 * _MATRICES * (len(point.weights) + 1) ** 2 <= memory_limit
     weights = point.weights
-    start = _Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
+    start = Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
     target = reduction * start.gap
     best, least, waited, taken = start, np.inf, 0, -1
     with suppress(TimeLimitError):  # the best weights so far are a less accurate solution
@@ -114,7 +114,7 @@ def solve_master_problem(
 
 
 @dataclass(frozen=True, eq=False)
-class _Iterate:
+class Iterate:
     """The weights and the slack, and the slope of F there."""
 
     point: AtomWeightsPoint
@@ -122,7 +122,7 @@ class _Iterate:
     slope: FloatArray  # gradient of F by x, less its mean under x; steps of sum 0 see no difference
 
     @classmethod
-    def at(cls, point: AtomWeightsPoint, x: FloatArray) -> _Iterate:
+    def at(cls, point: AtomWeightsPoint, x: FloatArray) -> Iterate:
         """Evaluate the gradient at a point whose weights are x without its last entry."""
         gradient = np.append(point.gradient(), 0.0)
         return cls(point, x, gradient - float(x @ gradient) / float(x.sum()))
@@ -132,13 +132,13 @@ class _Iterate:
         """The Frank–Wolfe gap: F is at most this far above its minimum over the weights."""
         return -float(self.x.sum()) * float(self.slope.min())
 
-    def moved(self, x: FloatArray) -> _Iterate:
+    def moved(self, x: FloatArray) -> Iterate:
         """Return the iterate at other weights."""
         check_time()
-        return _Iterate.at(self.point.at(x[:-1]), x)
+        return Iterate.at(self.point.at(x[:-1]), x)
 
 
-def _newton(iterate: _Iterate) -> Iterator[_Iterate]:
+def _newton(iterate: Iterate) -> Iterator[Iterate]:
     """Yield the iterates of Newton's method, the first one included."""
     for _ in range(_NEWTON_STEPS):
         yield iterate
@@ -147,10 +147,10 @@ def _newton(iterate: _Iterate) -> Iterator[_Iterate]:
         target = minimize_on_simplex(iterate.slope, hessian, iterate.x)
         if (target == iterate.x).all():
             return
-        iterate = _descended(iterate, target)
+        iterate = descended(iterate, target)
 
 
-def _spectral_gradient(iterate: _Iterate) -> Iterator[_Iterate]:
+def _spectral_gradient(iterate: Iterate) -> Iterator[Iterate]:
     """Yield the iterates of the spectral projected gradient (Birgin, Martínez, Raydan 2000)."""
     rate = float(iterate.x.sum()) / (float(np.ptp(iterate.slope)) or 1.0)
     for _ in range(_GRADIENT_STEPS):
@@ -158,14 +158,14 @@ def _spectral_gradient(iterate: _Iterate) -> Iterator[_Iterate]:
         target = project_on_simplex(iterate.x - rate * iterate.slope, float(iterate.x.sum()))
         if (target == iterate.x).all():
             return
-        following = _descended(iterate, target)
+        following = descended(iterate, target)
         step = following.x - iterate.x
         bend = float(step @ (following.slope - iterate.slope))
         rate = float(step @ step) / bend if bend > 0 else 2 * rate
         iterate = following
 
 
-def _descended(iterate: _Iterate, target: FloatArray) -> _Iterate:
+def descended(iterate: Iterate, target: FloatArray) -> Iterate:
     """Return the iterate on the way to a target where the slope of F has become flat.
 
     The search goes by slopes, because differences of values would end in round-off.

@@ -212,7 +212,7 @@ class AlignedRun(ABC):
     def states(self, initial: FloatArray) -> Iterator[State]:
         """Yield the start, then the states of the rounds until the run has stalled."""
         point = self.objective.at(initial)
-        self.feasible_set.gradient_at(point)  # kept: what is looked at next
+        self.feasible_set.gradient_at(point)  # the point keeps it for `check_start`
         check_start(point)
         self.state = State(point=point, objective=point.value)
         self.align()

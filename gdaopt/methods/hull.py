@@ -77,7 +77,7 @@ class HullRun(ABC):
             self.move_to(ActiveSet(*self.problem.centre).without_zeros())
         else:
             self.move_to(ActiveSet(*self.feasible_set.decomposed(self._initial)).without_zeros())
-        self.feasible_set.gradient_at(self.point)  # kept: what is looked at next
+        self.feasible_set.gradient_at(self.point)  # the point keeps it for `check_start`
         check_start(self.point)
         self.multipliers = TightMultipliers(self.problem).at(self.point)
         yield self.certified_state()

@@ -51,6 +51,7 @@ class Tracer:
         self._problem = problem
         self._clock = clock
         self.lower_bound = -math.inf
+        self._largest = -math.inf  # the largest bound, also where the last row may not show it
         self.multipliers: FloatArray | None = None
         self._tight_multipliers = TightMultipliers(problem)
         self._every = every
@@ -89,7 +90,7 @@ class Tracer:
         known = -math.inf if state.lower_bound is None else state.lower_bound
         self.multipliers = state.multipliers
         if -math.inf < known <= state.objective:
-            self.lower_bound = known
+            self.lower_bound = self._largest = known
             return
         # At a point of its own: what the method has yet to compute must not be done for it.
         at = self._problem.objective.at
@@ -101,8 +102,9 @@ class Tracer:
             # Next to an objective that underflows, an earlier bound would look like a proof.
             self.lower_bound = -math.inf
             return
-        largest = max(self.lower_bound, certificate.lower_bound, known)
+        largest = max(self._largest, certificate.lower_bound, known)
         self.lower_bound = min(checked_bound(certificate, largest), state.objective)
+        self._largest = self.lower_bound
 
     def _add(self, state: State, seconds: float) -> None:
         """Measure a state and add its row."""
