@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 from scipy.sparse import csr_array
@@ -48,7 +50,18 @@ def smallest_eigenvalue(metric: FloatArray) -> float:
 
 
 def _smallest(matrix: FloatArray) -> float:
-    return float(eigh(matrix, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
+    unit = _unit(matrix)
+    values = eigh(matrix / unit, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)
+    return float(values[0]) * unit
+
+
+def _unit(matrix: FloatArray) -> float:
+    """Return a power of two near the largest entry, by which nothing is rounded.
+
+    LAPACK's solver for a part of the spectrum loses four digits where all entries are near 1e-190.
+    """
+    largest = max(float(matrix.max()), -float(matrix.min()))
+    return math.ldexp(1.0, math.frexp(largest)[1] - 1)
 
 
 def smallest_eigenpairs(
@@ -93,8 +106,9 @@ def smallest_eigenpairs(
         found = _warm_eigenpairs(matrix, count, guess)
         if found is not None:
             return found
-    values, vectors = eigh(matrix, subset_by_index=[0, count - 1], check_finite=False)
-    return values, np.ascontiguousarray(vectors.T)
+    unit = _unit(matrix)
+    values, vectors = eigh(matrix / unit, subset_by_index=[0, count - 1], check_finite=False)
+    return values * unit, np.ascontiguousarray(vectors.T)
 
 
 def _warm_eigenpairs(

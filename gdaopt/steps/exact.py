@@ -14,6 +14,7 @@ from gdaopt.validation import store_number
 __all__ = ["Exact"]
 
 _BALANCED = 1e-14  # the balance of two sums that are equal up to round-off
+_ROUND_OFF = 1e-15  # of a slope
 _MOST_EVALUATIONS = 120  # enough for bisection at every other one to reach round-off
 
 
@@ -30,8 +31,8 @@ class Exact(Step):
     Parameters
     ----------
     accuracy : float, optional
-        Largest slope at the result, as a share of that at γ = 0; the value is then exact to about
-        the square of it.
+        Largest slope at the result, as a share of that at γ = 0, and largest share of the decrease
+        that may be missed.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class Exact(Step):
         allowed = -self.accuracy * (math.expm1(first) if balance else first)
         low, low_value = 0.0, first
         high, high_value = math.inf, math.nan  # nothing is known yet of γ = 1
-        gamma, value, is_slow = low, first, False
+        gamma, value, fallen, is_slow = low, first, 0.0, False
         for _ in range(_MOST_EVALUATIONS):
             check_time()
             if rate > 0:
@@ -75,7 +76,12 @@ class Exact(Step):
                 trial = (low + high) / 2 if high <= 1 else 1.0
             gamma, before = trial, abs(value)
             value, rate = function(gamma)
-            if abs(value) <= allowed or gamma in (low, high):
+            # A slope that has fallen by decades can still be steep. By convexity φ has fallen by
+            # `fallen` at least on the way, and is above its minimum by `excess` at most.
+            fallen = max(fallen, -value * gamma)
+            excess = value * (gamma - low) if value > 0 else -value * (min(high, 1.0) - gamma)
+            is_lowest = excess <= self.accuracy * fallen - _ROUND_OFF * first * gamma
+            if (abs(value) <= allowed and (balance or is_lowest)) or gamma in (low, high):
                 break
             if gamma == 1 and value < 0:
                 return 1.0

@@ -37,25 +37,12 @@ def check(seeds: Iterable[int]) -> None:
     assert not found, "\n\n".join(found)
 
 
-KNOWN = {
-    0: "seed 43: a bound is 8e-13 of Q too high where Q is 5e-197; the cause is not known",
-    52: "seed 2641: an exact step of frank-wolfe raises LogDet over 22 decades of variances",
-}
-"""Chunks that are known to fail, and why."""
-
-
 def test_few() -> None:
     check(range(FEW))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "chunk",
-    [
-        pytest.param(n, marks=[pytest.mark.xfail(reason=KNOWN[n])] if n in KNOWN else [])
-        for n in range(CHUNKS)
-    ],
-)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_many(chunk: int) -> None:
     check(range(chunk * CHUNK, (chunk + 1) * CHUNK))
 

@@ -106,3 +106,18 @@ class TestSpectrum:
         expected, vectors = eigh(matrix)
         values, _ = smallest_eigenpairs(scale * matrix, 1, vectors.T[:1])
         assert values[0] / scale == pytest.approx(expected[0], rel=1e-12)
+
+    @pytest.mark.parametrize("scale", [1e-192, 1e-308, 1e300])
+    @pytest.mark.parametrize("seed", range(20))
+    def test_tiny_and_huge_matrices_whose_smallest_eigenvalues_are_close(
+        self, seed: int, scale: float
+    ) -> None:
+        """Gradients get as small as that; LAPACK alone loses up to six digits of such pairs."""
+        rng = np.random.default_rng(seed)
+        vectors = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+        matrix = (vectors * np.array([-1, 1e-10 - 1, -0.3, -0.01, 0])) @ vectors.T
+        matrix = scale * (matrix + matrix.T) / 2
+        round_off = 1e-14 * max(scale, 1e-308)
+        values, _ = smallest_eigenpairs(matrix, 1)
+        assert values[0] == pytest.approx(-scale, rel=0, abs=round_off)
+        assert smallest_eigenvalue(matrix) == pytest.approx(-scale, rel=0, abs=round_off)

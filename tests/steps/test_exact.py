@@ -123,6 +123,22 @@ def test_a_slope_that_explodes_at_the_end(curved: bool) -> None:
 
 
 @pytest.mark.parametrize("curved", [True, False])
+def test_a_slope_that_falls_by_decades_at_the_start(curved: bool) -> None:
+    """A billionth of the first slope is still steep there: the value must not rise."""
+    rates = np.array([-1.0, -1.0, -1.0, 1e12])
+    line = Function(
+        lambda g: 50 * g - float(np.log1p(g * rates).sum()) if g < 1 else math.inf,
+        lambda g: 50 - float((rates / (1 + g * rates)).sum()) if g < 1 else math.inf,
+        lambda g: float(((rates / (1 + g * rates)) ** 2).sum()) if g < 1 else math.inf,
+    )
+    if not curved:
+        line.curvature = lambda _: math.nan
+    gamma = Exact().size(line, 0)
+    lowest = min(line.value(g) for g in np.linspace(1e-4, 0.1, 1000))
+    assert line.value(gamma) <= lowest < line.value(0.0)
+
+
+@pytest.mark.parametrize("curved", [True, False])
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 30), log_rate=st.floats(-4, 3))
 def test_sums_of_exponentials(curved: bool, seed: int, size: int, log_rate: float) -> None:
