@@ -24,10 +24,18 @@ import numpy as np
 from scipy.optimize import bisect
 
 from gdaopt.errors import GdaoptError
-from gdaopt.linalg.known_entries import KnownEntries, Symmetric, inner, like, norm, quadratic_form
+from gdaopt.linalg.known_entries import (
+    KnownEntries,
+    Symmetric,
+    inner,
+    like,
+    magnitude_form,
+    magnitude_inner,
+    norm,
+)
 from gdaopt.multipliers import TightMultipliers, checked_multipliers
 from gdaopt.objectives.protocol import BarrierPoint, Point
-from gdaopt.objectives.round_off import UNIT, round_off_at
+from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.trace import relative_gap
@@ -191,7 +199,9 @@ def certify_point(
     lower_bound = found.value
     if lower_bound > value and not problem.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
-        inside = _gap(problem, gradient, problem.repaired(point.metric), best, multipliers)
+        member = problem.repaired(point.metric)
+        above = like(gradient, member) - problem.feasible_set.base_like(gradient)
+        inside = _gap(problem, gradient, above, member, best, multipliers)
         if inside < -(found.round_off + membership + _UNDERFLOW):
             raise _contradiction(f"a member of the set has a gap of {inside:.6g}")
         lower_bound = value
@@ -242,10 +252,12 @@ def _bound(
     """Return the linear bound at a point, or the exponential one where log Q is convex."""
     with np.errstate(over="ignore", invalid="ignore"):
         of_point = round_off_at(point)
-        gap = _gap(problem, gradient, point.metric, best, multipliers)
+        base = problem.feasible_set.base_like(gradient)
+        above = like(gradient, point.metric) - base
+        gap = _gap(problem, gradient, above, point.metric, best, multipliers)
         # The last terms stand for the few operations of `_lower_bound`.
         of_gap = 8 * UNIT * abs(gap) + _round_off(
-            problem, gradient, point.metric, best, multipliers, of_point.gradient
+            problem, gradient, base, above, point.metric, best, multipliers, of_point
         )
         of_value = of_point.value + 12 * UNIT * abs(point.value)
         log_convex = problem.objective.log_convex
@@ -280,7 +292,8 @@ def _best_multiple(
         scaled = point.scaled(1 / t)
         there = problem.lagrangian_gradient(scaled.gradient(), multipliers)
         better = feasible_set.best_atoms(there, len(best.prices), best.atoms)
-        bound = scaled.value - _gap(problem, there, scaled.metric, better, multipliers)
+        above = scaled.metric - base
+        bound = scaled.value - _gap(problem, there, above, scaled.metric, better, multipliers)
         found = max(found, (bound, scaled, better), key=lambda entry: entry[0])
         # No multiple has a bound above that of the atoms that were known.
         short = budget * float((prices + (1 - t) * rates).min() - better.prices[0])
@@ -303,17 +316,19 @@ def _zero(falling: Callable[[float], float], low: float, high: float) -> float:
 def _gap(
     problem: MetricProblem,
     gradient: Symmetric,
+    above: Symmetric,
     metric: FloatArray,
     best: PricedAtoms,
     multipliers: FloatArray | None,
 ) -> float:
     """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, which is not negative for a member.
 
-    G is the gradient of the Lagrangian, and R what M is beyond the linear constraints.
+    G is the gradient of the Lagrangian, and R what M is beyond the linear constraints; `above` is
+    ``M - B``, B the base of the set.
     """
-    size, feasible_set, rows = len(metric), problem.feasible_set, problem.rows
-    least = feasible_set.budget(size) * min(0.0, float(best.prices[0]))
-    gap = inner(gradient, like(gradient, metric) - feasible_set.base_like(gradient)) - least
+    rows = problem.rows
+    least = problem.feasible_set.budget(len(metric)) * min(0.0, float(best.prices[0]))
+    gap = inner(gradient, above) - least
     if rows is None or multipliers is None:
         return gap
     return gap - float(rows.in_own_units(multipliers) @ rows.residuals(metric))
@@ -322,35 +337,33 @@ def _gap(
 def _round_off(
     problem: MetricProblem,
     gradient: Symmetric,
+    base: Symmetric,
+    above: Symmetric,
     metric: FloatArray,
     best: PricedAtoms,
     multipliers: FloatArray | None,
-    errors: FloatArray,
+    of_point: RoundOff,
 ) -> float:
     """Return by how much the gap can be too small ("Proposition: round-off of the certificate").
 
-    Parameters
-    ----------
-    errors : ndarray of shape (K,)
-        g: the gradient is exact up to ``g_i g_j``.
+    `base` and `above` are B, the base of the set, and ``M - B``.
     """
     feasible_set, rows, size = problem.feasible_set, problem.rows, len(metric)
-    base, bound = feasible_set.base_like(gradient), feasible_set.trace_bound
-    magnitudes: Any = abs(gradient)
+    bound, errors = feasible_set.trace_bound, of_point.gradient
     budget, price = feasible_set.budget(size), float(best.prices[0])
-    above: Any = abs(like(gradient, metric) - base)
     of_rows = 0.0
     if rows is not None and multipliers is not None:
         sizes, of_rows = rows.magnitudes(multipliers, metric)
-        added = (len(rows) + 8) * UNIT * (sizes + magnitudes)
+        added = (len(rows) + 8) * UNIT * (sizes + cast(Any, abs(gradient)))
         # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest entries.
         errors = np.sqrt(errors**2 + added.max(axis=1))
         of_rows *= (size**2 + 16) * UNIT
     least = feasible_set.family.least_price(price, gradient, errors)
-    terms = inner(magnitudes, above + abs(base)) + budget * abs(price)
+    sizes_of_terms = magnitude_inner(gradient, above) + magnitude_inner(gradient, base)
+    terms = sizes_of_terms + budget * abs(price)
     return (
         budget * (min(0.0, price) - min(0.0, least))
-        + quadratic_form(above, errors)
+        + magnitude_form(above, errors)
         + (size**2 + 8) * UNIT * terms
         + 8 * UNIT * bound * abs(least)  # τ is rounded relative to C
         + of_rows

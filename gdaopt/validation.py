@@ -37,6 +37,7 @@ __all__ = [
     "symmetric_matrix",
 ]
 
+_BLOCK = 256  # rows and columns of a matrix that stay in cache
 _LARGEST = 2**63 - 1  # whole numbers above do not fit into 64 bits
 _NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # though Python and NumPy count them as numbers
 _MISSING = "remove or impute missing and infinite values first"
@@ -182,10 +183,21 @@ def as_symmetric(name: str, value: Any) -> FloatArray:
     """
     if type(value) is not np.ndarray or value.dtype != np.float64:
         return symmetric_matrix(name, value)
-    is_symmetric = value.ndim == 2 and len(value) and np.array_equal(value, value.T)
-    if not (is_symmetric and _is_finite(value)):
+    if not (_is_symmetric(value) and _is_finite(value)):
         symmetric_matrix(name, value)  # raises, unless round-off is all that is wrong
     return value
+
+
+def _is_symmetric(value: FloatArray) -> bool:
+    """Say whether an array is a symmetric matrix; by blocks, as transposing leaves the cache."""
+    size = len(value) if value.ndim == 2 else 0
+    return 0 < size == value.shape[1] and all(
+        np.array_equal(
+            value[i : i + _BLOCK, j : j + _BLOCK], value[j : j + _BLOCK, i : i + _BLOCK].T
+        )
+        for i in range(0, size, _BLOCK)
+        for j in range(0, i + 1, _BLOCK)
+    )
 
 
 def as_vector(name: str, value: Any, size: int | None = None) -> FloatArray:

@@ -8,11 +8,13 @@ not be computed. The functions below take arrays as well, all of whose entries a
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import scipy.linalg
 
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.validation import FloatArray
@@ -23,9 +25,10 @@ __all__ = [
     "inner",
     "largest_entry",
     "like",
+    "magnitude_form",
+    "magnitude_inner",
     "norm",
     "paired_sums",
-    "quadratic_form",
 ]
 
 _SUM_ENTRIES = 2**18  # 2 MB: what is gathered at a time
@@ -142,13 +145,15 @@ def inner(first: Symmetric, second: Symmetric) -> float:
 
 def norm(matrix: Symmetric) -> float:
     """Return the Frobenius norm, of what is known; squares neither under- nor overflow."""
-    unit = largest_entry(matrix)
-    if not 0 < unit < math.inf:
-        return unit
     if isinstance(matrix, KnownEntries):
-        off_diagonal = math.sqrt(2) * float(np.linalg.norm(matrix.on_edges / unit))
-        return unit * math.hypot(float(np.linalg.norm(matrix.on_diagonal / unit)), off_diagonal)
-    return unit * float(np.linalg.norm(matrix / unit))
+        off_diagonal = math.sqrt(2) * _lapack_norm(matrix.on_edges[:, None])
+        return math.hypot(_lapack_norm(matrix.on_diagonal[:, None]), off_diagonal)
+    return _lapack_norm(matrix)
+
+
+def _lapack_norm(matrix: FloatArray) -> float:
+    """Return the Frobenius norm; LAPACK scales, and needs no second array."""
+    return float(scipy.linalg.norm(matrix, "fro", check_finite=False)) if matrix.size else 0.0
 
 
 def largest_entry(matrix: Symmetric) -> float:
@@ -156,16 +161,40 @@ def largest_entry(matrix: Symmetric) -> float:
     if isinstance(matrix, KnownEntries):
         on_edges = float(np.abs(matrix.on_edges).max(initial=0.0))
         return max(float(np.abs(matrix.on_diagonal).max()), on_edges)
-    return float(np.abs(matrix).max())
+    return max(float(matrix.max()), -float(matrix.min()))
 
 
-def quadratic_form(matrix: Symmetric, vector: FloatArray) -> float:
-    """Return ``v'Gv``; entries that are not known count as 0."""
+def magnitude_inner(first: Symmetric, second: Symmetric) -> float:
+    """Return ``⟨|G|, |H|⟩``; entries that are not known, of the same edges, count as 0."""
+    if isinstance(first, KnownEntries) and isinstance(second, KnownEntries):
+        return inner(abs(first), abs(second))
+    first, second = cast(FloatArray, first), cast(FloatArray, second)
+    blocks = _row_blocks(first)
+    return sum(float(np.vdot(np.abs(first[rows]), np.abs(second[rows]))) for rows in blocks)
+
+
+def magnitude_form(matrix: Symmetric, vector: FloatArray) -> float:
+    """Return ``v'|G|v``; entries that are not known count as 0.
+
+    Examples
+    --------
+    >>> magnitude_form(np.array([[1.0, -2.0], [-2.0, 3.0]]), np.array([1.0, 2.0]))
+    21.0
+    """
     if isinstance(matrix, KnownEntries):
         rows, columns = matrix.edges
-        off_diagonal = float(matrix.on_edges @ (vector[rows] * vector[columns]))
-        return float(matrix.on_diagonal @ vector**2) + 2 * off_diagonal
-    return float(vector @ matrix @ vector)
+        off_diagonal = float(np.abs(matrix.on_edges) @ (vector[rows] * vector[columns]))
+        return float(np.abs(matrix.on_diagonal) @ vector**2) + 2 * off_diagonal
+    return sum(
+        float(vector[rows] @ (np.abs(matrix[rows]) @ vector)) for rows in _row_blocks(matrix)
+    )
+
+
+def _row_blocks(matrix: FloatArray) -> Iterator[slice]:
+    """Yield runs of rows that stay in cache: an array of magnitudes would leave it."""
+    step = max(1, _SUM_ENTRIES // len(matrix))
+    for start in range(0, len(matrix), step):
+        yield slice(start, start + step)
 
 
 def paired_sums(left: FloatArray, right: FloatArray, edges: Edges) -> FloatArray:

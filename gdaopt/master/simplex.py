@@ -121,7 +121,9 @@ def _free_step(
     if not len(others):
         return step
     cross, corner = hessian[others, largest], hessian[largest, largest]
-    reduced = hessian[others[:, None], others] - cross - cross[:, None] + corner
+    reduced = hessian[others[:, None], others]
+    for term in (-cross, -cross[:, None], corner):  # one after the other, in place
+        reduced += term
     right = slope[largest] - slope[others]
     # The terms that the elimination subtracts say how much of a curvature is round-off.
     unit = np.sqrt(np.abs(np.diagonal(hessian)[others]) + abs(corner))

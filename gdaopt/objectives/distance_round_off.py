@@ -35,9 +35,8 @@ class DistanceRoundOff:
 
     Examples
     --------
-    >>> DistanceRoundOff.of_metric(np.diag([1.0, 2.0])).total
-    array([[22.,  0.],
-           [ 0., 44.]])
+    >>> DistanceRoundOff.of_metric(np.diag([1.0, 2.0])).form(np.array([1.0, 3.0]))
+    418.0
     """
 
     forms: FloatArray
@@ -47,7 +46,9 @@ class DistanceRoundOff:
     def of_metric(cls, metric: FloatArray) -> DistanceRoundOff:
         """Return that of products with a K×K metric."""
         size = len(metric)
-        return cls(_roundings(size, size) * np.abs(metric))
+        forms = np.abs(metric)
+        forms *= _roundings(size, size)
+        return cls(forms)
 
     def with_atoms(self, atoms: Atoms, weights: FloatArray) -> DistanceRoundOff:
         """Return that of the metric plus weighted atoms, from the coordinates along the atoms."""
@@ -61,11 +62,11 @@ class DistanceRoundOff:
         forms = direction.magnitude().added_to(self.forms, count * abs(gamma))
         return DistanceRoundOff(forms, self.additions + n_factors + 2)
 
-    @property
-    def total(self) -> FloatArray:
-        """R, shape (K, K)."""
+    def form(self, sizes: FloatArray) -> float:
+        """Return ``s'Rs`` for magnitudes s of samples, shape (K,)."""
         # What has been added up was never larger than the sum of all magnitudes.
-        return self.forms * (1 + self.additions / _roundings(len(self.forms), 0))
+        share = 1 + self.additions / _roundings(len(self.forms), 0)
+        return share * float(sizes @ self.forms @ sizes)
 
 
 def _roundings(n_features: int, n_factors: int) -> int:

@@ -337,7 +337,7 @@ class GLRPoint:
         with np.errstate(over="ignore", invalid="ignore"):
             sizes = total.scale * self._sizes
             lengths = np.sqrt(sizes)
-            distances = 2 * float(lengths @ self.distance_round_off.total @ lengths)
+            distances = 2 * self.distance_round_off.form(lengths)
             relative = (
                 objective.sum_roundings
                 + 2 * abs(total.shift)

@@ -143,7 +143,8 @@ class FeasibleSet(ABC):
 
     def base(self, n_features: int) -> FloatArray:
         """Return B, the K×K matrix that every member is a sum of atoms away from."""
-        base: FloatArray = self.min_eigenvalue * np.eye(n_features)
+        base = np.zeros((n_features, n_features))
+        np.fill_diagonal(base, self.min_eigenvalue)
         fixed = self.fixed_part(n_features)
         return base if fixed is None else base + fixed
 

@@ -13,9 +13,10 @@ from gdaopt.linalg.known_entries import (
     inner,
     largest_entry,
     like,
+    magnitude_form,
+    magnitude_inner,
     norm,
     paired_sums,
-    quadratic_form,
 )
 from tests.helpers import PROPERTY, generators, random_symmetric
 from tests.linalg.test_entries import sizes, some_edges
@@ -71,7 +72,11 @@ def test_unknown_entries_count_as_zeros(rng: np.random.Generator, size: int) -> 
     assert inner(one, other) == pytest.approx(inner(first, second), abs=1e-12)
     assert norm(one) == pytest.approx(norm(first))
     assert largest_entry(one) == largest_entry(first)
-    assert quadratic_form(one, vector) == pytest.approx(quadratic_form(first, vector), abs=1e-12)
+    form = abs(vector) @ abs(first) @ abs(vector)
+    for matrix in (one, first):
+        assert magnitude_form(matrix, abs(vector)) == pytest.approx(form)
+    for pair in ((one, other), (first, second)):
+        assert magnitude_inner(*pair) == pytest.approx(np.vdot(abs(first), abs(second)))
     for known, whole in ((abs(one), abs(first)), (one + other, first + second)):
         np.testing.assert_array_equal(known.on_diagonal, np.diagonal(whole))
         np.testing.assert_array_equal(known.on_edges, whole[edges])

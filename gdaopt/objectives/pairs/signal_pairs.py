@@ -140,14 +140,14 @@ class SignalPairs:
 
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, shape (K, K)."""
-        near = np.zeros((self.features.shape[1],) * 2)
+        near: list[FloatArray] = []  # their sum, if there are any
 
         def add_near(rows: FloatArray, columns: FloatArray, p: FloatArray) -> None:
-            np.add(near, _scattered(rows, columns, p), out=near)
+            near[:] = [sum(near, _scattered(rows, columns, p))]
 
-        half = self.features.T @ self._half_scatter(coefficients, add_near) + near / 2
+        half = self.features.T @ self._half_scatter(coefficients, add_near)
         total: FloatArray = half + half.T
-        return total
+        return sum(near, total)
 
     def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> KnownEntries:
         """Return the diagonal and some entries of `scatter`, in O(pairs K + N n) for n of them."""
