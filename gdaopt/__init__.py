@@ -42,7 +42,7 @@ from gdaopt.methods import (
     iterate,
     solve,
 )
-from gdaopt.objectives import GLR, DenseObjective, LogDet, check_objective
+from gdaopt.objectives import GLR, DenseObjective, Linear, LogDet, Ridge, check_objective
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import (
@@ -105,6 +105,7 @@ __all__ = [
     "InfeasibleProblemError",
     "InvalidInputError",
     "Joint",
+    "Linear",
     "LogDet",
     "Method",
     "MetricKNeighborsClassifier",
@@ -114,6 +115,7 @@ __all__ = [
     "PositiveDefiniteMetrics",
     "ProjectedGradient",
     "Result",
+    "Ridge",
     "SecondOrder",
     "Semidefinite",
     "SemidefiniteFrankWolfe",

@@ -2,7 +2,7 @@
 
     min F(w)   s.t.   w ≥ 0,  Σw ≤ τ
 
-F is Q or an increasing function of it, such as log Q. The slack ``τ - Σw`` is one more variable, so
+F is Q, or log Q where that is convex, too. The slack ``τ - Σw`` is one more variable, so
 that the variables lie on a simplex. Newton's method with a quadratic program in each step
 (`gdaopt.master.simplex`) solves the problem to the last digits; where the n×n Hessian does not fit
 in memory, the spectral projected gradient takes its place ("Algorithm: fully corrective

@@ -206,7 +206,7 @@ class _Run(HullRun):
             constraints.is_equality,
         )
         assert self.multipliers is not None
-        # The master problem minimises F, an increasing function of Q.
+        # The master problem minimises F, which is Q or log Q.
         guess = constraints.in_own_units(self.multipliers) / _derivative(
             self.point, active_set.atoms, start
         )
@@ -233,6 +233,6 @@ class _Run(HullRun):
 
 
 def _derivative(point: Point, atoms: Atoms, weights_point: AtomWeightsPoint) -> float:
-    """Return dQ/dF at a metric: F is what the objective is as a function of the atoms' weights."""
+    """Return dQ/dF at a metric: F is Q or log Q as a function of the atoms' weights."""
     of_q, of_f = atoms.quadratic_forms(point.gradient()), weights_point.gradient()
     return float(of_q @ of_f) / (float(of_f @ of_f) or 1.0) or 1.0

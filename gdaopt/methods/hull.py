@@ -52,8 +52,9 @@ class HullRun(ABC):
         self.problem = problem
         self.feasible_set = problem.feasible_set
         self.budget = self.feasible_set.budget(problem.n_features)
-        self.atom_weights = problem.objective.atom_weights(
-            self.feasible_set.base(problem.n_features)
+        objective = problem.objective
+        self.atom_weights = objective.atom_weights(
+            self.feasible_set.base(problem.n_features), log=objective.log_convex
         )
         self.clock = clock
         self.lower_bound = LowerBound()

@@ -5,7 +5,9 @@ from gdaopt.objectives.dense import DenseObjective
 from gdaopt.objectives.glr import GLR
 from gdaopt.objectives.log_det import LogDet
 from gdaopt.objectives.protocol import AtomWeights, AtomWeightsPoint, Line, Objective, Point
+from gdaopt.objectives.quadratic import Linear, Ridge
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
+from gdaopt.objectives.sums import Summable, SumObjective
 
 __all__ = [
     "GLR",
@@ -13,10 +15,14 @@ __all__ = [
     "AtomWeightsPoint",
     "DenseObjective",
     "Line",
+    "Linear",
     "LogDet",
     "Objective",
     "Point",
+    "Ridge",
     "RoundOff",
+    "SumObjective",
+    "Summable",
     "assumed_round_off",
     "check_objective",
 ]

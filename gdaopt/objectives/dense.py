@@ -15,9 +15,10 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
-from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
-from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.matrix_atom_weights import LogAtomWeights, MatrixAtomWeights
+from gdaopt.objectives.protocol import AtomWeights, Point
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
+from gdaopt.objectives.sums import Summable
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, integer, read_only
 
@@ -29,7 +30,7 @@ __all__ = ["DenseObjective"]
 _DIFFERENCE = 1e-6  # of tr M / K: the step of the gradient's differences
 
 
-class DenseObjective(ABC):
+class DenseObjective(Summable, ABC):
     """Base class for objectives of your own: write `value` and `gradient`.
 
     Parameters
@@ -113,9 +114,10 @@ class DenseObjective(ABC):
         """Return the point at a symmetric K×K matrix."""
         return _DensePoint(self, metric)
 
-    def atom_weights(self, base: FloatArray) -> MatrixAtomWeights:
+    def atom_weights(self, base: FloatArray, log: bool = False) -> AtomWeights:
         """Return Q as a function of the weights of atoms; its Hessian is a difference quotient."""
-        return MatrixAtomWeights(self, base)
+        weights = MatrixAtomWeights(self, base)
+        return LogAtomWeights(weights) if log else weights
 
 
 class _DensePoint:

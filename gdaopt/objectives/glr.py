@@ -33,6 +33,7 @@ from gdaopt.objectives.pairs import (
     weighted_pairs,
 )
 from gdaopt.objectives.round_off import UNIT, RoundOff
+from gdaopt.objectives.sums import Summable
 from gdaopt.validation import FloatArray, integer, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ _SUM_ROUNDINGS = 64  # in a row: NumPy adds up an array of 2^17 numbers in pairs
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, exponents are computed anew
 
 
-class GLR:
+class GLR(Summable):
     """Graph Laplacian regulariser of a signal on the graph of samples.
 
     ``Q(M) = Σ_i Σ_j exp(-δ_ij(M)) ‖z_i - z_j‖²`` over **ordered** pairs of samples, with
@@ -141,9 +142,9 @@ class GLR:
         """Return the point at a symmetric K×K matrix; everything else is evaluated from it."""
         return GLRPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
-    def atom_weights(self, base: FloatArray) -> GLRAtomWeights:
-        """Return Q as a function of the weights of atoms, around a K×K base."""
-        return GLRAtomWeights(self, GLRPoint(self, base))
+    def atom_weights(self, base: FloatArray, log: bool = False) -> GLRAtomWeights:
+        """Return Q or log Q as a function of the weights of atoms, around a K×K base."""
+        return GLRAtomWeights(self, GLRPoint(self, base), log)
 
     def value(self, metric: FloatArray) -> float:
         """Return ``Q(M)``."""
@@ -392,16 +393,19 @@ class GLRAtomWeights:
         The regulariser.
     base : GLRPoint
         The regulariser at B.
+    log : bool
+        Whether it is log Q.
     """
 
-    def __init__(self, objective: GLR, base: GLRPoint) -> None:
+    def __init__(self, objective: GLR, base: GLRPoint, log: bool) -> None:
         self.objective = objective
         self.base = base
+        self._kind = GLRLogAtomWeightsPoint if log else GLRAtomWeightsPoint
 
     def at(self, atoms: Atoms, weights: FloatArray) -> GLRAtomWeightsPoint:
         """Return the point at ``B + Σ_k w_k u_k u_k'``."""
         coordinates = atoms.projected(self.objective.pairs.features)
-        return GLRAtomWeightsPoint(self, atoms, coordinates, weights)
+        return self._kind(self, atoms, coordinates, weights)
 
 
 class GLRAtomWeightsPoint:
@@ -430,13 +434,49 @@ class GLRAtomWeightsPoint:
 
     @property
     def value(self) -> float:
+        """Q at the metric."""
+        return self._sum.value
+
+    @cached_property
+    def _moments(self) -> FloatArray:
+        """``Σ_p t_p (u_k'd_p)²``, with the terms t of the sum over pairs."""
+        return self._pairs.scatter_diagonal(self._sum.terms, self._coordinates)
+
+    def gradient(self) -> FloatArray:
+        """Return the derivatives of Q."""
+        gradient: FloatArray = -self._sum.scale * self._moments
+        return gradient
+
+    def hessian(self) -> FloatArray:
+        """Return the second derivatives of Q: ``Σ_p A_p (u_k'd_p)² (u_l'd_p)²``."""
+        nothing = np.zeros(len(self._moments))
+        hessian = self._pairs.covariance(self._sum.terms, self._coordinates, nothing)
+        hessian *= self._sum.scale
+        return hessian
+
+    def at(self, weights: FloatArray) -> GLRAtomWeightsPoint:
+        """Return the point at other weights of the same atoms."""
+        return type(self)(self._atom_weights, self._atoms, self._coordinates, weights)
+
+    def point(self) -> GLRPoint:
+        """Return the objective at the metric ``M(w)``; its sum over pairs is known already."""
+        base = self._atom_weights.base
+        metric = self._atoms.added_to(base.metric, self.weights)
+        distances = base.distance_round_off.with_atoms(self._atoms, self.weights)
+        return GLRPoint(base.objective, metric, self._sum, distances)
+
+
+class GLRLogAtomWeightsPoint(GLRAtomWeightsPoint):
+    """The logarithm of the regulariser at given weights of given atoms."""
+
+    @property
+    def value(self) -> float:
         """``log Q`` at the metric."""
         return self._sum.log_value
 
     @cached_property
     def _gradient(self) -> FloatArray:
-        moments = self._pairs.scatter_diagonal(self._sum.terms, self._coordinates)
-        gradient: FloatArray = -moments / self._sum.total
+        gradient: FloatArray = -self._moments / self._sum.total
         return gradient
 
     def gradient(self) -> FloatArray:
@@ -454,14 +494,3 @@ class GLRAtomWeightsPoint:
         )
         hessian /= self._sum.total
         return hessian
-
-    def at(self, weights: FloatArray) -> GLRAtomWeightsPoint:
-        """Return the point at other weights of the same atoms."""
-        return GLRAtomWeightsPoint(self._atom_weights, self._atoms, self._coordinates, weights)
-
-    def point(self) -> GLRPoint:
-        """Return the objective at the metric ``M(w)``; its sum over pairs is known already."""
-        base = self._atom_weights.base
-        metric = self._atoms.added_to(base.metric, self.weights)
-        distances = base.distance_round_off.with_atoms(self._atoms, self.weights)
-        return GLRPoint(base.objective, metric, self._sum, distances)

@@ -17,6 +17,7 @@ from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
 from gdaopt.objectives.round_off import UNIT, RoundOff
+from gdaopt.objectives.sums import Summable
 from gdaopt.validation import FloatArray, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
 _ROUND_OFF = 1e-10  # of the largest entry of S: a smallest eigenvalue that little below 0 is 0
 
 
-class LogDet:
+class LogDet(Summable):
     """Negative log-likelihood of a Gaussian: ``Q(M) = tr(S M) - log det M``, infinite off M ≻ 0.
 
     M is the precision matrix, S the samples' covariance matrix (divide by the number of samples).
@@ -85,7 +86,11 @@ class LogDet:
         """Return the point at a symmetric K×K matrix."""
         return LogDetPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
-    def atom_weights(self, base: FloatArray) -> MatrixAtomWeights:
+    def atom_weights(
+        self,
+        base: FloatArray,
+        log: bool = False,  # noqa: ARG002 (Q may be negative)
+    ) -> MatrixAtomWeights:
         """Return Q as a function of the weights of atoms."""
         return MatrixAtomWeights(self, base)
 

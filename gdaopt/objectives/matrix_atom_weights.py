@@ -6,13 +6,16 @@ regulariser, which works in the samples' coordinates along the atoms.
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
+import numpy as np
+
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.protocol import AtomWeights, AtomWeightsPoint, Point
 from gdaopt.validation import FloatArray
 
-__all__ = ["CurvedPoint", "MatrixAtomWeights", "MatrixAtomWeightsPoint"]
+__all__ = ["CurvedPoint", "LogAtomWeights", "MatrixAtomWeights", "MatrixAtomWeightsPoint"]
 
 
 class CurvedPoint(Point, Protocol):
@@ -78,3 +81,56 @@ class MatrixAtomWeightsPoint:
     def point(self) -> Point:
         """Return the objective at the metric."""
         return self._point
+
+
+class LogAtomWeights:
+    """The logarithm of a positive objective as a function of the weights of atoms.
+
+    Parameters
+    ----------
+    atom_weights : AtomWeights
+        Q.
+    """
+
+    def __init__(self, atom_weights: AtomWeights) -> None:
+        self._atom_weights = atom_weights
+
+    def at(self, atoms: Atoms, weights: FloatArray) -> LogAtomWeightsPoint:
+        """Return the point at ``B + Σ_k w_k u_k u_k'``."""
+        return LogAtomWeightsPoint(self._atom_weights.at(atoms, weights))
+
+
+class LogAtomWeightsPoint:
+    """The logarithm at given weights of given atoms: an `AtomWeightsPoint`."""
+
+    def __init__(self, inner: AtomWeightsPoint) -> None:
+        self._inner = inner
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights w."""
+        return self._inner.weights
+
+    @property
+    def value(self) -> float:
+        """``log Q``."""
+        return math.log(self._inner.value) if self._inner.value > 0 else -math.inf
+
+    def gradient(self) -> FloatArray:
+        """Return ``∇Q / Q``."""
+        gradient: FloatArray = self._inner.gradient() / self._inner.value
+        return gradient
+
+    def hessian(self) -> FloatArray:
+        """Return ``∇²Q / Q - gg'`` with the gradient g of log Q."""
+        gradient = self.gradient()
+        hessian: FloatArray = self._inner.hessian() / self._inner.value
+        return hessian - np.outer(gradient, gradient)
+
+    def at(self, weights: FloatArray) -> LogAtomWeightsPoint:
+        """Return the point at other weights of the same atoms."""
+        return LogAtomWeightsPoint(self._inner.at(weights))
+
+    def point(self) -> Point:
+        """Return the objective at the metric."""
+        return self._inner.point()

@@ -118,7 +118,7 @@ class AtomWeightsPoint(Protocol):
 
     @property
     def value(self) -> float:
-        """Q, or an increasing function of it: log Q for `gdaopt.GLR`."""
+        """Q, or log Q where that was asked for."""
 
     def gradient(self) -> FloatArray:
         """Return the derivatives of `value` with respect to w, shape (n,)."""
@@ -154,8 +154,16 @@ class Objective(Protocol):
     def at(self, metric: FloatArray) -> Point:
         """Return the point at a symmetric K×K matrix."""
 
-    def atom_weights(self, base: FloatArray) -> AtomWeights:
-        """Return Q as a function of the weights of atoms, around a K×K base."""
+    def atom_weights(self, base: FloatArray, log: bool = False) -> AtomWeights:
+        """Return Q as a function of the weights of atoms.
+
+        Parameters
+        ----------
+        base : ndarray of shape (K, K)
+            The metric when all weights are 0.
+        log : bool, optional
+            Return log Q instead, for objectives with `log_convex`.
+        """
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:
         """Return a Lipschitz constant of the gradient over all ``M ⪰ ρI``, None if none is known.

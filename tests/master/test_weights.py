@@ -43,7 +43,7 @@ class Master:
             objective = gda.LogDet(X.T @ X / len(X))
         total_weight = size * float(rng.choice([0.2, 1.0, 10.0, 40.0]))
         atoms = random_atoms(rng, 2 * size, size)
-        atom_weights = objective.atom_weights(1e-3 * np.eye(size))
+        atom_weights = objective.atom_weights(1e-3 * np.eye(size), log=objective.log_convex)
         start = atom_weights.at(atoms, np.full(2 * size, share * total_weight / (2 * size)))
         return cls(objective, atoms, start, total_weight)
 

@@ -32,6 +32,20 @@ class Barrier(gda.DenseObjective):
         return (gradient + gradient.T) / 2
 
 
+class Exponential(gda.DenseObjective):
+    """``Σ_i exp(-M_ii) + exp(tr M² - 5)``, by its value and its gradient alone."""
+
+    log_convex = True
+
+    def value(self, metric: FloatArray) -> float:
+        return float(np.exp(-np.diagonal(metric)).sum() + np.exp(np.sum(metric**2) - 5))
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        gradient: FloatArray = 2 * metric * np.exp(np.sum(metric**2) - 5)
+        gradient -= np.diag(np.exp(-np.diagonal(metric)))
+        return gradient
+
+
 def signal(name: str) -> FloatArray:
     rng = np.random.default_rng(3)
     signals: dict[str, Any] = {
@@ -65,6 +79,9 @@ OBJECTIVES: dict[str, Callable[[], Any]] = {
     **{f"{name}, not kept": partial(glr, shifted(), name, is_kept=False) for name in SIGNALS},
     "log det": lambda: gda.LogDet(np.cov(samples().T)),
     "dense": lambda: Barrier(K),
+    "multiple": lambda: 3 * glr(shifted(), "real", is_kept=True),
+    "sum": lambda: glr(shifted(), "labels", is_kept=True) + 0.2 * gda.Ridge(K),
+    "linear": lambda: gda.Linear(np.cov(samples().T)),
 }
 
 
@@ -116,7 +133,8 @@ def weights(atoms: Atoms, rng: np.random.Generator) -> FloatArray:
 def weighted(
     objective: Any, base: FloatArray, atoms: Atoms, weights: FloatArray
 ) -> AtomWeightsPoint:
-    weighted: AtomWeightsPoint = objective.atom_weights(base).at(atoms, weights)
+    kind = objective.atom_weights(base, log=objective.log_convex)
+    weighted: AtomWeightsPoint = kind.at(atoms, weights)
     return weighted
 
 
@@ -222,7 +240,8 @@ class TestAgainstTheMetric:
         weights: FloatArray,
     ) -> None:
         others = weights[::-1] * 3.0
-        moved, fresh = weighted.at(others), objective.atom_weights(base).at(atoms, others)
+        moved = weighted.at(others)
+        fresh = objective.atom_weights(base, log=objective.log_convex).at(atoms, others)
         np.testing.assert_array_equal(moved.weights, others)
         assert moved.value == fresh.value != weighted.value
         np.testing.assert_array_equal(moved.gradient(), fresh.gradient())
@@ -233,7 +252,8 @@ class TestAgainstTheMetric:
         np.testing.assert_array_equal(back.gradient(), weighted.gradient())
 
     def test_no_weights(self, objective: Any, base: FloatArray, atoms: Atoms) -> None:
-        weighted = objective.atom_weights(base).at(atoms, np.zeros(len(atoms)))
+        kind = objective.atom_weights(base, log=objective.log_convex)
+        weighted = kind.at(atoms, np.zeros(len(atoms)))
         np.testing.assert_array_equal(weighted.point().metric, base)
         assert weighted.value == pytest.approx(value_at(objective, base), rel=1e-14)
 
@@ -249,6 +269,30 @@ class TestAgainstTheMetric:
         tolerance = 1e-7 if isinstance(objective, Barrier) else 1e-12
         assert_near(sparse.hessian(), written_out.hessian(), tolerance)
         assert_near(sparse.point().metric, written_out.point().metric, 1e-14)
+
+
+@pytest.mark.parametrize("kind", ["glr", "own"])
+def test_the_objective_itself_and_its_logarithm(
+    kind: str, base: FloatArray, atoms: Atoms, weights: FloatArray
+) -> None:
+    objective: Any = Exponential(K) if kind == "own" else glr(shifted(), "real", is_kept=True)
+    found = objective.atom_weights(base).at(atoms, weights)
+    logarithm = objective.atom_weights(base, log=True).at(atoms, weights)
+    value, slope = found.value, logarithm.gradient()
+    assert math.log(value) == pytest.approx(logarithm.value, rel=1e-12)
+    assert_near(found.gradient(), value * slope, 1e-12)
+    assert_near(found.hessian(), value * (logarithm.hessian() + np.outer(slope, slope)), 1e-7)
+    assert found.at(2 * weights).value == pytest.approx(
+        math.exp(logarithm.at(2 * weights).value), rel=1e-12
+    )
+    np.testing.assert_array_equal(found.point().metric, logarithm.point().metric)
+
+
+def test_users_objectives_of_convex_logarithm_converge() -> None:
+    problem = gda.MetricProblem(Exponential(K), gda.GraphMetrics(2.0 * K))
+    result = gda.solve(problem, "certified", tolerance=1e-9)
+    assert result.status == "converged"
+    assert result.trace[-1].round <= 30
 
 
 @pytest.mark.parametrize("name", SIGNALS)
@@ -315,7 +359,7 @@ class TestConcentratedSoftmax:
         exact = Exact(name, metric, atoms)
         assert bound < 3e3 or exact.largest_share > 0.99
 
-        weighted = objective.atom_weights(base).at(atoms, weights)
+        weighted = objective.atom_weights(base, log=True).at(atoms, weights)
         # Exponents of the size of the distances lose digits in proportion.
         lost = 1e-13 + 1e-15 * float(abs(exact.value))
         assert abs(weighted.value - exact.value) <= 1e-14 * max(1, abs(exact.value))
@@ -333,7 +377,7 @@ class TestConcentratedSoftmax:
     ) -> None:
         weighted = (
             glr(samples(), name, is_kept=is_kept)
-            .atom_weights(base)
+            .atom_weights(base, log=True)
             .at(atoms, np.full(len(atoms), 1e6))
         )
         assert np.abs(weighted.hessian()).max() <= 1e-28 * np.abs(weighted.gradient()).max() ** 2

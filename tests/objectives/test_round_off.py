@@ -63,6 +63,49 @@ def nearest() -> tuple[Nearest, ExactNearest]:
     return Nearest(target), ExactNearest(target)
 
 
+class ExactSum:
+    """Weighted objectives in 50 digits."""
+
+    log_convex = False
+
+    def __init__(self, terms: list[tuple[float, Any]]) -> None:
+        self.terms = terms
+
+    def at(self, metric: digits.Exact) -> tuple[Any, digits.Exact]:
+        found = [(mpmath.mpf(factor), *term.at(metric)) for factor, term in self.terms]
+        value = sum((factor * q for factor, q, _ in found), mpmath.mpf(0))
+        return value, sum(factor * gradient for factor, _, gradient in found)
+
+
+class ExactRidge:
+    """Half of the squared norm."""
+
+    def at(self, metric: digits.Exact) -> tuple[Any, digits.Exact]:
+        return (metric**2).sum() / 2, metric
+
+
+def total() -> tuple[Any, ExactSum]:
+    terms = [(0.7, *glr("labels")), (1 / 3, *log_det()), (3.0, gda.Ridge(K), ExactRidge())]
+    found = sum(factor * objective for factor, objective, _ in terms)
+    return found, ExactSum([(factor, exact) for factor, _, exact in terms])
+
+
+def ridge() -> tuple[Any, ExactSum]:
+    return gda.Ridge(K), ExactSum([(1.0, ExactRidge())])
+
+
+def linear() -> tuple[Any, Any]:
+    A = random_symmetric(np.random.default_rng(4), K)
+
+    class Exact:
+        log_convex = False
+
+        def at(self, metric: digits.Exact) -> tuple[Any, digits.Exact]:
+            return (digits.exact(A) * metric).sum(), digits.exact(A)
+
+    return gda.Linear(A), Exact()
+
+
 CASES: dict[str, Callable[[], tuple[Any, Any]]] = {
     "labels": lambda: glr("labels"),
     "real signal": lambda: glr("real"),
@@ -70,6 +113,9 @@ CASES: dict[str, Callable[[], tuple[Any, Any]]] = {
     "pairs": lambda: glr("real", listed=True),
     "log det": log_det,
     "dense": nearest,
+    "sum": total,
+    "ridge": ridge,
+    "linear": linear,
 }
 
 

@@ -73,7 +73,7 @@ def regulariser_of_weights(
     """
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
-    return GLR(X, signal).atom_weights(np.zeros((size, size))).at(features, weights)
+    return GLR(X, signal).atom_weights(np.zeros((size, size)), log=True).at(features, weights)
 
 
 def minimize_over_weights(

@@ -1,0 +1,218 @@
+"""Linear and quadratic objectives, most often terms of a sum: the ridge and linear functions."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import Direction
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import KnownEntries
+from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
+from gdaopt.objectives.round_off import UNIT, RoundOff
+from gdaopt.objectives.sums import Summable
+from gdaopt.validation import FloatArray, integer, read_only, symmetric_matrix
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["Linear", "Quadratic", "Ridge"]
+
+
+class Quadratic(Summable):
+    """``Q(M) = ⟨A, M⟩ + (c/2) ‖M‖²``: what `Ridge` and `Linear` share.
+
+    Parameters
+    ----------
+    linear : ndarray of shape (K, K)
+        A, symmetric.
+    bend : float
+        c ≥ 0.
+    """
+
+    log_convex = False
+
+    def __init__(self, linear: FloatArray, bend: float) -> None:
+        self.linear = read_only(linear)
+        self.bend = bend
+
+    @property
+    def n_features(self) -> int:
+        """K, the size of the metric matrices."""
+        return len(self.linear)
+
+    def at(self, metric: FloatArray) -> QuadraticPoint:
+        """Return the point at a symmetric K×K matrix."""
+        return QuadraticPoint(self, symmetric_matrix("metric", metric, self.n_features))
+
+    def atom_weights(
+        self,
+        base: FloatArray,
+        log: bool = False,  # noqa: ARG002 (Q need not be positive)
+    ) -> MatrixAtomWeights:
+        """Return Q as a function of the weights of atoms."""
+        return MatrixAtomWeights(self, base)
+
+    def value(self, metric: FloatArray) -> float:
+        """Return ``Q(M)``."""
+        return self.at(metric).value
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        """Return ``∇Q(M) = A + cM``."""
+        return self.at(metric).gradient()
+
+    def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (it is one for all metrics)
+        """Return c."""
+        return self.bend
+
+    def to_cvxpy(
+        self,
+        metric: cp.Expression,
+        log: bool = False,  # noqa: ARG002 (Q need not be positive)
+    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        linear = cp.sum(cp.multiply(self.linear, metric))
+        return (linear + self.bend / 2 * cp.sum_squares(metric) if self.bend else linear), []
+
+    def conic_bytes(self) -> float:
+        """Return 0: beside the cone of the set its memory is nothing."""
+        return 0.0
+
+
+class Ridge(Quadratic):
+    """Half of the squared Frobenius norm: ``Q(M) = ½ ‖M‖² = ½ Σ_ij M_ij²``.
+
+    It keeps metrics small and spreads them out. Each edge counts twice in the norm, once for each
+    of its two entries.
+
+    Parameters
+    ----------
+    n_features : int
+        K, the size of the metric matrices.
+
+    Raises
+    ------
+    InvalidInputError
+        When the size is not a whole number above 0.
+
+    Examples
+    --------
+    >>> Ridge(2).value(np.array([[2.0, -1.0], [-1.0, 2.0]]))
+    5.0
+    >>> 0.1 * Ridge(2)
+    0.1 * Ridge
+    """
+
+    def __init__(self, n_features: int) -> None:
+        size = integer("n_features", n_features, at_least=1)
+        super().__init__(np.zeros((size, size)), 1.0)
+
+
+class Linear(Quadratic):
+    """A linear function of the metric: ``Q(M) = ⟨A, M⟩ = Σ_ij A_ij M_ij``.
+
+    With ``A = D'D`` for differences of pairs of samples, one a row, it is the sum of their squared
+    distances.
+
+    Parameters
+    ----------
+    A : array-like of shape (K, K)
+        Symmetric.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, or a matrix that is not symmetric.
+
+    Examples
+    --------
+    >>> Linear([[1.0, 0.0], [0.0, 3.0]]).value(np.eye(2))
+    4.0
+    """
+
+    def __init__(self, A: Any) -> None:
+        super().__init__(symmetric_matrix("A", A), 0.0)
+
+
+class QuadraticPoint:
+    """A quadratic objective at one metric: a `gdaopt.objectives.Point`."""
+
+    def __init__(self, objective: Quadratic, metric: FloatArray) -> None:
+        self.objective = objective
+        self.metric = read_only(metric)
+
+    @cached_property
+    def value(self) -> float:
+        """``Q(M)``."""
+        linear = float(np.vdot(self.objective.linear, self.metric))
+        return linear + self.objective.bend / 2 * float(np.vdot(self.metric, self.metric))
+
+    @property
+    def log_value(self) -> float:
+        """NaN: ``log Q`` is not convex."""
+        return math.nan
+
+    def gradient(self) -> FloatArray:
+        """Return ``A + cM``."""
+        gradient: FloatArray = self.objective.linear + self.objective.bend * self.metric
+        return gradient
+
+    def gradient_diagonal(self) -> FloatArray:
+        """Return the diagonal of the gradient."""
+        return np.diagonal(self.gradient()).copy()
+
+    def gradient_column(self, column: int) -> FloatArray:
+        """Return one column of the gradient."""
+        objective = self.objective
+        entries: FloatArray = objective.linear[:, column] + objective.bend * self.metric[:, column]
+        return entries
+
+    def gradient_entries(self, edges: Edges) -> KnownEntries:
+        """Return the gradient's diagonal and its entries of edges."""
+        return KnownEntries.of(self.gradient(), edges)
+
+    def round_off(self) -> RoundOff:
+        """Return that of the sums: the gradient is A or M itself, without any."""
+        terms = float(np.abs(self.objective.linear * self.metric).sum()) + abs(self.value)
+        return RoundOff((self.metric.size + 8) * UNIT * terms, np.zeros(len(self.metric)))
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return ``c (u_k'u_l)²``."""
+        curvature: FloatArray = self.objective.bend * atoms.products(atoms) ** 2
+        return curvature
+
+    def line(self, direction: Direction) -> QuadraticLine:
+        """Return Q restricted to ``M + γ D``."""
+        return QuadraticLine(self, direction)
+
+    def moved(self, direction: Direction, gamma: float) -> QuadraticPoint:
+        """Return the point at ``M + γ D``."""
+        return QuadraticPoint(self.objective, direction.added_to(self.metric, gamma))
+
+    def vanished(self) -> str | None:
+        """Say where the value overflows."""
+        return None if math.isfinite(self.value) else f"the objective is {self.value}"
+
+
+class QuadraticLine:
+    """A quadratic objective along a direction: a parabola."""
+
+    def __init__(self, point: QuadraticPoint, direction: Direction) -> None:
+        self.direction = direction
+        self._start = point.value
+        self._slope = direction.inner(point.gradient())
+        self._bend = point.objective.bend * direction.norm_squared()
+
+    def value(self, gamma: float) -> float:
+        """Return ``φ(γ)``."""
+        return self._start + gamma * (self._slope + gamma / 2 * self._bend)
+
+    def derivatives(self, gamma: float) -> tuple[float, float]:
+        """Return ``φ'(γ)`` and ``φ''(γ)``."""
+        return self._slope + gamma * self._bend, self._bend

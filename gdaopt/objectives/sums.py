@@ -1,0 +1,371 @@
+"""Sums and positive multiples of objectives: ``gda.GLR(X, z) + 0.1 * gda.Ridge(K)``.
+
+A sum passes every question on to its terms and adds up what they answer, along lines and in the
+weights of atoms as well. So it is as fast as its terms are, and none of them needs to know of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import Direction
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import KnownEntries
+from gdaopt.objectives.check import check_interface
+from gdaopt.objectives.protocol import (
+    AtomWeights,
+    AtomWeightsPoint,
+    Line,
+    Objective,
+    Point,
+)
+from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
+from gdaopt.validation import FloatArray, number, read_only, symmetric_matrix
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["SumObjective", "Summable"]
+
+
+class Summable:
+    """What lets objectives be added and multiplied; subclasses are objectives.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> total = glr + 0.5 * gda.Ridge(n_features=2)
+    >>> total
+    GLR + 0.5 * Ridge
+    >>> problem = gda.MetricProblem(total, gda.GraphMetrics(trace_bound=4.0))
+    >>> np.diagonal(gda.solve(problem, "certified").metric).round(3)
+    array([2.053, 1.032])
+    """
+
+    __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`
+
+    def __add__(self, other: object) -> SumObjective:
+        """Return the sum with another objective."""
+        return _added(self, other)
+
+    def __radd__(self, other: object) -> SumObjective:
+        """Return the sum with an objective of another class; 0 is what Python's sum starts with."""
+        is_start = isinstance(other, int) and not isinstance(other, bool) and other == 0
+        return SumObjective(_terms(self)) if is_start else _added(other, self)
+
+    def __mul__(self, factor: object) -> SumObjective:
+        """Return the objective times a positive number."""
+        if isinstance(factor, Summable):
+            raise InvalidInputError(
+                "a product of two objectives need not be convex; multiply an objective by a "
+                "positive number"
+            )
+        c = number("the factor of an objective", factor, above=0)
+        return SumObjective([(c * own, term) for own, term in _terms(self)])
+
+    __rmul__ = __mul__
+
+
+class SumObjective(Summable):
+    """``Σ_k c_k Q_k(M)``, with positive factors: made by ``+`` and ``*``.
+
+    The logarithm of a multiple of Q is convex where that of Q is; of a sum the package does not
+    make use of it.
+
+    Parameters
+    ----------
+    terms : sequence of (float, Objective)
+        The factors ``c_k > 0`` and the objectives, all for metrics of the same size.
+
+    Raises
+    ------
+    InvalidInputError
+        For objectives of different sizes, or a sum that is too large for floating-point numbers.
+    """
+
+    def __init__(self, terms: Sequence[tuple[float, Any]]) -> None:
+        self.factors = tuple(factor for factor, _ in terms)
+        self.objectives: tuple[Objective, ...] = tuple(objective for _, objective in terms)
+        sizes = [objective.n_features for objective in self.objectives]
+        if len(set(sizes)) > 1:
+            raise InvalidInputError(
+                f"objectives for metrics of different sizes cannot be added: {self!r} have "
+                f"{', '.join(map(str, sizes))} features"
+            )
+        if not all(0 < factor < math.inf for factor in self.factors):
+            raise InvalidInputError(
+                f"the factors of a sum must be positive and finite, got {self.factors}"
+            )
+
+    def __repr__(self) -> str:
+        names = (type(objective).__name__ for objective in self.objectives)
+        return " + ".join(
+            name if factor == 1 else f"{factor:g} * {name}"
+            for factor, name in zip(self.factors, names, strict=True)
+        )
+
+    @property
+    def n_features(self) -> int:
+        """K, the size of the metric matrices."""
+        return self.objectives[0].n_features
+
+    @property
+    def log_convex(self) -> bool:
+        """Whether it is a multiple of an objective whose logarithm is convex."""
+        return len(self.objectives) == 1 and self.objectives[0].log_convex
+
+    def at(self, metric: FloatArray) -> SumPoint:
+        """Return the point at a symmetric K×K matrix."""
+        metric = symmetric_matrix("metric", metric, self.n_features)
+        return SumPoint(self, [objective.at(metric) for objective in self.objectives])
+
+    def atom_weights(self, base: FloatArray, log: bool = False) -> SumAtomWeights:
+        """Return the sum, or its logarithm, as a function of the weights of atoms."""
+        return SumAtomWeights(self, [q.atom_weights(base, log) for q in self.objectives], log)
+
+    def value(self, metric: FloatArray) -> float:
+        """Return ``Σ_k c_k Q_k(M)``."""
+        return self.at(metric).value
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        """Return ``Σ_k c_k ∇Q_k(M)``."""
+        return self.at(metric).gradient()
+
+    def lipschitz(self, min_eigenvalue: float) -> float | None:
+        """Return ``Σ_k c_k L_k``; None where a term does not know its constant."""
+        constants = [objective.lipschitz(min_eigenvalue) for objective in self.objectives]
+        known = [constant for constant in constants if constant is not None]
+        return self.summed(known) if len(known) == len(constants) else None
+
+    def to_cvxpy(
+        self, metric: cp.Expression, log: bool = False
+    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return the sum, or its logarithm, for CVXPY."""
+        found = [objective.to_cvxpy(metric, log) for objective in self.objectives]
+        constraints = [constraint for _, own in found for constraint in own]
+        expressions = [expression for expression, _ in found]
+        if log:
+            return expressions[0] + math.log(self.factors[0]), constraints
+        return self.summed(expressions), constraints
+
+    def conic_bytes(self) -> float:
+        """Return an estimate of the memory of all expressions."""
+        return sum(objective.conic_bytes() for objective in self.objectives)
+
+    def summed(self, parts: Sequence[Any]) -> Any:
+        """Return ``Σ_k c_k p_k``."""
+        total = self.factors[0] * parts[0]
+        for factor, part in zip(self.factors[1:], parts[1:], strict=True):
+            total = total + factor * part
+        return total
+
+
+class SumPoint:
+    """A sum at one metric: a `gdaopt.objectives.Point`.
+
+    Parameters
+    ----------
+    objective : SumObjective
+        The sum.
+    parts : sequence of Point
+        Its terms at the metric.
+    """
+
+    def __init__(self, objective: SumObjective, parts: Sequence[Point]) -> None:
+        self.objective = objective
+        self.parts = tuple(parts)
+
+    @property
+    def metric(self) -> FloatArray:
+        """M."""
+        return self.parts[0].metric
+
+    @cached_property
+    def value(self) -> float:
+        """``Σ_k c_k Q_k(M)``."""
+        return float(self.objective.summed([part.value for part in self.parts]))
+
+    @property
+    def log_value(self) -> float:
+        """The logarithm of a multiple; NaN for a sum."""
+        if not self.objective.log_convex:
+            return math.nan
+        return math.log(self.objective.factors[0]) + self.parts[0].log_value
+
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
+            return read_only(self.objective.summed([part.gradient() for part in self.parts]))
+
+    def gradient(self) -> FloatArray:
+        """Return ``Σ_k c_k ∇Q_k(M)``, shape (K, K), read-only."""
+        return self._gradient
+
+    def gradient_diagonal(self) -> FloatArray:
+        """Return the diagonal of the gradient."""
+        diagonals = [part.gradient_diagonal() for part in self.parts]
+        diagonal: FloatArray = self.objective.summed(diagonals)
+        return diagonal
+
+    def gradient_column(self, column: int) -> FloatArray:
+        """Return one column of the gradient."""
+        columns = [part.gradient_column(column) for part in self.parts]
+        entries: FloatArray = self.objective.summed(columns)
+        return entries
+
+    def gradient_entries(self, edges: Edges) -> KnownEntries:
+        """Return the gradient's diagonal and its entries of edges."""
+        found = [part.gradient_entries(edges) for part in self.parts]
+        return KnownEntries(
+            self.objective.summed([entries.on_diagonal for entries in found]),
+            self.objective.summed([entries.on_edges for entries in found]),
+            edges,
+        )
+
+    def round_off(self) -> RoundOff:
+        """Return how exact value and gradient are: the sum of what the terms say, and its own.
+
+        Lowered tangents of the terms add up to one of the sum ("Proposition: round-off of the
+        certificate"), with ``g_i² = Σ_k c_k g_ki²`` by the inequality of Cauchy and Schwarz.
+        """
+        objective, stated = self.objective, [round_off_at(part) for part in self.parts]
+        own = (len(self.parts) + 1) * UNIT
+        sizes = objective.summed([abs(part.value) for part in self.parts])
+        with np.errstate(over="ignore", invalid="ignore"):
+            entries = objective.summed([np.abs(part.gradient()) for part in self.parts])
+            squares = objective.summed([part.gradient**2 for part in stated])
+            # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest ones.
+            errors = np.sqrt(squares + own * entries.max(axis=1))
+        return RoundOff(objective.summed([part.value for part in stated]) + own * sizes, errors)
+
+    def line(self, direction: Direction) -> SumLine:
+        """Return the sum restricted to ``M + γ D``."""
+        return SumLine(self.objective, [part.line(direction) for part in self.parts])
+
+    def moved(self, direction: Direction, gamma: float) -> SumPoint:
+        """Return the point at ``M + γ D``."""
+        return SumPoint(self.objective, [part.moved(direction, gamma) for part in self.parts])
+
+    def vanished(self) -> str | None:
+        """Say what the terms say, where all of them vanish or the sum is not finite."""
+        reasons = [part.vanished() for part in self.parts]
+        said = [reason for reason in reasons if reason is not None]
+        if len(said) == len(self.parts):
+            return said[0]
+        if math.isfinite(self.value) and np.isfinite(self._gradient).all():
+            return None
+        return said[0] if said else f"the objective is {self.value}, or its gradient is not finite"
+
+
+class SumLine:
+    """A sum along a direction: a `gdaopt.objectives.Line`.
+
+    A multiple of a line with a `balance` has the same balance.
+    """
+
+    def __init__(self, objective: SumObjective, parts: Sequence[Line]) -> None:
+        self._objective = objective
+        self._parts = parts
+        if len(parts) == 1 and hasattr(parts[0], "balance"):
+            self.balance = parts[0].balance
+
+    @property
+    def direction(self) -> Direction:
+        """D."""
+        return self._parts[0].direction
+
+    def value(self, gamma: float) -> float:
+        """Return ``φ(γ)``."""
+        return float(self._objective.summed([part.value(gamma) for part in self._parts]))
+
+    def derivatives(self, gamma: float) -> tuple[float, float]:
+        """Return ``φ'(γ)`` and ``φ''(γ)``; the second is NaN where a term does not know it."""
+        slopes, curvatures = zip(*(part.derivatives(gamma) for part in self._parts), strict=True)
+        return float(self._objective.summed(slopes)), float(self._objective.summed(curvatures))
+
+
+class SumAtomWeights:
+    """A sum, or the logarithm of a multiple, as a function of the weights of atoms.
+
+    Parameters
+    ----------
+    objective : SumObjective
+        The sum.
+    parts : sequence of AtomWeights
+        Its terms, or the logarithm of its only one.
+    log : bool
+        Whether it is the logarithm.
+    """
+
+    def __init__(self, objective: SumObjective, parts: Sequence[AtomWeights], log: bool) -> None:
+        self.objective = objective
+        self.log = log
+        self._parts = parts
+
+    def at(self, atoms: Atoms, weights: FloatArray) -> SumAtomWeightsPoint:
+        """Return the point at ``B + Σ_k w_k u_k u_k'``."""
+        return SumAtomWeightsPoint(self, [part.at(atoms, weights) for part in self._parts])
+
+    def summed(self, parts: Sequence[Any]) -> Any:
+        """Return the sum of what the terms answer; log Q and log(cQ) differ by a constant."""
+        return parts[0] if self.log else self.objective.summed(parts)
+
+
+class SumAtomWeightsPoint:
+    """A sum at given weights of given atoms: an `AtomWeightsPoint`."""
+
+    def __init__(self, atom_weights: SumAtomWeights, parts: Sequence[AtomWeightsPoint]) -> None:
+        self._atom_weights = atom_weights
+        self._parts = parts
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights w."""
+        return self._parts[0].weights
+
+    @cached_property
+    def value(self) -> float:
+        """The sum, or its logarithm."""
+        value = float(self._atom_weights.summed([part.value for part in self._parts]))
+        own = math.log(self._atom_weights.objective.factors[0]) if self._atom_weights.log else 0.0
+        return value + own
+
+    def gradient(self) -> FloatArray:
+        """Return the derivatives of `value`."""
+        gradient: FloatArray = self._atom_weights.summed([part.gradient() for part in self._parts])
+        return gradient
+
+    def hessian(self) -> FloatArray:
+        """Return the second derivatives of `value`."""
+        hessian: FloatArray = self._atom_weights.summed([part.hessian() for part in self._parts])
+        return hessian
+
+    def at(self, weights: FloatArray) -> SumAtomWeightsPoint:
+        """Return the point at other weights of the same atoms."""
+        return SumAtomWeightsPoint(self._atom_weights, [part.at(weights) for part in self._parts])
+
+    def point(self) -> SumPoint:
+        """Return the sum at the metric."""
+        return SumPoint(self._atom_weights.objective, [part.point() for part in self._parts])
+
+
+def _terms(objective: object) -> list[tuple[float, object]]:
+    """Return an objective as the terms of a sum."""
+    if isinstance(objective, SumObjective):
+        return list(zip(objective.factors, objective.objectives, strict=True))
+    return [(1.0, objective)]
+
+
+def _added(first: object, second: object) -> SumObjective:
+    """Return the sum of two objectives, one of which may be something else."""
+    for part in (first, second):
+        check_interface(part)
+    return SumObjective([*_terms(first), *_terms(second)])

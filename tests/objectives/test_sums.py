@@ -1,0 +1,260 @@
+"""Sums and positive multiples of objectives: linear in every answer, and solved as their terms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.objectives import SumObjective
+from gdaopt.validation import FloatArray
+from tests.certificate_cases import Nearest, covariance, named_set, small_glr
+from tests.helpers import random_metric, random_symmetric
+from tests.objectives.cases import assert_near, directions
+
+K = 4
+
+
+def terms() -> list[Any]:
+    """Return an objective of each kind."""
+    rng = np.random.default_rng(0)
+    return [
+        gda.GLR(rng.standard_normal((12, K)), np.resize([1.0, -1.0, -1.0], 12)),
+        gda.LogDet(covariance(K)),
+        gda.Ridge(K),
+        gda.Linear(random_symmetric(rng, K)),
+        Nearest(random_symmetric(rng, K)),
+    ]
+
+
+FACTORS = (2.0, 0.3, 1.0, 1.7, 0.9)
+
+
+def total() -> Any:
+    """Return the sum of all kinds."""
+    return sum(factor * term for factor, term in zip(FACTORS, terms(), strict=True))
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def linear(parts: list[Any]) -> Any:
+    return sum(factor * part for factor, part in zip(FACTORS, parts, strict=True))
+
+
+def test_it_keeps_the_contract() -> None:
+    gda.check_objective(total())
+    gda.check_objective(3.0 * terms()[0])
+
+
+def test_point(rng: np.random.Generator) -> None:
+    metric = random_metric(rng, K)
+    found, parts = total().at(metric), [term.at(metric) for term in terms()]
+    assert found.value == pytest.approx(linear([part.value for part in parts]), rel=1e-14)
+    assert_near(found.gradient(), linear([part.gradient() for part in parts]))
+    diagonals = linear([part.gradient_diagonal() for part in parts])
+    assert_near(found.gradient_diagonal(), diagonals)
+    assert_near(found.gradient_column(2), linear([part.gradient_column(2) for part in parts]))
+    edges = (np.array([0, 1]), np.array([2, 3]))
+    entries = found.gradient_entries(edges)
+    assert_near(entries.on_edges, found.gradient()[edges])
+    assert_near(entries.on_diagonal, diagonals)
+    assert math.isnan(found.log_value)
+    with pytest.raises(ValueError, match="read-only"):
+        found.metric[0, 0] = 1.0
+
+
+def test_lines(rng: np.random.Generator) -> None:
+    metric = random_metric(rng, K) + np.eye(K)
+    kinds = terms()[:4]  # an objective of one's own knows no curvature
+    found = sum(factor * term for factor, term in zip(FACTORS, kinds, strict=False))
+    for direction in directions(rng):
+        line = found.at(metric).line(direction)
+        parts = [term.at(metric).line(direction) for term in kinds]
+        assert line.direction is direction
+        for gamma in (0.0, 0.05):
+            values = [factor * p.value(gamma) for factor, p in zip(FACTORS, parts, strict=False)]
+            assert line.value(gamma) == pytest.approx(sum(values))
+            expected = [
+                factor * np.array(p.derivatives(gamma))
+                for factor, p in zip(FACTORS, parts, strict=False)
+            ]
+            np.testing.assert_allclose(line.derivatives(gamma), sum(expected), rtol=1e-12)
+        moved = found.at(metric).moved(direction, 0.05)
+        assert moved.value == pytest.approx(line.value(0.05), rel=1e-12)
+
+
+def test_atom_weights(rng: np.random.Generator) -> None:
+    atoms = Atoms(np.array([[0, 1], [2, 3], [1, 3]]), np.tile([0.6, -0.8], (3, 1)))
+    base, weights = random_metric(rng, K), np.array([0.5, 0.0, 0.2])
+    found = total().atom_weights(base).at(atoms, weights)
+    parts = [term.atom_weights(base).at(atoms, weights) for term in terms()]
+    assert found.value == pytest.approx(linear([part.value for part in parts]), rel=1e-14)
+    assert_near(found.gradient(), linear([part.gradient() for part in parts]))
+    assert_near(found.hessian(), linear([part.hessian() for part in parts]))
+    point = found.point()
+    assert_near(point.metric, atoms.added_to(base, weights))
+    assert point.value == pytest.approx(found.value, rel=1e-13)
+    np.testing.assert_array_equal(found.weights, weights)
+    assert found.at(2 * weights).value == pytest.approx(
+        linear([part.at(2 * weights).value for part in parts])
+    )
+
+
+def test_certificates_add_up(rng: np.random.Generator) -> None:
+    """The tangent of a sum is the sum of tangents; the minimum of it is not below theirs."""
+    feasible_set = gda.GraphMetrics(2.0 * K, 0.1)
+    metric = feasible_set.repaired(random_metric(rng, K) + 0.2 * np.eye(K))
+    kinds = terms()[2:]  # without exponential and scaled bounds
+    one = gda.certify(gda.MetricProblem(2.0 * kinds[0] + 0.5 * kinds[1], feasible_set), metric)
+    gradient = 2.0 * kinds[0].gradient(metric) + 0.5 * kinds[1].gradient(metric)
+    least = feasible_set.base(K).ravel() @ gradient.ravel() + feasible_set.budget(K) * min(
+        0.0, float(feasible_set.best_atoms(gradient).prices[0])
+    )
+    expected = one.objective - float(np.vdot(gradient, metric)) + least
+    assert one.lower_bound == pytest.approx(expected, rel=1e-12)
+    assert one.bound == "linear"
+    for kind in terms():
+        once = gda.certify(gda.MetricProblem(kind, feasible_set), metric)
+        thrice = gda.certify(gda.MetricProblem(3.0 * kind, feasible_set), metric)
+        assert thrice.objective == pytest.approx(3 * once.objective, rel=1e-14)
+        if not isinstance(kind, gda.LogDet):  # alone it has the scaled bound
+            assert thrice.bound == once.bound
+            assert thrice.lower_bound == pytest.approx(3 * once.lower_bound, rel=1e-9, abs=1e-9)
+
+
+def test_a_multiple_of_a_log_convex_objective_stays_one(rng: np.random.Generator) -> None:
+    glr = terms()[0]
+    tripled, metric = 3 * glr, random_metric(rng, K)
+    assert tripled.log_convex is True
+    assert (glr + glr).log_convex is False
+    assert tripled.at(metric).log_value == pytest.approx(glr.log_value(metric) + math.log(3))
+    atoms, weights = Atoms.of_features(np.arange(K)), rng.random(K)
+    found, once = (q.atom_weights(metric, log=True).at(atoms, weights) for q in (tripled, glr))
+    assert found.value == pytest.approx(once.value + math.log(3), rel=1e-13)
+    np.testing.assert_array_equal(found.gradient(), once.gradient())
+    np.testing.assert_array_equal(found.hessian(), once.hessian())
+    direction = directions(rng)[0]
+    lines = [q.at(metric).line(direction) for q in (tripled, glr)]
+    assert lines[0].balance(0.3) == lines[1].balance(0.3)
+    assert not hasattr((glr + gda.Ridge(K)).at(metric).line(direction), "balance")
+    problem = gda.MetricProblem(tripled, gda.GraphMetrics(2.0 * K))
+    exact = gda.solve(problem, "certified").objective
+    logarithm = problem.to_cvxpy(cp.Variable((K, K), symmetric=True), log=True)
+    assert math.exp(logarithm.solve("CLARABEL")) == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("set_name", ["graph", "positive definite", "diagonal"])
+def test_optima(set_name: str) -> None:
+    size = 4
+    objective = small_glr(12, size, "real") + 0.4 * gda.Ridge(size) + gda.LogDet(covariance(size))
+    problem = gda.MetricProblem(objective, named_set(set_name, size, 2.0 * size))
+    exact = gda.solve(problem, "certified", tolerance=1e-9)
+    assert exact.status == "converged"
+    for method in ("sdp", "projected-gradient"):
+        found = gda.solve(problem, method)
+        assert found.objective == pytest.approx(exact.objective, rel=3e-6)
+        assert found.objective >= (exact.lower_bound or 0) * (1 - 1e-12)
+
+
+def test_nesting_and_names() -> None:
+    glr, log_det, ridge = terms()[:3]
+    nested = 2 * (glr + 3 * (log_det + ridge)) + ridge
+    assert repr(nested) == "2 * GLR + 6 * LogDet + 6 * Ridge + Ridge"
+    assert nested.objectives == (glr, log_det, ridge, ridge)
+    assert isinstance(np.float64(0.5) * glr, SumObjective)
+    assert isinstance(glr * np.float32(0.5), SumObjective)
+    assert repr(sum([glr, ridge])) == "GLR + Ridge"
+
+
+def test_lipschitz_constants_and_memory() -> None:
+    glr, log_det, ridge = terms()[:3]
+    constant = (2 * glr + 3 * ridge).lipschitz(0.1)
+    assert constant == pytest.approx(2 * glr.lipschitz(0.1) + 3)
+    assert (glr + log_det).lipschitz(0.0) is None
+    assert (glr + log_det).conic_bytes() == glr.conic_bytes() + log_det.conic_bytes()
+
+
+def test_a_term_may_vanish_alone() -> None:
+    """Where the regulariser underflows, the others still say where to go."""
+    glr = gda.GLR([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], [1, -1, -1])
+    metric = np.eye(2)
+    assert glr.at(metric).vanished() is not None
+    assert (glr + gda.Ridge(2)).at(metric).vanished() is None
+    assert (2 * glr).at(metric).vanished() == glr.at(metric).vanished()
+    outside = (gda.Ridge(2) + gda.LogDet(np.eye(2))).at(-np.eye(2))
+    assert outside.value == math.inf
+    assert "not positive definite" in (outside.vanished() or "")
+
+
+class Foreign:
+    """An objective that is none of the package's classes."""
+
+    def __init__(self, inner: Any) -> None:
+        self.n_features, self.at = inner.n_features, inner.at
+
+
+def test_objectives_of_other_classes_can_be_terms() -> None:
+    glr = terms()[0]
+    foreign: Any = Foreign(glr)
+    for found in (foreign + glr, glr + foreign):
+        assert found.at(np.eye(K)).value == pytest.approx(2 * glr.value(np.eye(K)))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda q: -1 * q, "the factor of an objective must be above 0, got -1"),
+        (lambda q: q * 0, "the factor of an objective must be above 0, got 0"),
+        (lambda q: q * math.nan, "the factor of an objective .* got nan"),
+        (lambda q: q * math.inf, "the factor of an objective .* got inf"),
+        (lambda q: 1e200 * (1e200 * q), "factors of a sum must be positive and finite"),
+        (lambda q: q * "2", "the factor of an objective must be a number"),
+        (lambda q: q * q, "a product of two objectives need not be convex"),
+        (lambda q: q + 1, "objective must be .* got 1"),
+        (lambda q: 1 + q, "objective must be .* got 1"),
+        (lambda q: q + gda.GraphMetrics(3.0), "objective .* GraphMetrics"),
+        (lambda q: q + gda.Ridge(K + 1), r"Ridge \+ Ridge have 4, 5 features"),
+        (lambda q: q + gda.Ridge, "objective must be"),
+    ],
+)
+def test_bad_terms_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=message):
+        make(gda.Ridge(K))
+
+
+def test_there_is_no_difference() -> None:
+    with pytest.raises(TypeError, match="unsupported operand"):
+        gda.Ridge(K) - gda.Ridge(K)  # type: ignore[operator]
+
+
+class TestQuadratic:
+    def test_values(self, rng: np.random.Generator) -> None:
+        A, metric = random_symmetric(rng, K), random_metric(rng, K)
+        linear, ridge = gda.Linear(A), gda.Ridge(K)
+        assert linear.value(metric) == pytest.approx(float(np.trace(A @ metric)))
+        np.testing.assert_array_equal(linear.gradient(metric), A)
+        assert ridge.value(metric) == pytest.approx(float((metric**2).sum()) / 2)
+        np.testing.assert_array_equal(ridge.gradient(metric), metric)
+        assert (linear.lipschitz(0.0), ridge.lipschitz(0.0)) == (0.0, 1.0)
+        for objective in (linear, ridge):
+            gda.check_objective(objective)
+            expression, constraints = objective.to_cvxpy(cp.Constant(metric))
+            assert not constraints
+            assert expression.value == pytest.approx(objective.value(metric))
+
+    def test_the_nearest_metric(self) -> None:
+        """``½‖M - T‖² = ½‖M‖² - ⟨T, M⟩ + …``: the projection of T onto the set."""
+        target: FloatArray = np.array([[3.0, -1.0, 2.0], [-1.0, 2.0, -0.5], [2.0, -0.5, 1.0]])
+        feasible_set = gda.GraphMetrics(4.0, 0.1)
+        problem = gda.MetricProblem(gda.Ridge(3) + gda.Linear(-target), feasible_set)
+        result = gda.solve(problem, "certified", tolerance=1e-12)
+        nearest = feasible_set.projected(target, accuracy=1e-10).point
+        np.testing.assert_allclose(result.metric, nearest, atol=1e-6)
