@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.in_process import solve_in_process
 from gdaopt.backends.isolated import solve_isolated
 from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
@@ -94,7 +95,8 @@ def solve_program(
         the solvers whose options are known here. That certificate, and no warning, then says how
         accurate the answer is.
     isolate : bool, optional
-        Whether to solve in a worker process, which is killed when the time limit is over.
+        Whether to solve in a worker process, which is killed when the time limit is over. Solvers
+        that print what no option silences, or cannot be loaded beside highspy, always are.
     name : str, optional
         Name of the problem in messages.
 
@@ -119,6 +121,7 @@ def solve_program(
     import cvxpy as cp
 
     start = time.perf_counter()
+    isolate = isolate or entry_of(solver).elsewhere
 
     def attempt(extra: Mapping[str, Any], left: float | None) -> tuple[str, float | None]:
         call = partial(solve_isolated, time_limit=left) if isolate else solve_in_process

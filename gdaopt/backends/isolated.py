@@ -3,13 +3,17 @@
 Each thread has a worker of its own, so that the end of one disturbs no other thread. The worker is
 started by the thread's first call, is kept for later calls, and ends with the thread and with this
 process. It keeps the compiled problems, so that solving one of them again compiles nothing there
-either.
+either. What solvers print there is dropped.
+
+A solver whose libraries clash with those of another is solved in a second worker, into which the
+other cannot be loaded (`gdaopt.backends.catalogue.SolverEntry.alone`).
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -19,6 +23,7 @@ from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.in_process import solve_in_process
 from gdaopt.errors import SolverFailedError
 from gdaopt.processes import begin_worker
@@ -60,6 +65,7 @@ def solve_isolated(
     from cvxpy.lin_ops.lin_utils import ID_COUNTER
 
     start = time.perf_counter()
+    alone = entry_of(solver).alone
     if problem not in _pickled:
         # Pickle a new problem of the same parts: the old one may hold statistics of a solver, which
         # cannot be pickled.
@@ -67,20 +73,20 @@ def solve_isolated(
         _pickled[problem] = pickle.dumps((copy, ID_COUNTER.count))
     values = [parameter.value for parameter in problem.parameters()]
     try:
-        answer = _submit(_pickled[problem], values, solver, dict(options))
+        answer = _submit(alone, _pickled[problem], values, solver, dict(options))
         # Passing the problem to the worker has taken time, too, and for a large one seconds.
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)
         ended = wait([answer], None if left is None else max(left, 0.0)).done
     except BaseException:  # after an interrupt, nobody waits for the worker's answer
-        _kill()
+        _kill(alone)
         raise
     if not ended:
-        _kill()
+        _kill(alone)
         raise SolverFailedError(f"it was killed after {time_limit:.3g} s")
     try:
         status, found, seconds = answer.result()
     except BrokenExecutor as error:
-        _kill()
+        _kill(alone)
         raise SolverFailedError(f"it ended its worker process: {error}") from error
     for variable, value in zip(problem.variables(), found, strict=True):
         variable.save_value(value)
@@ -90,12 +96,12 @@ def solve_isolated(
 class _Worker:
     """A worker process, which ends with this object, and with the process that started it."""
 
-    def __init__(self) -> None:
+    def __init__(self, alone: bool) -> None:
         from joblib.externals.loky import ProcessPoolExecutor  # slow to import; few runs need it
 
         self.owner = os.getpid()  # a fork of this process cannot use the worker
         self.pool = ProcessPoolExecutor(
-            max_workers=1, initializer=begin_worker, initargs=(self.owner,)
+            max_workers=1, initializer=_begin, initargs=(self.owner, alone)
         )
         # A thread that ends waits for nobody. A process of multiprocessing waits at its end for its
         # children, and loky would end them only after that.
@@ -104,36 +110,53 @@ class _Worker:
         )
 
 
-class _OfThisThread(threading.local):
-    """The worker of the thread that asks."""
+def _begin(parent: int, alone: bool) -> None:
+    """Prepare a new worker process."""
+    begin_worker(parent)
+    if alone:
+        # ortools has a libhighs of its own: of two libraries of this name, the one that is loaded
+        # first serves both packages, and lacks functions of the other.
+        sys.modules["highspy"] = None  # type: ignore[assignment]  # its import fails, as if absent
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):  # those that solvers written in C print to
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
-    worker: _Worker | None = None
+
+class _OfThisThread(threading.local):
+    """The workers of the thread that asks: that of most solvers, and that of solvers alone."""
+
+    def __init__(self) -> None:
+        self.workers: dict[bool, _Worker] = {}
 
 
 _mine = _OfThisThread()
 
 
-def _submit(*call: Any) -> Future[tuple[str, list[Any], float | None]]:
+def _submit(alone: bool, *call: Any) -> Future[tuple[str, list[Any], float | None]]:
     """Pass a call to the worker; to a new worker when the last one has died."""
     try:
-        answer: Future[tuple[str, list[Any], float | None]] = _worker().pool.submit(_solve, *call)
+        answer: Future[tuple[str, list[Any], float | None]] = _worker(alone).pool.submit(
+            _solve, *call
+        )
     except BrokenExecutor:
-        _kill()
-        answer = _worker().pool.submit(_solve, *call)
+        _kill(alone)
+        answer = _worker(alone).pool.submit(_solve, *call)
     return answer
 
 
-def _worker() -> _Worker:
-    """Return the worker of this thread; start it when there is none."""
-    if _mine.worker is None or _mine.worker.owner != os.getpid():
-        _mine.worker = _Worker()
-    return _mine.worker
+def _worker(alone: bool = False) -> _Worker:
+    """Return a worker of this thread; start it when there is none."""
+    worker = _mine.workers.get(alone)
+    if worker is None or worker.owner != os.getpid():
+        worker = _mine.workers[alone] = _Worker(alone)
+    return worker
 
 
-def _kill() -> None:
-    """Kill the worker of this thread; the next call starts another one."""
+def _kill(alone: bool = False) -> None:
+    """Kill a worker of this thread; the next call starts another one."""
     # The worker is forgotten first: a second interrupt must not leave a half-killed one behind.
-    worker, _mine.worker = _mine.worker, None
+    worker = _mine.workers.pop(alone, None)
     if worker is not None:
         worker.pool.shutdown(wait=True, kill_workers=True)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gdaopt.backends import find_solver, solve_program
+from gdaopt.backends import check_option_names, find_solver, solve_program
 from gdaopt.certificate import certify_point
 from gdaopt.deadline import unlimited
 from gdaopt.errors import SolverFailedError, TimeLimitError
@@ -73,6 +73,7 @@ class ConicMethod(Method):
         object.__setattr__(self, "solver", find_solver(self.solver, cone=self.cone))
         options = options_mapping("solver_opts", self.solver_opts)
         object.__setattr__(self, "solver_opts", options)
+        check_option_names(self.solver, options or {})
         if self.isolate is not None:
             store_flag(self, "isolate")
         store_flag(self, "force")

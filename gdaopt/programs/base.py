@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from gdaopt.backends import find_solver, solve_program
+from gdaopt.backends import check_option_names, find_solver, solve_program
 from gdaopt.deadline import check_time
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.printing import shortened
@@ -61,7 +61,7 @@ class ProgramOptions:
     Raises
     ------
     InvalidInputError
-        For options beside ``solver="analytic"``.
+        For options beside ``solver="analytic"``, and misspelt ones where the solver can tell.
     SolverNotFoundError
         When a solver does not work here, or lacks the cone.
 
@@ -92,6 +92,7 @@ class ProgramOptions:
             raise InvalidInputError(
                 f"solver_opts {shortened(self.solver_opts)} make no sense with solver='analytic'"
             )
+        check_option_names(self.solver, self.solver_opts or {})
 
     def _canonical(self, solver: str) -> str:
         """Return the canonical name of a solver that works here, or ``"analytic"``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -50,4 +51,36 @@ class Sabotaged(cp.Problem):
                 raise SystemExit(4)
             case "panic":
                 raise PanicException("index out of bounds")
+        return super().solve(*args, **kwargs)  # type: ignore[no-untyped-call]  # of CVXPY
+
+
+class Hanging(cp.Problem):
+    """A problem whose solve does not end."""
+
+    def solve(self, *args: Any, **kwargs: Any) -> Any:
+        time.sleep(600)
+
+
+class Dying(cp.Problem):
+    """A problem whose solve ends the process."""
+
+    def solve(self, *args: Any, **kwargs: Any) -> Any:
+        os._exit(3)
+
+
+class Raising(cp.Problem):
+    """A problem whose solver has no licence."""
+
+    def solve(self, *args: Any, **kwargs: Any) -> Any:
+        raise cp.SolverError("no licence\nfound in /opt")
+
+
+class Loud(cp.Problem):
+    """A problem whose solver prints, from Python and from C, and warns."""
+
+    def solve(self, *args: Any, **kwargs: Any) -> Any:
+        print("stdout of Python")
+        os.write(1, b"stdout of C\n")
+        os.write(2, b"stderr of C\n")
+        warnings.warn("a warning of the solver", stacklevel=2)
         return super().solve(*args, **kwargs)  # type: ignore[no-untyped-call]  # of CVXPY

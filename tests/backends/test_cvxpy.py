@@ -34,7 +34,7 @@ def test_options_come_before_ours(fault: Fault) -> None:
 
 def test_an_option_the_solver_refuses() -> None:
     with pytest.raises(gda.SolverFailedError, match="HIGHS failed on the diagonal program") as info:
-        solve_diagonal(no_such_option=1)
+        solve_diagonal(presolve="no such value")
     assert info.value.__cause__ is not None
 
 

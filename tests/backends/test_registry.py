@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -10,16 +12,21 @@ import pytest
 from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 
 import gdaopt as gda
-from gdaopt.backends import find_solver, registry
+from gdaopt.backends import find_solver, registry, solve_program
+from gdaopt.backends.catalogue import CATALOGUE, entry_of
 from gdaopt.programs import ProgramOptions
-from tests.backends.cases import Fault
+from tests.backends.cases import Fault, tiny_problem
+from tests.backends.sabotage import Dying, Hanging, Loud, Raising
+from tests.programs.cases import need
 
 
 @pytest.fixture
 def probed_anew() -> Iterator[None]:
-    registry._probe.cache_clear()
+    registry._probe_here.cache_clear()
+    registry._all_probed.cache_clear()
     yield
-    registry._probe.cache_clear()
+    registry._probe_here.cache_clear()
+    registry._all_probed.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["HIGHS", "highs", "HiGHS", "Clarabel", "ScS"])
@@ -65,7 +72,7 @@ def test_ecos_missing_says_how_to_install_it(
     monkeypatch.setattr(SOLVER_MAP_CONIC["ECOS"], "import_solver", import_solver)
     with pytest.raises(gda.SolverNotFoundError, match=r"pip install ecos.*CLARABEL solves"):
         find_solver("ECOS")
-    assert "ECOS" in [info.name for info in gda.solvers() if not info.usable]
+    assert not registry._probe("ECOS", isolate=True).usable
 
 
 @pytest.mark.parametrize(
@@ -94,8 +101,82 @@ def test_every_solver_of_cvxpy_is_listed_once() -> None:
     assert all(bool(info.reason) != info.usable for info in listed)
 
 
-def test_solvers_are_probed_once(fault: Fault, probed_anew: None) -> None:
-    first = gda.solvers()
+def test_a_named_solver_is_probed_once(fault: Fault, probed_anew: None) -> None:
+    find_solver("HIGHS")
     calls = len(fault.calls)
-    assert gda.solvers() == first
+    assert find_solver("highs") == "HIGHS"
     assert len(fault.calls) == calls > 0
+
+
+def test_all_solvers_are_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = gda.solvers()
+    monkeypatch.setattr(registry, "_probe", None)
+    assert gda.solvers() == first
+
+
+def test_what_is_known_of_each_solver() -> None:
+    listed = {info.name: info for info in gda.solvers()}
+    assert set(listed) <= set(CATALOGUE)  # a new solver of CVXPY has to be described there
+    assert listed["HIGHS"].version == importlib.metadata.version("highspy")
+    assert (listed["HIGHS"].licence, listed["MOSEK"].licence) == ("MIT", "proprietary")
+    assert listed["SCS"].algorithms == ("first order",)
+    assert all(info.licence and info.algorithms for info in listed.values())
+    assert all(info.version for info in listed.values() if info.usable)
+
+
+def test_a_solver_that_is_not_known_yet() -> None:
+    entry = entry_of("BRANDNEW")
+    assert (entry.package, entry.licence, entry.version) == ("brandnew", "unknown", "")
+    assert not entry.elsewhere
+
+
+@pytest.mark.slow  # the time limit has to allow for new workers on a busy machine
+def test_faults_of_one_probe_are_lines_and_spare_the_others(
+    monkeypatch: pytest.MonkeyPatch, probed_anew: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """One solver hangs, one ends its process, one raises and one prints: each gets its line."""
+    kinds = {"CLARABEL": Hanging, "OSQP": Dying, "SCIPY": Raising, "SCS": Loud}
+    tiny = registry._tiny_problem
+
+    def sabotage(name: str) -> cp.Problem:
+        problem = tiny(name)
+        return kinds.get(name, cp.Problem)(problem.objective, problem.constraints)
+
+    monkeypatch.setattr(registry, "_known", lambda: ("HIGHS", *kinds))
+    monkeypatch.setattr(registry, "_tiny_problem", sabotage)
+    solve_program(tiny("HIGHS"), "HIGHS", isolate=True)  # the worker of this thread: start-up time
+    monkeypatch.setattr(registry, "_TIME_LIMIT", 30.0)
+    found = {
+        info.name: info for info in map(partial(registry._probe, isolate=True), registry._known())
+    }
+    assert {name for name, info in found.items() if info.usable} == {"HIGHS", "SCS"}
+    assert "it was killed after 30 s" in found["CLARABEL"].reason
+    assert "it ended its worker process" in found["OSQP"].reason
+    assert found["SCIPY"].reason == "SCIPY failed on the probe: no licence found in /opt"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_probe_that_dies_is_a_line_of_the_list(
+    monkeypatch: pytest.MonkeyPatch, probed_anew: None
+) -> None:
+    def sabotage(name: str) -> cp.Problem:
+        x = cp.Variable()
+        return {"SCS": Dying}.get(name, cp.Problem)(cp.Minimize(x), [x >= 2])
+
+    monkeypatch.setattr(registry, "_known", lambda: ("SCS", "GLOP", "HIGHS"))
+    monkeypatch.setattr(registry, "_tiny_problem", sabotage)
+    listed = gda.solvers()
+    assert listed[0].name in {"GLOP", "HIGHS"}
+    dead = next(info for info in listed if info.name == "SCS")
+    assert "it ended its worker process" in dead.reason
+
+
+@pytest.mark.parametrize("solver", ["GLOP", "PDLP", "SDPA"])
+def test_solvers_that_need_a_process_of_their_own(solver: str) -> None:
+    """ortools has a libhighs of its own, and SDPA prints what nothing silences."""
+    need(solver)
+    assert solve_program(tiny_problem(), "HIGHS").status == "optimal"
+    problem = tiny_problem()
+    assert solve_program(problem, solver).status == "optimal"
+    assert problem.variables()[0].value == pytest.approx(2.0, abs=1e-4)
+    assert solve_program(tiny_problem(), "HIGHS", isolate=True).status == "optimal"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 from typer.testing import CliRunner
 
 import gdaopt as gda
@@ -9,19 +11,27 @@ from gdaopt.cli import app
 
 
 def test_solvers() -> None:
-    lines = [
-        [cell.strip() for cell in line.split("│")[1:-1]]
-        for line in CliRunner(env={"COLUMNS": "200"}).invoke(app, ["solvers"]).stdout.splitlines()
-        if line.startswith("│")
+    output = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["solvers"]).stdout
+    working, absent = (
+        {
+            cells[0]: cells[1:]
+            for line in part.splitlines()
+            if line.startswith("│") and (cells := [cell.strip() for cell in line.split("│")[1:-1]])
+        }
+        for part in output.split("Not working here:")
+    )
+    assert working["HIGHS"] == [
+        version("highspy"),
+        "MIT",
+        "simplex, interior point, first order",
+        "",
     ]
-    rows = {line[0]: line[1:] for line in lines}
-    assert rows["HIGHS"] == ["yes", "", ""]
-    assert rows["analytic"] == ["yes", "", ""]
-    assert rows["CLARABEL"] == ["yes", "second-order, semidefinite, exponential", ""]
-    assert {name: row[0] == "yes" for name, row in rows.items()} == {
-        **{info.name: info.usable for info in gda.solvers()},
-        "analytic": True,
-    }
-    absent = [row for row in rows.values() if row[0] == "no"]
-    assert absent
-    assert all(len(row[2]) > 5 for row in absent)
+    assert working["analytic"] == [gda.__version__, "Apache-2.0", "closed form", ""]
+    assert working["CLARABEL"][2:] == [
+        "interior point",
+        "second-order, semidefinite, exponential",
+    ]
+    usable = {info.name for info in gda.solvers() if info.usable}
+    assert set(working) == usable | {"analytic"}
+    assert set(absent) == {info.name for info in gda.solvers()} - usable
+    assert all(len(row[-1]) > 5 for row in absent.values())

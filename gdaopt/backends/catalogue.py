@@ -1,0 +1,134 @@
+"""What is known of each solver without asking it: package, licence and kind of algorithm.
+
+A package's own metadata name the licence of the interface only, or hold its full text, so that the
+licences are written down here. They are those of the solver that the package brings along.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+__all__ = ["CATALOGUE", "SolverEntry", "entry_of"]
+
+_EXTRA = 'pip install "gdaopt[solvers]"'
+
+
+@dataclass(frozen=True)
+class SolverEntry:
+    """One solver.
+
+    Attributes
+    ----------
+    package : str
+        The package that brings it, as package indices call it.
+    licence : str
+        SPDX identifier, or ``"proprietary"``.
+    algorithms : tuple of str
+        Kinds of algorithm that it has for linear programs, the default first.
+    hint : str
+        How to get it.
+    loud : bool
+        Whether it prints what no option of it silences. It is then solved in a worker process.
+    alone : bool
+        Whether it can be loaded only into a process without highspy: a worker process of its own.
+    """
+
+    package: str
+    licence: str
+    algorithms: tuple[str, ...]
+    hint: str = _EXTRA
+    loud: bool = False
+    alone: bool = False
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether it is always solved in a worker process."""
+        return self.loud or self.alone
+
+    @property
+    def version(self) -> str:
+        """The version of the package that is installed; empty when it is not.
+
+        Examples
+        --------
+        >>> int(CATALOGUE["HIGHS"].version.split(".")[0]) >= 1
+        True
+        """
+        try:
+            return version(self.package)
+        except PackageNotFoundError:
+            return ""
+
+
+def _proprietary(package: str, *algorithms: str) -> SolverEntry:
+    """Return a solver that needs a licence of the user's."""
+    return SolverEntry(package, "proprietary", algorithms, f"pip install {package}, and a licence")
+
+
+def _other(package: str, licence: str, algorithms: tuple[str, ...], where: str) -> SolverEntry:
+    """Return a free solver that cannot be part of ``gdaopt[solvers]``."""
+    return SolverEntry(package, licence, algorithms, where)
+
+
+_IPM, _SIMPLEX, _FIRST = "interior point", "simplex", "first order"
+
+CATALOGUE: dict[str, SolverEntry] = {
+    "CBC": SolverEntry("cylp", "EPL-2.0", (_SIMPLEX,)),
+    "CLARABEL": SolverEntry("clarabel", "Apache-2.0", (_IPM,)),
+    "CVXOPT": SolverEntry("cvxopt", "GPL-3.0-or-later", (_IPM,)),
+    "DAQP": SolverEntry("daqp", "MIT", ("active set",)),
+    "ECOS": SolverEntry(
+        "ecos",
+        "GPL-3.0-only",
+        (_IPM,),
+        "pip install ecos (wheels for Python < 3.13, not for macOS on arm64); CLARABEL solves the "
+        "same programs",
+    ),
+    "GLOP": SolverEntry("ortools", "Apache-2.0", (_SIMPLEX,), alone=True),
+    "GLPK": SolverEntry("cvxopt", "GPL-3.0-or-later", (_SIMPLEX,)),
+    "HIGHS": SolverEntry("highspy", "MIT", (_SIMPLEX, _IPM, _FIRST)),
+    "MPAX": SolverEntry("mpax", "MIT", (_FIRST,)),
+    "OSQP": SolverEntry("osqp", "Apache-2.0", (_FIRST,)),
+    "PDLP": SolverEntry("ortools", "Apache-2.0", (_FIRST,), alone=True),
+    "PIQP": SolverEntry("piqp", "BSD-2-Clause", (_IPM,)),
+    "PROXQP": SolverEntry("proxsuite", "BSD-2-Clause", ("augmented Lagrangian",)),
+    "QOCO": SolverEntry("qoco", "BSD-3-Clause", (_IPM,)),
+    "QPALM": SolverEntry("qpalm", "LGPL-3.0-or-later", ("augmented Lagrangian",)),
+    "SCIP": SolverEntry("pyscipopt", "Apache-2.0", (_SIMPLEX,)),
+    "SCIPY": SolverEntry("scipy", "BSD-3-Clause", (_SIMPLEX, _IPM)),
+    "SCS": SolverEntry("scs", "MIT", (_FIRST,)),
+    "SDPA": SolverEntry("sdpa-python", "GPL-2.0-only", (_IPM,), loud=True),
+    "COPT": _proprietary("coptpy", _SIMPLEX, _IPM, _FIRST),
+    "CPLEX": _proprietary("cplex", _SIMPLEX, _IPM),
+    "GUROBI": _proprietary("gurobipy", _SIMPLEX, _IPM, _FIRST),
+    "KNITRO": _proprietary("knitro", _IPM, "active set"),
+    "MOREAU": _proprietary("moreau", _IPM),
+    "MOSEK": _proprietary("mosek", _IPM, _SIMPLEX),
+    "NAG": _proprietary("naginterfaces", _IPM),
+    "XPRESS": _proprietary("xpress", _SIMPLEX, _IPM, _FIRST),
+    "COSMO": _other("cosmopy", "Apache-2.0", (_FIRST,), "pip install cosmopy, which needs Julia"),
+    "CUCLARABEL": _other(
+        "juliacall", "Apache-2.0", (_IPM,), "an NVIDIA GPU, and Julia with its package Clarabel.jl"
+    ),
+    "CUOPT": _other(
+        "cuopt-cu12", "Apache-2.0", (_FIRST, _SIMPLEX, _IPM), "an NVIDIA GPU, and NVIDIA's cuOpt"
+    ),
+    "DIFFCP": _other("diffcp", "Apache-2.0", (_FIRST, _IPM), "pip install diffcp"),
+    "PDCS": _other("juliacall", "Apache-2.0", (_FIRST,), "an NVIDIA GPU, and Julia with PDCS.jl"),
+}
+# Those below solve integer programs by branch and bound, and linear ones as their namesakes do.
+CATALOGUE["ECOS_BB"] = CATALOGUE["ECOS"]
+CATALOGUE["GLPK_MI"] = CATALOGUE["GLPK"]
+
+
+def entry_of(name: str) -> SolverEntry:
+    """Return what is known of a solver; of one that CVXPY has learnt since, next to nothing.
+
+    Examples
+    --------
+    >>> entry_of("SCS").algorithms
+    ('first order',)
+    """
+    unknown = SolverEntry(name.lower(), "unknown", (), "see the documentation of CVXPY")
+    return CATALOGUE.get(name, unknown)
