@@ -1,4 +1,4 @@
-"""Problems whose `solve` misbehaves, importable in worker processes, which get no monkeypatches."""
+"""Solves that misbehave, importable in worker processes, which get no monkeypatches."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ class Sabotaged(cp.Problem):
 
     solves = 0
 
-    def solve(
-        self, *args: Any, fault: str = "", after: int = 0, note: str = "", **kwargs: Any
-    ) -> Any:
+    def get_problem_data(self, solver: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        solver_opts = kwargs["solver_opts"]
+        # The options are CVXPY's own, which go to the solver afterwards.
+        fault = solver_opts.pop("fault", "")
+        after = solver_opts.pop("after", 0)
+        note = solver_opts.pop("note", "")
         Sabotaged.solves += 1
         if Sabotaged.solves <= after:
             fault = note = ""
@@ -50,4 +53,4 @@ class Sabotaged(cp.Problem):
                 raise SystemExit(4)
             case "panic":
                 raise PanicException("index out of bounds")
-        return super().solve(*args, **kwargs)  # type: ignore[no-untyped-call]  # of CVXPY
+        return super().get_problem_data(solver, **kwargs)
