@@ -137,10 +137,9 @@ def measure(block: str, size: int, solver: str) -> Times:
 
 
 def note(times: Times, solution: ProgramSolution) -> None:
-    """Note what the solver says of its own time."""
-    times.solve.append(solution.solve_seconds)
-    if solution.build_seconds is not None:
-        times.build.append(solution.build_seconds)
+    """Note the time in the solver and around it."""
+    times.solve.append(solution.seconds.solve)
+    times.build.append(solution.seconds.build)
 
 
 def milliseconds(seconds: list[float]) -> str:
@@ -161,7 +160,7 @@ def report(measured: dict[tuple[str, int, str], Times]) -> str:
         "# Latency of the programs",
         "",
         "Median milliseconds. *re-solve*: our path, with new parameters. *build* and *solve*: its",
-        "parts, CVXPY's and the solver's own. *bare*: `Problem.solve` on the same DPP problem with",
+        "parts, around the solver and in it. *bare*: `Problem.solve` on the same DPP problem with",
         "the same parameter values, interleaved with ours. *rebuild*: a new problem for each call.",
         "",
         f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}.",

@@ -68,8 +68,13 @@ class TraceRow:
         call solves a program or searches for atoms); LOBPCG iterations; and full
         eigen-decompositions for projections.
     build_seconds, solve_seconds : float or None
-        Time since the row before for building programs and for solving them. build_seconds is None
-        when the solver does not report its own time; then solve_seconds is all of it.
+        Time since the row before for all that comes before and after a solver, and for the solver
+        with its interface; the same for all solvers, whether or not one reports a time of its own.
+    write_seconds, canonicalize_seconds, unpack_seconds : float or None
+        The parts of build_seconds (see `gdaopt.backends.StageSeconds`); a conic method builds its
+        program as well.
+    reported_seconds : float or None
+        The part of solve_seconds that the solver reports as its own; None when it reports none.
     eig_seconds, objective_seconds : float or None
         Time since the row before for alignments; and for the objective: its values, its gradients
         and the search for the step size.
@@ -101,7 +106,11 @@ class TraceRow:
     eig_iterations: int
     eigen_decompositions: int = 0
     build_seconds: float | None = None
+    write_seconds: float | None = None
+    canonicalize_seconds: float | None = None
     solve_seconds: float | None = None
+    unpack_seconds: float | None = None
+    reported_seconds: float | None = None
     eig_seconds: float | None = None
     objective_seconds: float | None = None
     seconds: float

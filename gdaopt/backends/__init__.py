@@ -1,14 +1,35 @@
-"""Solver backends: which solvers work here, and the one function that calls them."""
+"""Solver backends: one protocol, a file for each kind, and which solvers work here."""
 
+from gdaopt.backends.arrays import LinearArrays, Part, Residuals, RowPattern
+from gdaopt.backends.by_name import check_solver_options, find_backend, make_backend
 from gdaopt.backends.cvxpy import SolverReport, solve_program
-from gdaopt.backends.option_names import check_option_names
+from gdaopt.backends.protocol import (
+    ANALYTIC,
+    Answer,
+    Backend,
+    PreparedProgram,
+    StageSeconds,
+    Stopwatch,
+)
 from gdaopt.backends.registry import SolverInfo, find_solver, solvers
 
 __all__ = [
+    "ANALYTIC",
+    "Answer",
+    "Backend",
+    "LinearArrays",
+    "Part",
+    "PreparedProgram",
+    "Residuals",
+    "RowPattern",
     "SolverInfo",
     "SolverReport",
-    "check_option_names",
+    "StageSeconds",
+    "Stopwatch",
+    "check_solver_options",
+    "find_backend",
     "find_solver",
+    "make_backend",
     "solve_program",
     "solvers",
 ]

@@ -1,7 +1,7 @@
-"""The one function that solves CVXPY problems: it reads times, statuses and errors of solvers.
+"""The backend of CVXPY's solvers, and the one function that solves CVXPY problems.
 
-Every problem is solved by its own method `cvxpy.Problem.solve`, so that patched and subclassed
-problems work. CVXPY is imported on the first call, because the import loads all installed solvers.
+The function reads times, statuses and errors of solvers. CVXPY is imported on the first call,
+because the import loads all installed solvers.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gdaopt.backends.catalogue import entry_of
-from gdaopt.backends.in_process import solve_in_process
-from gdaopt.backends.isolated import solve_isolated
+from gdaopt.backends.cvxpy_problem import Ended, solve_here, solve_isolated
+from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch
 from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["SolverReport", "solve_program"]
+__all__ = ["CvxpyBackend", "SolverReport", "solve_program"]
 
 # The presolve of HiGHS 1.15 calls some feasible programs infeasible: those whose budget row is
 # redundant up to round-off (compare issue 2511 of HiGHS). Without presolve HiGHS solves them, so
@@ -56,16 +57,71 @@ class SolverReport:
     ----------
     solver, status : str
         Name of the solver, and the status of CVXPY: ``"optimal"`` or ``"optimal_inaccurate"``.
-    build_seconds : float or None
-        Wall time of the call minus the time that the solver reports; None when it reports none.
-    solve_seconds : float
-        The time that the solver reports; the wall time of the call when it reports none.
+    seconds : StageSeconds
+        Wall time of the stages of the call; they add up to that of the whole call.
+    reported_seconds : float or None
+        The time that the solver reports of itself; None when it reports none.
+    iterations : int or None
+        Iterations of the solver, where it says how many.
     """
 
     solver: str
     status: str
-    build_seconds: float | None
-    solve_seconds: float
+    seconds: StageSeconds
+    reported_seconds: float | None = None
+    iterations: int | None = None
+
+
+class CvxpyBackend:
+    """Any solver of CVXPY, on the program's CVXPY problem, which CVXPY compiles once.
+
+    Parameters
+    ----------
+    name : str
+        Canonical name of the solver.
+    options : mapping
+        Options of the solver.
+    isolate : bool
+        Whether to solve in a worker process, which is killed when the time limit is over.
+    hot : bool
+        Whether the solver may start from the answer before, where CVXPY has a way to say so.
+    """
+
+    def __init__(
+        self, name: str, options: Mapping[str, Any], *, isolate: bool = False, hot: bool = False
+    ) -> None:
+        self.name = name
+        self._options = {"warm_start": hot, **options}
+        self._isolate = isolate
+
+    def minimize(
+        self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None
+    ) -> Answer:
+        """Return the solver's answer; see `gdaopt.backends.Backend`."""
+        problem, variable = program.problem()
+        watch.lap("write")
+        report = solve_program(
+            problem,
+            self.name,
+            solver_opts=self._options,
+            time_limit=time_limit,
+            isolate=self._isolate,
+            name=program.name,
+            watch=watch,
+        )
+        duals = {constraint.label: constraint.dual_value for constraint in problem.constraints}
+        known = {
+            label: np.asarray(value, dtype=np.float64)
+            for label, value in duals.items()
+            if label and value is not None
+        }
+        return Answer(
+            point=variable.value,
+            status=report.status,
+            multipliers=known or None,
+            iterations=report.iterations,
+            reported_seconds=report.reported_seconds,
+        )
 
 
 def solve_program(
@@ -77,6 +133,7 @@ def solve_program(
     gap: float | None = None,
     isolate: bool = False,
     name: str = "program",
+    watch: Stopwatch | None = None,
 ) -> SolverReport:
     """Solve a CVXPY problem and report how it went.
 
@@ -99,6 +156,8 @@ def solve_program(
         that print what no option silences, or cannot be loaded beside highspy, always are.
     name : str, optional
         Name of the problem in messages.
+    watch : Stopwatch, optional
+        Gets the laps of this call; by default a new one.
 
     Returns
     -------
@@ -121,18 +180,24 @@ def solve_program(
     import cvxpy as cp
 
     start = time.perf_counter()
+    clock = watch or Stopwatch()
     isolate = isolate or entry_of(solver).elsewhere
 
-    def attempt(extra: Mapping[str, Any], left: float | None) -> tuple[str, float | None]:
-        call = partial(solve_isolated, time_limit=left) if isolate else solve_in_process
+    def attempt(extra: Mapping[str, Any], left: float | None) -> Ended:
         options = _options(solver, solver_opts, left, {**_tolerances(solver, gap), **extra})
-        return _guarded(call, problem, solver, options, name)
 
-    status, own = attempt({}, time_limit)
-    if status == cp.INFEASIBLE and solver in _SECOND_OPINION:
+        def call() -> Ended:
+            if isolate:
+                return solve_isolated(problem, solver, options, clock, time_limit=left)
+            return solve_here(problem, solver, options, clock)
+
+        return _guarded(call, solver, name)
+
+    ended = attempt({}, time_limit)
+    if ended.status == cp.INFEASIBLE and solver in _SECOND_OPINION:
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)
-        status, own = attempt(_SECOND_OPINION[solver], left)
-    seconds = time.perf_counter() - start
+        ended = attempt(_SECOND_OPINION[solver], left)
+    status = ended.status
     if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
         raise InfeasibleProblemError(f"{solver} calls the {name} {status}")
     if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
@@ -143,9 +208,8 @@ def solve_program(
             InaccurateSolutionWarning,
             stacklevel=2,
         )
-    if not own or own > seconds:  # several solvers report no time, or 0
-        return SolverReport(solver, status, None, seconds)
-    return SolverReport(solver, status, seconds - own, own)
+    clock.lap("unpack")
+    return SolverReport(solver, status, clock.seconds, ended.reported_seconds, ended.iterations)
 
 
 def _tolerances(solver: str, gap: float | None) -> dict[str, float]:
@@ -170,16 +234,10 @@ def _options(
     return options | dict(given or {})
 
 
-def _guarded(
-    call: Callable[[cp.Problem, str, Mapping[str, Any]], tuple[str, float | None]],
-    problem: cp.Problem,
-    solver: str,
-    options: Mapping[str, Any],
-    name: str,
-) -> tuple[str, float | None]:
+def _guarded(call: Callable[[], Ended], solver: str, name: str) -> Ended:
     """Call a solver; when it raises, raise an error that names the solver and the problem."""
     try:
-        return call(problem, solver, options)
+        return call()
     except BaseException as error:  # solvers raise errors of any kind
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise  # an interrupt; a panic of Clarabel, which is written in Rust, is caught

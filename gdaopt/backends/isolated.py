@@ -2,10 +2,10 @@
 
 Each thread has a worker of its own, so that the end of one disturbs no other thread. The worker is
 started by the thread's first call, is kept for later calls, and ends with the thread and with this
-process. It keeps the compiled problems, so that solving one of them again compiles nothing there
-either. What solvers print there is dropped.
+process. What backends compile there is held for later calls (`Held`). What solvers print there is
+dropped.
 
-A solver whose libraries clash with those of another is solved in a second worker, into which the
+A solver whose libraries clash with those of another is called in a second worker, into which the
 other cannot be loaded (`gdaopt.backends.catalogue.SolverEntry.alone`).
 """
 
@@ -16,65 +16,56 @@ import pickle
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, wait
 from contextlib import suppress
 from multiprocessing.util import Finalize
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from typing import Any, Generic, TypeVar
 
-from gdaopt.backends.catalogue import entry_of
-from gdaopt.backends.in_process import solve_in_process
 from gdaopt.errors import SolverFailedError
 from gdaopt.processes import begin_worker
 
-if TYPE_CHECKING:
-    import cvxpy as cp
+__all__ = ["Held", "call_in_worker"]
 
-__all__ = ["solve_isolated"]
+_MOST_HELD = 8  # things of a kind that a worker keeps; a method solves one or two programs
 
-_PROBLEMS_HELD = 8  # most problems that the worker keeps; a method solves one or two
-
-_pickled: WeakKeyDictionary[cp.Problem, bytes] = WeakKeyDictionary()
-_held: dict[bytes, cp.Problem] = {}  # filled in the worker only
+ValueT = TypeVar("ValueT")
 
 
-def solve_isolated(
-    problem: cp.Problem, solver: str, options: Mapping[str, Any], *, time_limit: float | None
-) -> tuple[str, float | None]:
-    """Solve a CVXPY problem in the worker process; its variables get their values here.
+def call_in_worker(
+    function: Callable[..., ValueT],
+    *arguments: Any,
+    time_limit: float | None,
+    alone: bool = False,
+) -> ValueT:
+    """Call a function in the worker process of this thread.
 
     Parameters
     ----------
-    problem, solver, options
-        See `gdaopt.backends.in_process.solve_in_process`, which the worker calls.
+    function : callable
+        Of a module: the worker finds it by its name.
+    *arguments
+        They are pickled, as is what it returns.
     time_limit : float or None
         Seconds after which the worker is killed; None for no limit.
-
-    Returns
-    -------
-    status, solve_seconds
-        See `gdaopt.backends.in_process.solve_in_process`.
+    alone : bool, optional
+        Whether to call it in the second worker.
 
     Raises
     ------
     SolverFailedError
-        When the worker was killed at the limit, or died. Errors that the solver raises in the
+        When the worker was killed at the limit, or died. Errors that the function raises in the
         worker are raised here too, as RuntimeError when they cannot be pickled.
-    """
-    from cvxpy.lin_ops.lin_utils import ID_COUNTER
 
+    Examples
+    --------
+    >>> call_in_worker(divmod, 7, 2, time_limit=None)
+    (3, 1)
+    """
     start = time.perf_counter()
-    alone = entry_of(solver).alone
-    if problem not in _pickled:
-        # Pickle a new problem of the same parts: the old one may hold statistics of a solver, which
-        # cannot be pickled.
-        copy = type(problem)(problem.objective, problem.constraints)
-        _pickled[problem] = pickle.dumps((copy, ID_COUNTER.count))
-    values = [parameter.value for parameter in problem.parameters()]
     try:
-        answer = _submit(alone, _pickled[problem], values, solver, dict(options))
-        # Passing the problem to the worker has taken time, too, and for a large one seconds.
+        answer = _submit(alone, function, *arguments)
+        # Passing the arguments to the worker has taken time, too, and for large ones seconds.
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)
         ended = wait([answer], None if left is None else max(left, 0.0)).done
     except BaseException:  # after an interrupt, nobody waits for the worker's answer
@@ -84,13 +75,26 @@ def solve_isolated(
         _kill(alone)
         raise SolverFailedError(f"it was killed after {time_limit:.3g} s")
     try:
-        status, found, seconds = answer.result()
+        value: ValueT = answer.result()
     except BrokenExecutor as error:
         _kill(alone)
         raise SolverFailedError(f"it ended its worker process: {error}") from error
-    for variable, value in zip(problem.variables(), found, strict=True):
-        variable.save_value(value)
-    return status, seconds
+    return value
+
+
+class Held(Generic[ValueT]):
+    """What a worker keeps between calls, by a key; the oldest of too many is forgotten."""
+
+    def __init__(self) -> None:
+        self._values: dict[bytes, ValueT] = {}
+
+    def get(self, key: bytes, make: Callable[[], ValueT]) -> ValueT:
+        """Return what there is for a key; make it when there is nothing."""
+        if key not in self._values:
+            if len(self._values) >= _MOST_HELD:
+                self._values.pop(next(iter(self._values)))
+            self._values[key] = make()
+        return self._values[key]
 
 
 class _Worker:
@@ -133,15 +137,13 @@ class _OfThisThread(threading.local):
 _mine = _OfThisThread()
 
 
-def _submit(alone: bool, *call: Any) -> Future[tuple[str, list[Any], float | None]]:
+def _submit(alone: bool, function: Callable[..., ValueT], *arguments: Any) -> Future[ValueT]:
     """Pass a call to the worker; to a new worker when the last one has died."""
     try:
-        answer: Future[tuple[str, list[Any], float | None]] = _worker(alone).pool.submit(
-            _solve, *call
-        )
+        answer: Future[ValueT] = _worker(alone).pool.submit(_portable, function, *arguments)
     except BrokenExecutor:
         _kill(alone)
-        answer = _worker(alone).pool.submit(_solve, *call)
+        answer = _worker(alone).pool.submit(_portable, function, *arguments)
     return answer
 
 
@@ -161,27 +163,13 @@ def _kill(alone: bool = False) -> None:
         worker.pool.shutdown(wait=True, kill_workers=True)
 
 
-def _solve(
-    pickled: bytes, values: list[Any], solver: str, options: dict[str, Any]
-) -> tuple[str, list[Any], float | None]:
-    """Solve in the worker; return status, values of the variables and the solver's time."""
-    from cvxpy.lin_ops.lin_utils import ID_COUNTER
-
-    if pickled not in _held:
-        if len(_held) >= _PROBLEMS_HELD:
-            _held.pop(next(iter(_held)))
-        _held[pickled], count = pickle.loads(pickled)
-        # A variable that compilation adds must not get the id of a variable of the problem.
-        ID_COUNTER.count = max(ID_COUNTER.count, count)
-    problem = _held[pickled]
-    for parameter, value in zip(problem.parameters(), values, strict=True):
-        parameter.value = value
+def _portable(function: Callable[..., ValueT], *arguments: Any) -> ValueT:
+    """Call a function in the worker; raise its errors as ones that can be passed on."""
     try:
-        status, seconds = solve_in_process(problem, solver, options)
+        return function(*arguments)
     except BaseException as error:
         portable: Exception = RuntimeError(f"{type(error).__name__}: {error}")
         with suppress(Exception):  # an error that cannot be pickled would end the worker
             if isinstance(error, Exception) and pickle.loads(pickle.dumps(error)):
                 portable = error
         raise portable from None
-    return status, [variable.value for variable in problem.variables()], seconds

@@ -124,8 +124,9 @@ def find_solver(name: str, cone: str | None = None) -> str:
     asked = name.upper() if isinstance(name, str) else ""
     canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
     if canonical is None:
-        # Only linear programs have a closed form, which "analytic" names.
-        reason = str(unknown_name("solver", name, known if cone else [*known, "analytic"]))
+        # Only linear programs have a closed form, "analytic", and can do without CVXPY.
+        others = () if cone else ("highspy", "analytic")
+        reason = str(unknown_name("solver", name, [*known, *others]))
     else:
         info = _probe_here(canonical)
         if info.usable and (cone is None or cone in info.cones):
@@ -135,7 +136,7 @@ def find_solver(name: str, cone: str | None = None) -> str:
             reason = f"solver {canonical} has no {cone} cone"
     usable = [info.name for info in solvers() if info.usable and (not cone or cone in info.cones)]
     if cone is None:
-        raise SolverNotFoundError(f"{reason}. Working here: {', '.join(usable)}, analytic")
+        raise SolverNotFoundError(f"{reason}. Working here: {', '.join(usable)}, highspy, analytic")
     raise SolverNotFoundError(f"{reason}. Working here, with that cone: {', '.join(usable)}")
 
 

@@ -31,7 +31,14 @@ from gdaopt.steps import Step
 from gdaopt.steps.protocol import step_size
 from gdaopt.validation import FloatArray
 
-__all__ = ["Block", "ColumnBlock", "DiagonalBlock", "MetricBlock", "block_step"]
+__all__ = [
+    "Block",
+    "ColumnBlock",
+    "DiagonalBlock",
+    "MetricBlock",
+    "block_step",
+    "program_columns",
+]
 
 
 class Block(ABC):
@@ -189,11 +196,23 @@ def block_step(
         block=block.index,
         block_gap=max(gap, 0.0),
         step=gamma,
-        repair_distance=solution.repair_distance,
         oracle_calls=state.oracle_calls + 1,
-        build_seconds=solution.build_seconds,
-        solve_seconds=solution.solve_seconds,
+        **program_columns(solution),
         objective_seconds=end - after_program + before_program - start,
-        solver=solution.solver,
-        solver_status=solution.status,
     )
+
+
+def program_columns(solution: ProgramSolution) -> dict[str, Any]:
+    """Return what the trace says of a program that was solved."""
+    seconds = solution.seconds
+    return {
+        "repair_distance": solution.repair_distance,
+        "build_seconds": seconds.build,
+        "write_seconds": seconds.write,
+        "canonicalize_seconds": seconds.canonicalize,
+        "solve_seconds": seconds.solve,
+        "unpack_seconds": seconds.unpack,
+        "reported_seconds": solution.reported_seconds,
+        "solver": solution.solver,
+        "solver_status": solution.status,
+    }

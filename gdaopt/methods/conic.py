@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gdaopt.backends import check_option_names, find_solver, solve_program
+from gdaopt.backends import check_solver_options, find_solver, solve_program
 from gdaopt.certificate import certify_point
 from gdaopt.deadline import unlimited
 from gdaopt.errors import SolverFailedError, TimeLimitError
@@ -73,7 +73,7 @@ class ConicMethod(Method):
         object.__setattr__(self, "solver", find_solver(self.solver, cone=self.cone))
         options = options_mapping("solver_opts", self.solver_opts)
         object.__setattr__(self, "solver_opts", options)
-        check_option_names(self.solver, options or {})
+        check_solver_options(self.solver, options or {})
         if self.isolate is not None:
             store_flag(self, "isolate")
         store_flag(self, "force")
@@ -132,8 +132,12 @@ class ConicMethod(Method):
             phase=self.name,
             repair_distance=moved,
             oracle_calls=1,
-            build_seconds=(report.build_seconds or 0.0) + built - began,
-            solve_seconds=report.solve_seconds,
+            build_seconds=report.seconds.build + built - began,
+            write_seconds=report.seconds.write,
+            canonicalize_seconds=report.seconds.canonicalize,
+            solve_seconds=report.seconds.solve,
+            unpack_seconds=report.seconds.unpack,
+            reported_seconds=report.reported_seconds,
             objective_seconds=time.perf_counter() - began_objective,
             solver=report.solver,
             solver_status=report.status,

@@ -11,7 +11,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.entries import matrix_of
 from gdaopt.linalg.two_sparse import decomposition
-from gdaopt.methods.blocks import MetricBlock
+from gdaopt.methods.blocks import MetricBlock, program_columns
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import JointPolytope, JointProgram, ProgramOptions
 from gdaopt.sets import FeasibleSet, PricedAtoms
@@ -107,15 +107,7 @@ class ProgramPricing(Pricing):
         block = MetricBlock(self._program, polytope, len(v), self._edges)
         solution = block.vertex(block.cost(point), time_limit)
         atoms, weights = decomposition(matrix_of(solution.point, len(v), self._edges), v)
-        columns = {
-            "repair_distance": solution.repair_distance,
-            "build_seconds": solution.build_seconds,
-            "solve_seconds": solution.solve_seconds,
-            "solver": solution.solver,
-            "solver_status": solution.status,
-            "v": v,
-        }
-        return atoms[_largest(weights, self._budget)], columns
+        return atoms[_largest(weights, self._budget)], {**program_columns(solution), "v": v}
 
 
 def _largest(weights: FloatArray, budget: float) -> np.ndarray:

@@ -67,7 +67,11 @@ class State:
     eigen_decompositions: int = 0
     newton_steps: int = 0
     build_seconds: float | None = None
+    write_seconds: float | None = None
+    canonicalize_seconds: float | None = None
     solve_seconds: float | None = None
+    unpack_seconds: float | None = None
+    reported_seconds: float | None = None
     eig_seconds: float = 0.0
     objective_seconds: float = 0.0
     solver: str = ""

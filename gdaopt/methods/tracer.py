@@ -20,7 +20,10 @@ __all__ = ["Tracer"]
 
 _BOTH = {f.name for f in fields(TraceRow)} & {f.name for f in fields(State)}
 _SHARED = tuple(_BOTH - {"lower_bound"})
-_TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
+_TIMES = (
+    *("build_seconds", "write_seconds", "canonicalize_seconds", "solve_seconds", "unpack_seconds"),
+    *("reported_seconds", "eig_seconds", "objective_seconds"),
+)
 
 
 class Tracer:

@@ -30,7 +30,7 @@ def time_split(results: Results, ax: Axes | None = None, *, relative: bool = Fal
     """Draw how the seconds of each run split into parts, as a stacked bar.
 
     The parts are those of the trace: building programs, solving them, eigenvectors, the objective,
-    and the rest. Where the solver does not report its own time, solving includes building.
+    and the rest.
 
     Parameters
     ----------

@@ -1,10 +1,12 @@
 """The programs of Frank–Wolfe, linear in the metric: closed form and CVXPY problem side by side."""
 
-from gdaopt.programs.base import ANALYTIC, Polytope, Program, ProgramOptions, ProgramSolution
+from gdaopt.backends import ANALYTIC
+from gdaopt.programs.base import Polytope, Program, ProgramSolution
 from gdaopt.programs.column import ColumnPolytope, ColumnProgram
 from gdaopt.programs.constrained import ConstrainedPolytope, ConstrainedProgram
 from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.joint import JointPolytope, JointProgram
+from gdaopt.programs.options import ProgramOptions
 from gdaopt.programs.semidefinite import SemidefiniteProgram, WholeSet
 
 __all__ = [

@@ -1,118 +1,43 @@
-"""What the programs share: polytopes with a closed form, and the CVXPY problem beside it.
+"""What the programs share: polytopes with a closed form, a CVXPY problem and arrays beside it.
 
 A *program* is a linear subproblem of Frank–Wolfe. Its data are a *polytope*, which knows its closed
-form and the way back for points outside, and a *program* object, which holds the compiled CVXPY
-problem and hands it to any solver ("Remark: inexact solvers and scaled costs"). When a solver is
-named, the closed form is never called in its place.
+form and the way back for points outside, and a *program* object, which writes them as a CVXPY
+problem and as arrays and hands them to any backend ("Remark: inexact solvers and scaled costs").
+When a solver is named, the closed form is never called in its place.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from gdaopt.backends import check_option_names, find_solver, solve_program
+from gdaopt.backends import (
+    ANALYTIC,
+    Answer,
+    Backend,
+    LinearArrays,
+    PreparedProgram,
+    StageSeconds,
+    Stopwatch,
+)
 from gdaopt.deadline import check_time
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, check_instance, integer, options_mapping, store_flag
+from gdaopt.programs.options import ProgramOptions, program_options
+from gdaopt.validation import FloatArray, integer
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = [
-    "ANALYTIC",
-    "Polytope",
-    "Program",
-    "ProgramOptions",
-    "ProgramSolution",
-    "program_options",
-]
-
-ANALYTIC = "analytic"
+__all__ = ["Polytope", "Program", "ProgramSolution"]
 
 _FARTHEST = 0.1  # of the unit: a point farther outside is no inexact answer but a wrong one
 _LARGEST_GAIN = 1e3  # what solvers see: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProgramOptions:
-    """Who solves a program, and how.
-
-    Parameters
-    ----------
-    solver : str, optional
-        Any solver that CVXPY knows, in any case, or ``"analytic"`` for the closed form.
-    solver_opts : mapping, optional
-        Options of the solver.
-    fallback : str or sequence of str, optional
-        Solvers, or ``"analytic"``, that take over in order when the one before fails.
-    isolate : bool, optional
-        Solve in a worker process, which is killed when the time limit is over.
-    cone : {"second-order", "semidefinite"}, optional
-        What the solvers have to have, where the program is not linear.
-
-    Raises
-    ------
-    InvalidInputError
-        For options beside ``solver="analytic"``, and misspelt ones where the solver can tell.
-    SolverNotFoundError
-        When a solver does not work here, or lacks the cone.
-
-    Examples
-    --------
-    >>> ProgramOptions(solver="highs", fallback=["analytic"]).solver
-    'HIGHS'
-    """
-
-    solver: str = "HIGHS"
-    solver_opts: Mapping[str, Any] | None = None
-    fallback: str | Sequence[str] = ()
-    isolate: bool = False
-    cone: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "solver", self._canonical(self.solver))
-        object.__setattr__(self, "solver_opts", options_mapping("solver_opts", self.solver_opts))
-        fallback = (self.fallback,) if isinstance(self.fallback, str) else self.fallback
-        if not isinstance(fallback, Sequence):
-            raise InvalidInputError(
-                f"fallback must be names of solvers, got {shortened(self.fallback)}; such as "
-                "['CLARABEL', 'analytic']"
-            )
-        object.__setattr__(self, "fallback", tuple(self._canonical(name) for name in fallback))
-        store_flag(self, "isolate")
-        if self.solver == ANALYTIC and self.solver_opts:
-            raise InvalidInputError(
-                f"solver_opts {shortened(self.solver_opts)} make no sense with solver='analytic'"
-            )
-        check_option_names(self.solver, self.solver_opts or {})
-
-    def _canonical(self, solver: str) -> str:
-        """Return the canonical name of a solver that works here, or ``"analytic"``."""
-        if isinstance(solver, str) and solver.lower() == ANALYTIC:
-            return ANALYTIC
-        return find_solver(solver, cone=self.cone)
-
-
-def program_options(solver: str | ProgramOptions, cone: str | None = None) -> ProgramOptions:
-    """Return who solves a program, given by name or with options.
-
-    Examples
-    --------
-    >>> program_options("highs").solver
-    'HIGHS'
-    """
-    if isinstance(solver, str):
-        return ProgramOptions(solver=solver, cone=cone)
-    check_instance("solver", solver, ProgramOptions)
-    return solver
 
 
 class Polytope(Protocol):
@@ -128,6 +53,9 @@ class Polytope(Protocol):
 
     def minimize(self, cost: FloatArray) -> FloatArray:
         """Return a point of smallest ``cost · x``, in closed form."""
+
+    def row_multipliers(self, cost: FloatArray) -> Mapping[str, FloatArray]:
+        """Return the multipliers of the program's rows there by name, in closed form."""
 
     def repaired(self, point: FloatArray) -> FloatArray:
         """Return a point inside, moved from `point` in proportion to how far it is outside."""
@@ -150,8 +78,14 @@ class ProgramSolution:
         Largest entry of the change that brought the solver's point back into the polytope.
     solver, status : str
         Who solved it and how it ended.
-    build_seconds, solve_seconds : float
-        See `gdaopt.backends.SolverReport`.
+    seconds : StageSeconds
+        Wall time of the stages of the call, failed attempts included.
+    reported_seconds : float or None
+        The time that the solver reports of itself, where it reports one.
+    iterations : int or None
+        Iterations of the solver, where it says how many.
+    restarts : int
+        How often the solver was asked again from the start, because its answer was wrong.
     """
 
     point: FloatArray
@@ -159,8 +93,25 @@ class ProgramSolution:
     repair_distance: float
     solver: str
     status: str
-    build_seconds: float | None
-    solve_seconds: float
+    seconds: StageSeconds
+    reported_seconds: float | None
+    iterations: int | None
+    restarts: int
+    _multipliers: Callable[[], dict[str, FloatArray] | None]
+
+    @cached_property
+    def duals(self) -> dict[str, FloatArray] | None:
+        """The multipliers of the constraints by name, in the units of the cost and the polytope.
+
+        Each is λ ≥ 0, of the shape of its constraints: the least value falls by about λ when the
+        constraint is loosened by 1. Those of an equality ``a·x = b`` have either sign: the least
+        value falls by about λ when b rises by 1. The names are ``"budget"``, ``"rows"``
+        (``M v ≥ ρ v``, row by row), ``"floors"``, and the labels of linear constraints of one's
+        own, whose multipliers are those of the constraints as they were written. The multipliers of
+        ``x ≥ floor`` and the like are the reduced costs that those of the other constraints leave.
+        None when the solver gives none.
+        """
+        return self._multipliers()
 
 
 class Program(ABC, Generic[PolytopeT]):
@@ -183,10 +134,13 @@ class Program(ABC, Generic[PolytopeT]):
         Whether each entry has a lower bound of its own that it leaves for a negative cost only. How
         large a positive cost is does then not matter, and it is cut off: left large, it would make
         the negative ones look like 0 to a solver.
+    is_linear : bool
+        Whether there are `arrays`.
     """
 
     name: ClassVar[str]
     only_gains_matter: ClassVar[bool] = False
+    is_linear: ClassVar[bool] = True
 
     def __init__(self, size: int, solver: str | ProgramOptions = "HIGHS") -> None:
         self.size = integer("size", size, at_least=0)
@@ -194,26 +148,51 @@ class Program(ABC, Generic[PolytopeT]):
 
     @abstractmethod
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
-        """Build the problem and name its variable of shape (size,)."""
+        """Build the problem and name its variable of shape (size,).
+
+        Constraints that are rows of `arrays` have the names of their parts as labels.
+        """
 
     @abstractmethod
     def _assign(self, polytope: PolytopeT) -> None:
         """Set the parameters of the polytope, in its units."""
 
-    def _scaled(self, costs: FloatArray) -> FloatArray:
-        """Return costs of a size that solvers can judge, with the same optimal points.
+    @abstractmethod
+    def arrays(self, cost: FloatArray, polytope: PolytopeT) -> LinearArrays:
+        """Return the program as arrays, in the units of the cost and the polytope.
+
+        The pattern of the rows is the same object in each call.
+
+        Raises
+        ------
+        InvalidInputError
+            When the program is not linear.
+        """
+
+    @abstractmethod
+    def _row_scales(self, polytope: PolytopeT) -> dict[str, float | FloatArray]:
+        """Return what the rows of each name are multiplied by, for solvers."""
+
+    def _scaled(self, costs: FloatArray) -> tuple[FloatArray, float]:
+        """Return costs of a size that solvers can judge, with the same optimal points; and a scale.
 
         Their tolerances for reduced costs are absolute: at 1e-7 HiGHS answers with any vertex.
+        Costs that are not cut off are multiplied by the scale.
         """
         gain = -float(costs.min())
         if not self.only_gains_matter or gain <= 0:
-            return costs / float(np.abs(costs).max())
+            largest = float(np.abs(costs).max())
+            return costs / largest, 1 / largest
         scaled: FloatArray = _LARGEST_GAIN * np.minimum(costs / gain, 1.0)
-        return scaled
+        return scaled, _LARGEST_GAIN / gain
 
     @cached_property
     def _built(self) -> tuple[cp.Problem, cp.Variable]:
         return self._build()
+
+    @cached_property
+    def _backends(self) -> tuple[Backend, ...]:
+        return self.options.backends()
 
     @property
     def problem(self) -> cp.Problem:
@@ -228,6 +207,14 @@ class Program(ABC, Generic[PolytopeT]):
     def is_dpp(self) -> bool:
         """Say whether the problem follows CVXPY's rules for cheap re-solves."""
         return bool(self.problem.is_dpp())
+
+    def moves(self, cost: FloatArray, polytope: PolytopeT) -> bool:
+        """Say whether some entry that can move has a cost: else all points are optimal."""
+        return bool((cost * polytope.unit).any())
+
+    def prepared(self, cost: FloatArray, polytope: PolytopeT) -> PreparedProgram:
+        """Return the program with its numbers, as backends take it; some entry has to move."""
+        return _Prepared(self, cost, polytope)
 
     def solve(
         self, cost: FloatArray, polytope: PolytopeT, time_limit: float | None = None
@@ -252,19 +239,27 @@ class Program(ABC, Generic[PolytopeT]):
         InvalidInputError
             When the cost is not finite.
         InfeasibleProblemError, SolverFailedError
-            See `gdaopt.backends.solve_program`; also for a point that is NaN or far outside of the
+            See `gdaopt.backends.Backend`; also for a point that is NaN or far outside of the
             polytope. When all solvers failed, the first one's error.
         """
+        watch = Stopwatch()
         if not np.isfinite(cost).all():
             bad = cost[~np.isfinite(cost)][0]
             raise InvalidInputError(f"the cost of the {self.name} holds {bad}")
-        failures: list[InfeasibleProblemError | SolverFailedError] = []
         start = time.perf_counter()
-        for solver in (self.options.solver, *self.options.fallback):
+        is_exact = self.options.solver == ANALYTIC
+        if not (cost.any() if is_exact else self.moves(cost, polytope)):
+            answer = Answer(point=polytope.current, is_exact=True)
+            watch.lap("solve")
+            return self._solution(ANALYTIC, answer, cost, polytope, watch)
+        failures: list[InfeasibleProblemError | SolverFailedError] = []
+        prepared = self.prepared(cost, polytope)
+        for backend in self._backends:
             check_time()
             left = None if time_limit is None else time_limit - (time.perf_counter() - start)
             try:
-                solution = self._solve_by(solver, cost, polytope, left)
+                answer = backend.minimize(prepared, watch, left)
+                solution = self._solution(backend.name, answer, cost, polytope, watch)
             except (InfeasibleProblemError, SolverFailedError) as error:
                 failures.append(error)
                 continue
@@ -272,49 +267,125 @@ class Program(ABC, Generic[PolytopeT]):
                 reasons = "; ".join(str(failure) for failure in failures)
                 return replace(solution, status=f"{solution.status}, after: {reasons}")
             return solution
-        raise failures[0]
+        raise self._advised(failures[0]) from failures[0].__cause__
 
-    def _solve_by(
-        self, solver: str, cost: FloatArray, polytope: PolytopeT, time_limit: float | None
-    ) -> ProgramSolution:
-        """Minimise the cost by one solver."""
-        start = time.perf_counter()
-        costs = cost if solver == ANALYTIC else cost * polytope.unit
-        moves = bool(costs.any())
-        if solver == ANALYTIC or not moves:
-            point = polytope.minimize(cost) if moves else polytope.current
-            seconds = time.perf_counter() - start
-            return ProgramSolution(
-                point, float(cost @ point), 0.0, ANALYTIC, "optimal", 0.0, seconds
-            )
-        problem, variable = self._built
-        self.parameters["cost"].value = self._scaled(costs)
-        self._assign(polytope)
-        report = solve_program(
-            problem,
-            solver,
-            solver_opts=self.options.solver_opts if solver == self.options.solver else None,
-            time_limit=time_limit,
-            isolate=self.options.isolate,
-            name=self.name,
+    def _advised(
+        self, failure: InfeasibleProblemError | SolverFailedError
+    ) -> InfeasibleProblemError | SolverFailedError:
+        """Return an error with what to do about it."""
+        given = self.options.solver_opts
+        other = "CLARABEL" if self.options.cone else ANALYTIC
+        return type(failure)(
+            f"{failure}; let another solver take over, such as by fallback={other!r}, or try other "
+            f"solver_opts{f' than {dict(given)}' if given else ''}"
         )
-        answer = f"{solver} called the {self.name} {report.status} and returned"
-        if variable.value is None or not np.isfinite(variable.value).all():
-            raise SolverFailedError(f"{answer} {variable.value}")
-        found = np.asarray(variable.value, dtype=np.float64)
-        point = polytope.repaired(polytope.unit * found)
-        moved = np.abs(point - polytope.unit * found)
-        if (moved > _FARTHEST * polytope.unit).any():
+
+    def _solution(
+        self,
+        solver: str,
+        answer: Answer,
+        cost: FloatArray,
+        polytope: PolytopeT,
+        watch: Stopwatch,
+    ) -> ProgramSolution:
+        """Bring an answer back into the polytope; refuse one that is far outside."""
+        point, moved = answer.point, 0.0
+        if point is None or not np.isfinite(point).all():
             raise SolverFailedError(
-                f"{answer} a point outside of the polytope by {moved.max():.3g}, more than inexact "
-                "solvers are off by"
+                f"{solver} called the {self.name} {answer.status} and returned {point}"
             )
+        if not answer.is_exact:
+            found = polytope.unit * np.asarray(point, dtype=np.float64)
+            point = polytope.repaired(found)
+            moves = np.abs(point - found)
+            moved = float(moves.max())
+            if (moves > _FARTHEST * polytope.unit).any():
+                raise SolverFailedError(
+                    f"{solver} called the {self.name} {answer.status} and returned a point outside "
+                    f"of the polytope by {moved:.3g}, more than inexact solvers are off by"
+                )
+        value = float(cost @ point)
+        status = f"{answer.status}, asked again" if answer.restarts else answer.status
+        watch.lap("unpack")
         return ProgramSolution(
             point,
-            float(cost @ point),
-            float(moved.max()),
+            value,
+            moved,
             solver,
-            report.status,
-            report.build_seconds,
-            report.solve_seconds,
+            status,
+            watch.seconds,
+            answer.reported_seconds,
+            answer.iterations,
+            answer.restarts,
+            lambda: self._duals(answer, cost, polytope),
         )
+
+    def _duals(
+        self, answer: Answer, cost: FloatArray, polytope: PolytopeT
+    ) -> dict[str, FloatArray] | None:
+        """Return the multipliers of all constraints in the user's units."""
+        if answer.is_exact:
+            rows = polytope.row_multipliers(cost) if cost.any() else {}
+        elif answer.multipliers is None:
+            return None
+        else:
+            _, scale = self._scaled(cost * polytope.unit)
+            rows = {
+                name: answer.multipliers[name] * row_scale / scale
+                for name, row_scale in self._row_scales(polytope).items()
+                if name in answer.multipliers
+            }
+        if not self.is_linear:
+            return dict(rows)
+        arrays = self.arrays(cost, polytope)
+        return arrays.multipliers(self._mended(rows, arrays, polytope))
+
+    def _mended(
+        self,
+        rows: Mapping[str, FloatArray],
+        arrays: LinearArrays,  # noqa: ARG002 (of programs that solvers see in another form)
+        polytope: PolytopeT,  # noqa: ARG002
+    ) -> Mapping[str, FloatArray]:
+        """Return multipliers of the rows of `arrays`, from those of the rows that solvers see."""
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared(Generic[PolytopeT]):
+    """A program with a cost and a polytope (see `gdaopt.backends.PreparedProgram`)."""
+
+    program: Program[PolytopeT]
+    cost: FloatArray
+    polytope: PolytopeT
+
+    @property
+    def name(self) -> str:
+        """What messages call the program."""
+        return self.program.name
+
+    def closed_form(self) -> Answer:
+        """Return the polytope's own answer."""
+        return Answer(point=self.polytope.minimize(self.cost), is_exact=True)
+
+    def problem(self) -> tuple[cp.Problem, cp.Variable]:
+        """Return the CVXPY problem with these numbers in its parameters, and its variable."""
+        program = self.program
+        program.parameters["cost"].value = self._costs
+        program._assign(self.polytope)
+        return program._built
+
+    def arrays(self) -> LinearArrays:
+        """Return the arrays, in units."""
+        program, polytope = self.program, self.polytope
+        arrays = program.arrays(self.cost, polytope)
+        scales = program._row_scales(polytope)
+        row_scale = np.empty(arrays.pattern.n_rows)
+        for part in arrays.parts:
+            if part.kind == "rows":
+                row_scale[part.where] = scales[part.name]
+        return arrays.in_units(self._costs, polytope.unit, row_scale)
+
+    @property
+    def _costs(self) -> FloatArray:
+        """The costs in units."""
+        return self.program._scaled(self.cost * self.polytope.unit)[0]

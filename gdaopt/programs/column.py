@@ -13,11 +13,14 @@ Floors keep a graph connected (`gdaopt.programs.floors`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.programs.base import Program
@@ -157,6 +160,15 @@ class ColumnPolytope:
         point[order] += share / weights
         return np.minimum(point, self.upper, out=point)
 
+    def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:
+        """Return what one unit more of the budget would gain: the ratio at which it runs out."""
+        ratio = cost / self.weights
+        order = ratio.argsort(kind="stable")[: np.count_nonzero(ratio < 0)]
+        wanted = (self.weights[order] * (self.upper[order] - self.floor[order])).cumsum()
+        runs_out = int(np.searchsorted(wanted, self.spare))
+        gain = -float(ratio[order[runs_out]]) if runs_out < len(order) else 0.0
+        return {"budget": np.array(gain)}
+
     def repaired(self, point: FloatArray) -> FloatArray:
         """Clip to the bounds, then shrink what is above the floors to the budget."""
         above = np.clip(point, self.floor, self.upper) - self.floor
@@ -197,15 +209,73 @@ class ColumnProgram(Program[ColumnPolytope]):
         upper = cp.Parameter(self.size, nonneg=True, name="upper")
         weights = cp.Parameter(self.size, nonneg=True, name="weights")
         budget = cp.Parameter(nonneg=True, name="budget")
-        constraints = [edges >= floor, edges <= upper, weights @ edges <= budget]
+        constraints = [
+            (edges >= floor).set_label("floors"),
+            (edges <= upper).set_label("rows"),
+            (weights @ edges <= budget).set_label("budget"),
+        ]
         return cp.Problem(cp.Minimize(cost @ edges), constraints), edges
 
     def _assign(self, polytope: ColumnPolytope) -> None:
         unit = polytope.unit
-        scale = _BUDGET_UNIT / (polytope.budget or 1.0)
+        scale = _budget_scale(polytope)
         self.parameters["floor"].value = np.divide(
             polytope.floor, unit, out=np.zeros(self.size), where=unit > 0
         )
         self.parameters["upper"].value = np.sign(unit)  # 1, or 0 for an entry that can only be 0
         self.parameters["weights"].value = scale * polytope.weights * unit
         self.parameters["budget"].value = scale * polytope.budget
+
+    def arrays(self, cost: FloatArray, polytope: ColumnPolytope) -> LinearArrays:
+        """Return the program as arrays, with the parts ``"floors"``, ``"rows"``, ``"budget"``.
+
+        The upper bounds are the rows of the other features, and the budget is the column's own.
+        """
+        return LinearArrays(
+            cost,
+            polytope.floor,
+            polytope.upper,
+            self._pattern,
+            polytope.weights,
+            np.array([-np.inf]),
+            np.array([polytope.budget]),
+            self._parts,
+        )
+
+    @cached_property
+    def _pattern(self) -> RowPattern:
+        every = np.arange(self.size)
+        return RowPattern.of(0 * every, every, 1, self.size)
+
+    @cached_property
+    def _parts(self) -> tuple[Part, ...]:
+        every = slice(self.size)
+        return (
+            Part("floors", "lower", every),
+            Part("rows", "upper", every),
+            Part("budget", "rows", slice(1), is_single=True),
+        )
+
+    def _row_scales(self, polytope: ColumnPolytope) -> dict[str, float | FloatArray]:
+        return {"budget": _budget_scale(polytope)}
+
+    def _mended(
+        self, rows: Mapping[str, FloatArray], arrays: LinearArrays, polytope: ColumnPolytope
+    ) -> dict[str, FloatArray]:
+        """Return the multipliers; where an entry can take the whole budget, that of the budget.
+
+        CVXPY's problem has a bound there that says the same, and the solver may choose between the
+        two.
+        """
+        found = dict(rows)
+        alone = (polytope.unit < polytope.upper) & (polytope.unit > polytope.floor)
+        if alone.any():
+            reduced = arrays.reduced_costs(arrays.signed(found))
+            lacking = float((-reduced[alone] / polytope.weights[alone]).max())
+            found["budget"] = found.get("budget", np.zeros(())) + max(lacking, 0.0)
+        return found
+
+
+def _budget_scale(polytope: ColumnPolytope) -> float:
+    """Return what the row of the budget is multiplied by, for solvers."""
+    return _BUDGET_UNIT / (polytope.budget or 1.0)

@@ -7,11 +7,13 @@ CVXPY problem, with its dual.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.constraints import LinearConstraints
 from gdaopt.constraints.rows import constraint
 from gdaopt.errors import InvalidInputError
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ConstrainedPolytope", "ConstrainedProgram", "keeping_rows", "with_rows"]
 
+_TAKEN = ("budget", "floors", "rows")  # names of the programs' own constraints
 _CORRECTIONS = 20  # rounds of mending rows and polytope in turns
 _ALLOWED = 5e-10  # of the largest entry: how far a vertex may break a row
 
@@ -71,6 +74,11 @@ class ConstrainedPolytope:
         raise InvalidInputError(
             "with linear constraints a program has no closed form; name a solver, such as 'HIGHS'"
         )
+
+    def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:
+        """Raise InvalidInputError: with rows there is no closed form."""
+        self.minimize(cost)
+        return {}
 
     def repaired(self, point: FloatArray) -> FloatArray:
         """Mend rows and polytope in turns; what is left is left out on the way to the iterate."""
@@ -128,11 +136,17 @@ class ConstrainedProgram(Program[ConstrainedPolytope]):
         super().__init__(program.size, program.options)
         self._program = program
         self._rows = rows
+        self._patterns: tuple[RowPattern, RowPattern] | None = None
 
     @property
     def name(self) -> str:  # type: ignore[override]  # of the other program
         """What messages call the other program."""
         return self._program.name
+
+    @property
+    def is_linear(self) -> bool:  # type: ignore[override]  # of the other program
+        """Whether the other program is linear."""
+        return self._program.is_linear
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
         import cvxpy as cp
@@ -143,19 +157,69 @@ class ConstrainedProgram(Program[ConstrainedPolytope]):
             coefficients = cp.Parameter((len(indices), self.size), name=f"coefficients: {label}")
             bounds = cp.Parameter(len(indices), name=f"bounds: {label}")
             added = constraint(coefficients @ variable, bounds, is_equality)
-            own.append(added.set_label(label))
+            own.append(added.set_label(_part_name(label)))
         return cp.Problem(problem.objective, [*problem.constraints, *own]), variable
 
     def _assign(self, polytope: ConstrainedPolytope) -> None:
         self._program._assign(polytope.polytope)
         coefficients, bounds = polytope.coefficients * polytope.unit, polytope.bounds
-        # Rows of numbers of about 1, whatever the entries' units are; those without one hold.
-        largest = np.abs(coefficients).max(axis=1)
-        scale = np.where(largest > 0, largest, np.inf)
+        scale = self._own_scales(polytope)
         for label, indices, _ in self._rows.parts():
             own = scale[indices]
-            self.parameters[f"coefficients: {label}"].value = coefficients[indices] / own[:, None]
-            self.parameters[f"bounds: {label}"].value = bounds[indices] / own
+            self.parameters[f"coefficients: {label}"].value = coefficients[indices] * own[:, None]
+            self.parameters[f"bounds: {label}"].value = bounds[indices] * own
+
+    def _own_scales(self, polytope: ConstrainedPolytope) -> FloatArray:
+        """Return what makes rows of numbers of about 1, whatever the entries' units are."""
+        largest = np.abs(polytope.coefficients * polytope.unit).max(axis=1)
+        # Rows without coefficients hold.
+        scales: FloatArray = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0)
+        return scales
+
+    def arrays(self, cost: FloatArray, polytope: ConstrainedPolytope) -> LinearArrays:
+        """Return the other program's arrays, and the rows below as the user wrote them."""
+        arrays = self._program.arrays(cost, polytope.polytope)
+        rows = self._rows
+        bounds = polytope.bounds * rows.norms
+        coefficients = (polytope.coefficients * rows.norms[:, None]).ravel()
+        return replace(
+            arrays,
+            pattern=self._pattern_below(arrays.pattern),
+            coefficients=np.concatenate([arrays.coefficients, coefficients]),
+            row_lower=np.concatenate(
+                [arrays.row_lower, np.where(rows.is_equality, bounds, -np.inf)]
+            ),
+            row_upper=np.concatenate([arrays.row_upper, bounds]),
+            parts=(*arrays.parts, *self._own_parts(arrays.pattern.n_rows)),
+        )
+
+    def _pattern_below(self, pattern: RowPattern) -> RowPattern:
+        """Return the pattern with the rows below, the same object for the same pattern."""
+        if self._patterns is None or self._patterns[0] is not pattern:
+            self._patterns = pattern, pattern.with_dense(len(self._rows))
+        return self._patterns[1]
+
+    def _own_parts(self, n_rows: int) -> list[Part]:
+        """Return the parts of the rows, which are below others."""
+        return [
+            Part(_part_name(label), "rows", slice(n_rows + own[0], n_rows + own[-1] + 1))
+            for label, own, _ in self._rows.parts()
+        ]
+
+    def _row_scales(self, polytope: ConstrainedPolytope) -> dict[str, float | FloatArray]:
+        scale = self._own_scales(polytope) / self._rows.norms
+        own = {_part_name(label): scale[indices] for label, indices, _ in self._rows.parts()}
+        return {**self._program._row_scales(polytope.polytope), **own}
+
+    def _mended(
+        self, rows: Mapping[str, FloatArray], arrays: LinearArrays, polytope: ConstrainedPolytope
+    ) -> Mapping[str, FloatArray]:
+        return self._program._mended(rows, arrays, polytope.polytope)
+
+
+def _part_name(label: str) -> str:
+    """Return the name of a constraint of the user's, which must not be one of the program's own."""
+    return f"{label} (own)" if label in _TAKEN else label
 
 
 def with_rows(program: Program[Any], rows: LinearConstraints | None) -> Program[Any]:

@@ -8,10 +8,12 @@ min g'm   s.t.   m_i ≥ l_i = Σ_{j≠i} |M_ij| v_j / v_i + ρ,   Σ m_i ≤ C
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.programs.base import Program
 from gdaopt.validation import FloatArray, as_vector, number
@@ -103,6 +105,10 @@ class DiagonalPolytope:
             point[best] += self.spare
         return point
 
+    def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:
+        """Return what one unit more of the budget would gain."""
+        return {"budget": np.array(max(-float(cost.min()), 0.0))}
+
     def repaired(self, point: FloatArray) -> FloatArray:
         """Raise entries to their bounds, then shrink what is above the bounds to the budget."""
         above = np.maximum(point - self.lower, 0.0)
@@ -136,9 +142,38 @@ class DiagonalProgram(Program[DiagonalPolytope]):
         cost = cp.Parameter(self.size, name="cost")
         lower = cp.Parameter(self.size, name="lower")
         trace_bound = cp.Parameter(nonneg=True, name="trace_bound")
-        constraints = [diagonal >= lower, cp.sum(diagonal) <= trace_bound]
+        budget = (cp.sum(diagonal) <= trace_bound).set_label("budget")
+        constraints = [(diagonal >= lower).set_label("rows"), budget]
         return cp.Problem(cp.Minimize(cost @ diagonal), constraints), diagonal
 
     def _assign(self, polytope: DiagonalPolytope) -> None:
         self.parameters["lower"].value = polytope.lower / polytope.unit
         self.parameters["trace_bound"].value = polytope.trace_bound / polytope.unit
+
+    def arrays(self, cost: FloatArray, polytope: DiagonalPolytope) -> LinearArrays:
+        """Return the program as arrays, with the parts ``"rows"`` and ``"budget"``."""
+        return LinearArrays(
+            cost,
+            polytope.lower,
+            np.full(self.size, np.inf),
+            self._pattern,
+            np.ones(self.size),
+            np.array([-np.inf]),
+            np.array([polytope.trace_bound]),
+            self._parts,
+        )
+
+    @cached_property
+    def _pattern(self) -> RowPattern:
+        every = np.arange(self.size)
+        return RowPattern.of(0 * every, every, 1, self.size)
+
+    @cached_property
+    def _parts(self) -> tuple[Part, ...]:
+        return (
+            Part("rows", "lower", slice(self.size)),
+            Part("budget", "rows", slice(1), is_single=True),
+        )
+
+    def _row_scales(self, polytope: DiagonalPolytope) -> dict[str, float | FloatArray]:
+        return {"budget": 1 / polytope.unit}

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
+from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
-from gdaopt.linalg.entries import Edges, read_edges
-from gdaopt.programs.base import Program, ProgramOptions
+from gdaopt.linalg.entries import Edges, IndexArray, read_edges
+from gdaopt.programs.base import Program
+from gdaopt.programs.options import ProgramOptions
 from gdaopt.validation import FloatArray, as_vector, integer, number, positive_vector
 
 if TYPE_CHECKING:
@@ -144,12 +146,7 @@ class JointPolytope:
     def minimize(self, cost: FloatArray) -> FloatArray:
         """Return the floors, with all that is spare on the entry of least price if negative."""
         size = len(self.v)
-        rows, columns = self.edges
-        forward, backward = self.ratios
-        diagonal, own = cost[:size], cost[size:]
-        # An edge comes with the diagonal entries that keep its two rows as they are.
-        prices = own + diagonal[rows] * forward + diagonal[columns] * backward
-        prices = np.concatenate([diagonal, prices / self.weights])
+        prices = self._prices(cost)
         best = int(prices.argmin())
         rest, edge_weights = np.zeros(size), self.floor.copy()
         if prices[best] < 0 and best < size:
@@ -157,6 +154,21 @@ class JointPolytope:
         elif prices[best] < 0:
             edge_weights[best - size] += self.spare / self.weights[best - size]
         return self._entries(rest, edge_weights)
+
+    def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:
+        """Return what one unit more of the budget would gain, and one less of each row."""
+        gain = max(-float(self._prices(cost).min()), 0.0)
+        return {"budget": np.array(gain), "rows": cost[: len(self.v)] + gain}
+
+    def _prices(self, cost: FloatArray) -> FloatArray:
+        """Return what a unit of the budget costs on each diagonal entry and on each edge."""
+        size = len(self.v)
+        rows, columns = self.edges
+        forward, backward = self.ratios
+        diagonal, own = cost[:size], cost[size:]
+        # An edge comes with the diagonal entries that keep its two rows as they are.
+        prices = own + diagonal[rows] * forward + diagonal[columns] * backward
+        return np.concatenate([diagonal, prices / self.weights])
 
     def repaired(self, point: FloatArray) -> FloatArray:
         """Clip edges and rows to their bounds, then shrink what is above to the budget."""
@@ -225,7 +237,7 @@ class JointProgram(Program[JointPolytope]):
         cost = cp.Parameter(self.size, name="cost")
         rho = cp.Parameter(nonneg=True, name="min_eigenvalue")
         trace_bound = cp.Parameter(nonneg=True, name="trace_bound")
-        constraints = [cp.sum(diagonal) <= trace_bound]
+        constraints = [(cp.sum(diagonal) <= trace_bound).set_label("budget")]
         taken = 0
         if n_edges:
             floor = cp.Parameter(n_edges, nonneg=True, name="floor")
@@ -235,9 +247,9 @@ class JointProgram(Program[JointPolytope]):
                 csr_array((np.ones(n_edges), (nodes, np.arange(n_edges))), shape=(size, n_edges))
                 for nodes in self.edges
             )
-            constraints.append(weights >= floor)
+            constraints.append((weights >= floor).set_label("floors"))
             taken = starts @ cp.multiply(forward, weights) + ends @ cp.multiply(backward, weights)
-        constraints.append(diagonal - taken >= rho)
+        constraints.append((diagonal - taken >= rho).set_label("rows"))
         return cp.Problem(cp.Minimize(cost @ entries), constraints), entries
 
     def _assign(self, polytope: JointPolytope) -> None:
@@ -249,3 +261,46 @@ class JointProgram(Program[JointPolytope]):
             self.parameters["floor"].value = polytope.floor / edge_units
             self.parameters["forward"].value = forward * edge_units / unit
             self.parameters["backward"].value = backward * edge_units / unit
+
+    def arrays(self, cost: FloatArray, polytope: JointPolytope) -> LinearArrays:
+        """Return the program as arrays, with the parts ``"budget"``, ``"rows"``, ``"floors"``."""
+        size = self.n_features
+        pattern, order = self._pattern
+        coefficients = np.concatenate([np.ones(2 * size), *(-ratio for ratio in polytope.ratios)])
+        return LinearArrays(
+            cost,
+            np.concatenate([np.full(size, -np.inf), polytope.floor]),
+            np.full(self.size, np.inf),
+            pattern,
+            coefficients[order],
+            np.concatenate([[-np.inf], np.full(size, polytope.min_eigenvalue)]),
+            np.concatenate([[polytope.trace_bound], np.full(size, np.inf)]),
+            self._parts,
+        )
+
+    @cached_property
+    def _pattern(self) -> tuple[RowPattern, IndexArray]:
+        """The pattern of the rows, and where in it the coefficients are.
+
+        These are the ones of the budget, those of the rows' diagonal entries, and the ratios.
+        """
+        diagonal = np.arange(self.n_features)
+        edges = np.arange(self.n_features, self.size)
+        starts, ends = self.edges
+        rows = np.concatenate([0 * diagonal, 1 + diagonal, 1 + starts, 1 + ends])
+        columns = np.concatenate([diagonal, diagonal, edges, edges])
+        order = np.lexsort((columns, rows))
+        return RowPattern.of(rows[order], columns[order], 1 + len(diagonal), self.size), order
+
+    @cached_property
+    def _parts(self) -> tuple[Part, ...]:
+        size = self.n_features
+        return (
+            Part("budget", "rows", slice(1), is_single=True),
+            Part("rows", "rows", slice(1, 1 + size)),
+            Part("floors", "lower", slice(size, self.size)),
+        )
+
+    def _row_scales(self, polytope: JointPolytope) -> dict[str, float | FloatArray]:
+        unit = float(polytope.unit[0])
+        return {"budget": 1 / unit, "rows": 1 / unit}

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gdaopt.backends import LinearArrays
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, entries_of, matrix_of, placement
-from gdaopt.programs.base import Program, ProgramOptions, program_options
+from gdaopt.programs.base import Program
+from gdaopt.programs.options import ProgramOptions, program_options
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray, as_vector, check_instance, integer
 
@@ -66,6 +69,10 @@ class WholeSet:
         gradient = matrix_of(np.concatenate([cost[:size], cost[size:] / 2]), size, edges)
         return entries_of(self.feasible_set.minimize_linear(gradient).vertex, edges)
 
+    def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:  # noqa: ARG002
+        """Return nothing: the program has no rows."""
+        return {}
+
     def repaired(self, point: FloatArray) -> FloatArray:
         """Return the entries of a member near a point."""
         metric = matrix_of(point, self.n_features, self.edges)
@@ -99,6 +106,7 @@ class SemidefiniteProgram(Program[WholeSet]):
     """
 
     name = "semidefinite program"
+    is_linear = False
 
     def __init__(
         self,
@@ -128,3 +136,11 @@ class SemidefiniteProgram(Program[WholeSet]):
 
     def _assign(self, polytope: WholeSet) -> None:
         """Do nothing: the set is a constant of the problem."""
+
+    def arrays(self, cost: FloatArray, polytope: WholeSet) -> LinearArrays:  # noqa: ARG002
+        """Raise InvalidInputError: the program is not linear."""
+        raise InvalidInputError(f"the {self.name} is not linear, so that there are no arrays of it")
+
+    def _row_scales(self, polytope: WholeSet) -> dict[str, float | FloatArray]:  # noqa: ARG002
+        """Return nothing: the program has no rows."""
+        return {}

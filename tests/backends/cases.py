@@ -9,7 +9,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from gdaopt.backends import find_solver, isolated, solve_program
+from gdaopt.backends import cvxpy as backend
+from gdaopt.backends import cvxpy_problem, find_solver, isolated, solve_program
 from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions, ProgramSolution
 from tests.backends.sabotage import Sabotaged
 from tests.process_cases import is_alive
@@ -30,7 +31,7 @@ def solve_diagonal(**solver_opts: Any) -> ProgramSolution:
 
 
 class Fault:
-    """A patched `cvxpy.Problem.solve`: it solves the problem, and then makes a fault."""
+    """A patched solve of CVXPY problems: it solves the problem, and then makes a fault."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         find_solver("HIGHS")  # tried before it is patched, else it would count as unusable
@@ -38,26 +39,28 @@ class Fault:
         self.error: BaseException | None = None
         self.status: str | None = None
         self.value: float | None = None
-        self.solve_time: float | None = None
+        self.forgets_time = False
+        self.solve_time: float | None = None  # that it reports then
         self.after = 0
-        real: Solve = cp.Problem.solve
+        real: Solve = cvxpy_problem.solve_here
         fault = self
 
-        def solve(problem: cp.Problem, *args: Any, **kwargs: Any) -> Any:
-            fault.calls.append(kwargs)
-            value = real(problem, *args, **kwargs)
+        def solve(problem: cp.Problem, solver: str, options: Any, watch: Any) -> Any:
+            fault.calls.append({"solver": solver, **options})
+            ended = real(problem, solver, options, watch)
             if len(fault.calls) > fault.after:
                 fault.strike(problem)
-            return value
+                ended = cvxpy_problem._ended(problem)
+            return ended
 
-        monkeypatch.setattr(cp.Problem, "solve", solve)
+        monkeypatch.setattr(backend, "solve_here", solve)
 
     def strike(self, problem: cp.Problem) -> None:
         if self.error is not None:
             raise self.error
         if self.status is not None:
             problem._status = self.status
-        if self.solve_time is not None:
+        if self.forgets_time:
             problem.solver_stats.solve_time = self.solve_time
         if self.value is not None:
             for variable in problem.variables():

@@ -1,4 +1,4 @@
-"""Problems whose `solve` misbehaves, importable in worker processes, which get no monkeypatches."""
+"""Solves that misbehave, importable in worker processes, which get no monkeypatches."""
 
 from __future__ import annotations
 
@@ -30,9 +30,12 @@ class Sabotaged(cp.Problem):
 
     solves = 0
 
-    def solve(
-        self, *args: Any, fault: str = "", after: int = 0, note: str = "", **kwargs: Any
-    ) -> Any:
+    def get_problem_data(self, solver: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        solver_opts = kwargs["solver_opts"]
+        # The options are CVXPY's own, which go to the solver afterwards.
+        fault = solver_opts.pop("fault", "")
+        after = solver_opts.pop("after", 0)
+        note = solver_opts.pop("note", "")
         Sabotaged.solves += 1
         if Sabotaged.solves <= after:
             fault = note = ""
@@ -51,36 +54,36 @@ class Sabotaged(cp.Problem):
                 raise SystemExit(4)
             case "panic":
                 raise PanicException("index out of bounds")
-        return super().solve(*args, **kwargs)  # type: ignore[no-untyped-call]  # of CVXPY
+        return super().get_problem_data(solver, **kwargs)
 
 
 class Hanging(cp.Problem):
     """A problem whose solve does not end."""
 
-    def solve(self, *args: Any, **kwargs: Any) -> Any:
+    def get_problem_data(self, *args: Any, **kwargs: Any) -> Any:
         time.sleep(600)
 
 
 class Dying(cp.Problem):
     """A problem whose solve ends the process."""
 
-    def solve(self, *args: Any, **kwargs: Any) -> Any:
+    def get_problem_data(self, *args: Any, **kwargs: Any) -> Any:
         os._exit(3)
 
 
 class Raising(cp.Problem):
     """A problem whose solver has no licence."""
 
-    def solve(self, *args: Any, **kwargs: Any) -> Any:
+    def get_problem_data(self, *args: Any, **kwargs: Any) -> Any:
         raise cp.SolverError("no licence\nfound in /opt")
 
 
 class Loud(cp.Problem):
     """A problem whose solver prints, from Python and from C, and warns."""
 
-    def solve(self, *args: Any, **kwargs: Any) -> Any:
+    def get_problem_data(self, *args: Any, **kwargs: Any) -> Any:
         print("stdout of Python")
         os.write(1, b"stdout of C\n")
         os.write(2, b"stderr of C\n")
         warnings.warn("a warning of the solver", stacklevel=2)
-        return super().solve(*args, **kwargs)  # type: ignore[no-untyped-call]  # of CVXPY
+        return super().get_problem_data(*args, **kwargs)

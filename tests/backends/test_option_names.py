@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import check_option_names, solve_program
+from gdaopt.backends.option_names import check_option_names, solve_program
 from gdaopt.programs import ProgramOptions
 from tests.backends.cases import tiny_problem
 from tests.programs.cases import need

@@ -585,8 +585,8 @@ class TestEnds:
         def fail(*_: Any, **__: Any) -> None:
             raise gda.SolverFailedError("HIGHS fell over")
 
-        monkeypatch.setattr("gdaopt.programs.base.solve_program", fail)
+        monkeypatch.setattr("gdaopt.backends.cvxpy.solve_program", fail)
         output = learn("iris", "--out", tmp_path, code=1)
-        assert output.count("solver_failed (after step 0: HIGHS fell over)") == 3
+        assert output.count("solver_failed (after step 0: HIGHS fell over; let another") == 3
         assert names(tmp_path) == files(*IRIS)
         assert gda.Result.load(tmp_path / "setosa.npz").status == "solver_failed"

@@ -67,7 +67,7 @@ def test_time_limit_within_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.06)
         raise gda.SolverFailedError("ended with status 'user_limit'")
 
-    monkeypatch.setattr("gdaopt.programs.base.solve_program", out_of_time)
+    monkeypatch.setattr("gdaopt.backends.cvxpy.solve_program", out_of_time)
     assert solve(solver="HIGHS", time_limit=0.05).status == "time_limit"
 
 
@@ -75,10 +75,13 @@ def test_solver_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise gda.SolverFailedError("HIGHS fell over")
 
-    monkeypatch.setattr("gdaopt.programs.base.solve_program", fail)
+    monkeypatch.setattr("gdaopt.backends.cvxpy.solve_program", fail)
     result = solve(solver="HIGHS", time_limit=60)
     assert (result.status, result.iterations) == ("solver_failed", 0)
-    assert result.message == "after step 0: HIGHS fell over"
+    assert result.message == (
+        "after step 0: HIGHS fell over; let another solver take over, such as by "
+        "fallback='analytic', or try other solver_opts"
+    )
 
 
 def test_the_solvers_own_limit_is_a_failure() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import cvxpy as backend
-from gdaopt.backends import find_solver, isolated, solve_program
+from gdaopt.backends import cvxpy_problem, find_solver, isolated, solve_program
 from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions
 from tests.backends.cases import sabotaged
 from tests.backends.sabotage import Sabotaged
@@ -74,31 +74,26 @@ FAULTS: dict[str, tuple[Strike, str]] = {
 
 
 class Stub:
-    """A patched `cvxpy.Problem.solve`: each solver has a fault after a number of solves.
-
-    With a fault of None, the solve does nothing.
-    """
+    """A patched solve of CVXPY problems: each solver has a fault after a number of solves."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for solver in ("HIGHS", "CLARABEL"):
             find_solver(solver)  # probed before they are stubbed
-        self.faults: dict[str, tuple[Strike | None, int]] = {}
+        self.faults: dict[str, tuple[Strike, int]] = {}
         self.calls: list[dict[str, Any]] = []
-        real: Callable[..., Any] = cp.Problem.solve
+        real: Callable[..., Any] = cvxpy_problem.solve_here
 
-        def solve(problem: cp.Problem, **options: Any) -> Any:
-            solver = options["solver"]
+        def solve(problem: cp.Problem, solver: str, options: Any, watch: Any) -> Any:
             strike, after = self.faults.get(solver, (lambda _: None, 0))
             struck = sum(call["solver"] == solver for call in self.calls) >= after
-            self.calls.append(options)
-            if struck and strike is None:
-                return None
-            value = real(problem, **options)
-            if struck and strike is not None:
+            self.calls.append({"solver": solver, **options})
+            ended = real(problem, solver, options, watch)
+            if struck:
                 strike(problem)
-            return value
+                ended = cvxpy_problem._ended(problem)
+            return ended
 
-        monkeypatch.setattr(cp.Problem, "solve", solve)
+        monkeypatch.setattr(backend, "solve_here", solve)
 
 
 @pytest.fixture
@@ -137,8 +132,15 @@ def test_a_fault_ends_the_run(fault: str, method: str, steps: int, stub: Stub) -
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_solve_that_does_nothing_leaves_no_old_answer(method: str, stub: Stub) -> None:
-    stub.faults["HIGHS"] = None, 1
+def test_a_solve_that_does_nothing_leaves_no_old_answer(
+    method: str, stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unpack(problem: cp.Problem, *rest: Any) -> None:
+        if len(stub.calls) == 1:
+            real(problem, *rest)
+
+    real = cp.Problem.unpack_results
+    monkeypatch.setattr(cp.Problem, "unpack_results", unpack)
     assert_failed_after(gda.solve(iris(), method), 1, method, "returned None")
 
 

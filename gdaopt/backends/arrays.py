@@ -1,0 +1,305 @@
+"""A linear program as arrays: bounds, rows on a fixed pattern, and names of its constraints.
+
+    min cost·x   s.t.   lower ≤ x ≤ upper,   row_lower ≤ A x ≤ row_upper
+
+Multipliers are λ ≥ 0, with one convention for all constraints: the least value falls by about λ
+when the constraint is loosened by 1. For an equality ``a·x = b`` they have either sign, and the
+least value falls by about λ when b rises by 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from gdaopt.validation import FloatArray
+
+__all__ = ["LinearArrays", "Part", "Residuals", "RowPattern"]
+
+_NO_BOUND = 1e6  # in units in which points are about 1: nothing gets there
+
+
+@dataclass(frozen=True, eq=False)
+class RowPattern:
+    """Where the coefficients of the rows are: as in a csr_array of shape (m, n).
+
+    Attributes
+    ----------
+    starts : ndarray of int32, shape (m + 1,)
+        Where the coefficients of each row begin and end.
+    columns : ndarray of int32, shape (n_coefficients,)
+        The variable of each.
+    size : int
+        n.
+    """
+
+    starts: npt.NDArray[np.int32]
+    columns: npt.NDArray[np.int32]
+    size: int
+
+    @cached_property
+    def rows(self) -> npt.NDArray[np.intp]:
+        """The row of each coefficient."""
+        return np.repeat(np.arange(self.n_rows), np.diff(self.starts))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.starts) - 1
+
+    def is_same(self, other: RowPattern) -> bool:
+        """Say whether two patterns are equal."""
+        return self is other or (
+            self.size == other.size
+            and np.array_equal(self.starts, other.starts)
+            and np.array_equal(self.columns, other.columns)
+        )
+
+    @classmethod
+    def of(
+        cls, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp], n_rows: int, size: int
+    ) -> RowPattern:
+        """Return the pattern of coefficients that are in order of their rows."""
+        counts = np.bincount(rows, minlength=n_rows)
+        starts = np.concatenate([[0], counts.cumsum()]).astype(np.int32)
+        return cls(starts, columns.astype(np.int32), size)
+
+    def with_dense(self, n_rows: int) -> RowPattern:
+        """Return this pattern with rows below that have all coefficients."""
+        below = self.starts[-1] + self.size * np.arange(1, n_rows + 1)
+        return RowPattern(
+            np.concatenate([self.starts, below.astype(np.int32)]),
+            np.concatenate([self.columns, np.tile(np.arange(self.size), n_rows)]).astype(np.int32),
+            self.size,
+        )
+
+
+@dataclass(frozen=True)
+class Part:
+    """Constraints of one name.
+
+    Attributes
+    ----------
+    name : str
+        The name.
+    kind : {"lower", "upper", "rows"}
+        Whether they are lower bounds, upper bounds, or rows.
+    where : slice
+        Which variables or rows they are on.
+    is_single : bool
+        Whether it is one constraint, whose multiplier has the shape ().
+    """
+
+    name: str
+    kind: Literal["lower", "upper", "rows"]
+    where: slice
+    is_single: bool = False
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """How far a point, with multipliers of the rows, is from an optimum; 0 at one.
+
+    Attributes
+    ----------
+    feasibility : float
+        The largest violation of a bound or a row.
+    gap : float
+        Its value minus the bound that the multipliers prove, over the size of the terms of both.
+    """
+
+    feasibility: float
+    gap: float
+
+    @property
+    def largest(self) -> float:
+        """The larger of the two; NaN where one is NaN."""
+        return float(np.maximum(self.feasibility, abs(self.gap)))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearArrays:
+    """The numbers of a linear program with n variables and m rows.
+
+    Attributes
+    ----------
+    cost, lower, upper : ndarray of shape (n,)
+        Costs and bounds; bounds may be infinite.
+    pattern : RowPattern
+        Where the coefficients are.
+    coefficients : ndarray of shape (n_coefficients,)
+        Of the rows.
+    row_lower, row_upper : ndarray of shape (m,)
+        Bounds of the rows; they may be infinite, and are equal for an equality.
+    parts : tuple of Part
+        The constraints by name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gdaopt.programs import DiagonalPolytope, DiagonalProgram
+    >>> polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
+    >>> arrays = DiagonalProgram(2).arrays(np.array([-1.0, -2.0]), polytope)
+    >>> arrays.lower, arrays.row_upper, [part.name for part in arrays.parts]
+    (array([1., 1.]), array([5.]), ['rows', 'budget'])
+    >>> arrays.residuals(np.array([1.0, 4.0]), np.array([-2.0])).gap
+    0.0
+    """
+
+    cost: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    pattern: RowPattern
+    coefficients: FloatArray
+    row_lower: FloatArray
+    row_upper: FloatArray
+    parts: tuple[Part, ...]
+
+    @property
+    def matrix(self) -> csr_array:
+        """The coefficients as a matrix of shape (m, n)."""
+        pattern = self.pattern
+        return csr_array(
+            (self.coefficients, pattern.columns, pattern.starts),
+            shape=(pattern.n_rows, pattern.size),
+        )
+
+    def row_values(self, point: FloatArray) -> FloatArray:
+        """Return ``A x``, shape (m,)."""
+        terms = self.coefficients * point[self.pattern.columns]
+        values: FloatArray = np.bincount(
+            self.pattern.rows, terms, minlength=self.pattern.n_rows
+        ).astype(np.float64, copy=False)
+        return values
+
+    def reduced_costs(self, row_duals: FloatArray) -> FloatArray:
+        """Return ``cost - A'y``, shape (n,)."""
+        pattern = self.pattern
+        terms = self.coefficients * row_duals[pattern.rows]
+        reduced: FloatArray = self.cost - np.bincount(
+            pattern.columns, terms, minlength=pattern.size
+        )
+        return reduced
+
+    def residuals(self, point: FloatArray, row_duals: FloatArray) -> Residuals:
+        """Return how far a point is from an optimum, by the duals y of the rows.
+
+        Parameters
+        ----------
+        point : ndarray of shape (n,)
+            x.
+        row_duals : ndarray of shape (m,)
+            y; positive where a lower bound of the row holds the value up, negative where an upper
+            one does.
+        """
+        rows, reduced = self.row_values(point), self.reduced_costs(row_duals)
+        # The multipliers pick the bound of each variable and row that proves the most. Where there
+        # is none on that side, the point itself stands in: what the sign is wrong by then counts
+        # against a bound of the size of the point.
+        proven = np.concatenate(
+            [
+                _proven(reduced, self.lower, self.upper, point),
+                _proven(row_duals, self.row_lower, self.row_upper, rows),
+            ]
+        )
+        terms = self.cost * point
+        size = float(np.abs(terms).sum() + np.abs(proven).sum())
+        over = np.concatenate(
+            [self.lower - point, point - self.upper, self.row_lower - rows, rows - self.row_upper]
+        )
+        gap = float(terms.sum() - proven.sum())
+        return Residuals(max(float(over.max(initial=0.0)), 0.0), gap / size if size else 0.0)
+
+    def signed(self, multipliers: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the duals y of the rows, from their multipliers by name; 0 where there is none."""
+        duals = np.zeros(self.pattern.n_rows)
+        for part in self.parts:
+            if part.kind == "rows" and part.name in multipliers:
+                duals[part.where] = self._sign(part) * multipliers[part.name]
+        return duals
+
+    def row_multipliers(self, row_duals: FloatArray) -> dict[str, FloatArray]:
+        """Return the multipliers of the rows by name, from their duals y."""
+        found = {}
+        for part in self.parts:
+            if part.kind == "rows":
+                found[part.name] = _shaped(part, self._sign(part) * row_duals[part.where])
+        return found
+
+    def multipliers(self, rows: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        """Return all multipliers by name: those of bounds are the reduced costs of those of rows.
+
+        Parameters
+        ----------
+        rows : mapping of str to ndarray
+            The multipliers of the rows.
+        """
+        duals = self.signed(rows)
+        for part in self.parts:
+            if part.kind == "rows":
+                is_equality = self.row_lower[part.where] == self.row_upper[part.where]
+                own = duals[part.where]
+                side = np.maximum(self._sign(part) * own, 0.0) * self._sign(part)
+                duals[part.where] = np.where(is_equality, own, side)
+        found = self.row_multipliers(duals)
+        reduced = self.reduced_costs(duals)
+        for part in self.parts:
+            if part.kind != "rows":
+                own = reduced[part.where] if part.kind == "lower" else -reduced[part.where]
+                found[part.name] = _shaped(part, np.maximum(own, 0.0))
+        return found
+
+    def _sign(self, part: Part) -> float:
+        """Return the sign of the duals of rows of a name, whose multipliers are positive."""
+        return 1.0 if np.isinf(self.row_upper[part.where]).all() else -1.0
+
+    def in_units(
+        self, cost: FloatArray, unit: float | FloatArray, row_scale: FloatArray
+    ) -> LinearArrays:
+        """Return the same program for the points divided by their unit.
+
+        Parameters
+        ----------
+        cost : ndarray of shape (n,)
+            The costs in these units, of any scale.
+        unit : float or ndarray of shape (n,)
+            Sizes of the entries, ≥ 0. An entry of size 0 stays 0.
+        row_scale : ndarray of shape (m,)
+            What the rows are multiplied by.
+        """
+        units = np.broadcast_to(unit, cost.shape)
+        by = np.where(units > 0, units, 1.0)
+        lower, upper = self.lower / by, self.upper / by
+        upper[upper > _NO_BOUND] = np.inf
+        pattern = self.pattern
+        return replace(
+            self,
+            cost=cost,
+            lower=np.where(units > 0, lower, 0.0),
+            upper=np.where(units > 0, upper, 0.0),
+            coefficients=self.coefficients * units[pattern.columns] * row_scale[pattern.rows],
+            row_lower=self.row_lower * row_scale,
+            row_upper=self.row_upper * row_scale,
+        )
+
+
+def _proven(
+    multipliers: FloatArray, lower: FloatArray, upper: FloatArray, point: FloatArray
+) -> FloatArray:
+    """Return what multipliers prove: times the lower bound where positive, else the upper one."""
+    bound = np.where(multipliers > 0, lower, upper)
+    # A multiplier without a bound on its side should be 0: 1 stands for the size of the points.
+    missing = np.isinf(bound)
+    bound[missing] = (point - np.sign(multipliers) * np.maximum(np.abs(point), 1.0))[missing]
+    return multipliers * bound
+
+
+def _shaped(part: Part, values: FloatArray) -> FloatArray:
+    """Return the values of a part in its shape."""
+    return values.reshape(()) if part.is_single else values

@@ -1,0 +1,227 @@
+"""One model of HiGHS that is kept, changed in place, and solved again from its last basis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gdaopt.backends.arrays import LinearArrays
+from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.printing import shortened
+from gdaopt.validation import FloatArray
+
+__all__ = ["HighsModel", "Solved", "check_options"]
+
+# In the units of prepared programs. HiGHS' own are 1e-7; programs this small are solved to 1e-9 in
+# the same time.
+_OPTIONS: dict[str, Any] = {
+    "output_flag": False,
+    "solver": "simplex",
+    "primal_feasibility_tolerance": 1e-9,
+    "dual_feasibility_tolerance": 1e-9,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What HiGHS returned.
+
+    Attributes
+    ----------
+    status : str
+        In the words of CVXPY: ``"optimal"``, ``"infeasible"``, ``"unbounded"``, ``"user_limit"``
+        or ``"solver_error"``.
+    point, row_duals : ndarray of shape (n,) and (m,)
+        x, and y of ``cost - A'y``.
+    iterations : int
+        Of the simplex, interior-point or first-order method, and of the crossover.
+    reported_seconds : float
+        The time that HiGHS reports of itself.
+    """
+
+    status: str
+    point: FloatArray
+    row_duals: FloatArray
+    iterations: int
+    reported_seconds: float
+
+
+class HighsModel:
+    """A linear program inside of HiGHS.
+
+    Parameters
+    ----------
+    options : mapping
+        Options of HiGHS, by their names there.
+
+    Raises
+    ------
+    InvalidInputError
+        For an option that HiGHS does not know, or a value that it refuses.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        import highspy  # on demand: importing gdaopt loads no solver
+
+        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has few types
+        self._highs.setOptionValue("output_flag", False)  # else a refusal is printed
+        self._given = dict(options)
+        for name, value in {**_OPTIONS, **options}.items():
+            check_name("option of highspy:", name, _option_names())
+            if self._highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+                kind = type(self._highs.getOptionValue(name)[1]).__name__
+                raise InvalidInputError(
+                    f"HiGHS refuses the option {name} = {shortened(value)}: it takes a value of "
+                    f"type {kind}; see the options in its documentation"
+                )
+        self._presolve = self._highs.getOptionValue("presolve")[1]
+        _, self._limit = self._highs.getOptionValue("time_limit")
+        self._sent: LinearArrays | None = None
+
+    def minimize(
+        self,
+        arrays: LinearArrays,
+        *,
+        hot: bool,
+        time_limit: float | None = None,
+        presolve: bool = True,
+    ) -> Solved:
+        """Solve a program.
+
+        Parameters
+        ----------
+        arrays : LinearArrays
+            What has changed since the last call is written into the model; all of it where the
+            pattern is another one.
+        hot : bool
+            Whether to start from the basis of the last call.
+        time_limit : float, optional
+            Seconds; HiGHS' option ``time_limit`` where the user has set one.
+        presolve : bool, optional
+            False switches the presolve off for this call.
+        """
+        highs = self._highs
+        self._send(arrays)
+        if not hot:
+            highs.clearSolver()
+        highs.setOptionValue("presolve", self._presolve if presolve else "off")
+        before = highs.getRunTime()
+        if "time_limit" not in self._given:
+            # HiGHS counts the time of all runs of a model.
+            left = self._limit if time_limit is None else before + max(time_limit, 0.01)
+            highs.setOptionValue("time_limit", left)
+        else:
+            highs.setOptionValue("time_limit", before + self._given["time_limit"])
+        highs.run()
+        status = _statuses().get(highs.getModelStatus(), "solver_error")
+        solution, info = highs.getSolution(), highs.getInfo()
+        counts = (
+            info.simplex_iteration_count,
+            info.ipm_iteration_count,
+            info.crossover_iteration_count,
+            info.pdlp_iteration_count,
+        )
+        return Solved(
+            status,
+            np.array(solution.col_value),
+            np.array(solution.row_dual),
+            sum(max(count, 0) for count in counts),
+            highs.getRunTime() - before,
+        )
+
+    def _send(self, arrays: LinearArrays) -> None:
+        """Write what has changed since the last call into the model."""
+        highs, sent, pattern = self._highs, self._sent, arrays.pattern
+        if sent is None or not pattern.is_same(sent.pattern):
+            self._pass_whole(arrays)
+        elif not np.array_equal(arrays.coefficients, sent.coefficients):
+            # HiGHS changes coefficients one by one: a new model with the old basis takes less time.
+            basis = highs.getBasis()
+            self._pass_whole(arrays)
+            if basis.valid:
+                highs.setBasis(basis)
+        else:
+            columns = np.arange(pattern.size, dtype=np.int32)
+            highs.changeColsCost(pattern.size, columns, arrays.cost)
+            if not _same(arrays.lower, sent.lower) or not _same(arrays.upper, sent.upper):
+                highs.changeColsBounds(pattern.size, columns, arrays.lower, arrays.upper)
+            if not _same(arrays.row_lower, sent.row_lower) or not _same(
+                arrays.row_upper, sent.row_upper
+            ):
+                rows = np.arange(pattern.n_rows, dtype=np.int32)
+                highs.changeRowsBounds(pattern.n_rows, rows, arrays.row_lower, arrays.row_upper)
+        self._sent = arrays
+
+    def _pass_whole(self, arrays: LinearArrays) -> None:
+        """Pass a new model."""
+        import highspy
+
+        pattern = arrays.pattern
+        self._highs.passModel(
+            pattern.size,
+            pattern.n_rows,
+            len(arrays.coefficients),
+            int(highspy.MatrixFormat.kRowwise),
+            int(highspy.ObjSense.kMinimize),
+            0.0,
+            arrays.cost,
+            arrays.lower,
+            arrays.upper,
+            arrays.row_lower,
+            arrays.row_upper,
+            pattern.starts,
+            pattern.columns,
+            arrays.coefficients,
+            np.zeros(pattern.size, dtype=np.int32),  # no integers
+        )
+
+    def write(self, arrays: LinearArrays, path: str) -> None:
+        """Write a program to a file, in the format that the ending of its name says."""
+        self._pass_whole(arrays)
+        self._highs.writeModel(path)
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raise InvalidInputError for options that HiGHS does not know, or whose values it refuses.
+
+    Examples
+    --------
+    >>> check_options({"simplex_strategy": 4})
+    >>> check_options({"simplex_strategi": 4})
+    Traceback (most recent call last):
+    gdaopt.errors.InvalidInputError: unknown option of highspy: 'simplex_strategi'; did you mean...
+    """
+    HighsModel(options)
+
+
+def _same(a: FloatArray, b: FloatArray) -> bool:
+    """Say whether two arrays of a length are equal."""
+    return a is b or bool((a == b).all())
+
+
+@cache
+def _option_names() -> frozenset[str]:
+    """Return the names of all options of HiGHS."""
+    import highspy
+
+    return frozenset(name for name in dir(highspy.HighsOptions) if not name.startswith("_"))
+
+
+@cache
+def _statuses() -> dict[Any, str]:
+    """Return CVXPY's words for the statuses of HiGHS; all others are errors."""
+    from highspy import HighsModelStatus as Status
+
+    return {
+        Status.kOptimal: "optimal",
+        Status.kInfeasible: "infeasible",
+        Status.kUnbounded: "unbounded",
+        Status.kUnboundedOrInfeasible: "infeasible",
+        Status.kTimeLimit: "user_limit",
+        Status.kIterationLimit: "user_limit",
+        Status.kInterrupt: "user_limit",
+    }

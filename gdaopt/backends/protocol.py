@@ -1,0 +1,187 @@
+"""What a backend is: it minimises one prepared linear program, and says where the time went.
+
+A program hands itself to a backend in three forms, of which the backend takes one: in closed form,
+as a CVXPY problem, and as arrays. The *stages* of a call are the same for all backends, and they
+are measured by one clock whose laps follow one another, so that they add up to the call's time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from gdaopt.backends.arrays import LinearArrays
+from gdaopt.validation import FloatArray
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["ANALYTIC", "Answer", "Backend", "PreparedProgram", "StageSeconds", "Stopwatch"]
+
+ANALYTIC = "analytic"
+"""The name of the closed form, in the place of a solver's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageSeconds:
+    """Wall time of the stages of one call.
+
+    Attributes
+    ----------
+    write : float
+        Putting the program's numbers into parameters or arrays; with a worker process, also the way
+        there and back.
+    canonicalize : float
+        Bringing a CVXPY problem into the form that the solver's interface takes.
+    solve : float
+        In the solver and its interface.
+    unpack : float
+        Reading the answer, checking it, and bringing it back into units and into the polytope.
+    """
+
+    write: float = 0.0
+    canonicalize: float = 0.0
+    solve: float = 0.0
+    unpack: float = 0.0
+
+    @property
+    def build(self) -> float:
+        """All that is not in the solver."""
+        return self.write + self.canonicalize + self.unpack
+
+    @property
+    def total(self) -> float:
+        """All of it: the wall time of the call."""
+        return self.build + self.solve
+
+
+class Stopwatch:
+    """Measures the stages of a call: each lap begins where the one before has ended.
+
+    Examples
+    --------
+    >>> watch = Stopwatch()
+    >>> watch.lap("write")
+    >>> watch.lap("solve")
+    >>> watch.seconds.total > 0.0 == watch.seconds.unpack
+    True
+    """
+
+    def __init__(self) -> None:
+        self._laps = {"write": 0.0, "canonicalize": 0.0, "solve": 0.0, "unpack": 0.0}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """Count the time since the last lap as time of a stage."""
+        now = time.perf_counter()
+        self._laps[stage] += now - self._last
+        self._last = now
+
+    def lap_elsewhere(self, elsewhere: StageSeconds) -> None:
+        """Count the time since the last lap, some of which another process has measured.
+
+        What this leaves was spent on the way there and back, and counts as writing.
+        """
+        before = self._last
+        self.lap("write")
+        own = min(elsewhere.total, self._last - before)
+        share = own / elsewhere.total if elsewhere.total > 0 else 0.0
+        for stage in self._laps:
+            self._laps[stage] += share * getattr(elsewhere, stage)
+        self._laps["write"] -= own
+
+    @property
+    def seconds(self) -> StageSeconds:
+        """The laps so far, by stage."""
+        return StageSeconds(**self._laps)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answer:
+    """What a backend found.
+
+    Attributes
+    ----------
+    point : ndarray of shape (n,) or None
+        In the units of the prepared program; None when the solver returned nothing.
+    status : str
+        ``"optimal"`` or ``"optimal_inaccurate"``.
+    multipliers : mapping of str to ndarray, or None
+        Those of the rows by name (see `LinearArrays.parts`), in the units of the prepared program;
+        others are ignored. None when the solver gives none.
+    is_exact : bool
+        Whether this is the closed form's: in the user's units, and inside of the polytope.
+    iterations : int or None
+        Of the solver, where it says how many.
+    reported_seconds : float or None
+        The time that the solver reports of itself, where it reports one.
+    restarts : int
+        How often the solver was asked again from the start, because its answer was wrong.
+    """
+
+    point: FloatArray | None
+    status: str = "optimal"
+    multipliers: Mapping[str, FloatArray] | None = None
+    is_exact: bool = False
+    iterations: int | None = None
+    reported_seconds: float | None = None
+    restarts: int = 0
+
+
+class PreparedProgram(Protocol):
+    """A linear program with its numbers, in the forms that backends take."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    def closed_form(self) -> Answer:
+        """Return the exact answer; raise InvalidInputError where there is no closed form."""
+
+    def problem(self) -> tuple[cp.Problem, cp.Variable]:
+        """Return the CVXPY problem, whose parameters have this program's values, and its variable.
+
+        It is the same object in each call for programs of one kind and size.
+        """
+
+    def arrays(self) -> LinearArrays:
+        """Return the arrays, in units in which the numbers are about 1.
+
+        Their pattern is the same object in each call for programs of one kind and size. Raise
+        InvalidInputError where the program is not linear.
+        """
+
+
+class Backend(Protocol):
+    """Minimises prepared programs of one kind and size, one after the other.
+
+    What it keeps from one to the next, such as a compiled problem or a basis, is its own business.
+    """
+
+    @property
+    def name(self) -> str:
+        """What messages and traces call it."""
+
+    def minimize(
+        self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None
+    ) -> Answer:
+        """Return a point of least cost.
+
+        Parameters
+        ----------
+        program : PreparedProgram
+            With its numbers.
+        watch : Stopwatch
+            To be called after each stage.
+        time_limit : float or None
+            Seconds left.
+
+        Raises
+        ------
+        InfeasibleProblemError
+            When the solver calls the program infeasible.
+        SolverFailedError
+            When the solver ends in any other way than with a point.
+        """
