@@ -30,6 +30,11 @@ class Sabotaged(cp.Problem):
 
     solves = 0
 
+    def solve(  # not called: it names the options, which are then CVXPY's and not a solver's
+        self, *args: Any, fault: str = "", after: int = 0, note: str = "", **kwargs: Any
+    ) -> Any:
+        raise AssertionError
+
     def get_problem_data(self, solver: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         solver_opts = kwargs["solver_opts"]
         # The options are CVXPY's own, which go to the solver afterwards.

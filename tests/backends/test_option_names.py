@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends.option_names import check_option_names, solve_program
+from gdaopt.backends import solve_program
+from gdaopt.backends.option_names import check_option_names
 from gdaopt.programs import ProgramOptions
 from tests.backends.cases import tiny_problem
 from tests.programs.cases import need
