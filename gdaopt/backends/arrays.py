@@ -118,9 +118,9 @@ class Residuals:
     gap: float
 
     @property
-    def largest(self) -> float:
-        """The larger of the two; NaN where one is NaN."""
-        return float(np.maximum(self.feasibility, abs(self.gap)))
+    def total(self) -> float:
+        """The sum of both; NaN where one is NaN."""
+        return self.feasibility + abs(self.gap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,11 +210,12 @@ class LinearArrays:
         )
         terms = self.cost * point
         size = float(np.abs(terms).sum() + np.abs(proven).sum())
-        over = np.concatenate(
-            [self.lower - point, point - self.upper, self.row_lower - rows, rows - self.row_upper]
+        over = max(
+            float(np.maximum(self.lower - point, point - self.upper).max(initial=0.0)),
+            float(np.maximum(self.row_lower - rows, rows - self.row_upper).max(initial=0.0)),
         )
         gap = float(terms.sum() - proven.sum())
-        return Residuals(max(float(over.max(initial=0.0)), 0.0), gap / size if size else 0.0)
+        return Residuals(over, gap / size if size else 0.0)
 
     def signed(self, multipliers: Mapping[str, FloatArray]) -> FloatArray:
         """Return the duals y of the rows, from their multipliers by name; 0 where there is none."""
@@ -259,28 +260,24 @@ class LinearArrays:
         """Return the sign of the duals of rows of a name, whose multipliers are positive."""
         return 1.0 if np.isinf(self.row_upper[part.where]).all() else -1.0
 
-    def in_units(
-        self, cost: FloatArray, unit: float | FloatArray, row_scale: FloatArray
-    ) -> LinearArrays:
+    def in_units(self, unit: float | FloatArray, row_scale: FloatArray) -> LinearArrays:
         """Return the same program for the points divided by their unit.
 
         Parameters
         ----------
-        cost : ndarray of shape (n,)
-            The costs in these units, of any scale.
         unit : float or ndarray of shape (n,)
             Sizes of the entries, ≥ 0. An entry of size 0 stays 0.
         row_scale : ndarray of shape (m,)
             What the rows are multiplied by.
         """
-        units = np.broadcast_to(unit, cost.shape)
+        units = np.broadcast_to(unit, self.cost.shape)
         by = np.where(units > 0, units, 1.0)
         lower, upper = self.lower / by, self.upper / by
         upper[upper > _NO_BOUND] = np.inf
         pattern = self.pattern
         return replace(
             self,
-            cost=cost,
+            cost=self.cost * units,
             lower=np.where(units > 0, lower, 0.0),
             upper=np.where(units > 0, upper, 0.0),
             coefficients=self.coefficients * units[pattern.columns] * row_scale[pattern.rows],
@@ -296,7 +293,8 @@ def _proven(
     bound = np.where(multipliers > 0, lower, upper)
     # A multiplier without a bound on its side should be 0: 1 stands for the size of the points.
     missing = np.isinf(bound)
-    bound[missing] = (point - np.sign(multipliers) * np.maximum(np.abs(point), 1.0))[missing]
+    if missing.any():
+        bound[missing] = (point - np.sign(multipliers) * np.maximum(np.abs(point), 1.0))[missing]
     return multipliers * bound
 
 

@@ -26,6 +26,14 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
+_COUNTS = (
+    "simplex_iteration_count",
+    "ipm_iteration_count",
+    "crossover_iteration_count",
+    "pdlp_iteration_count",
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Solved:
     """What HiGHS returned.
@@ -69,7 +77,6 @@ class HighsModel:
 
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has few types
         self._highs.setOptionValue("output_flag", False)  # else a refusal is printed
-        self._given = dict(options)
         for name, value in {**_OPTIONS, **options}.items():
             check_name("option of highspy:", name, _option_names())
             if self._highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
@@ -78,8 +85,12 @@ class HighsModel:
                     f"HiGHS refuses the option {name} = {shortened(value)}: it takes a value of "
                     f"type {kind}; see the options in its documentation"
                 )
-        self._presolve = self._highs.getOptionValue("presolve")[1]
-        _, self._limit = self._highs.getOptionValue("time_limit")
+        self._set: dict[str, Any] = {
+            name: self._highs.getOptionValue(name)[1] for name in ("presolve", "time_limit")
+        }
+        self._own = dict(self._set)
+        solver = self._highs.getOptionValue("solver")[1]
+        self._counts = ("simplex_iteration_count",) if solver == "simplex" else _COUNTS
         self._sent: LinearArrays | None = None
 
     def minimize(
@@ -108,23 +119,17 @@ class HighsModel:
         self._send(arrays)
         if not hot:
             highs.clearSolver()
-        highs.setOptionValue("presolve", self._presolve if presolve else "off")
+        self._change("presolve", self._own["presolve"] if presolve else "off")
         before = highs.getRunTime()
-        if "time_limit" not in self._given:
-            # HiGHS counts the time of all runs of a model.
-            left = self._limit if time_limit is None else before + max(time_limit, 0.01)
-            highs.setOptionValue("time_limit", left)
-        else:
-            highs.setOptionValue("time_limit", before + self._given["time_limit"])
+        # HiGHS counts the time of all runs of a model. A limit of the user's comes before ours.
+        left = self._own["time_limit"]
+        if time_limit is not None and left == np.inf:
+            left = max(time_limit, 0.01)
+        self._change("time_limit", before + left)
         highs.run()
         status = _statuses().get(highs.getModelStatus(), "solver_error")
-        solution, info = highs.getSolution(), highs.getInfo()
-        counts = (
-            info.simplex_iteration_count,
-            info.ipm_iteration_count,
-            info.crossover_iteration_count,
-            info.pdlp_iteration_count,
-        )
+        solution = highs.getSolution()
+        counts = [highs.getInfoValue(name)[1] for name in self._counts]
         return Solved(
             status,
             np.array(solution.col_value),
@@ -133,12 +138,18 @@ class HighsModel:
             highs.getRunTime() - before,
         )
 
+    def _change(self, name: str, value: Any) -> None:
+        """Set an option where it has another value."""
+        if self._set[name] != value:
+            self._highs.setOptionValue(name, value)
+            self._set[name] = value
+
     def _send(self, arrays: LinearArrays) -> None:
         """Write what has changed since the last call into the model."""
         highs, sent, pattern = self._highs, self._sent, arrays.pattern
         if sent is None or not pattern.is_same(sent.pattern):
             self._pass_whole(arrays)
-        elif not np.array_equal(arrays.coefficients, sent.coefficients):
+        elif not _same(arrays.coefficients, sent.coefficients):
             # HiGHS changes coefficients one by one: a new model with the old basis takes less time.
             basis = highs.getBasis()
             self._pass_whole(arrays)
@@ -195,12 +206,13 @@ def check_options(options: Mapping[str, Any]) -> None:
     Traceback (most recent call last):
     gdaopt.errors.InvalidInputError: unknown option of highspy: 'simplex_strategi'; did you mean...
     """
-    HighsModel(options)
+    if options:
+        HighsModel(options)
 
 
 def _same(a: FloatArray, b: FloatArray) -> bool:
-    """Say whether two arrays of a length are equal."""
-    return a is b or bool((a == b).all())
+    """Say whether two arrays are equal."""
+    return a is b or np.array_equal(a, b)
 
 
 @cache

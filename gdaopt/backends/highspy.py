@@ -128,7 +128,7 @@ def _residual(arrays: LinearArrays, solved: Solved) -> float:
     """Return how far an answer is from an optimum; infinity for one that is not called optimal."""
     if solved.status != "optimal":
         return float("inf")
-    return arrays.residuals(solved.point, solved.row_duals).largest
+    return arrays.residuals(solved.point, solved.row_duals).total
 
 
 def _solve_in_worker(

@@ -145,6 +145,7 @@ class Program(ABC, Generic[PolytopeT]):
     def __init__(self, size: int, solver: str | ProgramOptions = "HIGHS") -> None:
         self.size = integer("size", size, at_least=0)
         self.options = program_options(solver)
+        self._last: tuple[PolytopeT, LinearArrays] | None = None
 
     @abstractmethod
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
@@ -207,6 +208,18 @@ class Program(ABC, Generic[PolytopeT]):
     def is_dpp(self) -> bool:
         """Say whether the problem follows CVXPY's rules for cheap re-solves."""
         return bool(self.problem.is_dpp())
+
+    def _in_units(self, polytope: PolytopeT) -> LinearArrays:
+        """Return the arrays of a polytope in its units, without costs."""
+        if self._last is None or self._last[0] is not polytope:  # most steps keep the polytope
+            arrays = self.arrays(np.zeros(self.size), polytope)
+            scales = self._row_scales(polytope)
+            row_scale = np.empty(arrays.pattern.n_rows)
+            for part in arrays.parts:
+                if part.kind == "rows":
+                    row_scale[part.where] = scales[part.name]
+            self._last = polytope, arrays.in_units(polytope.unit, row_scale)
+        return self._last[1]
 
     def moves(self, cost: FloatArray, polytope: PolytopeT) -> bool:
         """Say whether some entry that can move has a cost: else all points are optimal."""
@@ -376,14 +389,7 @@ class _Prepared(Generic[PolytopeT]):
 
     def arrays(self) -> LinearArrays:
         """Return the arrays, in units."""
-        program, polytope = self.program, self.polytope
-        arrays = program.arrays(self.cost, polytope)
-        scales = program._row_scales(polytope)
-        row_scale = np.empty(arrays.pattern.n_rows)
-        for part in arrays.parts:
-            if part.kind == "rows":
-                row_scale[part.where] = scales[part.name]
-        return arrays.in_units(self._costs, polytope.unit, row_scale)
+        return replace(self.program._in_units(self.polytope), cost=self._costs)
 
     @property
     def _costs(self) -> FloatArray:

@@ -133,12 +133,12 @@ class ColumnPolytope:
         budget = float(weights @ current + slack[column])
         return cls(upper, weights, floor, budget, current)
 
-    @property
+    @cached_property
     def spare(self) -> float:
         """What the floors leave of the budget."""
         return max(self.budget - float(self.weights @ self.floor), 0.0)
 
-    @property
+    @cached_property
     def unit(self) -> FloatArray:
         """The largest value that each entry can take, shape (n,).
 

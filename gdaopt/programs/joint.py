@@ -126,7 +126,7 @@ class JointPolytope:
         """``C - Kρ``."""
         return self.trace_bound - len(self.v) * self.min_eigenvalue
 
-    @property
+    @cached_property
     def spare(self) -> float:
         """What the floors leave of the budget."""
         return max(self.budget - float(self.weights @ self.floor), 0.0)

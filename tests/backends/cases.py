@@ -15,7 +15,26 @@ from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions, P
 from tests.backends.sabotage import Sabotaged
 from tests.process_cases import is_alive
 
-Solve = Callable[..., Any]
+Real = Callable[[], object]
+Solve = Callable[[cp.Problem, dict[str, Any], Real], None]
+
+
+def patch_solves(monkeypatch: pytest.MonkeyPatch, solve: Solve) -> None:
+    """Patch the solves of CVXPY problems in this process.
+
+    The new one gets the problem, the options with the solver among them, and the real solve.
+    """
+    real = cvxpy_problem.solve_here
+
+    def patched(problem: cp.Problem, solver: str, options: Any, watch: Any) -> Any:
+        solve(
+            problem,
+            {"solver": solver, **options},
+            lambda: real(problem, solver, options, watch),
+        )
+        return cvxpy_problem._ended(problem)
+
+    monkeypatch.setattr(backend, "solve_here", patched)
 
 
 def tiny_problem() -> cp.Problem:
@@ -42,18 +61,14 @@ class Fault:
         self.forgets_time = False
         self.solve_time: float | None = None  # that it reports then
         self.after = 0
-        real: Solve = cvxpy_problem.solve_here
-        fault = self
 
-        def solve(problem: cp.Problem, solver: str, options: Any, watch: Any) -> Any:
-            fault.calls.append({"solver": solver, **options})
-            ended = real(problem, solver, options, watch)
-            if len(fault.calls) > fault.after:
-                fault.strike(problem)
-                ended = cvxpy_problem._ended(problem)
-            return ended
+        def solve(problem: cp.Problem, options: dict[str, Any], real: Real) -> None:
+            self.calls.append(options)
+            real()
+            if len(self.calls) > self.after:
+                self.strike(problem)
 
-        monkeypatch.setattr(backend, "solve_here", solve)
+        patch_solves(monkeypatch, solve)
 
     def strike(self, problem: cp.Problem) -> None:
         if self.error is not None:

@@ -11,6 +11,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import isolated
+from tests.backends.cases import Real, patch_solves
 from tests.methods.certified_cases import certified, set_of, synthetic
 
 METHODS = ("sdp", "socp")
@@ -23,22 +24,20 @@ def problem() -> gda.MetricProblem:
 
 
 class Stub:
-    """`cvxpy.Problem.solve`, which notes its options; a fault strikes after the solve."""
+    """A patched solve, which notes its options; a fault strikes after the solve."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("CLARABEL", "SCS"):
             gda.Semidefinite(solver=name)  # probed before they are stubbed
         self.calls: list[dict[str, Any]] = []
         self.strike: Strike = lambda _: None
-        real: Callable[..., Any] = cp.Problem.solve
 
-        def solve(program: cp.Problem, **options: Any) -> Any:
+        def solve(program: cp.Problem, options: dict[str, Any], real: Real) -> None:
             self.calls.append(options)
-            value = real(program, **options)
+            real()
             self.strike(program)
-            return value
 
-        monkeypatch.setattr(cp.Problem, "solve", solve)
+        patch_solves(monkeypatch, solve)
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import cvxpy as backend
-from gdaopt.backends import cvxpy_problem, find_solver, isolated, solve_program
+from gdaopt.backends import find_solver, isolated, solve_program
 from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions
-from tests.backends.cases import sabotaged
+from tests.backends.cases import Real, patch_solves, sabotaged
 from tests.backends.sabotage import Sabotaged
 from tests.helpers import scaled
 
@@ -81,19 +81,17 @@ class Stub:
             find_solver(solver)  # probed before they are stubbed
         self.faults: dict[str, tuple[Strike, int]] = {}
         self.calls: list[dict[str, Any]] = []
-        real: Callable[..., Any] = cvxpy_problem.solve_here
 
-        def solve(problem: cp.Problem, solver: str, options: Any, watch: Any) -> Any:
+        def solve(problem: cp.Problem, options: dict[str, Any], real: Real) -> None:
+            solver = options["solver"]
             strike, after = self.faults.get(solver, (lambda _: None, 0))
             struck = sum(call["solver"] == solver for call in self.calls) >= after
-            self.calls.append({"solver": solver, **options})
-            ended = real(problem, solver, options, watch)
+            self.calls.append(options)
+            real()
             if struck:
                 strike(problem)
-                ended = cvxpy_problem._ended(problem)
-            return ended
 
-        monkeypatch.setattr(backend, "solve_here", solve)
+        patch_solves(monkeypatch, solve)
 
 
 @pytest.fixture

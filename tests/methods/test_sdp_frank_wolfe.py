@@ -13,6 +13,7 @@ from cvxpy.reductions.dcp2cone.cone_matrix_stuffing import ConeMatrixStuffing
 import gdaopt as gda
 from gdaopt.backends import isolated
 from gdaopt.methods import memory
+from tests.backends.cases import Real, patch_solves
 from tests.methods.certified_cases import HULLS, Nearest, Watch, certified, set_of, synthetic
 
 METHOD = "sdp-frank-wolfe"
@@ -89,13 +90,12 @@ def solves(monkeypatch: pytest.MonkeyPatch) -> list[cp.Problem]:
     """Return the problems that CVXPY solves, one after the other."""
     gda.SemidefiniteFrankWolfe(fallback="SCS")  # probed before
     solved: list[cp.Problem] = []
-    real: Callable[..., Any] = cp.Problem.solve
 
-    def solve(program: cp.Problem, **options: Any) -> Any:
+    def solve(program: cp.Problem, options: dict[str, Any], real: Real) -> None:
         solved.append(program)
-        return real(program, **options)
+        real()
 
-    monkeypatch.setattr(cp.Problem, "solve", solve)
+    patch_solves(monkeypatch, solve)
     return solved
 
 
@@ -121,18 +121,16 @@ def test_compiled_once(
 @pytest.mark.parametrize("fault", ["raise", "NaN", "far"])
 def test_fall_backs(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     gda.SemidefiniteFrankWolfe(fallback="SCS")
-    real: Callable[..., Any] = cp.Problem.solve
 
-    def solve(program: cp.Problem, **options: Any) -> Any:
-        value = real(program, **options)
+    def solve(program: cp.Problem, options: dict[str, Any], real: Real) -> None:
+        real()
         if options["solver"] == "CLARABEL":
             if fault == "raise":
                 raise cp.SolverError("no licence")
             for variable in program.variables():
                 variable.save_value(np.full(variable.shape, np.nan if fault == "NaN" else 1e3))
-        return value
 
-    monkeypatch.setattr(cp.Problem, "solve", solve)
+    patch_solves(monkeypatch, solve)
     alone = gda.solve(problem(), METHOD)
     assert (alone.status, alone.iterations) == ("solver_failed", 0)
     np.testing.assert_array_equal(alone.metric, np.eye(4))  # the middle of the set, C = 4

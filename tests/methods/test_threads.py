@@ -64,7 +64,7 @@ def test_overlapping_solves_leave_the_filters_of_warnings(
 ) -> None:
     """The second solve begins during the first one, and ends after it."""
     gda.solve(problem(), method, max_iterations=1)  # the solvers are tried
-    solve: Callable[..., Any] = cp.Problem.solve
+    unpack: Callable[..., Any] = cp.Problem.unpack_results  # CVXPY warns there
     second_has_begun, first_is_over = threading.Event(), threading.Event()
 
     def overlapping(program: cp.Problem, *args: Any, **kwargs: Any) -> Any:
@@ -74,12 +74,12 @@ def test_overlapping_solves_leave_the_filters_of_warnings(
         elif not second:
             second.append(thread.submit(gda.solve, problem(), method, max_iterations=1))
             assert second_has_begun.wait(60)
-        return solve(program, *args, **kwargs)
+        return unpack(program, *args, **kwargs)
 
     filters = list(warnings.filters)
     second: list[Any] = []
     with ThreadPoolExecutor(1) as thread, monkeypatch.context() as patch:
-        patch.setattr(cp.Problem, "solve", overlapping)
+        patch.setattr(cp.Problem, "unpack_results", overlapping)
         gda.solve(problem(), method, max_iterations=1)
         first_is_over.set()
         for run in second:
