@@ -42,7 +42,16 @@ from gdaopt.methods import (
     iterate,
     solve,
 )
-from gdaopt.objectives import GLR, DenseObjective, Linear, LogDet, Ridge, check_objective
+from gdaopt.objectives import (
+    GLR,
+    CvxpyObjective,
+    DenseObjective,
+    FunctionObjective,
+    Linear,
+    LogDet,
+    Ridge,
+    check_objective,
+)
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import (
@@ -91,12 +100,14 @@ __all__ = [
     "Certificate",
     "Certified",
     "CutOffSamplesWarning",
+    "CvxpyObjective",
     "DenseObjective",
     "DiagonalMetricLearner",
     "DiagonalMetrics",
     "DirectoryInUseError",
     "DownloadError",
     "FrankWolfe",
+    "FunctionObjective",
     "GdaoptError",
     "GraphClassifier",
     "GraphMetricLearner",

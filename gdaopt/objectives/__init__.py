@@ -2,6 +2,8 @@
 
 from gdaopt.objectives.check import check_objective
 from gdaopt.objectives.dense import DenseObjective
+from gdaopt.objectives.expression import CvxpyObjective
+from gdaopt.objectives.function import FunctionObjective
 from gdaopt.objectives.glr import GLR
 from gdaopt.objectives.log_det import LogDet
 from gdaopt.objectives.protocol import AtomWeights, AtomWeightsPoint, Line, Objective, Point
@@ -13,7 +15,9 @@ __all__ = [
     "GLR",
     "AtomWeights",
     "AtomWeightsPoint",
+    "CvxpyObjective",
     "DenseObjective",
+    "FunctionObjective",
     "Line",
     "Linear",
     "LogDet",
