@@ -44,6 +44,7 @@ from gdaopt.methods import (
 )
 from gdaopt.objectives import (
     GLR,
+    GMML,
     CvxpyObjective,
     DenseObjective,
     FunctionObjective,
@@ -96,6 +97,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "GLR",
+    "GMML",
     "Alternating",
     "Certificate",
     "Certified",

@@ -162,6 +162,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             | {"memory_limit": 100},
         ),
         "LogDet": (lambda **options: gda.LogDet(**options).value(M), {"S": M}),
+        "GMML": (lambda **options: gda.GMML(**options).value(M), {"S": M, "D": M}),
         "Linear": (lambda **options: gda.Linear(**options).value(M), {"A": M}),
         "Ridge": (lambda **options: gda.Ridge(**options).value(M), {"n_features": 3}),
         "CvxpyObjective": (

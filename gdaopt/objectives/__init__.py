@@ -5,6 +5,7 @@ from gdaopt.objectives.dense import DenseObjective
 from gdaopt.objectives.expression import CvxpyObjective
 from gdaopt.objectives.function import FunctionObjective
 from gdaopt.objectives.glr import GLR
+from gdaopt.objectives.gmml import GMML
 from gdaopt.objectives.log_det import LogDet
 from gdaopt.objectives.protocol import AtomWeights, AtomWeightsPoint, Line, Objective, Point
 from gdaopt.objectives.quadratic import Linear, Ridge
@@ -13,6 +14,7 @@ from gdaopt.objectives.sums import Summable, SumObjective
 
 __all__ = [
     "GLR",
+    "GMML",
     "AtomWeights",
     "AtomWeightsPoint",
     "CvxpyObjective",
