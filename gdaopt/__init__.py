@@ -42,7 +42,17 @@ from gdaopt.methods import (
     iterate,
     solve,
 )
-from gdaopt.objectives import GLR, DenseObjective, Linear, LogDet, Ridge, check_objective
+from gdaopt.objectives import (
+    GLR,
+    GMML,
+    CvxpyObjective,
+    DenseObjective,
+    FunctionObjective,
+    Linear,
+    LogDet,
+    Ridge,
+    check_objective,
+)
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import (
@@ -87,16 +97,19 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "GLR",
+    "GMML",
     "Alternating",
     "Certificate",
     "Certified",
     "CutOffSamplesWarning",
+    "CvxpyObjective",
     "DenseObjective",
     "DiagonalMetricLearner",
     "DiagonalMetrics",
     "DirectoryInUseError",
     "DownloadError",
     "FrankWolfe",
+    "FunctionObjective",
     "GdaoptError",
     "GraphClassifier",
     "GraphMetricLearner",

@@ -162,8 +162,18 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             | {"memory_limit": 100},
         ),
         "LogDet": (lambda **options: gda.LogDet(**options).value(M), {"S": M}),
+        "GMML": (lambda **options: gda.GMML(**options).value(M), {"S": M, "D": M}),
         "Linear": (lambda **options: gda.Linear(**options).value(M), {"A": M}),
         "Ridge": (lambda **options: gda.Ridge(**options).value(M), {"n_features": 3}),
+        "CvxpyObjective": (
+            lambda **options: gda.CvxpyObjective(**options).value(M),
+            {"expression": lambda metric: metric[0, 0], "n_features": 3},
+        ),
+        "FunctionObjective": (
+            lambda **options: gda.FunctionObjective(**options).value(M),
+            {"value_and_gradient": lambda metric: (np.sum(metric**2) / 2, metric)}
+            | {"n_features": 3, "convex": True, "expression": None},
+        ),
         "DenseObjective": (lambda **options: Trace(**options).n_features, {"n_features": 3}),
         "MetricProblem": (
             gda.MetricProblem,

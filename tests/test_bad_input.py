@@ -132,12 +132,30 @@ CASES: list[Case] = [
     (
         "an expression as objective",
         lambda _: gda.MetricProblem(cp.Variable((2, 2)), gda.GraphMetrics(3.0)),  # type: ignore[arg-type]
-        "objective must be an object with n_features and at, such as .* got Variable",
+        r"not a CVXPY expression: pass gdaopt.CvxpyObjective\(lambda M: .* got Variable",
+    ),
+    (
+        "a function as objective",
+        lambda _: gda.MetricProblem(np.sum, gda.GraphMetrics(3.0)),  # type: ignore[arg-type]
+        "not a bare function: pass gdaopt.CvxpyObjective.* or gdaopt.FunctionObjective.* got <",
+    ),
+    (
+        "two sets",
+        lambda _: gda.check_objective(gda.GraphMetrics(3.0)),  # type: ignore[arg-type]
+        "not a set of metrics, which is the second argument; got GraphMetrics",
+    ),
+    (
+        "a CVXPY problem as objective",
+        lambda _: gda.MetricProblem(
+            cp.Problem(cp.Minimize(0)),  # type: ignore[arg-type]
+            gda.GraphMetrics(3.0),
+        ),
+        "such as a gdaopt.GLR, .*got Problem",
     ),
     (
         "a class as objective",
         lambda _: gda.MetricProblem(gda.GLR, gda.GraphMetrics(3.0)),  # type: ignore[arg-type]
-        "objective must be an object with n_features and at, .* got <class ",
+        "objective must be .*, not a class: call it with its data; got <class ",
     ),
     (
         "a class as set",

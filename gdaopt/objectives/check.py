@@ -35,10 +35,30 @@ def check_interface(objective: object) -> None:
     is_object = not isinstance(objective, type)
     if not (is_object and hasattr(objective, "n_features") and hasattr(objective, "at")):
         raise InvalidInputError(
-            "objective must be an object with n_features and at, such as a gdaopt.GLR or one of a "
-            f"subclass of gdaopt.DenseObjective, got {shortened(objective)}"
+            "objective must be an object with n_features and at, such as a gdaopt.GLR, "
+            f"{_instead_of(objective)}got {shortened(objective)}"
         )
     integer("n_features of the objective", objective.n_features, at_least=1)
+
+
+def _instead_of(given: object) -> str:
+    """Say how something that resembles an objective becomes one, or nothing."""
+    if isinstance(given, type):
+        return "not a class: call it with its data; "
+    if hasattr(given, "is_convex") and hasattr(given, "variables"):
+        return (
+            "not a CVXPY expression: pass gdaopt.CvxpyObjective(lambda M: ..., n_features=K) with "
+            "the expression as a function of the metric; "
+        )
+    if hasattr(given, "contains") and hasattr(given, "trace_bound"):
+        return "not a set of metrics, which is the second argument; "
+    if callable(given):
+        return (
+            "not a bare function: pass gdaopt.CvxpyObjective(function, n_features=K) where it "
+            "returns a CVXPY expression, or gdaopt.FunctionObjective(function, n_features=K) where "
+            "it returns value and gradient; "
+        )
+    return ""
 
 
 def check_objective(

@@ -25,7 +25,7 @@ from gdaopt.validation import FloatArray, integer, read_only
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["DenseObjective"]
+__all__ = ["DenseObjective", "DensePoint"]
 
 _DIFFERENCE = 1e-6  # of tr M / K: the step of the gradient's differences
 
@@ -110,9 +110,9 @@ class DenseObjective(Summable, ABC):
         """Return how exact value and gradient are; override it where they lose more digits."""
         return assumed_round_off(point)
 
-    def at(self, metric: FloatArray) -> _DensePoint:
+    def at(self, metric: FloatArray) -> DensePoint:
         """Return the point at a symmetric K×K matrix."""
-        return _DensePoint(self, metric)
+        return DensePoint(self, metric)
 
     def atom_weights(self, base: FloatArray, log: bool = False) -> AtomWeights:
         """Return Q as a function of the weights of atoms; its Hessian is a difference quotient."""
@@ -120,7 +120,7 @@ class DenseObjective(Summable, ABC):
         return LogAtomWeights(weights) if log else weights
 
 
-class _DensePoint:
+class DensePoint:
     """The objective at one metric: everything comes from the dense gradient, which is kept."""
 
     def __init__(self, objective: DenseObjective, metric: FloatArray) -> None:
@@ -129,6 +129,7 @@ class _DensePoint:
 
     @cached_property
     def value(self) -> float:
+        """``Q(M)``."""
         found = self.objective.value(self.metric)
         try:
             return float(found)
@@ -140,10 +141,15 @@ class _DensePoint:
 
     @property
     def log_value(self) -> float:
+        """``log Q(M)``, -inf where Q is not positive."""
         return math.log(self.value) if self.value > 0 else -math.inf
 
     @cached_property
     def _gradient(self) -> FloatArray:
+        return read_only(self._compute_gradient())
+
+    def _compute_gradient(self) -> FloatArray:
+        """Compute what is kept."""
         found = self.objective.gradient(self.metric)
         try:
             gradient = np.array(found, dtype=np.float64)
@@ -154,57 +160,77 @@ class _DensePoint:
                 f"{type(self.objective).__name__}.gradient returned {shortened(found)}; it must "
                 f"return an array of shape {self.metric.shape}"
             )
-        return read_only(gradient)
+        return gradient
 
     def gradient(self) -> FloatArray:
+        """Return ``∇Q(M)``, read-only."""
         return self._gradient
 
     def gradient_diagonal(self) -> FloatArray:
+        """Return the diagonal of the gradient."""
         return np.diagonal(self._gradient).copy()
 
     def gradient_column(self, column: int) -> FloatArray:
+        """Return one column of the gradient."""
         return self._gradient[:, column].copy()
 
     def gradient_entries(self, edges: Edges) -> KnownEntries:
+        """Return the gradient's diagonal and its entries of edges."""
         return KnownEntries.of(self._gradient, edges)
 
     def round_off(self) -> RoundOff:
+        """Return what the objective says."""
         return self.objective.round_off(self)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return the second derivatives along atoms, by differences of gradients."""
         step = _DIFFERENCE * (float(np.trace(self.metric)) / len(self.metric) or 1.0)
         here = atoms.quadratic_forms(self._gradient)
         rows = []
         for k in range(len(atoms)):
             check_time()
-            ahead = atoms[k : k + 1].added_to(self.metric, np.array([step]))
-            rows.append(atoms.quadratic_forms(self.objective.gradient(ahead)) - here)
-        hessian = np.array(rows) / step
+            for length in (step, -step):  # where one of them leaves Q's domain
+                moved = atoms[k : k + 1].added_to(self.metric, np.array([length]))
+                there = atoms.quadratic_forms(self.objective.gradient(moved))
+                if np.isfinite(there).all():
+                    break
+            rows.append((there - here) / length)
+        hessian = np.array(rows)
         symmetric: FloatArray = (hessian + hessian.T) / 2
         return symmetric
 
     def line(self, direction: Direction) -> _DenseLine:
+        """Return Q restricted to ``M + γ D``."""
         return _DenseLine(self, direction)
 
-    def moved(self, direction: Direction, gamma: float) -> _DensePoint:
-        return _DensePoint(self.objective, direction.added_to(self.metric, gamma))
+    def moved(self, direction: Direction, gamma: float) -> DensePoint:
+        """Return the point at ``M + γ D``."""
+        return self.objective.at(direction.added_to(self.metric, gamma))
 
     def vanished(self) -> str | None:
+        """Say where the value or the gradient is not finite."""
         if not (math.isfinite(self.value) and np.isfinite(self._gradient).all()):
             return f"the objective or its gradient is not finite here (value {self.value})"
         return None
 
 
 class _DenseLine:
-    """A line that evaluates the objective anew at each step length."""
+    """The objective along a direction, evaluated at the moved metrics; the last one is kept."""
 
-    def __init__(self, point: _DensePoint, direction: Direction) -> None:
-        self.point = point
+    def __init__(self, point: DensePoint, direction: Direction) -> None:
         self.direction = direction
+        self._point = point
+        self._last: tuple[float, Point] = (0.0, point)
+
+    def _at(self, gamma: float) -> Point:
+        last, point = self._last
+        if gamma != last:
+            point = self._point.moved(self.direction, gamma)
+            self._last = (gamma, point)
+        return point
 
     def value(self, gamma: float) -> float:
-        return self.point.moved(self.direction, gamma).value
+        return self._at(gamma).value
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
-        moved = self.point.moved(self.direction, gamma) if gamma else self.point
-        return self.direction.inner(moved.gradient()), math.nan
+        return self.direction.inner(self._at(gamma).gradient()), math.nan

@@ -7,14 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky, eigvalsh, solve_triangular
+from scipy.linalg import eigvalsh
 
-from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries
-from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.objectives.factored import FactoredPoint
 from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.objectives.sums import Summable
@@ -28,7 +25,6 @@ __all__ = ["LogDet"]
 _BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entries; CLARABEL, K = 60
 _SMALL_DRIFT = 1e-8  # of L'YL: its square is round-off
 _LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
-_ROUND_OFF = 1e-10  # of the largest entry of S: a smallest eigenvalue that little below 0 is 0
 
 
 class LogDet(Summable):
@@ -39,21 +35,28 @@ class LogDet(Summable):
     the maximum-likelihood estimate of a generalised Laplacian, that is of an attractive
     Gauss–Markov random field. For either, choose a trace bound that does not bind.
 
+    Over graph metrics an ℓ1 penalty on the edges is linear, ``Σ_ij Λ_ij |M_ij| = -⟨Λ, M⟩`` for Λ of
+    diagonal 0, so that ``LogDet(S - Λ)`` has it, with a weight of its own for each edge.
+
     Parameters
     ----------
     S : array-like of shape (K, K)
-        Symmetric and positive semidefinite.
+        Symmetric. It may have negative eigenvalues: with its trace bound every set of metrics keeps
+        the objective above a number ("Proposition: the log-determinant is bounded").
 
     Raises
     ------
     InvalidInputError
-        For NaN or infinite values, a matrix that is not symmetric, or one with a negative
-        eigenvalue.
+        For NaN or infinite values, or a matrix that is not symmetric.
 
     Notes
     -----
     Source: Egilmez, Pavez, Ortega, *Graph learning from data under Laplacian and structural
-    constraints*, IEEE JSTSP 11(6), 2017; without their penalty on the edges.
+    constraints*, IEEE JSTSP 11(6), 2017, with weights of the edges by Λ. With
+    ``S = I + η X'LX``, where L is the Laplacian of the graph of similar (1) and dissimilar (-1)
+    pairs of samples, and one weight λ for all edges it is SDML: Qi, Tang, Zha, Chua, Zhang, *An
+    efficient sparse metric learning in high-dimensional space via ℓ1-penalized log-determinant
+    regularization*, ICML 2009.
 
     Examples
     --------
@@ -63,19 +66,22 @@ class LogDet(Summable):
     >>> gda.solve(problem, "certified").metric.round(6)
     array([[0.5, 0. ],
            [0. , 2. ]])
+
+    A penalty of 0.3 on the edge between the first two features cuts it:
+
+    >>> S = np.array([[1.0, 0.2, 0.4], [0.2, 1.0, 0.3], [0.4, 0.3, 1.0]])
+    >>> penalty = np.array([[0.0, 0.3, 0.0], [0.3, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> problem = gda.MetricProblem(LogDet(S - penalty), gda.GraphMetrics(trace_bound=100.0))
+    >>> gda.solve(problem, "certified").metric.round(3)
+    array([[ 1.19 ,  0.   , -0.476],
+           [ 0.   ,  1.099, -0.33 ],
+           [-0.476, -0.33 ,  1.289]])
     """
 
     log_convex = False
 
     def __init__(self, S: Any) -> None:
-        covariance = symmetric_matrix("S", S)
-        smallest = smallest_eigenvalue(covariance)
-        if smallest < -_ROUND_OFF * np.abs(covariance).max():
-            raise InvalidInputError(
-                f"S must be positive semidefinite, its smallest eigenvalue is {smallest:.6g}; pass "
-                "a covariance matrix, or add a multiple of the identity"
-            )
-        self.covariance = read_only(covariance)
+        self.covariance = read_only(symmetric_matrix("S", S))
 
     @property
     def n_features(self) -> int:
@@ -122,30 +128,12 @@ class LogDet(Summable):
         return _BYTES_PER_ENTRY * (size * (size + 1) / 2) ** 2
 
 
-class LogDetPoint:
+class LogDetPoint(FactoredPoint):
     """The log-determinant objective at one metric: a `gdaopt.objectives.Point`."""
 
     def __init__(self, objective: LogDet, metric: FloatArray) -> None:
+        super().__init__(metric)
         self.objective = objective
-        self.metric = read_only(metric)
-
-    @cached_property
-    def factor(self) -> FloatArray | None:
-        """The lower Cholesky factor of the metric, None where it is not positive definite."""
-        try:
-            factor: FloatArray = cholesky(self.metric, lower=True, check_finite=False)
-        except LinAlgError:
-            return None
-        return factor
-
-    @cached_property
-    def inverse(self) -> FloatArray:
-        """``M⁻¹``, NaN where the metric is not positive definite."""
-        if self.factor is None:
-            return np.full_like(self.metric, math.nan)
-        inverse = cho_solve((self.factor, True), np.eye(len(self.metric)), check_finite=False)
-        symmetric: FloatArray = (inverse + inverse.T) / 2
-        return symmetric
 
     @cached_property
     def value(self) -> float:
@@ -155,27 +143,10 @@ class LogDetPoint:
         log_det = 2 * float(np.log(np.diagonal(self.factor)).sum())
         return float(np.vdot(self.objective.covariance, self.metric)) - log_det
 
-    @property
-    def log_value(self) -> float:
-        """NaN: ``log Q`` is not convex, and Q may be negative."""
-        return math.nan
-
     def gradient(self) -> FloatArray:
         """Return ``S - M⁻¹``."""
         gradient: FloatArray = self.objective.covariance - self.inverse
         return gradient
-
-    def gradient_diagonal(self) -> FloatArray:
-        """Return the diagonal of the gradient."""
-        return np.diagonal(self.gradient()).copy()
-
-    def gradient_column(self, column: int) -> FloatArray:
-        """Return one column of the gradient."""
-        return self.gradient()[:, column]
-
-    def gradient_entries(self, edges: Edges) -> KnownEntries:
-        """Return the gradient's diagonal and its entries of edges."""
-        return KnownEntries.of(self.gradient(), edges)
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of the log-determinant")."""
@@ -191,7 +162,8 @@ class LogDetPoint:
         noise = np.abs(factor.T) @ np.abs(inverse) @ np.abs(factor)
         distance = float(np.linalg.norm(residual) + 3 * size * UNIT * np.linalg.norm(noise))
         # So Y may be S - G for the gradient G as it was rounded, which is then exact. Where that
-        # costs digits, the entries of S - Y are rounded, and |S_ij|² ≤ S_ii S_jj, as for Y.
+        # costs digits, the entries of S - Y are rounded. Y and covariance matrices are bounded by
+        # the roots of their diagonals; `excess` makes up for what is larger in another S.
         gradient = np.abs(self.gradient())
         rounded = np.abs(factor.T) @ gradient @ np.abs(factor)
         drift = 2 * UNIT * float(np.linalg.norm(rounded))
@@ -229,12 +201,6 @@ class LogDetPoint:
         point.inverse = self.inverse / factor
         return point
 
-    def vanished(self) -> str | None:
-        """Say where the objective is infinite."""
-        if self.factor is None:
-            return "the metric is not positive definite, so that log det M is not finite"
-        return None
-
 
 class LogDetLine:
     """The log-determinant objective along a direction: a `gdaopt.objectives.Line`.
@@ -247,13 +213,10 @@ class LogDetLine:
         self.direction = direction
         self._start = point.value
         self._slope = direction.inner(point.objective.covariance)
-        if point.factor is None:
-            self._eigenvalues = np.full(len(point.metric), math.nan)
-            return
-        matrix = direction.added_to(np.zeros_like(point.metric), 1.0)
-        half = solve_triangular(point.factor, matrix, lower=True, check_finite=False)
-        whole = solve_triangular(point.factor, half.T, lower=True, check_finite=False)
-        self._eigenvalues = eigvalsh((whole + whole.T) / 2, check_finite=False)
+        self._eigenvalues = np.full(len(point.metric), math.nan)
+        if point.factor is not None:
+            turned = point.direction_in_factor_coordinates(direction)
+            self._eigenvalues = eigvalsh(turned, check_finite=False)
 
     def value(self, gamma: float) -> float:
         """Return ``φ(γ)``; infinite outside of the cone."""

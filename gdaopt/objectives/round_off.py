@@ -17,7 +17,7 @@ from gdaopt.validation import FloatArray
 if TYPE_CHECKING:
     from gdaopt.objectives.protocol import Point
 
-__all__ = ["UNIT", "RoundOff", "assumed_round_off", "round_off_at"]
+__all__ = ["UNIT", "RoundOff", "assumed_round_off", "assumed_roundings", "round_off_at"]
 
 UNIT = 2.0**-53
 """u: a rounded operation of float64 has at most this relative error."""
@@ -56,6 +56,17 @@ def round_off_at(point: Point) -> RoundOff:
     return stated
 
 
+def assumed_roundings(n_features: int) -> float:
+    """Return the relative round-off that is assumed of sums whose terms are not known.
+
+    Examples
+    --------
+    >>> assumed_roundings(2) / UNIT
+    1004.0
+    """
+    return (_ROUNDINGS + n_features**2) * UNIT
+
+
 def assumed_round_off(point: Point) -> RoundOff:
     """Return the round-off of objectives that do not say how exact they are.
 
@@ -77,7 +88,7 @@ def assumed_round_off(point: Point) -> RoundOff:
     (4.459, array([5.188, 5.188]))
     """
     metric, gradient, value = point.metric, point.gradient(), abs(point.value)
-    relative = (_ROUNDINGS + metric.size) * UNIT
+    relative = assumed_roundings(len(metric))
     distance = float(np.linalg.norm(metric))
     slope = float(np.abs(gradient).max()) + (value / distance if distance else 0.0)
     return RoundOff(

@@ -79,6 +79,7 @@ OBJECTIVES: dict[str, Callable[[], Any]] = {
     **{f"{name}, not kept": partial(glr, shifted(), name, is_kept=False) for name in SIGNALS},
     "log det": lambda: gda.LogDet(np.cov(samples().T)),
     "dense": lambda: Barrier(K),
+    "gmml": lambda: gda.GMML(np.eye(K), np.cov(samples().T)),
     "multiple": lambda: 3 * glr(shifted(), "real", is_kept=True),
     "sum": lambda: glr(shifted(), "labels", is_kept=True) + 0.2 * gda.Ridge(K),
     "linear": lambda: gda.Linear(np.cov(samples().T)),

@@ -58,6 +58,31 @@ def log_det() -> tuple[gda.LogDet, digits.ExactLogDet]:
     return objective, digits.ExactLogDet(objective.covariance)
 
 
+def indefinite_log_det() -> tuple[gda.LogDet, digits.ExactLogDet]:
+    S = covariance(K) - 3 * np.eye(K) + 1e3 * random_symmetric(np.random.default_rng(5), K)
+    return gda.LogDet(S), digits.ExactLogDet(S)
+
+
+class ExactGMML:
+    """``tr MS + tr M⁻¹D`` in 50 digits."""
+
+    log_convex = False
+
+    def __init__(self, objective: gda.GMML) -> None:
+        self.S, self.D = digits.exact(objective.similar), digits.exact(objective.dissimilar)
+
+    def at(self, metric: digits.Exact) -> tuple[Any, digits.Exact]:
+        inverse = digits.inverse(metric)
+        value = (self.S * metric).sum() + (self.D * inverse).sum()
+        return value, self.S - inverse @ self.D @ inverse
+
+
+def gmml() -> tuple[gda.GMML, ExactGMML]:
+    differences = np.random.default_rng(6).standard_normal((20, K)) * [1.0, 1e-3, 1.0, 10.0]
+    objective = gda.GMML(covariance(K), differences.T @ differences)
+    return objective, ExactGMML(objective)
+
+
 def nearest() -> tuple[Nearest, ExactNearest]:
     target = random_symmetric(np.random.default_rng(1), K)
     return Nearest(target), ExactNearest(target)
@@ -112,6 +137,8 @@ CASES: dict[str, Callable[[], tuple[Any, Any]]] = {
     "signals": lambda: glr("columns"),
     "pairs": lambda: glr("real", listed=True),
     "log det": log_det,
+    "gmml": gmml,
+    "indefinite log det": indefinite_log_det,
     "dense": nearest,
     "sum": total,
     "ridge": ridge,

@@ -1,0 +1,227 @@
+"""Geometric mean metric learning: distances of similar pairs, and inverse ones of dissimilar."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import eigh
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import Direction
+from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.objectives.factored import FactoredPoint
+from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
+from gdaopt.objectives.round_off import UNIT, RoundOff
+from gdaopt.objectives.sums import Summable
+from gdaopt.validation import FloatArray, read_only, symmetric_matrix
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["GMML"]
+
+_BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entries; see `LogDet`
+_ROUND_OFF = 1e-10  # of the largest entry of D: a smallest eigenvalue that little below 0 is 0
+
+
+class GMML(Summable):
+    """Geometric mean metric learning: ``Q(M) = tr(M S) + tr(M⁻¹ D)``, infinite off M ≻ 0.
+
+    For differences of similar pairs of samples in the rows of A and of dissimilar pairs in those of
+    B, ``S = A'A`` and ``D = B'B``: similar pairs should be near under M, dissimilar ones under the
+    inverse. Over all positive definite matrices the minimiser is the geometric mean of ``S⁻¹`` and
+    D (`gdaopt.linalg.geometric_mean_of_inverse`); choose a trace bound that does not bind. Over
+    other sets there is no closed form.
+
+    Parameters
+    ----------
+    S : array-like of shape (K, K)
+        Symmetric.
+    D : array-like of shape (K, K)
+        Symmetric and positive semidefinite.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, matrices that are not symmetric or of different sizes, or a D
+        with a negative eigenvalue, for which Q is not convex.
+
+    Notes
+    -----
+    Source: Zadeh, Hosseini, Sra, *Geometric mean metric learning*, ICML 2016.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> gmml = GMML([[4.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 9.0]])
+    >>> problem = gda.MetricProblem(gmml, gda.GraphMetrics(trace_bound=100.0))
+    >>> gda.solve(problem, "certified").metric.round(4)
+    array([[0.5, 0. ],
+           [0. , 3. ]])
+    """
+
+    log_convex = False
+
+    def __init__(self, S: Any, D: Any) -> None:
+        similar = symmetric_matrix("S", S)
+        dissimilar = symmetric_matrix("D", D, len(similar))
+        smallest = smallest_eigenvalue(dissimilar)
+        if smallest < -_ROUND_OFF * np.abs(dissimilar).max():
+            raise InvalidInputError(
+                f"D must be positive semidefinite, its smallest eigenvalue is {smallest:.6g}; pass "
+                "a sum of products d d' of differences of samples"
+            )
+        # Round-off may have left eigenvalues below 0, with which Q would not be convex.
+        raised = dissimilar + max(0.0, -smallest) * np.eye(len(dissimilar))
+        self.similar, self.dissimilar = read_only(similar), read_only(raised)
+
+    @property
+    def n_features(self) -> int:
+        """K, the size of the metric matrices."""
+        return len(self.similar)
+
+    def at(self, metric: FloatArray) -> GMMLPoint:
+        """Return the point at a symmetric K×K matrix."""
+        return GMMLPoint(self, symmetric_matrix("metric", metric, self.n_features))
+
+    def atom_weights(
+        self,
+        base: FloatArray,
+        log: bool = False,  # noqa: ARG002 (log Q is not convex)
+    ) -> MatrixAtomWeights:
+        """Return Q as a function of the weights of atoms."""
+        return MatrixAtomWeights(self, base)
+
+    def value(self, metric: FloatArray) -> float:
+        """Return ``Q(M)``."""
+        return self.at(metric).value
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        """Return ``∇Q(M) = S - M⁻¹ D M⁻¹``."""
+        return self.at(metric).gradient()
+
+    def lipschitz(self, min_eigenvalue: float) -> float | None:
+        """Return ``2 ‖D‖ / ρ³`` with the largest eigenvalue of D; None for ρ = 0."""
+        if not min_eigenvalue > 0:
+            return None
+        return -2 * smallest_eigenvalue(-self.dissimilar) / min_eigenvalue**3
+
+    def to_cvxpy(
+        self,
+        metric: cp.Expression,
+        log: bool = False,  # noqa: ARG002 (log Q is not convex)
+    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        values, vectors = eigh(self.dissimilar)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return cp.trace(self.similar @ metric) + cp.matrix_frac(root, metric), []
+
+    def conic_bytes(self) -> float:
+        """Return an estimate of its memory: CVXPY's expression has a 2K×2K semidefinite matrix."""
+        size = 2 * self.n_features
+        return _BYTES_PER_ENTRY * (size * (size + 1) / 2) ** 2
+
+
+class GMMLPoint(FactoredPoint):
+    """The objective at one metric: a `gdaopt.objectives.Point`."""
+
+    def __init__(self, objective: GMML, metric: FloatArray) -> None:
+        super().__init__(metric)
+        self.objective = objective
+
+    @cached_property
+    def value(self) -> float:
+        """``Q(M)``."""
+        if self.factor is None:
+            return math.inf
+        similar = float(np.vdot(self.objective.similar, self.metric))
+        return similar + float(np.vdot(self.inverse, self.objective.dissimilar))
+
+    @cached_property
+    def pulled(self) -> FloatArray:
+        """``M⁻¹ D M⁻¹``."""
+        pulled = self.inverse @ self.objective.dissimilar @ self.inverse
+        symmetric: FloatArray = (pulled + pulled.T) / 2
+        return symmetric
+
+    def gradient(self) -> FloatArray:
+        """Return ``S - M⁻¹ D M⁻¹``."""
+        gradient: FloatArray = self.objective.similar - self.pulled
+        return gradient
+
+    def round_off(self) -> RoundOff:
+        """Return how exact value and gradient are ("Lemma: round-off of the geometric mean")."""
+        size, D, S = len(self.metric), self.objective.dissimilar, self.objective.similar
+        if self.factor is None:
+            return RoundOff(math.inf, np.zeros(size))
+        inverse, sizes = self.inverse, np.abs(self.inverse)
+        residual = np.eye(size) - self.metric @ inverse
+        drift = abs(float(np.vdot(D @ inverse, residual.T)))
+        noise = float(np.vdot(np.abs(D), sizes @ np.abs(self.metric) @ sizes))
+        terms = float(np.abs(S * self.metric).sum()) + float(np.abs(inverse * D).sum())
+        value = drift + 4 * (size + 4) * UNIT * noise + (size**2 + 8) * UNIT * terms
+        # |D_ij|² ≤ D_ii D_jj, and of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots
+        # g of its largest entries.
+        of_product = sizes @ np.sqrt(np.maximum(np.diagonal(D), 0.0))
+        rows = np.abs(S).max(axis=1)
+        return RoundOff(value, np.sqrt(UNIT * (2 * (size + 4) * of_product**2 + 2 * rows)))
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return ``2 (u_k' M⁻¹ u_l) (u_k' M⁻¹ D M⁻¹ u_l)``."""
+        inverse, pulled = (
+            atoms.projected(atoms.projected(matrix).T) for matrix in (self.inverse, self.pulled)
+        )
+        curvature: FloatArray = 2 * inverse * pulled
+        return curvature
+
+    def line(self, direction: Direction) -> GMMLLine:
+        """Return Q restricted to ``M + γ D``."""
+        return GMMLLine(self, direction)
+
+    def moved(self, direction: Direction, gamma: float) -> GMMLPoint:
+        """Return the point at ``M + γ D``."""
+        return GMMLPoint(self.objective, direction.added_to(self.metric, gamma))
+
+
+class GMMLLine:
+    """The objective along a direction Δ: a `gdaopt.objectives.Line`.
+
+    With the eigenvalues λ of ``L⁻¹ Δ L⁻ᵀ``, ``M = L L'``, and the diagonal d of ``L⁻¹ D L⁻ᵀ`` in
+    the coordinates of their eigenvectors, it is ``φ(γ) = φ(0) + γ tr(SΔ) + Σ d_i (1/(1 + γ λ_i) -
+    1)``: a trial step costs O(K).
+    """
+
+    def __init__(self, point: GMMLPoint, direction: Direction) -> None:
+        self.direction = direction
+        self._start = point.value
+        self._slope = direction.inner(point.objective.similar)
+        size = len(point.metric)
+        self._eigenvalues = self._weights = np.full(size, math.nan)
+        if point.factor is not None:
+            turned = point.direction_in_factor_coordinates(direction)
+            self._eigenvalues, vectors = eigh(turned, check_finite=False)
+            dissimilar = point.in_factor_coordinates(point.objective.dissimilar)
+            self._weights = ((dissimilar @ vectors) * vectors).sum(axis=0)
+
+    def value(self, gamma: float) -> float:
+        """Return ``φ(γ)``; infinite outside of the cone."""
+        stretched = 1 + gamma * self._eigenvalues
+        if not stretched.min() > 0:
+            return math.inf
+        change = float(self._weights @ (self._eigenvalues / stretched))
+        return self._start + gamma * (self._slope - change)
+
+    def derivatives(self, gamma: float) -> tuple[float, float]:
+        """Return ``φ'(γ)`` and ``φ''(γ)``; infinite outside of the cone."""
+        stretched = 1 + gamma * self._eigenvalues
+        if not stretched.min() > 0:
+            return math.inf, math.inf
+        falls = self._weights * self._eigenvalues / stretched**2
+        curvature = 2 * float(falls @ (self._eigenvalues / stretched))
+        return self._slope - float(falls.sum()), curvature

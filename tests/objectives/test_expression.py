@@ -1,0 +1,223 @@
+"""Objectives by CVXPY expressions: derivatives, CVXPY's own optimum, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.objectives.round_off import round_off_at
+from tests.certificate_cases import covariance, named_set
+from tests.helpers import random_metric, random_symmetric
+
+K = 4
+RNG = np.random.default_rng(0)
+D = RNG.standard_normal((30, K)) / 2
+A, S = random_symmetric(RNG, K), covariance(K)
+Expression = Callable[[Any], Any]
+
+
+def forms(M: Any) -> Any:
+    """Return the squared distances of pairs of samples: ``d'Md`` of each row d."""
+    return cp.sum(cp.multiply(D @ M, D), axis=1)
+
+
+SMOOTH: dict[str, Expression] = {
+    "linear": lambda M: cp.trace(A @ M),
+    "log det": lambda M: cp.trace(S @ M) - cp.log_det(M),
+    "sum of squares": lambda M: cp.sum_squares(M - A) / 3,
+    "norm": lambda M: cp.norm(M - 5 * A),
+    "huber": lambda M: cp.sum(cp.huber(3 * forms(M) - 3)),
+    "log sum exp": lambda M: cp.log_sum_exp(1 - forms(M)),
+    "largest eigenvalue": lambda M: cp.lambda_max(M + A),
+    "matrix fraction": lambda M: cp.matrix_frac(D[:2].T, M),
+    "trace of the inverse": lambda M: cp.tr_inv(M + np.eye(K)),
+    "quadratic form": lambda M: cp.quad_form(cp.diag(M) - D[0], S),
+    "logistic": lambda M: cp.sum(cp.logistic(forms(M) - 1)) / 30,
+    "entropy": lambda M: -cp.sum(cp.entr(cp.diag(M))),
+    "geometric mean": lambda M: cp.trace(M) - cp.geo_mean(cp.diag(M)),
+    "composition": lambda M: cp.square(cp.pos(cp.log_sum_exp(3 * cp.diag(M)) + 2)) - cp.log_det(M),
+    "exponential of hubers": lambda M: cp.sum(cp.exp(cp.huber(forms(M)) / 9)) + 0.1 * cp.norm(M),
+    "inverses of roots": lambda M: cp.sum(cp.inv_pos(cp.sqrt(cp.diag(M)))) + cp.trace(M),
+    "sum of the largest": lambda M: cp.sum_largest(forms(M), 3) + cp.quad_over_lin(M[0], M[1, 1]),
+    "nuclear norm": lambda M: cp.normNuc(M - 3 * A),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_derivatives(name: str) -> None:
+    objective = gda.CvxpyObjective(SMOOTH[name], n_features=K)
+    gda.check_objective(objective)
+    metric = random_metric(np.random.default_rng(1), K)
+    expression, constraints = objective.to_cvxpy(cp.Constant(metric))
+    assert not constraints
+    assert objective.value(metric) == pytest.approx(np.asarray(expression.value).item(), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_tangents_are_below(name: str) -> None:
+    """Also at kinks, and lowered by no more than what a certificate can bear."""
+    objective = gda.CvxpyObjective(SMOOTH[name], n_features=K)
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        point = objective.at(random_metric(rng, K))
+        stated = round_off_at(point)
+        assert 0 < stated.value <= 1e-9 * (1 + abs(point.value))
+        for step in (1e-8, 1.0):
+            other = point.metric + step * (random_metric(rng, K) - point.metric)
+            tangent = point.value + float(np.vdot(point.gradient(), other - point.metric))
+            assert objective.value(other) >= tangent - stated.value
+
+
+METHODS: dict[str, dict[str, Any]] = {
+    "certified": {"tolerance": 1e-7},
+    "sdp": {},
+    "projected-gradient": {},
+    "joint": {"solver": "analytic", "max_iterations": 25},
+    "alternating": {"solver": "analytic", "max_iterations": 25},
+}
+
+
+@pytest.mark.parametrize("set_name", ["graph", "positive definite", "diagonal"])
+@pytest.mark.parametrize("name", ["log det", "log sum exp", "composition", "inverses of roots"])
+def test_optima(name: str, set_name: str) -> None:
+    """Every method that can take the set ends at CVXPY's optimum, or above it, within its gap."""
+    objective = gda.CvxpyObjective(SMOOTH[name], n_features=K)
+    problem = gda.MetricProblem(objective, named_set(set_name, K, 2.0 * K, share=0.1))
+    variable = cp.Variable((K, K), symmetric=True)
+    best = problem.to_cvxpy(variable).solve("CLARABEL")
+    near = 1e-6 * (1 + abs(best))
+    for method, options in METHODS.items():
+        if method in ("joint", "alternating") and set_name != "graph":
+            continue
+        result = gda.solve(problem, method, **options)
+        assert result.lower_bound is not None
+        assert result.lower_bound - near <= best <= result.objective + near
+        if method in ("certified", "sdp"):
+            assert result.relative_gap is not None
+            assert result.relative_gap <= 1e-5
+
+
+@pytest.mark.parametrize("method", ["certified", "joint", "alternating", "sdp"])
+def test_three_lines_at_20_features(method: str) -> None:
+    size = 20
+    rng = np.random.default_rng(3)
+    pairs, cov = rng.standard_normal((100, size)) / 4, covariance(size)
+    objective = gda.CvxpyObjective(
+        lambda M: (
+            cp.log_sum_exp(-cp.sum(cp.multiply(pairs @ M, pairs), axis=1))
+            + 0.1 * (cp.trace(cov @ M) - cp.log_det(M))
+        ),
+        n_features=size,
+    )
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(float(size), 0.01))
+    limits = {"solver": "analytic", "max_iterations": 10} if method[0] in "ja" else {}
+    result = gda.solve(problem, method, trace_every=5, **limits)
+    assert result.lower_bound is not None
+    assert problem.feasible_set.contains(result.metric)
+    assert result.relative_gap is not None
+    if method in ("certified", "sdp"):
+        assert result.relative_gap <= 1e-5
+    else:
+        assert result.objective < result.trace[0].objective
+
+
+@pytest.mark.parametrize(
+    ("name", "outside"),
+    [
+        ("log det", -np.eye(K)),
+        ("log det", np.zeros((K, K))),
+        ("matrix fraction", np.diag([1.0, 1.0, 1.0, -1.0])),
+        ("matrix fraction", np.diag([1.0, 1.0, 1.0, 0.0])),
+        ("entropy", np.diag([1.0, 1.0, 1.0, -1e-3])),
+        ("inverses of roots", np.zeros((K, K))),
+        ("trace of the inverse", -2 * np.eye(K)),
+    ],
+)
+def test_outside_of_the_domain(name: str, outside: np.ndarray) -> None:
+    objective = gda.CvxpyObjective(SMOOTH[name], n_features=K)
+    point = objective.at(outside)
+    assert point.value == math.inf
+    assert not np.isfinite(point.gradient()).any()
+    assert point.vanished() is not None
+    with pytest.raises(gda.InvalidInputError, match="nothing to learn from at the start"):
+        gda.solve(
+            gda.MetricProblem(
+                gda.CvxpyObjective(lambda M: SMOOTH[name](M - 10 * np.eye(K)), n_features=K),
+                gda.GraphMetrics(2.0 * K),
+            ),
+            "certified",
+        )
+
+
+@pytest.mark.parametrize("method", ["certified", "frank-wolfe", "projected-gradient", "joint"])
+@pytest.mark.parametrize("step", ["exact", "adaptive"])
+def test_line_searches_stay_inside_of_the_domain(method: str, step: str) -> None:
+    """The vertices of the set are outside of it."""
+    if method in ("certified", "projected-gradient") and step != "exact":
+        pytest.skip("has no step rule")
+    objective = gda.CvxpyObjective(
+        lambda M: cp.trace(S @ M) - cp.sum(cp.log(cp.diag(M) - 0.1)), n_features=K
+    )
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(20.0, 0.01))
+    options: dict[str, Any] = {"step": step} if method in ("frank-wolfe", "joint") else {}
+    result = gda.solve(problem, method, max_iterations=100, **options)
+    best = gda.solve(problem, "sdp").objective
+    assert best - 1e-5 <= result.objective < result.trace[0].objective
+    if method in ("certified", "projected-gradient"):
+        assert result.objective <= best + 1e-5
+
+
+def test_kinks_keep_bounds_true() -> None:
+    objective = gda.CvxpyObjective(
+        lambda M: cp.norm1(M - np.eye(K)) + cp.lambda_max(M) - 0.5 * cp.trace(M), n_features=K
+    )
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(6.0))
+    best = gda.solve(problem, "sdp").objective
+    for method in ("certified", "frank-wolfe", "projected-gradient"):
+        result = gda.solve(problem, method, max_iterations=20, time_limit=1.0)
+        assert result.lower_bound is not None
+        assert result.lower_bound <= best + 1e-6
+        assert result.objective >= best - 1e-6
+
+
+def test_it_can_be_a_term() -> None:
+    objective = 2 * gda.CvxpyObjective(SMOOTH["log sum exp"], n_features=K) + gda.Ridge(K)
+    gda.check_objective(objective)
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(4.0))
+    exact = gda.solve(problem, "certified").objective
+    assert gda.solve(problem, "sdp").objective == pytest.approx(exact, rel=1e-5)
+
+
+X = cp.Variable((2, 2))
+BAD: list[tuple[Any, str]] = [
+    (lambda M: M, r"must return a scalar, got .* of shape \(4, 4\); add its entries up"),
+    (lambda M: cp.log_det(M), "cannot prove that log_det.* is convex .*its curvature is concave"),
+    (lambda M: M[0, 0] * M[1, 1], "cannot prove that .* is convex .*curvature is unknown"),
+    (lambda M: cp.Constant(3.0), "must depend on the metric, and 3.0 does not"),
+    (lambda M: 0 * M[0, 0], "must depend on the metric, and 0.0 . M.* does not"),
+    (lambda M: 1j * M[0, 0], "must be real, and .* is complex"),
+    (lambda M: cp.trace(M) + cp.sum(X), r"must depend on the metric alone, .* variable\(s\) var"),
+    (lambda M: cp.Parameter(name="p") * cp.trace(M), r"has the parameter\(s\) p; use numbers"),
+    (lambda M: -cp.von_neumann_entr(M), "CVXPY knows no derivative of von_neumann_entr"),
+    (lambda M: float(M[0, 0]), r"expression fails on a 4×4 CVXPY variable \(TypeError"),
+    (lambda M: np.eye(3) @ M, r"expression fails on a 4×4 CVXPY variable \(ValueError"),
+    (lambda M: None, "must return a CVXPY expression, got None"),
+    (lambda M: 3.0, "must return a CVXPY expression, got 3.0"),
+    (lambda: None, "expression fails on a 4×4"),
+    (cp.trace(X), r"expression is the CVXPY expression .*; pass a function that makes it"),
+    (cp.Variable, "expression must be a function of the metric, such as lambda M"),
+    ("trace", "expression must be a function of the metric, such as .*, got 'trace'"),
+    (None, "expression must be a function of the metric"),
+]
+
+
+@pytest.mark.parametrize(("expression", "message"), BAD)
+def test_what_is_no_objective_is_refused(expression: Any, message: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=message):
+        gda.CvxpyObjective(expression, n_features=K)

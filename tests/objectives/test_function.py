@@ -1,0 +1,97 @@
+"""Objectives by functions of arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.validation import FloatArray
+
+K = 3
+TARGET = np.array([[3.0, -1.0, 0.0], [-1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
+
+
+def nearest(metric: FloatArray) -> tuple[float, FloatArray]:
+    return float(np.sum((metric - TARGET) ** 2)) / 2, metric - TARGET
+
+
+def problem(**options: Any) -> gda.MetricProblem:
+    objective = gda.FunctionObjective(nearest, n_features=K, **options)
+    return gda.MetricProblem(objective, gda.GraphMetrics(4.0, 0.1))
+
+
+def test_the_optimum() -> None:
+    gda.check_objective(problem().objective)
+    expected = gda.GraphMetrics(4.0, 0.1).projected(TARGET, accuracy=1e-10).point
+    for method in ("certified", "projected-gradient"):
+        result = gda.solve(problem(), method, tolerance=1e-9)
+        assert result.status == "converged"
+        np.testing.assert_allclose(result.metric, expected, atol=1e-4)
+
+
+def test_the_function_is_called_once_a_metric() -> None:
+    calls: list[FloatArray] = []
+
+    def counted(metric: FloatArray) -> tuple[float, FloatArray]:
+        calls.append(metric)
+        return nearest(metric)
+
+    point = gda.FunctionObjective(counted, n_features=K).at(2 * np.eye(K))
+    assert len(calls) == 1  # the check
+    point.value, point.gradient(), point.gradient_column(0)
+    assert len(calls) == 2
+
+
+def test_gradients_become_symmetric() -> None:
+    """Those of ``sum_ij D_ij M_ij`` by its entries need not be."""
+    slope = np.triu(np.ones((K, K)))
+    objective = gda.FunctionObjective(lambda M: (np.vdot(slope, M), slope), n_features=K)
+    np.testing.assert_array_equal(objective.gradient(np.eye(K)), (slope + slope.T) / 2)
+    gda.check_objective(objective)
+
+
+def test_conic_methods_need_an_expression() -> None:
+    with pytest.raises(gda.InvalidInputError, match="has no CVXPY expression unless it is given"):
+        gda.solve(problem(), "sdp")
+    given = problem(expression=lambda M: cp.sum_squares(M - TARGET) / 2)
+    exact = gda.solve(given, "certified").objective
+    assert gda.solve(given, "sdp").objective == pytest.approx(exact, rel=1e-6)
+
+
+def test_a_domain() -> None:
+    def barrier(metric: FloatArray) -> tuple[float, FloatArray]:
+        smallest = np.linalg.eigvalsh(metric)[0]
+        if smallest <= 0:
+            return math.inf, np.full_like(metric, math.nan)
+        return float(np.trace(metric) - np.linalg.slogdet(metric)[1]), np.eye(K) - np.linalg.inv(
+            metric
+        )
+
+    objective = gda.FunctionObjective(barrier, n_features=K)
+    result = gda.solve(gda.MetricProblem(objective, gda.GraphMetrics(9.0)), "certified")
+    np.testing.assert_allclose(result.metric, np.eye(K), atol=1e-3)
+    assert result.status == "converged"
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda M: (math.nan, M), "returns NaN in the value at the identity matrix"),
+        (lambda M: (1.0, M * math.nan), "returns NaN in the gradient at the identity matrix"),
+        (lambda M: (1.0, M[0]), r"must have shape \(3, 3\), got \(3,\)"),
+        (lambda M: (M, M), r"the value that .* returns must be a number, got shape \(3, 3\)"),
+        (lambda M: M, "must return the pair of the value and the gradient"),
+        (lambda M: None, "must return the pair of the value and the gradient, got None"),
+        (lambda M: ("a", M), "must return a number and an array of numbers"),
+        (np.ndarray, "value_and_gradient must be a function of the metric"),
+        (3.0, "value_and_gradient must be a function of the metric, such as .*, got 3.0"),
+    ],
+)
+def test_wrong_functions_are_refused(function: Any, message: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=message):
+        gda.FunctionObjective(function, n_features=K)
