@@ -42,7 +42,7 @@ from gdaopt.methods import (
     iterate,
     solve,
 )
-from gdaopt.objectives import GLR, DenseObjective, LogDet, check_objective
+from gdaopt.objectives import GLR, MCML, DenseObjective, LogDet, check_objective
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import (
@@ -87,6 +87,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "GLR",
+    "MCML",
     "Alternating",
     "Certificate",
     "Certified",

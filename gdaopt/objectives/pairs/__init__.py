@@ -20,13 +20,19 @@ None of it knows an objective: see `WeightedPairs` for how to write one.
 from gdaopt.objectives.pairs.blocks import Block, Changes, KnownChanges
 from gdaopt.objectives.pairs.expressions import (
     distinct_differences,
+    expression_bytes,
     n_coefficients,
     squared_distances,
 )
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
 from gdaopt.objectives.pairs.pair_values import Memory, PairValues
 from gdaopt.objectives.pairs.protocol import Pairs, WeightedPairs
-from gdaopt.objectives.pairs.reading import checked_pairs, checked_samples, weighted_pairs
+from gdaopt.objectives.pairs.reading import (
+    checked_pairs,
+    checked_samples,
+    checked_weights,
+    weighted_pairs,
+)
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 
@@ -43,7 +49,9 @@ __all__ = [
     "WeightedPairs",
     "checked_pairs",
     "checked_samples",
+    "checked_weights",
     "distinct_differences",
+    "expression_bytes",
     "n_coefficients",
     "squared_distances",
     "weighted_pairs",

@@ -13,7 +13,7 @@ from gdaopt.objectives.pairs.protocol import WeightedPairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.validation import FloatArray, finite_array, refuse_masked
 
-__all__ = ["checked_pairs", "checked_samples", "weighted_pairs"]
+__all__ = ["checked_pairs", "checked_samples", "checked_weights", "weighted_pairs"]
 
 _LEAST_SPREAD = 1e-100  # products of its squares do not underflow
 _LARGEST_SPREAD = 1e150  # its square, summed up, is finite; that of its inverse is not 0
@@ -68,9 +68,7 @@ def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None)
         )
     _check_spread("X", features, least=0.0)
     _check_spread("z", signal, least=1 / _LARGEST_SPREAD)
-    weights = np.ones(len(signal))
-    if sample_weight is not None:
-        weights = _checked_weights(sample_weight, len(signal))
+    weights = checked_weights(sample_weight, len(signal))
     if pairs is None:
         return SignalPairs(features, signal, weights)
     listed = ListedPairs.of_signal(features, signal, weights, checked_pairs(pairs, len(signal)))
@@ -99,8 +97,10 @@ def checked_samples(X: Any) -> FloatArray:
     return features
 
 
-def _checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
-    """Return weights as an array; refuse other lengths, and weights that are not positive."""
+def checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
+    """Return weights as an array, 1 for None; refuse other lengths, and what is not positive."""
+    if sample_weight is None:
+        return np.ones(n_samples)
     weights = finite_array("sample_weight", sample_weight, ndim=1)
     if len(weights) != n_samples:
         raise InvalidInputError(f"sample_weight has {len(weights)} entries for {n_samples} samples")
