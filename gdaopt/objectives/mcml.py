@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.distances import DistanceObjective, RowSoftmax, class_codes, same_class
+from gdaopt.objectives.distances import ClassCollapse, DistanceObjective, class_codes
 from gdaopt.objectives.pairs import (
     RectanglePairs,
     checked_samples,
@@ -16,7 +15,6 @@ from gdaopt.objectives.pairs import (
     expression_bytes,
     squared_distances,
 )
-from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -72,22 +70,15 @@ class MCML(DistanceObjective):
         features = checked_samples(X)
         codes = class_codes(y, len(features))
         weights = checked_weights(sample_weight, len(features))
-        weights = weights / weights.sum()
-        others = np.bincount(codes)[codes] - 1
-        if not others.any():
+        order = np.argsort(codes, kind="stable")
+        loss = ClassCollapse(codes[order], (weights / weights.sum())[order])
+        if not loss.has_class.any():
             raise InvalidInputError(
                 f"each of the {len(features)} samples is alone in its class; there must be two "
                 "samples of one class"
             )
-        pairs = RectanglePairs.ordered(features)
-        pulls = weights / np.maximum(others, 1)
-
-        def targets() -> Iterator[FloatArray]:
-            for block in pairs.blocks():
-                yield same_class(codes, block.rows, block.columns) * pulls[block.rows, None]
-
-        self.weights = weights
-        super().__init__(pairs, RowSoftmax(weights), targets, memory_limit)
+        self._collapse = loss
+        super().__init__(RectanglePairs.ordered(features, order), loss, memory_limit)
 
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
         """Return ``L = Σ_i s_i max_k ‖d_ik‖⁴ / Σ_i s_i``, which holds for every metric.
@@ -96,7 +87,8 @@ class MCML(DistanceObjective):
         """
         blocks = zip(self.pairs.blocks(), self.squares(), strict=True)
         return sum(
-            float(self.weights[block.rows] @ squares.max(axis=1) ** 2) for block, squares in blocks
+            float(self._collapse.weights[block.rows] @ squares.max(axis=1) ** 2)
+            for block, squares in blocks
         )
 
     def to_cvxpy(
@@ -107,16 +99,17 @@ class MCML(DistanceObjective):
         """Return Q for CVXPY: one exponential cone for each ordered pair of samples."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        size = len(self.weights)
+        size = len(self.pairs.features)
         left, right = np.triu_indices(size, 1)
         distances, constraints = squared_distances(self.pairs.features, left, right, metric)
         position = np.zeros((size, size), dtype=np.intp)
         position[left, right] = position[right, left] = np.arange(len(left))
         others = position[~np.eye(size, dtype=bool)]
         rows = cp.reshape(distances[others], (size, size - 1), order="C")
-        assert self.linear is not None
-        pulled = cp.sum(cp.multiply(self.linear, metric))
-        return pulled + self.weights @ cp.log_sum_exp(-rows, axis=1), constraints
+        pulls = np.concatenate([self._collapse.offsets(block) for block in self.pairs.blocks()])
+        pulls += pulls.T
+        pulled = pulls[left, right] @ distances
+        return pulled + self._collapse.weights @ cp.log_sum_exp(-rows, axis=1), constraints
 
     def conic_bytes(self) -> float:
         """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""

@@ -50,17 +50,6 @@ class _Along:
         self.atoms = atoms
         self.coordinates = atoms.projected(self.objective.pairs.features)
 
-    @cached_property
-    def linear(self) -> FloatArray:
-        """The slopes of the linear part of the objective, ``u_k' A u_k``."""
-        linear = self.objective.linear
-        return np.zeros(len(self.atoms)) if linear is None else self.atoms.quadratic_forms(linear)
-
-    @cached_property
-    def linear_at_base(self) -> float:
-        linear = self.objective.linear
-        return 0.0 if linear is None else float(np.vdot(linear, self.base.metric))
-
 
 class DistanceAtomWeightsPoint:
     """An objective at given weights of given atoms: an `AtomWeightsPoint`."""
@@ -82,15 +71,12 @@ class DistanceAtomWeightsPoint:
     @property
     def value(self) -> float:
         """Q at the metric."""
-        along = self._along
-        return self._loss.value + along.linear_at_base + float(along.linear @ self.weights)
+        return self._loss.value
 
     @cached_property
     def _gradient(self) -> FloatArray:
-        along = self._along
-        pairs = along.objective.pairs
-        moments = pairs.scatter_diagonal(self._loss.coefficients, along.coordinates)
-        return moments + along.linear
+        pairs, coordinates = self._along.objective.pairs, self._along.coordinates
+        return pairs.scatter_diagonal(self._loss.coefficients, coordinates)
 
     def gradient(self) -> FloatArray:
         """Return the derivatives ``u_k' ∇Q u_k``."""

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, refuse_masked
+from gdaopt.validation import refuse_masked
 
-__all__ = ["class_codes", "same_class"]
+__all__ = ["Codes", "class_codes"]
 
 Codes = npt.NDArray[np.intp]
 """Class of each sample, as an index from 0 on."""
@@ -67,18 +67,3 @@ def class_codes(y: Any, n_samples: int) -> Codes:
             f"y is {classes[0]!s} for all {n_samples} samples; there must be at least two classes"
         )
     return codes.ravel()
-
-
-def same_class(codes: Codes, rows: slice, columns: slice) -> FloatArray:
-    """Return 1 for the pairs of a block that are of one class and differ, and 0 for the others.
-
-    Examples
-    --------
-    >>> same_class(np.array([0, 1, 0]), slice(0, 1), slice(0, 3))
-    array([[0., 0., 1.]])
-    """
-    same = np.equal.outer(codes[rows], codes[columns])
-    same &= np.not_equal.outer(
-        np.arange(rows.start, rows.stop), np.arange(columns.start, columns.stop)
-    )
-    return same.astype(np.float64)

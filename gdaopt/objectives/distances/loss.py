@@ -48,7 +48,13 @@ class DistanceLoss(Protocol):
 
     @property
     def coefficient_roundings(self) -> float:
-        """By how many u, relative to itself, a derivative by a distance can be off."""
+        """r: a derivative c by a distance can be off by ``r u (|c| + t)``; t is `offsets`."""
+
+    def offsets(self, block: Block) -> FloatArray | None:
+        """Return t ≥ 0 for the pairs of a block; None for 0.
+
+        These are the sizes of terms that cancel in the derivatives.
+        """
 
     def at(self, block: Block, distances: FloatArray) -> BlockLoss:
         """Return the loss at the distances of a block; they are read only."""

@@ -90,7 +90,7 @@ class LossSum:
 
 
 class LossLine:
-    """The loss and a linear function along a direction: a `gdaopt.objectives.Line`.
+    """The loss along a direction: a `gdaopt.objectives.Line`.
 
     Parameters
     ----------
@@ -100,17 +100,12 @@ class LossLine:
         The loss at γ = 0.
     rates : PairValues
         η: the distances are ``δ + γ η``.
-    linear : tuple of two floats
-        The linear function at γ = 0, and its slope.
     """
 
-    def __init__(
-        self, direction: Direction, start: LossSum, rates: PairValues, linear: tuple[float, float]
-    ) -> None:
+    def __init__(self, direction: Direction, start: LossSum, rates: PairValues) -> None:
         self.direction = direction
         self.rates = rates
         self._start = start
-        self._linear = linear
 
     def distances(self, gamma: float) -> Iterator[FloatArray]:
         """Yield the distances at ``M + γ D``."""
@@ -126,13 +121,12 @@ class LossLine:
 
     def value(self, gamma: float) -> float:
         """Return ``Q(M + γ D)``."""
-        at, slope = self._linear
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return at + gamma * slope + sum(loss.value for loss in self._losses(gamma))
+            return sum(loss.value for loss in self._losses(gamma))
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
         """Return the first and the second derivative by γ."""
-        slope, curvature = self._linear[1], 0.0
+        slope = curvature = 0.0
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             for loss, rate in zip(self._losses(gamma), self.rates, strict=True):
                 slope += float(np.vdot(loss.coefficients(), rate))

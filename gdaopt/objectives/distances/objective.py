@@ -1,9 +1,10 @@
-"""The base of objectives that are a loss of distances plus a linear function of the metric."""
+"""The base of objectives that are a loss of distances."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from gdaopt.objectives.distances.atom_weights import DistanceAtomWeights
 from gdaopt.objectives.distances.loss import DistanceLoss
 from gdaopt.objectives.distances.point import DistancePoint
 from gdaopt.objectives.pairs import Memory, Pairs, PairValues
-from gdaopt.validation import FloatArray, integer, read_only, symmetric_matrix
+from gdaopt.validation import FloatArray, integer, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -23,7 +24,7 @@ _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two
 
 
 class DistanceObjective(ABC):
-    """``Q(M) = f(δ(M)) + ⟨A, M⟩`` with a convex loss f of the squared distances of pairs.
+    """``Q(M) = f(δ(M))`` with a convex loss f of the squared distances of pairs.
 
     Points, lines, weights of atoms, round-off and memory are here, for every loss. A subclass makes
     the pairs and the loss in its ``__init__``, and writes `to_cvxpy` and `conic_bytes`; see
@@ -35,8 +36,6 @@ class DistanceObjective(ABC):
         The pairs whose distances the loss sees.
     loss : DistanceLoss
         f.
-    linear : iterable of ndarray, optional
-        Coefficients t ≥ 0 of the pairs, block by block: ``A = Σ t_p d_p d_p'``.
     memory_limit : int
         Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
         block by block in each pass instead of being kept.
@@ -44,29 +43,30 @@ class DistanceObjective(ABC):
 
     log_convex = False
 
-    def __init__(
-        self,
-        pairs: Pairs,
-        loss: DistanceLoss,
-        linear: Callable[[], Iterable[FloatArray]] | None,
-        memory_limit: int,
-    ) -> None:
+    def __init__(self, pairs: Pairs, loss: DistanceLoss, memory_limit: int) -> None:
         limit = integer("memory_limit", memory_limit, at_least=1)
         self.pairs = pairs
         self.loss = loss
         self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
         self._memory = Memory(pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
-        self.linear: FloatArray | None = None
-        self.linear_sizes = np.zeros(self.n_features)
-        if linear is not None:
-            self.linear = read_only(pairs.scatter(linear()))
-            self.linear_sizes = read_only(pairs.squared_sizes(linear()))
-        self.n_blocks = sum(1 for _ in pairs.blocks())
 
     @property
     def n_features(self) -> int:
         """K, the size of the metric matrices."""
         return int(self.pairs.features.shape[1])
+
+    @cached_property
+    def n_blocks(self) -> int:
+        """How many blocks the pairs have."""
+        return sum(1 for _ in self.pairs.blocks())
+
+    @cached_property
+    def offset_sizes(self) -> FloatArray:
+        """What the round-off of terms that cancel in the derivatives is relative to, shape (K,)."""
+        offsets = [self.loss.offsets(block) for block in self.pairs.blocks()]
+        if all(offset is None for offset in offsets):
+            return np.zeros(self.n_features)
+        return self.pairs.squared_sizes(offset for offset in offsets if offset is not None)
 
     def pair_values(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
         """Return numbers of all pairs, which are kept where memory allows it."""
@@ -85,7 +85,7 @@ class DistanceObjective(ABC):
         return self.at(metric).value
 
     def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``∇Q(M) = A + Σ_p ∂f/∂δ_p d_p d_p'``, shape (K, K)."""
+        """Return ``∇Q(M) = Σ_p ∂f/∂δ_p d_p d_p'``, shape (K, K)."""
         return self.at(metric).gradient()
 
     def squares(self) -> Iterator[FloatArray]:

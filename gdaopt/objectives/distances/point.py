@@ -66,15 +66,10 @@ class DistancePoint:
     def _compute_distances(self) -> Iterator[FloatArray]:
         return self._pairs.products(*DenseDirection(self.metric).factors(self._pairs.features))
 
-    @cached_property
+    @property
     def value(self) -> float:
         """``Q(M)``."""
-        return self.loss.value + self._linear_value
-
-    @cached_property
-    def _linear_value(self) -> float:
-        linear = self.objective.linear
-        return 0.0 if linear is None else float(np.vdot(linear, self.metric))
+        return self.loss.value
 
     @property
     def log_value(self) -> float:
@@ -84,10 +79,7 @@ class DistancePoint:
     @cached_property
     def _gradient(self) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
-            gradient = self._pairs.scatter(self.loss.coefficients)
-        if self.objective.linear is not None:
-            gradient += self.objective.linear
-        return read_only(gradient)
+            return read_only(self._pairs.scatter(self.loss.coefficients))
 
     def gradient(self) -> FloatArray:
         """Return ``∇Q(M)``, shape (K, K), read-only."""
@@ -95,15 +87,11 @@ class DistancePoint:
 
     def gradient_diagonal(self) -> FloatArray:
         """Return the diagonal of the gradient, shape (K,)."""
-        diagonal = self._pairs.scatter_diagonal(self.loss.coefficients)
-        linear = self.objective.linear
-        return diagonal if linear is None else diagonal + np.diagonal(linear)
+        return self._pairs.scatter_diagonal(self.loss.coefficients)
 
     def gradient_column(self, column: int) -> FloatArray:
         """Return one column of the gradient, shape (K,)."""
-        entries = self._pairs.scatter_column(self.loss.coefficients, column)
-        linear = self.objective.linear
-        return entries if linear is None else entries + linear[:, column]
+        return self._pairs.scatter_column(self.loss.coefficients, column)
 
     def gradient_entries(self, edges: Edges) -> KnownEntries:
         """Return the gradient's diagonal and its entries of edges, without the others if few."""
@@ -111,9 +99,7 @@ class DistancePoint:
         if "_gradient" in vars(self) or _GATHERING * (size + len(edges[0])) >= size**2:
             return KnownEntries.of(self._gradient, edges)
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
-            known = self._pairs.scatter_entries(self.loss.coefficients, edges)
-        linear = self.objective.linear
-        return known if linear is None else known + KnownEntries.of(linear, edges)
+            return self._pairs.scatter_entries(self.loss.coefficients, edges)
 
     def line(self, direction: Direction) -> LossLine:
         """Return Q restricted to ``M + γ D``: a trial step costs one loss per pair."""
@@ -121,9 +107,7 @@ class DistancePoint:
             factors = direction.factors(self._pairs.features)
             self._last_width = factors[0].shape[1]
             rates = self.objective.pair_values(lambda: self._pairs.products(*factors))
-            linear = self.objective.linear
-            slope = 0.0 if linear is None else direction.inner(linear)
-            self._last_line = LossLine(direction, self.loss, rates, (self._linear_value, slope))
+            self._last_line = LossLine(direction, self.loss, rates)
         return self._last_line
 
     def moved(self, direction: Direction, gamma: float) -> DistancePoint:
@@ -149,22 +133,17 @@ class DistancePoint:
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of losses of distances")."""
-        objective, pairs = self.objective, self._pairs
+        loss, pairs = self.objective.loss, self._pairs
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.sqrt(self._sizes)
             of_distances = 2 * float(lengths @ self.distance_round_off.total @ lengths)
-            relative = objective.loss.value_roundings + _SUM_ROUNDINGS + objective.n_blocks
-            value = relative * self.loss.magnitude + of_distances
-            gradient = (
-                pairs.scatter_roundings + objective.loss.coefficient_roundings
-            ) * self._sizes
-            if objective.linear is not None:
-                terms = float(np.abs(objective.linear * self.metric).sum())
-                roots = np.sqrt(objective.linear_sizes)
-                of_linear = 2 * pairs.scatter_roundings * float(roots @ np.abs(self.metric) @ roots)
-                value += (self.metric.size + 8) * terms + of_linear
-                gradient = gradient + pairs.scatter_roundings * objective.linear_sizes
-        return RoundOff(UNIT * value, np.sqrt(2 * UNIT * gradient))
+            relative = loss.value_roundings + _SUM_ROUNDINGS + self.objective.n_blocks
+            of_scatter = pairs.scatter_roundings * self._sizes
+            of_loss = loss.coefficient_roundings * (self._sizes + self.objective.offset_sizes)
+            return RoundOff(
+                UNIT * (relative * self.loss.magnitude + of_distances),
+                np.sqrt(2 * UNIT * (of_scatter + of_loss)),
+            )
 
     def vanished(self) -> str | None:
         """Say where the value or the gradient is not finite."""

@@ -77,7 +77,9 @@ class RectanglePairs:
         )
 
     @classmethod
-    def ordered(cls, features: FloatArray) -> RectanglePairs:
+    def ordered(
+        cls, features: FloatArray, order: npt.NDArray[np.intp] | None = None
+    ) -> RectanglePairs:
         """Return all ordered pairs: the rows of the blocks are samples, each against all."""
         n_samples = len(features)
         return cls(
@@ -86,6 +88,7 @@ class RectanglePairs:
                 Block(slice(start, stop), slice(0, n_samples))
                 for start, stop in chunks(n_samples, n_samples)
             ],
+            order,
         )
 
     @classmethod
