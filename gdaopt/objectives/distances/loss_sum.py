@@ -35,13 +35,20 @@ class LossSum:
         loss: DistanceLoss,
         pairs: Pairs,
         distances: PairValues,
-        keep: Callable[[Callable[[], Iterator[FloatArray]]], PairValues] = PairValues,
+        keep: Callable[[Callable[[], Iterator[FloatArray]]], PairValues] | None = None,
     ) -> None:
         self.loss = loss
         self.pairs = pairs
         self.distances = distances
-        self.coefficients = keep(self._compute)
+        self._kept = keep(self._compute) if keep is not None else None
         self._found: tuple[float, float] | None = None
+
+    @property
+    def coefficients(self) -> PairValues:
+        """``∂f/∂δ``, block by block."""
+        # Not kept, they are no attribute: that would be a cycle, which holds the distances until
+        # the garbage collector comes by.
+        return self._kept or PairValues(self._compute)
 
     def _compute(self) -> Iterator[FloatArray]:
         """Yield ``∂f/∂δ``; a complete pass knows the value."""
