@@ -42,7 +42,18 @@ from gdaopt.methods import (
     iterate,
     solve,
 )
-from gdaopt.objectives import GLR, MCML, DenseObjective, LogDet, check_objective
+from gdaopt.objectives import (
+    DEML,
+    GLR,
+    LMNN,
+    LSML,
+    MCML,
+    DenseObjective,
+    LogDet,
+    LogisticPairs,
+    PairHinge,
+    check_objective,
+)
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import (
@@ -86,7 +97,10 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "DEML",
     "GLR",
+    "LMNN",
+    "LSML",
     "MCML",
     "Alternating",
     "Certificate",
@@ -107,10 +121,12 @@ __all__ = [
     "InvalidInputError",
     "Joint",
     "LogDet",
+    "LogisticPairs",
     "Method",
     "MetricKNeighborsClassifier",
     "MetricProblem",
     "OneVsRestMetricClassifier",
+    "PairHinge",
     "PositiveDefiniteMetricLearner",
     "PositiveDefiniteMetrics",
     "ProjectedGradient",

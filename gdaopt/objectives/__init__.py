@@ -1,22 +1,32 @@
 """Objectives: convex functions of metric matrices, behind one interface."""
 
 from gdaopt.objectives.check import check_objective
+from gdaopt.objectives.deml import DEML
 from gdaopt.objectives.dense import DenseObjective
 from gdaopt.objectives.glr import GLR
+from gdaopt.objectives.lmnn import LMNN
 from gdaopt.objectives.log_det import LogDet
+from gdaopt.objectives.logistic_pairs import LogisticPairs
+from gdaopt.objectives.lsml import LSML
 from gdaopt.objectives.mcml import MCML
+from gdaopt.objectives.pair_hinge import PairHinge
 from gdaopt.objectives.protocol import AtomWeights, AtomWeightsPoint, Line, Objective, Point
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 
 __all__ = [
+    "DEML",
     "GLR",
+    "LMNN",
+    "LSML",
     "MCML",
     "AtomWeights",
     "AtomWeightsPoint",
     "DenseObjective",
     "Line",
     "LogDet",
+    "LogisticPairs",
     "Objective",
+    "PairHinge",
     "Point",
     "RoundOff",
     "assumed_round_off",
