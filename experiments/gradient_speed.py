@@ -26,7 +26,7 @@ SIGNALS = ("labels", "real")
 SPEED_SIZE = (2000, 50)  # N, K
 MEMORY_SIZE = (20_000, 20)
 REPEATS = 31
-BLOCK_ENTRIES = 2**16  # as in gdaopt.objectives.pairs.signal_pairs: a block stays in cache
+BLOCK_ENTRIES = 2**16  # as in gdaopt.objectives.pairs.rectangles: a block stays in cache
 OUT = Path(__file__).parent.parent / "figures" / "gradient_speed.md"
 
 

@@ -43,13 +43,19 @@ from gdaopt.methods import (
     solve,
 )
 from gdaopt.objectives import (
+    DEML,
     GLR,
     GMML,
+    LMNN,
+    LSML,
+    MCML,
     CvxpyObjective,
     DenseObjective,
     FunctionObjective,
     Linear,
     LogDet,
+    LogisticPairs,
+    PairHinge,
     Ridge,
     check_objective,
 )
@@ -96,8 +102,12 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "DEML",
     "GLR",
     "GMML",
+    "LMNN",
+    "LSML",
+    "MCML",
     "Alternating",
     "Certificate",
     "Certified",
@@ -120,10 +130,12 @@ __all__ = [
     "Joint",
     "Linear",
     "LogDet",
+    "LogisticPairs",
     "Method",
     "MetricKNeighborsClassifier",
     "MetricProblem",
     "OneVsRestMetricClassifier",
+    "PairHinge",
     "PositiveDefiniteMetricLearner",
     "PositiveDefiniteMetrics",
     "ProjectedGradient",

@@ -1,20 +1,30 @@
 """Objectives: convex functions of metric matrices, behind one interface."""
 
 from gdaopt.objectives.check import check_objective
+from gdaopt.objectives.deml import DEML
 from gdaopt.objectives.dense import DenseObjective
 from gdaopt.objectives.expression import CvxpyObjective
 from gdaopt.objectives.function import FunctionObjective
 from gdaopt.objectives.glr import GLR
 from gdaopt.objectives.gmml import GMML
+from gdaopt.objectives.lmnn import LMNN
 from gdaopt.objectives.log_det import LogDet
+from gdaopt.objectives.logistic_pairs import LogisticPairs
+from gdaopt.objectives.lsml import LSML
+from gdaopt.objectives.mcml import MCML
+from gdaopt.objectives.pair_hinge import PairHinge
 from gdaopt.objectives.protocol import AtomWeights, AtomWeightsPoint, Line, Objective, Point
 from gdaopt.objectives.quadratic import Linear, Ridge
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.objectives.sums import Summable, SumObjective
 
 __all__ = [
+    "DEML",
     "GLR",
     "GMML",
+    "LMNN",
+    "LSML",
+    "MCML",
     "AtomWeights",
     "AtomWeightsPoint",
     "CvxpyObjective",
@@ -23,7 +33,9 @@ __all__ = [
     "Line",
     "Linear",
     "LogDet",
+    "LogisticPairs",
     "Objective",
+    "PairHinge",
     "Point",
     "Ridge",
     "RoundOff",

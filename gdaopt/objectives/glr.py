@@ -28,7 +28,7 @@ from gdaopt.objectives.pairs import (
     Memory,
     PairValues,
     distinct_differences,
-    n_coefficients,
+    expression_bytes,
     squared_distances,
     weighted_pairs,
 )
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GLR", "GLRAtomWeights", "GLRAtomWeightsPoint", "GLRPoint"]
 
-_BYTES_PER_COEFFICIENT = 350  # in CVXPY and CLARABEL; 2 500 to 18 000 pairs, K = 10 to 50
 _ARRAYS_KEPT = 9  # weights, exponents at a base, those and their exponentials at three points
 _LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
 _NOISE = 1e-15  # of what coinciding samples add to sums: with less, the others do not count
@@ -199,7 +198,7 @@ class GLR(Summable):
 
     def conic_bytes(self) -> float:
         """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
-        return _BYTES_PER_COEFFICIENT * n_coefficients(self.pairs)
+        return expression_bytes(self.pairs)
 
 
 class GLRPoint:

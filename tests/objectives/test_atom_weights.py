@@ -10,7 +10,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.objectives.pairs import signal_pairs
+from gdaopt.objectives.pairs import rectangles
 from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.validation import FloatArray
 from tests.helpers import random_metric
@@ -309,8 +309,8 @@ def test_sums_over_small_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     expected = glr(shifted(), name, is_kept=is_kept).atom_weights(base).at(atoms, weights)
-    monkeypatch.setattr(signal_pairs, "_BLOCK_ENTRIES", 60)
-    monkeypatch.setattr(signal_pairs, "_MOMENT_ENTRIES", entries)
+    monkeypatch.setattr(rectangles, "_BLOCK_ENTRIES", 60)
+    monkeypatch.setattr(rectangles, "_MOMENT_ENTRIES", entries)
     weighted = glr(shifted(), name, is_kept=is_kept).atom_weights(base).at(atoms, weights)
     assert weighted.value == pytest.approx(expected.value, rel=1e-13)
     assert_near(weighted.gradient(), expected.gradient(), 1e-13)

@@ -5,34 +5,53 @@ samples, with the difference d_p. Whatever the function is, its value, its gradi
 derivatives need the same sums over the pairs, and those sums are here, behind one interface:
 
 ==============================================  =================================================
-`WeightedPairs`                                 the interface: distances in, moments out
-`SignalPairs`, `ListedPairs`                    all pairs that differ in a signal; those of a list
-`weighted_pairs`                                either of the two from what users pass
-`PairValues`, `Memory`                              numbers of all pairs, kept or recomputed
+`Pairs`, `WeightedPairs`                        the interface: distances in, moments out
+`RectanglePairs`, `ListedPairs`                 all pairs, or some rows × columns; those of a list
+`SignalPairs`                                   all pairs that differ in a signal
+`weighted_pairs`                                pairs with weights from what users pass
+`Block`, `Changes`                              a part of the pairs; how their distances change
+`PairValues`, `Memory`                          numbers of all pairs, kept or recomputed
 `distinct_differences`, `squared_distances`     the distances as CVXPY expressions
 ==============================================  =================================================
 
 None of it knows an objective: see `WeightedPairs` for how to write one.
 """
 
+from gdaopt.objectives.pairs.blocks import Block, Changes, KnownChanges
 from gdaopt.objectives.pairs.expressions import (
     distinct_differences,
+    expression_bytes,
     n_coefficients,
     squared_distances,
 )
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
 from gdaopt.objectives.pairs.pair_values import Memory, PairValues
-from gdaopt.objectives.pairs.protocol import WeightedPairs
-from gdaopt.objectives.pairs.reading import weighted_pairs
+from gdaopt.objectives.pairs.protocol import Pairs, WeightedPairs
+from gdaopt.objectives.pairs.reading import (
+    checked_pairs,
+    checked_samples,
+    checked_weights,
+    weighted_pairs,
+)
+from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 
 __all__ = [
+    "Block",
+    "Changes",
+    "KnownChanges",
     "ListedPairs",
     "Memory",
     "PairValues",
+    "Pairs",
+    "RectanglePairs",
     "SignalPairs",
     "WeightedPairs",
+    "checked_pairs",
+    "checked_samples",
+    "checked_weights",
     "distinct_differences",
+    "expression_bytes",
     "n_coefficients",
     "squared_distances",
     "weighted_pairs",

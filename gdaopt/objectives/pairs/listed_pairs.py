@@ -16,11 +16,13 @@ import numpy.typing as npt
 from gdaopt.deadline import check_time
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries, paired_sums
+from gdaopt.objectives.pairs.blocks import Block, KnownChanges
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["ListedPairs"]
 
 _BLOCK_ENTRIES = 2**17  # 1 MB: the differences of a run of pairs stay in cache
+_MOMENT_ENTRIES = 2**18  # 2 MB: what second derivatives are summed from at a time
 
 
 class ListedPairs:
@@ -38,6 +40,8 @@ class ListedPairs:
         Non-negative.
     weight_roundings : int, optional
         By how many u a weight can be off.
+    group : int, optional
+        So many pairs of positive weight, one after the other, are always in one block.
 
     Attributes
     ----------
@@ -61,6 +65,7 @@ class ListedPairs:
         right: npt.NDArray[np.intp],
         weights: FloatArray,
         weight_roundings: int = 0,
+        group: int = 1,
     ) -> None:
         offsets = features - features[0]  # first, so that a constant feature becomes 0 exactly
         centre = offsets.mean(axis=0)
@@ -70,6 +75,7 @@ class ListedPairs:
         self._left, self._right, self._weights = left[counts], right[counts], weights[counts]
         self.n_pairs = len(counts)
         self.weight_roundings = weight_roundings
+        self._group = group
 
     @classmethod
     def of_signal(
@@ -184,9 +190,33 @@ class ListedPairs:
         """Return the indices of both samples of each pair, and the weights."""
         return self._left, self._right, self._weights
 
+    def blocks(self) -> Iterator[Block]:
+        """Yield the runs."""
+        for pairs in self._runs():
+            yield Block(slice(pairs.start, min(pairs.stop, self.n_pairs)))
+
+    def parts(self, block: Block, n_values: int) -> Iterator[tuple[Block, slice]]:
+        """Yield shorter runs of a block (see `Pairs`)."""
+        first, last = block.rows.start, block.rows.stop
+        step = self._in_groups(_MOMENT_ENTRIES // n_values)
+        for start in range(0, last - first, step):
+            check_time()
+            stop = min(first + start + step, last)
+            yield Block(slice(first + start, stop)), slice(start, start + step)
+
+    def changes(self, block: Block, values: FloatArray) -> KnownChanges:
+        """Return ``(a_r - a_c)²`` for the pairs of a block (see `Pairs`)."""
+        differences = values[:, self._left[block.rows]] - values[:, self._right[block.rows]]
+        differences *= differences
+        return KnownChanges(differences)
+
     @property
     def _run_length(self) -> int:
-        return max(1, _BLOCK_ENTRIES // int(self.features.shape[1]))
+        return self._in_groups(_BLOCK_ENTRIES // int(self.features.shape[1]))
+
+    def _in_groups(self, length: int) -> int:
+        """Return about the length of a run, but whole groups."""
+        return self._group * max(1, length // self._group)
 
     def _runs(self) -> Iterator[slice]:
         step = self._run_length

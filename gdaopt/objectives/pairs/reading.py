@@ -13,8 +13,9 @@ from gdaopt.objectives.pairs.protocol import WeightedPairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.validation import FloatArray, finite_array, refuse_masked
 
-__all__ = ["weighted_pairs"]
+__all__ = ["checked_pairs", "checked_samples", "checked_weights", "weighted_pairs"]
 
+_LEAST_SPREAD = 1e-100  # products of its squares do not underflow
 _LARGEST_SPREAD = 1e150  # its square, summed up, is finite; that of its inverse is not 0
 
 
@@ -67,19 +68,39 @@ def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None)
         )
     _check_spread("X", features, least=0.0)
     _check_spread("z", signal, least=1 / _LARGEST_SPREAD)
-    weights = np.ones(len(signal))
-    if sample_weight is not None:
-        weights = _checked_weights(sample_weight, len(signal))
+    weights = checked_weights(sample_weight, len(signal))
     if pairs is None:
         return SignalPairs(features, signal, weights)
-    listed = ListedPairs.of_signal(features, signal, weights, _checked_pairs(pairs, len(signal)))
+    listed = ListedPairs.of_signal(features, signal, weights, checked_pairs(pairs, len(signal)))
     if not listed.n_pairs:
         raise InvalidInputError("pairs holds no two samples with different signals")
     return listed
 
 
-def _checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
-    """Return weights as an array; refuse other lengths, and weights that are not positive."""
+def checked_samples(X: Any) -> FloatArray:
+    """Return samples as an array of shape (N, K); refuse what has no distances.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, fewer than two samples, samples that all coincide, or values so
+        large or small that their squares leave float64.
+    """
+    features = finite_array("X", X, ndim=2, is_data=True)
+    if len(features) < 2:
+        raise InvalidInputError(f"X has {len(features)} sample(s); pairs need at least 2")
+    if (features == features[0]).all():
+        raise InvalidInputError(
+            f"all {len(features)} samples of X coincide: no metric tells them apart"
+        )
+    _check_spread("X", features, least=_LEAST_SPREAD)
+    return features
+
+
+def checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
+    """Return weights as an array, 1 for None; refuse other lengths, and what is not positive."""
+    if sample_weight is None:
+        return np.ones(n_samples)
     weights = finite_array("sample_weight", sample_weight, ndim=1)
     if len(weights) != n_samples:
         raise InvalidInputError(f"sample_weight has {len(weights)} entries for {n_samples} samples")
@@ -91,20 +112,24 @@ def _checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
     return weights
 
 
-def _checked_pairs(pairs: Any, n_samples: int) -> npt.NDArray[np.intp]:
+def checked_pairs(
+    pairs: Any, n_samples: int, name: str = "pairs", width: int = 2
+) -> npt.NDArray[np.intp]:
     """Return pairs as an array of indices; refuse other shapes, and indices without a sample."""
-    refuse_masked("pairs", pairs)
+    refuse_masked(name, pairs)
     try:
         indices = np.asarray(pairs)
     except ValueError:  # rows of different lengths
         indices = np.asarray(pairs, dtype=object)
-    if indices.ndim != 2 or indices.shape[1] != 2 or not np.issubdtype(indices.dtype, np.integer):
+    is_whole = np.issubdtype(indices.dtype, np.integer)
+    if indices.ndim != 2 or indices.shape[1] != width or not is_whole:
         raise InvalidInputError(
-            f"pairs must be whole numbers of shape (n, 2), got {indices.dtype} of {indices.shape}"
+            f"{name} must be whole numbers of shape (n, {width}), got {indices.dtype} of "
+            f"{indices.shape}"
         )
     if indices.size and not (indices.min() >= 0 and indices.max() < n_samples):
         raise InvalidInputError(
-            f"pairs refers to samples {indices.min()} to {indices.max()}; X has 0 to "
+            f"{name} refers to samples {indices.min()} to {indices.max()}; X has 0 to "
             f"{n_samples - 1}"
         )
     return indices.astype(np.intp)

@@ -14,7 +14,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection
 from gdaopt.objectives.pairs import ListedPairs, SignalPairs, WeightedPairs, weighted_pairs
 from gdaopt.objectives.pairs import listed_pairs as listed_module
-from gdaopt.objectives.pairs import signal_pairs as signal_module
+from gdaopt.objectives.pairs import rectangles as rectangles_module
 from gdaopt.validation import FloatArray
 from tests.objectives.pairs.cases import K, N
 
@@ -55,7 +55,7 @@ pytestmark = pytest.mark.usefixtures("_small_blocks")
 
 @pytest.fixture
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signal_module, "_BLOCK_ENTRIES", 40)
+    monkeypatch.setattr(rectangles_module, "_BLOCK_ENTRIES", 40)
     monkeypatch.setattr(listed_module, "_BLOCK_ENTRIES", 40)
 
 

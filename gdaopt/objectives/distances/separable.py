@@ -1,0 +1,244 @@
+"""Losses that see one distance at a time: a sum over pairs of samples.
+
+A pair is similar, of one class, or dissimilar, of two classes. Each kind has a term
+``w ψ(s (δ - t))`` with a weight w, a sign s, a threshold t and a convex function ψ of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.distances.labels import Codes, class_codes
+from gdaopt.objectives.distances.scalar import ScalarFunction
+from gdaopt.objectives.pairs import (
+    Block,
+    Changes,
+    ListedPairs,
+    Pairs,
+    RectanglePairs,
+    checked_pairs,
+    checked_samples,
+)
+from gdaopt.validation import FloatArray
+
+__all__ = ["LabelledPairs", "Separable", "Term"]
+
+_NEGLIGIBLE = 1e-9  # of the largest in a block: second derivatives that hardly change a Newton step
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPairs:
+    """Pairs of samples, of which it is known whether they are of one class.
+
+    Attributes
+    ----------
+    pairs : Pairs
+        The pairs.
+    codes : ndarray of int, shape (N,)
+        The classes of the samples.
+    listed : ndarray of int, shape (n, 2), or None
+        The pairs one by one; None for all pairs.
+    places : ndarray of int, shape (N,), or None
+        Where pairs of two classes that coincide are left out: samples that coincide have the same
+        number.
+    """
+
+    pairs: Pairs
+    codes: Codes
+    listed: npt.NDArray[np.intp] | None
+    places: npt.NDArray[np.intp] | None = None
+
+    @cached_property
+    def n_dissimilar(self) -> int:
+        """How many pairs are of two classes, with those that are left out."""
+        return self.count(similar=False)
+
+    @classmethod
+    def read(cls, X: Any, y: Any, pairs: Any) -> LabelledPairs:
+        """Return the pairs of samples with labels, or those of a list.
+
+        Raises
+        ------
+        InvalidInputError
+            For samples, labels or pairs that are not valid, or where no pair is of two classes.
+        """
+        features = checked_samples(X)
+        codes = class_codes(y, len(features))
+        if pairs is None:
+            return cls(RectanglePairs.triangle(features), codes, None)
+        listed = checked_pairs(pairs, len(features))
+        listed = listed[listed[:, 0] != listed[:, 1]]
+        found = cls(ListedPairs(features, *listed.T, np.ones(len(listed))), codes, listed)
+        if not found.count(similar=False):
+            raise InvalidInputError("pairs holds no two samples of different classes")
+        return found
+
+    def without_equal(self) -> LabelledPairs:
+        """Return these pairs without those of two classes whose samples coincide.
+
+        Raises
+        ------
+        InvalidInputError
+            Where no pair of two classes is left.
+        """
+        _, places = np.unique(self.pairs.features, axis=0, return_inverse=True)
+        left = replace(self, places=places.ravel())
+        if not left.count(similar=False):
+            raise InvalidInputError(
+                "all pairs of samples of different classes coincide: no metric tells them apart"
+            )
+        vars(left)["n_dissimilar"] = self.n_dissimilar
+        return left
+
+    def need_similar(self) -> None:
+        """Raise an `InvalidInputError` where no pair is of one class."""
+        if not self.count(similar=True):
+            where = "X" if self.listed is None else "pairs"
+            raise InvalidInputError(
+                f"{where} holds no two samples of one class; such pairs pull the metric together"
+            )
+
+    def count(self, *, similar: bool) -> int:
+        """Return how many pairs are of one class, or of two classes."""
+        return sum(int(self.mask(block, similar).sum()) for block in self.pairs.blocks())
+
+    def mask(self, block: Block, similar: bool) -> Mask:
+        """Return which entries of a block are pairs of one class, or of two; each pair once."""
+        if self.listed is not None:
+            left, right = self.listed[block.rows].T
+            listed: Mask = (self.codes[left] == self.codes[right]) == similar
+            if self.places is not None and not similar:
+                listed &= self.places[left] != self.places[right]
+            return listed
+        compare = np.equal if similar else np.not_equal
+        mask: Mask = compare.outer(self.codes[block.rows], self.codes[block.columns])
+        if block.columns.start < block.rows.stop:
+            # Rows meet the samples of their own run twice, and themselves.
+            rows = np.arange(block.rows.start, block.rows.stop)
+            mask &= np.less.outer(rows, np.arange(block.columns.start, block.columns.stop))
+        if self.places is not None and not similar:
+            mask &= np.not_equal.outer(self.places[block.rows], self.places[block.columns])
+        return mask
+
+    def one_by_one(self, *, similar: bool) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return both samples of the pairs of one class, or of two."""
+        if self.listed is None:
+            left, right = np.triu_indices(len(self.codes), 1)
+        else:
+            left, right = self.listed.T
+        chosen = (self.codes[left] == self.codes[right]) == similar
+        if self.places is not None and not similar:
+            chosen &= self.places[left] != self.places[right]
+        return left[chosen], right[chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """The term ``w ψ(s (δ - t))`` of one kind of pairs.
+
+    Attributes
+    ----------
+    similar : bool
+        Whether it is that of pairs of one class.
+    function : ScalarFunction
+        ψ.
+    weight : float
+        w > 0.
+    sign : float
+        s, 1 or -1.
+    threshold : float
+        t.
+    """
+
+    similar: bool
+    function: ScalarFunction
+    weight: float
+    sign: float = 1.0
+    threshold: float = 0.0
+
+
+class Separable:
+    """``Σ_p w_p ψ(s_p (δ_p - t_p))``: a `DistanceLoss`.
+
+    Parameters
+    ----------
+    pairs : LabelledPairs
+        The pairs.
+    terms : tuple of Term
+        Those of pairs of one class, or of two, or of both.
+    """
+
+    value_roundings = 24.0
+    coefficient_roundings = 16.0
+
+    def __init__(self, pairs: LabelledPairs, terms: tuple[Term, ...]) -> None:
+        self.pairs = pairs
+        self.terms = terms
+
+    def offsets(self, block: Block) -> None:
+        """Return None: no derivative is a difference."""
+
+    def at(self, block: Block, distances: FloatArray) -> _Pairs:
+        """Return the loss at the distances of a block."""
+        masks = [self.pairs.mask(block, term.similar) for term in self.terms]
+        return _Pairs(self.terms, masks, distances)
+
+    def lipschitz(self, squares: Iterator[FloatArray]) -> float:
+        """Return ``Σ_p w_p max ψ'' ‖d_p‖⁴``, for ``‖d_p‖²`` block by block."""
+        total = 0.0
+        for block, square in zip(self.pairs.pairs.blocks(), squares, strict=True):
+            for term in self.terms:
+                fourth = float((square[self.pairs.mask(block, term.similar)] ** 2).sum())
+                total += term.weight * term.function.max_curvature * fourth
+        return total
+
+
+class _Pairs:
+    """The loss at the distances of some pairs: a `BlockLoss`."""
+
+    def __init__(self, terms: tuple[Term, ...], masks: list[Mask], distances: FloatArray) -> None:
+        self._masks = masks
+        self._terms = terms
+        self._shape = distances.shape
+        self._z = [
+            term.sign * (distances[mask] - term.threshold)
+            for term, mask in zip(terms, masks, strict=True)
+        ]
+        self._values = [term.function(z) for term, z in zip(terms, self._z, strict=True)]
+
+    @cached_property
+    def value(self) -> float:
+        parts = zip(self._terms, self._values, strict=True)
+        return sum(term.weight * float(value.sum()) for term, (value, _, _) in parts)
+
+    @property
+    def magnitude(self) -> float:
+        parts = zip(self._terms, self._z, self._values, strict=True)
+        return sum(
+            term.weight * float((np.abs(value) + np.abs(first * z)).sum())
+            for term, z, (value, first, _) in parts
+        )
+
+    def coefficients(self) -> FloatArray:
+        coefficients = np.zeros(self._shape)
+        for term, mask, (_, first, _) in zip(self._terms, self._masks, self._values, strict=True):
+            coefficients[mask] = term.weight * term.sign * first
+        return coefficients
+
+    def factors(self, changes: Changes) -> FloatArray:
+        """Return ``√(w ψ'') φ`` of the pairs where the second derivative counts."""
+        found = []
+        for term, mask, (_, _, second) in zip(self._terms, self._masks, self._values, strict=True):
+            counts = second > _NEGLIGIBLE * second.max(initial=0.0)
+            pairs = [index[counts] for index in np.nonzero(mask)]
+            found.append(changes.at(*pairs) * np.sqrt(term.weight * second[counts]))
+        return np.concatenate(found, axis=1)

@@ -1,0 +1,111 @@
+"""Logistic discriminant metric learning: a pair is of one class if it is near."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gdaopt.objectives.distances import (
+    DistanceObjective,
+    LabelledPairs,
+    Logistic,
+    Separable,
+    Term,
+)
+from gdaopt.objectives.pairs import expression_bytes, squared_distances
+from gdaopt.validation import number
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["LogisticPairs"]
+
+
+class LogisticPairs(DistanceObjective):
+    """Logistic loss on pairs of samples: logistic discriminant metric learning (LDML).
+
+    ``Q(M) = (1/n) Σ_{i<j} log(1 + exp(±(δ_ij(M) - b)))`` with + for pairs of one class and - for
+    pairs of two classes, n pairs in all. That is the mean negative log-likelihood where a pair is
+    of one class with the probability ``1 / (1 + exp(δ_ij - b))``. Q is convex.
+
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        Samples × features.
+    y : array-like of shape (N,)
+        Class labels: numbers, booleans or texts.
+    bias : float, optional
+        b > 0: the squared distance at which both kinds of pairs are as likely.
+    pairs : array-like of int, shape (n, 2), optional
+        Sum over these pairs only, such as those of near samples where N is large. All pairs when
+        left out.
+    memory_limit : int, optional
+        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
+        block by block in each pass instead of being kept.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
+        coincide, one class only, no two samples of one class, pairs that refer to samples that X
+        does not have, or pairs of one class only, or a bias that is not positive.
+
+    Notes
+    -----
+    Source: Guillaumin, Verbeek, Schmid, *Is that you? Metric learning approaches for face
+    identification*, ICCV 2009; "Definition: losses of distances" in ``docs/theory.md``.
+
+    Examples
+    --------
+    >>> ldml = LogisticPairs([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
+    >>> round(ldml.value(np.eye(2)), 6)
+    0.253328
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        bias: float = 1.0,
+        pairs: Any = None,
+        memory_limit: int = 2**28,
+    ) -> None:
+        self.bias = number("bias", bias, above=0)
+        labelled = LabelledPairs.read(X, y, pairs)
+        labelled.need_similar()
+        similar, dissimilar = labelled.count(similar=True), labelled.count(similar=False)
+        weight = 1 / (similar + dissimilar)
+        self._loss = Separable(
+            labelled,
+            (
+                Term(True, Logistic(), weight, 1.0, self.bias),
+                Term(False, Logistic(), weight, -1.0, self.bias),
+            ),
+        )
+        super().__init__(labelled.pairs, self._loss, memory_limit)
+
+    def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
+        """Return ``L = Σ ‖d_ij‖⁴ / (4n)``, which holds for every metric."""
+        return self._loss.lipschitz(self.squares())
+
+    def to_cvxpy(
+        self,
+        metric: cp.Expression,
+        log: bool = False,  # noqa: ARG002 (no log_convex)
+    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY: one exponential cone for each pair."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        expression, constraints = 0.0, []
+        for term in self._loss.terms:
+            left, right = self._loss.pairs.one_by_one(similar=term.similar)
+            distances, equations = squared_distances(self.pairs.features, left, right, metric)
+            losses = cp.logistic(term.sign * (distances - term.threshold))
+            expression += term.weight * cp.sum(losses)
+            constraints += equations
+        return expression, constraints
+
+    def conic_bytes(self) -> float:
+        """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
+        return expression_bytes(self.pairs)
