@@ -161,6 +161,34 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {"X": X, "z": Z, "sample_weight": np.ones(6), "pairs": [[0, 1], [1, 3]]}
             | {"memory_limit": 100},
         ),
+        "MCML": (
+            lambda **options: gda.MCML(**options).value(M),
+            {"X": X, "y": Y, "sample_weight": np.ones(6), "memory_limit": 100},
+        ),
+        "LMNN": (
+            lambda **options: gda.LMNN(**options).value(M),
+            {"X": X, "y": Y, "n_neighbors": 2, "push_weight": 0.5, "margin": 2.0, "width": 0.5}
+            | {"memory_limit": 100},
+        ),
+        "LogisticPairs": (
+            lambda **options: gda.LogisticPairs(**options).value(M),
+            {"X": X, "y": Y, "bias": 0.5, "pairs": [[0, 1], [0, 3]], "memory_limit": 100},
+        ),
+        "PairHinge": (
+            lambda **options: gda.PairHinge(**options).value(M),
+            {"X": X, "y": Y, "upper": 0.5, "lower": 2.0, "width": 0.5, "memory_limit": 100}
+            | {"pairs": [[0, 1], [0, 3]]},
+        ),
+        "DEML": (
+            lambda **options: gda.DEML(**options).value(M),
+            {"X": X, "y": Y, "similar_weight": 0.5, "pairs": [[0, 1], [0, 3]]}
+            | {"memory_limit": 100},
+        ),
+        "LSML": (
+            lambda **options: gda.LSML(**options).value(M),
+            {"X": X, "y": Y, "quadruplets": None, "n_quadruplets": 4, "random_state": 1}
+            | {"memory_limit": 100},
+        ),
         "LogDet": (lambda **options: gda.LogDet(**options).value(M), {"S": M}),
         "GMML": (lambda **options: gda.GMML(**options).value(M), {"S": M, "D": M}),
         "Linear": (lambda **options: gda.Linear(**options).value(M), {"A": M}),

@@ -97,7 +97,7 @@ class DEML(DistanceObjective):
         term, total = self._loss.terms[0], 0.0
         for block, squares in zip(self.pairs.blocks(), self.squares(), strict=True):
             total += float(np.sqrt(squares[self._loss.pairs.mask(block, False)]).sum())
-        return term.weight * total / (4 * min_eigenvalue**1.5)
+        return float(term.weight * total / (4 * min_eigenvalue**1.5))
 
     def to_cvxpy(
         self,

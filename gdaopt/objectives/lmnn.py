@@ -66,8 +66,8 @@ class LMNN(DistanceObjective):
     Notes
     -----
     Evaluation takes O(N² K + N K²) operations, and a few for each triplet within the margin.
-    Source: Weinberger, Saul, *Distance metric learning for large margin nearest neighbor classification*,
-    JMLR 10, 2009; "Definition: losses of distances" in ``docs/theory.md``.
+    Source: Weinberger, Saul, *Distance metric learning for large margin nearest neighbor
+    classification*, JMLR 10, 2009; "Definition: losses of distances" in ``docs/theory.md``.
 
     Examples
     --------
@@ -142,7 +142,8 @@ class LMNN(DistanceObjective):
         position = np.zeros((size, size), dtype=np.intp)
         position[left, right] = position[right, left] = np.arange(len(left))
         sample, impostor = np.nonzero(np.not_equal.outer(self._codes, self._codes))
-        expression, width = 0.0, triplets.hinge.width
+        expression: cp.Expression = cp.Constant(0.0)
+        width: Any = triplets.hinge.width
         for targets in triplets.targets.T:
             near = distances[position[np.arange(size), targets]]
             beyond = cp.pos(triplets.margin + near[sample] - distances[position[sample, impostor]])
@@ -152,4 +153,4 @@ class LMNN(DistanceObjective):
 
     def conic_bytes(self) -> float:
         """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
-        return self._triplets.targets.shape[1] * expression_bytes(self.pairs)
+        return float(self._triplets.targets.shape[1] * expression_bytes(self.pairs))

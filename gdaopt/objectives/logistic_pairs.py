@@ -57,6 +57,7 @@ class LogisticPairs(DistanceObjective):
 
     Examples
     --------
+    >>> import numpy as np
     >>> ldml = LogisticPairs([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
     >>> round(ldml.value(np.eye(2)), 6)
     0.253328
@@ -97,7 +98,8 @@ class LogisticPairs(DistanceObjective):
         """Return Q for CVXPY: one exponential cone for each pair."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        expression, constraints = 0.0, []
+        expression: cp.Expression = cp.Constant(0.0)
+        constraints: list[cp.Constraint] = []
         for term in self._loss.terms:
             left, right = self._loss.pairs.one_by_one(similar=term.similar)
             distances, equations = squared_distances(self.pairs.features, left, right, metric)

@@ -63,6 +63,7 @@ class PairHinge(DistanceObjective):
 
     Examples
     --------
+    >>> import numpy as np
     >>> hinge = PairHinge([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"], upper=0.5)
     >>> round(hinge.value(np.eye(2)), 6)
     0.133333
@@ -107,12 +108,14 @@ class PairHinge(DistanceObjective):
         """Return Q for CVXPY."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        expression, constraints = 0.0, []
+        expression: cp.Expression = cp.Constant(0.0)
+        constraints: list[cp.Constraint] = []
+        width: Any = self.width
         for term in self._loss.terms:
             left, right = self._loss.pairs.one_by_one(similar=term.similar)
             distances, equations = squared_distances(self.pairs.features, left, right, metric)
             beyond = cp.pos(term.sign * (distances - term.threshold))
-            hinges = cp.huber(beyond, self.width) / (2 * self.width)
+            hinges = cp.huber(beyond, width) / (2 * self.width)
             expression += term.weight * cp.sum(hinges)
             constraints += equations
         return expression, constraints

@@ -1,6 +1,6 @@
 """Convex functions of one number, which losses of single distances are made of.
 
-Each returns the values, the first and the second derivatives of an array of numbers.
+Each returns the values and the derivatives of an array of numbers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["Identity", "Logistic", "MinusRoot", "ScalarFunction", "SmoothHinge", "Values"]
 
-Values = tuple[FloatArray, FloatArray, FloatArray]
-"""Values, first and second derivatives."""
+Values = tuple[FloatArray, FloatArray]
+"""Values and first derivatives."""
 
 
 class ScalarFunction(Protocol):
@@ -26,7 +26,10 @@ class ScalarFunction(Protocol):
         """The largest second derivative, infinite where there is none."""
 
     def __call__(self, z: FloatArray) -> Values:
-        """Return ``ψ(z)``, ``ψ'(z)`` and ``ψ''(z)``."""
+        """Return ``ψ(z)`` and ``ψ'(z)``."""
+
+    def second(self, z: FloatArray) -> FloatArray:
+        """Return ``ψ''(z)``."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,12 @@ class Identity:
     max_curvature = 0.0
 
     def __call__(self, z: FloatArray) -> Values:
-        """Return the three."""
-        return z, np.ones_like(z), np.zeros_like(z)
+        """Return both."""
+        return z, np.ones_like(z)
+
+    def second(self, z: FloatArray) -> FloatArray:
+        """Return 0."""
+        return np.zeros_like(z)
 
 
 @dataclass(frozen=True)
@@ -47,18 +54,26 @@ class Logistic:
     Examples
     --------
     >>> [values.round(3).tolist() for values in Logistic()(np.array([0.0, 800.0]))]
-    [[0.693, 800.0], [0.5, 1.0], [0.25, 0.0]]
+    [[0.693, 800.0], [0.5, 1.0]]
     """
 
     max_curvature = 0.25
 
     def __call__(self, z: FloatArray) -> Values:
-        """Return the three."""
+        """Return both."""
         small = np.exp(-np.abs(z))
-        value = np.maximum(z, 0) + np.log1p(small)
-        share = 1 / (1 + small)
-        first = np.where(z > 0, share, small * share)
-        return value, first, small * share * share
+        value = np.log1p(small)
+        value += np.maximum(z, 0)
+        first = np.where(z > 0, 1.0, small)
+        small += 1
+        first /= small
+        return value, first
+
+    def second(self, z: FloatArray) -> FloatArray:
+        """Return ``ψ''(z)``."""
+        small = np.exp(-np.abs(z))
+        curvature: FloatArray = small / (1 + small) ** 2
+        return curvature
 
 
 @dataclass(frozen=True)
@@ -71,7 +86,7 @@ class SmoothHinge:
     Examples
     --------
     >>> [values.tolist() for values in SmoothHinge(0.5)(np.array([-1.0, 0.25, 2.0]))]
-    [[0.0, 0.0625, 1.75], [0.0, 0.5, 1.0], [0.0, 2.0, 0.0]]
+    [[0.0, 0.0625, 1.75], [0.0, 0.5, 1.0]]
     """
 
     width: float
@@ -82,12 +97,15 @@ class SmoothHinge:
         return 1 / self.width
 
     def __call__(self, z: FloatArray) -> Values:
-        """Return the three."""
+        """Return both."""
         bent = np.clip(z, 0, self.width)
         first = bent / self.width
         value = first * (np.maximum(z, 0) - bent / 2)
-        second = np.where((z > 0) & (z < self.width), 1 / self.width, 0.0)
-        return value, first, second
+        return value, first
+
+    def second(self, z: FloatArray) -> FloatArray:
+        """Return ``ψ''(z)``."""
+        return np.where((z > 0) & (z < self.width), 1 / self.width, 0.0)
 
 
 @dataclass(frozen=True)
@@ -97,14 +115,19 @@ class MinusRoot:
     Examples
     --------
     >>> [float(values[0]) for values in MinusRoot()(np.array([4.0]))]
-    [-2.0, -0.25, 0.03125]
+    [-2.0, -0.25]
     """
 
     max_curvature = np.inf
 
     def __call__(self, z: FloatArray) -> Values:
-        """Return the three."""
+        """Return both."""
         root = np.sqrt(np.maximum(z, 0))
         with np.errstate(divide="ignore"):
-            first = -0.5 / root
-            return -root, first, 0.25 / root**3
+            return -root, -0.5 / root
+
+    def second(self, z: FloatArray) -> FloatArray:
+        """Return ``ψ''(z)``."""
+        with np.errstate(divide="ignore"):
+            curvature: FloatArray = 0.25 / np.maximum(z, 0) ** 1.5
+        return curvature

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.distances.labels import Codes, class_codes
-from gdaopt.objectives.distances.scalar import ScalarFunction
+from gdaopt.objectives.distances.scalar import ScalarFunction, Values
 from gdaopt.objectives.pairs import (
     Block,
     Changes,
@@ -33,6 +34,9 @@ __all__ = ["LabelledPairs", "Separable", "Term"]
 _NEGLIGIBLE = 1e-9  # of the largest in a block: second derivatives that hardly change a Newton step
 
 Mask = npt.NDArray[np.bool_]
+
+Chosen = Mask | EllipsisType
+"""Some entries of a block, or all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +78,14 @@ class LabelledPairs:
         features = checked_samples(X)
         codes = class_codes(y, len(features))
         if pairs is None:
-            return cls(RectanglePairs.triangle(features), codes, None)
+            order = np.argsort(codes, kind="stable")
+            codes = codes[order]
+            return cls(RectanglePairs.by_class(features[order], codes), codes, None)
         listed = checked_pairs(pairs, len(features))
         listed = listed[listed[:, 0] != listed[:, 1]]
-        found = cls(ListedPairs(features, *listed.T, np.ones(len(listed))), codes, listed)
+        found = cls(
+            ListedPairs(features, listed[:, 0], listed[:, 1], np.ones(len(listed))), codes, listed
+        )
         if not found.count(similar=False):
             raise InvalidInputError("pairs holds no two samples of different classes")
         return found
@@ -110,6 +118,20 @@ class LabelledPairs:
     def count(self, *, similar: bool) -> int:
         """Return how many pairs are of one class, or of two classes."""
         return sum(int(self.mask(block, similar).sum()) for block in self.pairs.blocks())
+
+    def chosen(self, block: Block, similar: bool) -> Chosen | None:
+        """Return an index of those entries of a block, None where there are none of them."""
+        if self.listed is None and self.places is None:
+            rows, columns = self.codes[block.rows], self.codes[block.columns]
+            if rows[-1] < columns[0]:  # classes ascend
+                return None if similar else ...
+            is_one = rows[0] == columns[-1]
+            if is_one and not similar:
+                return None
+            if is_one and block.columns.start >= block.rows.stop:
+                return ...
+        mask = self.mask(block, similar)
+        return mask if mask.any() else None
 
     def mask(self, block: Block, similar: bool) -> Mask:
         """Return which entries of a block are pairs of one class, or of two; each pair once."""
@@ -189,8 +211,14 @@ class Separable:
 
     def at(self, block: Block, distances: FloatArray) -> _Pairs:
         """Return the loss at the distances of a block."""
-        masks = [self.pairs.mask(block, term.similar) for term in self.terms]
-        return _Pairs(self.terms, masks, distances)
+        return _Pairs(
+            [
+                (term, chosen)
+                for term in self.terms
+                if (chosen := self.pairs.chosen(block, term.similar)) is not None
+            ],
+            distances,
+        )
 
     def lipschitz(self, squares: Iterator[FloatArray]) -> float:
         """Return ``Σ_p w_p max ψ'' ‖d_p‖⁴``, for ``‖d_p‖²`` block by block."""
@@ -205,40 +233,42 @@ class Separable:
 class _Pairs:
     """The loss at the distances of some pairs: a `BlockLoss`."""
 
-    def __init__(self, terms: tuple[Term, ...], masks: list[Mask], distances: FloatArray) -> None:
-        self._masks = masks
-        self._terms = terms
+    def __init__(self, parts: list[tuple[Term, Chosen]], distances: FloatArray) -> None:
         self._shape = distances.shape
-        self._z = [
-            term.sign * (distances[mask] - term.threshold)
-            for term, mask in zip(terms, masks, strict=True)
-        ]
-        self._values = [term.function(z) for term, z in zip(terms, self._z, strict=True)]
+        self._parts: list[tuple[Term, Chosen, FloatArray, Values]] = []
+        for term, chosen in parts:
+            z = term.sign * (distances[chosen] - term.threshold)
+            self._parts.append((term, chosen, z, term.function(z)))
 
     @cached_property
     def value(self) -> float:
-        parts = zip(self._terms, self._values, strict=True)
-        return sum(term.weight * float(value.sum()) for term, (value, _, _) in parts)
+        return sum(term.weight * float(values.sum()) for term, _, _, (values, _) in self._parts)
 
     @property
     def magnitude(self) -> float:
-        parts = zip(self._terms, self._z, self._values, strict=True)
-        return sum(
-            term.weight * float((np.abs(value) + np.abs(first * z)).sum())
-            for term, z, (value, first, _) in parts
-        )
+        total = 0.0
+        for term, _, z, (values, first) in self._parts:
+            sizes = np.abs(values).sum() + np.abs(np.vdot(np.abs(first), np.abs(z)))
+            total += term.weight * float(sizes)
+        return total
 
     def coefficients(self) -> FloatArray:
         coefficients = np.zeros(self._shape)
-        for term, mask, (_, first, _) in zip(self._terms, self._masks, self._values, strict=True):
-            coefficients[mask] = term.weight * term.sign * first
+        for term, chosen, _, (_, first) in self._parts:
+            coefficients[chosen] = term.weight * term.sign * first
         return coefficients
 
     def factors(self, changes: Changes) -> FloatArray:
         """Return ``√(w ψ'') φ`` of the pairs where the second derivative counts."""
         found = []
-        for term, mask, (_, _, second) in zip(self._terms, self._masks, self._values, strict=True):
-            counts = second > _NEGLIGIBLE * second.max(initial=0.0)
-            pairs = [index[counts] for index in np.nonzero(mask)]
-            found.append(changes.at(*pairs) * np.sqrt(term.weight * second[counts]))
-        return np.concatenate(found, axis=1)
+        for term, chosen, z, _ in self._parts:
+            second = np.zeros(self._shape)
+            second[chosen] = term.function.second(z)
+            pairs = np.nonzero(second > _NEGLIGIBLE * second.max())
+            found.append(changes.at(*pairs) * np.sqrt(term.weight * second[pairs]))
+        return np.concatenate(found, axis=1) if found else changes.at(*_nothing(self._shape))
+
+
+def _nothing(shape: tuple[int, ...]) -> tuple[npt.NDArray[np.intp], ...]:
+    """Return the indices of no entry of an array."""
+    return tuple(np.empty(0, dtype=np.intp) for _ in shape)

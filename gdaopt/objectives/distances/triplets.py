@@ -117,10 +117,10 @@ class _Triplets:
         within = distances < reach.max(axis=1)[:, None]
         for rows, columns in loss.own_classes(block):
             within[rows, columns] = False
-        self._row, self._impostor = np.nonzero(within)
+        self._row, self._impostor = np.divmod(np.flatnonzero(within), within.shape[1])
         self._far = distances[self._row, self._impostor]
-        z = reach[self._row] - self._far[:, None]
-        self._hinge, self._first, self._second = loss.hinge(z)
+        self._beyond = reach[self._row] - self._far[:, None]
+        self._hinge, self._first = loss.hinge(self._beyond)
 
     @cached_property
     def value(self) -> float:
@@ -145,11 +145,11 @@ class _Triplets:
 
     def factors(self, changes: Changes) -> FloatArray:
         """Return ``√(b h'') (φ_ij - φ_il)`` of the triplets where the hinge is bent."""
-        found = []
+        found, second = [], self._loss.hinge.second(self._beyond)
         for k, targets in enumerate(self._targets.T):
-            bent = self._second[:, k] > 0
+            bent = second[:, k] > 0
             row, impostor = self._row[bent], self._impostor[bent]
             difference = changes.at(row, targets[row]) - changes.at(row, impostor)
-            difference *= np.sqrt(self._loss.push * self._second[bent, k])
+            difference *= np.sqrt(self._loss.push * second[bent, k])
             found.append(difference)
         return np.concatenate(found, axis=1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from itertools import repeat
+from itertools import pairwise, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,10 @@ from gdaopt.linalg.known_entries import KnownEntries, paired_sums
 from gdaopt.objectives.pairs.blocks import Block, OuterChanges
 from gdaopt.validation import FloatArray, read_only
 
-__all__ = ["RectanglePairs", "chunks", "triangle"]
+__all__ = ["MOST_LEVELS", "RectanglePairs", "chunks", "triangle"]
+
+MOST_LEVELS = 16
+"""With more levels, rectangles between them get too small to be worth their overhead."""
 
 _BLOCK_ENTRIES = 2**16  # half a MB of float64: a block and its temporaries stay in cache
 _MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
@@ -92,12 +95,24 @@ class RectanglePairs:
         )
 
     @classmethod
-    def triangle(cls, features: FloatArray) -> RectanglePairs:
-        """Return all pairs: runs of rows against all samples from the run's first on.
+    def by_class(cls, features: FloatArray, codes: npt.NDArray[np.intp]) -> RectanglePairs:
+        """Return all pairs of samples of sorted classes; few blocks mix pairs of one and of two.
 
-        The squares on the diagonal hold both orders of a pair, and samples with themselves.
+        Squares on the diagonal hold both orders of a pair, and samples with themselves.
         """
-        return cls(features, list(triangle(len(features))))
+        bounds = np.flatnonzero(np.diff(codes, prepend=-1, append=codes[-1] + 1)).tolist()
+        if len(bounds) - 1 > MOST_LEVELS:
+            return cls(features, list(triangle(len(features))))
+        rectangles = []
+        for first, last in pairwise(bounds):
+            for start, stop in chunks(last - first, last - first):
+                rows = slice(first + start, first + stop)
+                rectangles.append(Block(rows, slice(first + start, last)))
+            for start, stop in chunks(last - first, len(codes) - last):
+                if last < len(codes):
+                    rows = slice(first + start, first + stop)
+                    rectangles.append(Block(rows, slice(last, len(codes))))
+        return cls(features, rectangles)
 
     def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
         """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each rectangle (see `WeightedPairs`)."""

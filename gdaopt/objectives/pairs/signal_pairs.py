@@ -14,12 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.objectives.pairs.blocks import Block
-from gdaopt.objectives.pairs.rectangles import RectanglePairs, chunks, triangle
+from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs, chunks, triangle
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["SignalPairs"]
-
-_MOST_LEVELS = 16  # beyond, rectangles between levels get too small to be worth their overhead
 
 
 class SignalPairs(RectanglePairs):
@@ -52,7 +50,7 @@ class SignalPairs(RectanglePairs):
         order = np.argsort(level_of.ravel(), kind="stable")
         # Without the sample weights; None where they vary within the block.
         self._block_log_weights: list[float | None]
-        if len(levels) <= _MOST_LEVELS:
+        if len(levels) <= MOST_LEVELS:
             bounds = np.searchsorted(level_of.ravel()[order], np.arange(len(levels) + 1))
             between = list(_level_rectangles(levels, bounds))
             rectangles = [block for block, _ in between]

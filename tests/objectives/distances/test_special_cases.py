@@ -1,0 +1,177 @@
+"""What is special of each objective of distances: limits, targets, draws, and bad input."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.neighbors import NearestNeighbors
+
+import gdaopt as gda
+from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.distances import target_neighbors
+from tests.objectives.distances.cases import LABELS, K, N, mcml, samples
+
+X = samples()
+
+
+def test_mcml_keeps_its_digits_where_the_classes_collapse() -> None:
+    """Two pairs of samples, each nearly one point, far apart: Q is about exp(-δ)."""
+    corners = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+    objective = gda.MCML(corners, [0, 0, 1, 1])
+    metric = np.diag([30.0, 1.0])
+    assert objective.value(metric) == pytest.approx(2 * np.exp(-30.0), rel=1e-2)
+    assert objective.gradient(metric)[0, 0] == pytest.approx(-2 * np.exp(-30.0), rel=1e-10)
+
+
+def test_mcml_of_a_sample_alone_in_its_class() -> None:
+    y = ["a", "a", "b"]
+    D = ((X[:3, None] - X[None, :3]) ** 2).sum(axis=2)
+    assert gda.MCML(X[:3], y).value(np.eye(K)) == pytest.approx(mcml(D, y), rel=1e-13)
+
+
+def test_mcml_far_outside_of_the_range_of_exponentials() -> None:
+    """Distances of 1e5 and of -1e5: nothing over- or underflows."""
+    objective = gda.MCML(100 * X, LABELS)
+    for metric in (np.eye(K), -np.eye(K)):
+        point = objective.at(metric)
+        assert np.isfinite(point.value)
+        assert np.isfinite(point.gradient()).all()
+        assert point.vanished() is None
+
+
+def test_target_neighbors_are_those_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    points, codes = rng.standard_normal((60, 3)), rng.integers(3, size=60)
+    targets = target_neighbors(points, codes, 4)
+    for code in range(3):
+        members = np.flatnonzero(codes == code)
+        expected = NearestNeighbors(n_neighbors=4).fit(points[members]).kneighbors()[1]
+        np.testing.assert_array_equal(targets[members], members[expected])
+
+
+@pytest.mark.parametrize("width", [1e-3, 0.2, 2.0])
+def test_lmnn_is_as_near_to_the_hinge_as_it_says(width: float) -> None:
+    nearly = gda.LMNN(X, LABELS, n_neighbors=2, width=1e-12).value(0.3 * np.eye(K))
+    smooth = gda.LMNN(X, LABELS, n_neighbors=2, width=width).value(0.3 * np.eye(K))
+    most = 0.5 * width / 2 * N  # at most N impostors for each target
+    assert -1e-10 <= nearly - smooth <= most + 1e-10
+
+
+def test_deml_has_the_solution_of_xing() -> None:
+    """ "Lemma: roots of distances": max Σ √δ over two classes with Σ δ = 1 over one."""
+    deml = gda.DEML(X, LABELS)
+    problem = gda.MetricProblem(deml, gda.PositiveDefiniteMetrics(100.0))
+    metric = gda.solve(problem, "certified", tolerance=1e-9).metric
+    left, right = np.triu_indices(N, 1)
+    differences = X[left] - X[right]
+    similar = LABELS[left] == LABELS[right]
+    scatter = differences[similar].T @ differences[similar]
+    M = cp.Variable((K, K), PSD=True)
+    distances = cp.sum(cp.multiply(differences[~similar] @ M, differences[~similar]), axis=1)
+    xing = cp.Problem(cp.Maximize(cp.sum(cp.sqrt(distances))), [cp.trace(scatter @ M) <= 1])
+    best = xing.solve(solver="CLARABEL")
+    scaled = metric / np.vdot(scatter, metric)
+    forms = np.einsum("pk,kl,pl->p", differences[~similar], scaled, differences[~similar])
+    assert np.sqrt(np.maximum(forms, 0)).sum() == pytest.approx(best, rel=1e-6)
+
+
+def test_deml_where_two_classes_coincide() -> None:
+    """In X: such pairs add 0. Under a metric: the gradient is infinite, and there is no bound."""
+    both = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+    deml = gda.DEML(both, [0, 1, 0, 1])
+    assert deml.value(np.eye(2)) == pytest.approx((1 + 4) / 2 - (0 + 1 + 2 + np.sqrt(5)) / 4)
+    gda.check_objective(deml)
+    singular = np.diag([1.0, 0.0])
+    point = deml.at(singular)
+    assert point.value == pytest.approx(1 / 2 - 2 / 4)
+    reason = point.vanished()
+    assert reason is not None
+    assert reason.startswith("the gradient of the objective is not finite: the distance of two")
+    certificate = gda.certify(gda.MetricProblem(deml, gda.DiagonalMetrics(2.0)), singular)
+    assert certificate.bound == "none"
+    line = deml.at(np.eye(2)).line(gda.linalg.DenseDirection(np.diag([0.0, -1.0])))
+    assert line.value(1.0) == pytest.approx(point.value)
+    assert line.derivatives(1.0)[0] == np.inf
+
+
+@pytest.mark.parametrize("method", ["certified", "frank-wolfe", "projected-gradient", "sdp"])
+def test_deml_over_sets_with_singular_metrics(method: str) -> None:
+    problem = gda.MetricProblem(gda.DEML(X, LABELS), gda.DiagonalMetrics(5.0))
+    result = gda.solve(problem, method, tolerance=1e-3)
+    assert result.status == "converged"
+
+
+def test_lsml_draws_pairs_of_one_class_and_of_two() -> None:
+    lsml = gda.LSML(X, LABELS, n_quadruplets=500, random_state=3)
+    a, b, c, d = lsml.quadruplets.T
+    assert len(a) == 500
+    assert (a != b).all()
+    assert (LABELS[a] == LABELS[b]).all()
+    assert (LABELS[c] != LABELS[d]).all()
+    drawn = {tuple(pair) for pair in lsml.quadruplets[:, 2:].tolist()}
+    assert len(drawn) > 150  # of 2 × 81 ordered pairs of two classes
+    again = gda.LSML(X, LABELS, n_quadruplets=500, random_state=3)
+    np.testing.assert_array_equal(again.quadruplets, lsml.quadruplets)
+    other = gda.LSML(X, LABELS, n_quadruplets=500, random_state=4)
+    assert (other.quadruplets != lsml.quadruplets).any()
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "one class": (lambda: gda.MCML(X, ["a"] * N), "y is a for all 16 samples"),
+    "each its own class": (lambda: gda.MCML(X, np.arange(N)), "each of the 16 samples is alone"),
+    "NaN in X": (lambda: gda.LMNN(X * np.nan, LABELS), "X"),
+    "NaN in y": (lambda: gda.MCML(X, [np.nan] + [1.0] * 15), "y is NaN at index 0"),
+    "labels of two types": (
+        lambda: gda.MCML(X, np.array(["a", 1] * 8, dtype=object)),
+        "the labels in y must be all numbers or all texts",
+    ),
+    "too few labels": (lambda: gda.MCML(X, LABELS[:5]), "X has 16 samples and y has 5"),
+    "a matrix of labels": (lambda: gda.DEML(X, np.eye(N)), "y must have a label for each sample"),
+    "one sample": (lambda: gda.MCML(X[:1], ["a"]), "pairs need at least 2"),
+    "all coincide": (lambda: gda.MCML(0 * X, LABELS), "all 16 samples of X coincide"),
+    "too small": (lambda: gda.MCML(1e-200 * X, LABELS), "rescale X"),
+    "weights": (
+        lambda: gda.MCML(X, LABELS, sample_weight=np.zeros(N)),
+        "sample_weight holds 0 at index 0",
+    ),
+    "too many neighbours": (
+        lambda: gda.LMNN(X, LABELS, n_neighbors=3),
+        "n_neighbors is 3, and a class has 3 sample(s)",
+    ),
+    "push_weight": (lambda: gda.LMNN(X, LABELS, push_weight=2), "push_weight must be at most 1"),
+    "width": (lambda: gda.LMNN(X, LABELS, width=0), "width must be"),
+    "bias": (lambda: gda.LogisticPairs(X, LABELS, bias=-1), "bias must be"),
+    "lower": (lambda: gda.PairHinge(X, LABELS, lower=0), "lower must be"),
+    "pairs of one class": (
+        lambda: gda.LogisticPairs(X, LABELS, pairs=[[0, 2]]),
+        "pairs holds no two samples of different classes",
+    ),
+    "pairs of two classes": (
+        lambda: gda.PairHinge(X, LABELS, pairs=[[0, 1]]),
+        "pairs holds no two samples of one class",
+    ),
+    "no such sample": (lambda: gda.DEML(X, LABELS, pairs=[[0, 16]]), "pairs refers to samples"),
+    "similar_weight": (lambda: gda.DEML(X, LABELS, similar_weight=-1), "similar_weight must be"),
+    "two classes coincide": (
+        lambda: gda.DEML([[0.0], [0.0], [1.0]], [0, 1, 0], pairs=[[0, 1], [0, 2]]),
+        "all pairs of samples of different classes coincide",
+    ),
+    "labels and quadruplets": (
+        lambda: gda.LSML(X, LABELS, quadruplets=[[0, 1, 2, 3]]),
+        "pass either labels y or quadruplets, got both",
+    ),
+    "neither": (lambda: gda.LSML(X), "pass either labels y or quadruplets, got neither"),
+    "c is d": (lambda: gda.LSML(X, quadruplets=[[0, 1, 2, 2]]), "c and d of quadruplet 0 coincide"),
+    "triplets": (lambda: gda.LSML(X, quadruplets=[[0, 1, 2]]), "of shape (n, 4)"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name: str) -> None:
+    call, message = BAD[name]
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        call()
