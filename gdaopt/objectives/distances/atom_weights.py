@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.distances.loss_sum import LossSum
+from gdaopt.objectives.distances.pair_loss import PairLoss
 from gdaopt.objectives.distances.point import DistancePoint
 from gdaopt.validation import FloatArray
-
-if TYPE_CHECKING:
-    from gdaopt.objectives.distances.objective import DistanceObjective
 
 __all__ = ["DistanceAtomWeights", "DistanceAtomWeightsPoint"]
 
@@ -33,7 +30,7 @@ class DistanceAtomWeights:
     """
 
     def __init__(self, base: DistancePoint) -> None:
-        self.objective: DistanceObjective = base.objective
+        self.pair_loss: PairLoss = base.pair_loss
         self.base = base
 
     def at(self, atoms: Atoms, weights: FloatArray) -> DistanceAtomWeightsPoint:
@@ -45,10 +42,10 @@ class _Along:
     """What all points along the same atoms share."""
 
     def __init__(self, atom_weights: DistanceAtomWeights, atoms: Atoms) -> None:
-        self.objective = atom_weights.objective
+        self.pair_loss = atom_weights.pair_loss
         self.base = atom_weights.base
         self.atoms = atoms
-        self.coordinates = atoms.projected(self.objective.pairs.features)
+        self.coordinates = atoms.projected(self.pair_loss.pairs.features)
 
 
 class DistanceAtomWeightsPoint:
@@ -57,14 +54,14 @@ class DistanceAtomWeightsPoint:
     def __init__(self, along: _Along, weights: FloatArray) -> None:
         self._along = along
         self.weights = weights
-        objective = along.objective
-        distances = objective.pair_values(self._compute_distances)
+        pair_loss = along.pair_loss
+        distances = pair_loss.pair_values(self._compute_distances)
         # The coefficients are not kept: the gradient by the weights is one pass, as the value is.
-        self._loss = LossSum(objective.loss, objective.pairs, distances)
+        self._loss = LossSum(pair_loss.loss, pair_loss.pairs, distances)
 
     def _compute_distances(self) -> Iterator[FloatArray]:
         coordinates = self._along.coordinates
-        changes = self._along.objective.pairs.products(coordinates * self.weights, coordinates)
+        changes = self._along.pair_loss.pairs.products(coordinates * self.weights, coordinates)
         for change, distance in zip(changes, self._along.base.loss.distances, strict=True):
             yield np.add(distance, change, out=change)
 
@@ -75,7 +72,7 @@ class DistanceAtomWeightsPoint:
 
     @cached_property
     def _gradient(self) -> FloatArray:
-        pairs, coordinates = self._along.objective.pairs, self._along.coordinates
+        pairs, coordinates = self._along.pair_loss.pairs, self._along.coordinates
         return pairs.scatter_diagonal(self._loss.coefficients, coordinates)
 
     def gradient(self) -> FloatArray:
@@ -95,4 +92,4 @@ class DistanceAtomWeightsPoint:
         along = self._along
         metric = along.atoms.added_to(along.base.metric, self.weights)
         round_off = along.base.distance_round_off.with_atoms(along.atoms, self.weights)
-        return DistancePoint(along.objective, metric, self._loss.distances, round_off)
+        return DistancePoint(along.pair_loss, metric, self._loss.distances, round_off)

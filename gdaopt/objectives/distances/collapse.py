@@ -89,7 +89,7 @@ class _Rows:
     @cached_property
     def _pulled(self) -> FloatArray:
         """``mean δ_ij - min_k δ_ik`` over the own class; samples alone in theirs have the last."""
-        pulled = self._shift.copy()
+        pulled: FloatArray = self._shift.copy()
         first = self._block.rows.start
         for part in self._loss.classes(self._block):
             rows = slice(part.rows.start - first, part.rows.stop - first)
@@ -121,7 +121,7 @@ class _Rows:
             shares = self._terms / self._total[:, None]
             values = changes.all()
             means = np.matmul(values.transpose(1, 0, 2), shares[:, :, None])
-            centred = values - means.transpose(1, 0, 2)
+            centred: FloatArray = values - means.transpose(1, 0, 2)
             centred *= np.sqrt(self._weights[:, None] * shares)
             return centred.reshape(len(centred), -1)
         # Under a metric of large trace most samples have few others near.
@@ -130,6 +130,6 @@ class _Rows:
         values = changes.at(rows, columns)
         starts = np.searchsorted(rows, self._rows)
         means = np.add.reduceat(values * share, starts, axis=1)
-        centred = values - means[:, rows]
-        centred *= np.sqrt(self._weights[rows] * share)
-        return centred
+        few: FloatArray = values - means[:, rows]
+        few *= np.sqrt(self._weights[rows] * share)
+        return few

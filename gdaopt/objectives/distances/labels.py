@@ -52,11 +52,11 @@ def class_codes(y: Any, n_samples: int) -> Codes:
         raise InvalidInputError(
             f"the labels in y must be all numbers or all texts, got {shortened(y)}"
         )
-    if labels.dtype == object and isinstance(labels[0], Real):
-        labels = labels.astype(np.float64)
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        index = int(np.isnan(labels).argmax())
-        raise InvalidInputError(f"y is NaN at index {index}; leave samples without a label out")
+    is_nan = labels != labels
+    if is_nan.any():
+        raise InvalidInputError(
+            f"y is NaN at index {int(is_nan.argmax())}; leave samples without a label out"
+        )
     if len(labels) != n_samples:
         raise InvalidInputError(
             f"X has {n_samples} samples and y has {len(labels)}; they must be as many"

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from gdaopt.objectives.distances.atom_weights import DistanceAtomWeights
 from gdaopt.objectives.distances.loss import DistanceLoss
+from gdaopt.objectives.distances.pair_loss import PairLoss
 from gdaopt.objectives.distances.point import DistancePoint
-from gdaopt.objectives.pairs import Memory, Pairs, PairValues
+from gdaopt.objectives.pairs import Pairs
 from gdaopt.objectives.sums import Summable
-from gdaopt.validation import FloatArray, integer, symmetric_matrix
+from gdaopt.validation import FloatArray, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["DistanceObjective"]
-
-_ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
 
 
 class DistanceObjective(Summable, ABC):
@@ -45,37 +41,23 @@ class DistanceObjective(Summable, ABC):
     log_convex = False
 
     def __init__(self, pairs: Pairs, loss: DistanceLoss, memory_limit: int) -> None:
-        limit = integer("memory_limit", memory_limit, at_least=1)
         self.pairs = pairs
         self.loss = loss
-        self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
-        self._memory = Memory(pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
+        self._pair_loss = PairLoss(pairs, loss, memory_limit)
+
+    @property
+    def keeps_pairs(self) -> bool:
+        """Whether the numbers of all pairs fit into the memory limit."""
+        return self._pair_loss.keeps_pairs
 
     @property
     def n_features(self) -> int:
         """K, the size of the metric matrices."""
         return int(self.pairs.features.shape[1])
 
-    @cached_property
-    def n_blocks(self) -> int:
-        """How many blocks the pairs have."""
-        return sum(1 for _ in self.pairs.blocks())
-
-    @cached_property
-    def offset_sizes(self) -> FloatArray:
-        """What the round-off of terms that cancel in the derivatives is relative to, shape (K,)."""
-        offsets = [self.loss.offsets(block) for block in self.pairs.blocks()]
-        if all(offset is None for offset in offsets):
-            return np.zeros(self.n_features)
-        return self.pairs.squared_sizes(offset for offset in offsets if offset is not None)
-
-    def pair_values(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
-        """Return numbers of all pairs, which are kept where memory allows it."""
-        return PairValues(compute, self._memory)
-
     def at(self, metric: FloatArray) -> DistancePoint:
         """Return the point at a symmetric K×K matrix; everything else is evaluated from it."""
-        return DistancePoint(self, symmetric_matrix("metric", metric, self.n_features))
+        return DistancePoint(self._pair_loss, symmetric_matrix("metric", metric, self.n_features))
 
     def atom_weights(
         self,
@@ -83,7 +65,7 @@ class DistanceObjective(Summable, ABC):
         log: bool = False,  # noqa: ARG002 (log Q is not convex)
     ) -> DistanceAtomWeights:
         """Return Q as a function of the weights of atoms, around a K×K base."""
-        return DistanceAtomWeights(DistancePoint(self, base))
+        return DistanceAtomWeights(DistancePoint(self._pair_loss, base))
 
     def value(self, metric: FloatArray) -> float:
         """Return ``Q(M)``."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +13,10 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.distance_round_off import DistanceRoundOff
 from gdaopt.objectives.distances.loss_sum import LossLine, LossSum
+from gdaopt.objectives.distances.pair_loss import PairLoss
 from gdaopt.objectives.pairs import PairValues
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.validation import FloatArray, read_only
-
-if TYPE_CHECKING:
-    from gdaopt.objectives.distances.objective import DistanceObjective
 
 __all__ = ["DistancePoint"]
 
@@ -33,8 +30,8 @@ class DistancePoint:
 
     Parameters
     ----------
-    objective : DistanceObjective
-        The objective.
+    pair_loss : PairLoss
+        The loss and its pairs.
     metric : ndarray of shape (K, K)
         M.
     distances : PairValues, optional
@@ -47,17 +44,17 @@ class DistancePoint:
 
     def __init__(
         self,
-        objective: DistanceObjective,
+        pair_loss: PairLoss,
         metric: FloatArray,
         distances: PairValues | None = None,
         round_off: DistanceRoundOff | None = None,
         moves: int = 0,
     ) -> None:
-        self.objective = objective
+        self.pair_loss = pair_loss
         self.metric = read_only(metric)
-        self._pairs = objective.pairs
-        known = distances or objective.pair_values(self._compute_distances)
-        self.loss = LossSum(objective.loss, self._pairs, known, objective.pair_values)
+        self._pairs = pair_loss.pairs
+        known = distances or pair_loss.pair_values(self._compute_distances)
+        self.loss = LossSum(pair_loss.loss, self._pairs, known, pair_loss.pair_values)
         self._round_off = round_off
         self._moves = moves
         self._last_line: LossLine | None = None
@@ -106,19 +103,19 @@ class DistancePoint:
         if self._last_line is None or self._last_line.direction is not direction:
             factors = direction.factors(self._pairs.features)
             self._last_width = factors[0].shape[1]
-            rates = self.objective.pair_values(lambda: self._pairs.products(*factors))
+            rates = self.pair_loss.pair_values(lambda: self._pairs.products(*factors))
             self._last_line = LossLine(direction, self.loss, rates)
         return self._last_line
 
     def moved(self, direction: Direction, gamma: float) -> DistancePoint:
         """Return the point at ``M + γ D``, with the distances updated along the line."""
         metric = direction.added_to(self.metric, gamma)
-        if not self.objective.keeps_pairs or self._moves >= _MOVES_BEFORE_REFRESH:
-            return DistancePoint(self.objective, metric)
+        if not self.pair_loss.keeps_pairs or self._moves >= _MOVES_BEFORE_REFRESH:
+            return DistancePoint(self.pair_loss, metric)
         line = self.line(direction)
-        distances = self.objective.pair_values(lambda: line.distances(gamma))
+        distances = self.pair_loss.pair_values(lambda: line.distances(gamma))
         round_off = self.distance_round_off.moved(direction, gamma, self._last_width)
-        return DistancePoint(self.objective, metric, distances, round_off, self._moves + 1)
+        return DistancePoint(self.pair_loss, metric, distances, round_off, self._moves + 1)
 
     @property
     def distance_round_off(self) -> DistanceRoundOff:
@@ -133,13 +130,13 @@ class DistancePoint:
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of losses of distances")."""
-        loss, pairs = self.objective.loss, self._pairs
+        loss, pairs = self.pair_loss.loss, self._pairs
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.sqrt(self._sizes)
             of_distances = 2 * self.distance_round_off.form(lengths)
-            relative = loss.value_roundings + _SUM_ROUNDINGS + self.objective.n_blocks
+            relative = loss.value_roundings + _SUM_ROUNDINGS + self.pair_loss.n_blocks
             of_scatter = pairs.scatter_roundings * self._sizes
-            of_loss = loss.coefficient_roundings * (self._sizes + self.objective.offset_sizes)
+            of_loss = loss.coefficient_roundings * (self._sizes + self.pair_loss.offset_sizes)
             return RoundOff(
                 UNIT * (relative * self.loss.magnitude + of_distances),
                 np.sqrt(2 * UNIT * (of_scatter + of_loss)),

@@ -1,0 +1,54 @@
+"""A loss and the pairs whose distances it sees: what all points of an objective share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import numpy as np
+
+from gdaopt.objectives.distances.loss import DistanceLoss
+from gdaopt.objectives.pairs import Memory, Pairs, PairValues
+from gdaopt.validation import FloatArray, integer
+
+__all__ = ["PairLoss"]
+
+_ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
+
+
+class PairLoss:
+    """A loss of the distances of pairs, and the memory for their numbers.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        The pairs.
+    loss : DistanceLoss
+        The loss.
+    memory_limit : int
+        Bytes that the numbers of all pairs may take.
+    """
+
+    def __init__(self, pairs: Pairs, loss: DistanceLoss, memory_limit: int) -> None:
+        limit = integer("memory_limit", memory_limit, at_least=1)
+        self.pairs = pairs
+        self.loss = loss
+        self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
+        self._memory = Memory(pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
+
+    @cached_property
+    def n_blocks(self) -> int:
+        """How many blocks the pairs have."""
+        return sum(1 for _ in self.pairs.blocks())
+
+    @cached_property
+    def offset_sizes(self) -> FloatArray:
+        """What the round-off of terms that cancel in the derivatives is relative to, shape (K,)."""
+        offsets = [self.loss.offsets(block) for block in self.pairs.blocks()]
+        if all(offset is None for offset in offsets):
+            return np.zeros(self.pairs.features.shape[1])
+        return self.pairs.squared_sizes(offset for offset in offsets if offset is not None)
+
+    def pair_values(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
+        """Return numbers of all pairs, which are kept where memory allows it."""
+        return PairValues(compute, self._memory)
