@@ -34,6 +34,11 @@ cut off, as the objective wants them to be. With a much smaller bound Q is all b
 pairs count alike, and the optimum is a metric of rank one. With a much larger one a few of the
 closest pairs decide alone.
 
+**Other objectives.** `gdaopt.MCML`, `gdaopt.LMNN` and those of single pairs pull samples of one
+class together, so that their optimum has a finite trace even without a bound. Their rule is the
+trace of the even metric beyond which that pull outweighs all else ("Proposition: trace bounds of
+even metrics" in ``docs/theory.md``; the method `auto_trace_bound` of each).
+
 **Why 10⁻³.** A direction that the metric makes no use of keeps a thousandth of an even share:
 samples that differ in nothing else stay apart, and M has a condition number of at most 1000 K.
 """
@@ -41,6 +46,7 @@ samples that differ in nothing else stay apart, and M has a condition number of 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -141,15 +147,16 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
     Parameters
     ----------
     objective : Objective
-        An objective with `log_convex`, such as `gdaopt.GLR`.
+        An objective with a rule of its own, such as `gdaopt.MCML`, or with `log_convex`, such as
+        `gdaopt.GLR`.
     feasible_set : FeasibleSet
         A set of any trace bound: only its atoms count, for the second of the two bounds.
 
     Raises
     ------
     InvalidInputError
-        For another objective, and when the samples of all pairs coincide, or nearly so, or are too
-        far apart for floating-point numbers.
+        For an objective without a rule, and when the samples of all pairs coincide, or nearly so,
+        or are too far apart for floating-point numbers.
 
     Examples
     --------
@@ -159,10 +166,13 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
     """
     check_interface(objective)
     check_instance("feasible_set", feasible_set, FeasibleSet)
+    own: Callable[[], float] | None = getattr(objective, "auto_trace_bound", None)
+    if own is not None:
+        return own()
     if not objective.log_convex:
         raise InvalidInputError(
-            f"trace_bound='auto' follows the slope of log Q, and {shortened(objective)} does "
-            "not say that its logarithm is convex; pass a number, or 'K'"
+            f"trace_bound='auto' is a rule of the objective, and {shortened(objective)} has none; "
+            "pass a number, or 'K'"
         )
     size = objective.n_features
     start = objective.at(np.zeros((size, size)))

@@ -20,11 +20,11 @@ __all__ = ["DiagonalMetricLearner", "GraphMetricLearner", "PositiveDefiniteMetri
 class GraphMetricLearner(ProblemLearner):
     """Learn a graph metric: a generalised Laplacian of a graph between the features.
 
-    The learner minimises the graph Laplacian regulariser of the class labels, `gdaopt.GLR`, over
-    the set `gdaopt.GraphMetrics` (see "Definition: graph Laplacian regulariser" and "Definition:
-    graph metric" in ``docs/theory.md``). Samples of different classes move far apart, as far as the
-    trace bound allows. The problem is convex, and ``result_`` holds a certificate of how far the
-    learned metric can be from the optimum.
+    The learner minimises the graph Laplacian regulariser of the class labels, `gdaopt.GLR`, or
+    another objective of labelled samples, over the set `gdaopt.GraphMetrics` (see "Definition:
+    graph Laplacian regulariser" and "Definition: graph metric" in ``docs/theory.md``). Samples of
+    different classes move far apart, as far as the trace bound allows. The problem is convex, and
+    ``result_`` holds a certificate of how far the learned metric can be from the optimum.
 
     If the features have very different units, put a `sklearn.preprocessing.StandardScaler` before
     the learner. The diagonal entries of M add up to at most the trace bound. A feature whose values
@@ -32,11 +32,12 @@ class GraphMetricLearner(ProblemLearner):
 
     Parameters
     ----------
-    objective : {"glr"} or callable, optional
-        What to minimise: ``"glr"``, the graph Laplacian regulariser, or a function that returns
-        another `gdaopt.objectives.Objective`. The function is called with the samples, of shape
-        (N, K), and the 0/1 signals of the classes, of shape (N, m): one column for two classes,
-        else one for each class.
+    objective : {"glr", "mcml", "lmnn", "deml", "logistic-pairs", "pair-hinge"} or callable
+        What to minimise: ``"glr"``, the graph Laplacian regulariser `gdaopt.GLR`, by default;
+        `gdaopt.MCML`, `gdaopt.LMNN`, `gdaopt.DEML`, `gdaopt.LogisticPairs` or `gdaopt.PairHinge`
+        with their defaults; or a function that returns another `gdaopt.objectives.Objective`. The
+        function is called with the samples, of shape (N, K), and the 0/1 signals of the classes, of
+        shape (N, m): one column for two classes, else one for each class.
     method : str, optional
         Name of a method of `gdaopt.solve`.
     solver : str, optional
@@ -57,17 +58,19 @@ class GraphMetricLearner(ProblemLearner):
         numbers or names, or a graph whose nodes are these. By default all pairs may. Without any
         pair the metrics are diagonal.
     multiclass : {"joint"}, optional
-        How to learn from more than two classes. With ``"joint"`` there is one metric, which
-        minimises the sum of the regularisers of all classes' 0/1 signals. All pairs of different
-        classes then count alike.
+        How to learn from more than two classes. With ``"joint"`` there is one metric for all
+        classes; ``"glr"`` then is the sum of the regularisers of the classes' 0/1 signals, so that
+        all pairs of different classes count alike.
     class_weight : {"balanced"} or dict, optional
-        Positive weights of the classes, as scikit-learn's classifiers take them. The weight of a
-        pair of samples is the product of the weights of their classes.
+        Positive weights of the classes, as scikit-learn's classifiers take them; for ``"glr"`` and
+        ``"mcml"``. With ``"glr"`` the weight of a pair of samples is the product of the weights of
+        their classes.
     n_neighbors : int, optional
-        How many nearest samples of other classes to pair each sample with, by the distance in the
-        given features. The objective then sums over these pairs only. By default it sums over all
-        pairs. A limit saves time and memory if there are thousands of samples. With fewer than
-        about 50 neighbours, the learned metric differs from that of all pairs.
+        For ``"lmnn"``, the number of target neighbours of each sample. For ``"glr"``, how many
+        nearest samples of other classes to pair each sample with, by the distance in the given
+        features; the objective then sums over these pairs only. By default it sums over all pairs.
+        A limit saves time and memory if there are thousands of samples. With fewer than about 50
+        neighbours, the learned metric differs from that of all pairs.
     tolerance : float, optional
         The certified relative distance from the optimum at which the method stops. If the fit ends
         further away, for whatever reason, it warns (`sklearn.exceptions.ConvergenceWarning`).

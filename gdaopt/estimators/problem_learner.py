@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,7 +25,7 @@ from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.parameters import Interval
 from gdaopt.methods import solve
 from gdaopt.methods.solve import METHODS
-from gdaopt.objectives import GLR, Objective
+from gdaopt.objectives import GLR, OBJECTIVES, Objective
 from gdaopt.objectives.check import check_interface
 from gdaopt.printing import shortened
 from gdaopt.problem import MetricProblem
@@ -63,7 +64,7 @@ class ProblemLearner(SupervisedMetricLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "objective": [StrOptions({"glr"}), callable],
+        "objective": [StrOptions(set(OBJECTIVES)), callable],
         "method": [StrOptions(set(METHODS))],
         "solver": [str, None],
         "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
@@ -156,27 +157,40 @@ class ProblemLearner(SupervisedMetricLearner):
 
     def _objective(self, X: FloatArray, codes: Codes) -> Objective:
         """Return the objective of the samples."""
-        signal = class_signal(codes)
         if callable(self.objective):
             if self.class_weight is not None or self.n_neighbors is not None:
                 raise InvalidInputError(
-                    "class_weight and n_neighbors are for objective='glr'; an objective that is a "
-                    "function weights and chooses the pairs itself"
+                    "class_weight and n_neighbors are for objectives by name; an objective that "
+                    "is a function weights and chooses the pairs itself"
                 )
-            objective = self.objective(X, signal)
+            objective = self.objective(X, class_signal(codes))
             check_interface(objective)
             return objective
-        pairs = None
+        make = OBJECTIVES[self.objective]
+        labels = class_signal(codes) if make is GLR else codes
+        options: dict[str, Any] = {}
+        if self.class_weight is not None:
+            self._check_option("class_weight", "sample_weight")
+            options["sample_weight"] = self._class_weights(codes)[codes]
         if self.n_neighbors is not None:
             n_neighbors = integer("n_neighbors", self.n_neighbors, at_least=1)
-            try:
-                pairs = nearest_of_other_classes(X, codes, n_neighbors)
-            except TimeLimitError as error:
-                raise TimeLimitError(
-                    f"{error} in the search for the neighbours of {len(X)} samples, before there "
-                    "was anything to learn; raise time_limit, or pass fewer samples"
-                ) from None
-        return GLR(X, signal, sample_weight=self._class_weights(codes)[codes], pairs=pairs)
+            if make is GLR:
+                options["pairs"] = _nearest_pairs(X, codes, n_neighbors)
+            else:
+                self._check_option("n_neighbors", "n_neighbors")
+                options["n_neighbors"] = n_neighbors
+        return make(X, labels, **options)
+
+    def _check_option(self, option: str, parameter: str) -> None:
+        """Refuse an option that the objective has no parameter for."""
+        known = [name for name, make in OBJECTIVES.items() if parameter in _parameters(make)]
+        if option == "n_neighbors":
+            known.insert(0, "glr")  # whose pairs are those of neighbours
+        if self.objective not in known:
+            raise InvalidInputError(
+                f"{option} goes with the objectives {', '.join(known)}, and not with "
+                f"{self.objective}; leave it out"
+            )
 
     def _bounds(self, objective: Objective) -> tuple[float, float]:
         """Return C and ρ."""
@@ -218,6 +232,22 @@ class ProblemLearner(SupervisedMetricLearner):
         """Return the column names that `fit` was given, or else scikit-learn's x0, x1 and so on."""
         default = [f"x{number}" for number in range(self.n_features_in_)]
         return [str(name) for name in getattr(self, "feature_names_in_", default)]
+
+
+def _parameters(make: Callable[..., Objective]) -> Mapping[str, Parameter]:
+    """Return the parameters of an objective."""
+    return signature(make).parameters
+
+
+def _nearest_pairs(X: FloatArray, codes: Codes, n_neighbors: int) -> npt.NDArray[np.intp]:
+    """Return `nearest_of_other_classes`, or an error that says what took the time."""
+    try:
+        return nearest_of_other_classes(X, codes, n_neighbors)
+    except TimeLimitError as error:
+        raise TimeLimitError(
+            f"{error} in the search for the neighbours of {len(X)} samples, before there "
+            "was anything to learn; raise time_limit, or pass fewer samples"
+        ) from None
 
 
 def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> npt.NDArray[np.intp]:

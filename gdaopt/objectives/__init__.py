@@ -1,5 +1,7 @@
 """Objectives: convex functions of metric matrices, behind one interface."""
 
+from collections.abc import Callable
+
 from gdaopt.objectives.check import check_objective
 from gdaopt.objectives.deml import DEML
 from gdaopt.objectives.dense import DenseObjective
@@ -18,6 +20,19 @@ from gdaopt.objectives.quadratic import Linear, Ridge
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.objectives.sums import Summable, SumObjective
 
+OBJECTIVES: dict[str, Callable[..., Objective]] = {
+    "glr": GLR,
+    "mcml": MCML,
+    "lmnn": LMNN,
+    "deml": DEML,
+    "logistic-pairs": LogisticPairs,
+    "pair-hinge": PairHinge,
+}
+"""Objectives of samples and labels by the names that options give them.
+
+Each is called with the samples and their labels; `GLR` takes ±1 or 0/1 signals as labels.
+"""
+
 __all__ = [
     "DEML",
     "GLR",
@@ -25,6 +40,7 @@ __all__ = [
     "LMNN",
     "LSML",
     "MCML",
+    "OBJECTIVES",
     "AtomWeights",
     "AtomWeightsPoint",
     "CvxpyObjective",

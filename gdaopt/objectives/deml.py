@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.distances import (
     DistanceObjective,
     Identity,
@@ -13,6 +14,7 @@ from gdaopt.objectives.distances import (
     MinusRoot,
     Separable,
     Term,
+    even_trace,
 )
 from gdaopt.objectives.pairs import expression_bytes, squared_distances
 from gdaopt.validation import number
@@ -89,6 +91,26 @@ class DEML(DistanceObjective):
             terms.append(Term(True, Identity(), weight))
         self._loss = Separable(labelled, tuple(terms))
         super().__init__(labelled.pairs, self._loss, memory_limit)
+
+    def auto_trace_bound(self) -> float:
+        """Return C by the rule "auto" ("Proposition: trace bounds of even metrics").
+
+        No even metric of larger trace is a minimiser among its own multiples.
+
+        Raises
+        ------
+        InvalidInputError
+            Where nothing pulls: ``similar_weight=0``, or classes whose samples all coincide.
+        """
+        if not self.similar_weight:
+            raise InvalidInputError(
+                "with similar_weight=0 larger metrics are always better, and trace_bound='auto' "
+                "makes no bound; pass a number, or 'K'"
+            )
+        labelled = self._loss.pairs
+        within, between = (labelled.mean_squares(similar=similar) for similar in (True, False))
+        pulled = self.similar_weight**2 * float(within.sum()) or np.inf
+        return even_trace(float(between.sum()) / (4 * pulled), within)
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:
         """Return ``L = Σ_dissimilar ‖d_ij‖ / (4 n_D ρ^(3/2))``; None for ρ = 0."""

@@ -12,6 +12,7 @@ from gdaopt.objectives.distances import (
     NeighborTriplets,
     SmoothHinge,
     class_codes,
+    even_trace,
     target_neighbors,
 )
 from gdaopt.objectives.pairs import (
@@ -115,6 +116,27 @@ class LMNN(DistanceObjective):
         )
         self._codes = codes
         super().__init__(RectanglePairs.ordered(features), self._triplets, memory_limit)
+
+    def auto_trace_bound(self) -> float:
+        """Return C by the rule "auto" ("Proposition: trace bounds of even metrics").
+
+        Under an even metric of larger trace the pull on a sample costs more than k impostors at
+        distance 0, which would outvote its k target neighbours.
+
+        Raises
+        ------
+        InvalidInputError
+            Where nothing pulls: ``push_weight=1``, or target neighbours that all coincide.
+        """
+        triplets, features = self._triplets, self.pairs.features
+        if not triplets.pull:
+            raise InvalidInputError(
+                "with push_weight=1 larger metrics are always better, and trace_bound='auto' "
+                "makes no bound; pass a number, or 'K'"
+            )
+        squares = ((features[:, None] - features[triplets.targets]) ** 2).mean(axis=(0, 1))
+        impostor = triplets.push * float(triplets.hinge(np.array(triplets.margin))[0])
+        return even_trace(triplets.targets.shape[1] * impostor / triplets.pull, squares)
 
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
         """Return ``L = (μ/(N k ω)) Σ_ijl (‖d_ij‖⁴ + ‖d_il‖⁴)``, which holds for every metric."""

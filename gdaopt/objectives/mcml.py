@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.distances import ClassCollapse, DistanceObjective, class_codes
+from gdaopt.objectives.distances import ClassCollapse, DistanceObjective, class_codes, even_trace
 from gdaopt.objectives.pairs import (
     RectanglePairs,
     checked_samples,
@@ -79,6 +80,17 @@ class MCML(DistanceObjective):
             )
         self._collapse = loss
         super().__init__(RectanglePairs.ordered(features, order), loss, memory_limit)
+
+    def auto_trace_bound(self) -> float:
+        """Return C by the rule "auto" ("Proposition: trace bounds of even metrics").
+
+        Under the even metric of this trace the mean squared distance within classes is log(N - 1).
+        The other samples then weigh together, at that distance, as much as one at distance 0: the
+        softmax reaches no further than the nearest sample.
+        """
+        pulls = (self._collapse.offsets(block) for block in self.pairs.blocks())
+        distance = math.log(len(self.pairs.features) - 1)
+        return even_trace(distance, self.pairs.scatter_diagonal(pulls))
 
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
         """Return ``L = Σ_i s_i max_k ‖d_ik‖⁴ / Σ_i s_i``, which holds for every metric.

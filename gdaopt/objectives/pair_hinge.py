@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gdaopt.objectives.distances import (
     DistanceObjective,
     LabelledPairs,
     Separable,
     SmoothHinge,
     Term,
+    even_trace,
 )
 from gdaopt.objectives.pairs import expression_bytes, squared_distances
 from gdaopt.validation import number
@@ -95,6 +98,17 @@ class PairHinge(DistanceObjective):
             ),
         )
         super().__init__(labelled.pairs, self._loss, memory_limit)
+
+    def auto_trace_bound(self) -> float:
+        """Return C by the rule "auto" ("Proposition: trace bounds of even metrics").
+
+        The pairs of one class alone cost more under an even metric of larger trace than Q at M = 0.
+        """
+        labelled = self._loss.pairs
+        similar, dissimilar = labelled.count(similar=True), labelled.count(similar=False)
+        at_zero = dissimilar / similar * float(SmoothHinge(self.width)(np.array(self.lower))[0])
+        distance = self.upper + self.width / 2 + at_zero
+        return even_trace(distance, labelled.mean_squares(similar=True))
 
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
         """Return ``L = Σ ‖d_ij‖⁴ / (n ω)``, which holds for every metric."""

@@ -141,7 +141,12 @@ class AtomWeights(Protocol):
 
 
 class Objective(Protocol):
-    """A convex differentiable function of metric matrices."""
+    """A convex differentiable function of metric matrices.
+
+    An objective can also have a method ``auto_trace_bound()``, which returns the trace bound C by
+    the rule "auto": a bound that follows the scale of its data (`gdaopt.scaling`). Where the
+    logarithm is convex there is a rule without it.
+    """
 
     @property
     def n_features(self) -> int:

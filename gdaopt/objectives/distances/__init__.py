@@ -13,6 +13,7 @@ An objective is a subclass of `DistanceObjective` with a file of its own in `gda
 """
 
 from gdaopt.objectives.distances.collapse import ClassCollapse
+from gdaopt.objectives.distances.even_metric import even_trace
 from gdaopt.objectives.distances.labels import class_codes
 from gdaopt.objectives.distances.loss import BlockLoss, DistanceLoss
 from gdaopt.objectives.distances.objective import DistanceObjective
@@ -36,5 +37,6 @@ __all__ = [
     "SmoothHinge",
     "Term",
     "class_codes",
+    "even_trace",
     "target_neighbors",
 ]

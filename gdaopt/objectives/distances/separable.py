@@ -119,6 +119,12 @@ class LabelledPairs:
         """Return how many pairs are of one class, or of two classes."""
         return sum(int(self.mask(block, similar).sum()) for block in self.pairs.blocks())
 
+    def mean_squares(self, *, similar: bool) -> FloatArray:
+        """Return the mean squared differences of the features, of one kind of pairs, shape (K,)."""
+        masks = (self.mask(block, similar).astype(np.float64) for block in self.pairs.blocks())
+        squares: FloatArray = self.pairs.scatter_diagonal(masks) / self.count(similar=similar)
+        return squares
+
     def chosen(self, block: Block, similar: bool) -> Chosen | None:
         """Return an index of those entries of a block, None where there are none of them."""
         if self.listed is None and self.places is None:

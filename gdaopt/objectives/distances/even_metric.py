@@ -1,0 +1,44 @@
+"""Trace bounds by the rule "auto" for objectives of distances: those of even metrics.
+
+An even metric spreads its trace over all features that vary. Each objective knows a mean squared
+distance of samples of one class beyond which an even metric is of no use ("Proposition: trace
+bounds of even metrics"); the bound is the trace that takes it there. When the features are
+multiplied by s, the bound is divided by s², and all distances stay as they were.
+"""
+
+from __future__ import annotations
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.validation import FloatArray
+
+__all__ = ["even_trace"]
+
+
+def even_trace(distance: float, squares: FloatArray) -> float:
+    """Return the trace of the even metric under which the mean squared distance is as given.
+
+    Parameters
+    ----------
+    distance : float
+        The mean squared distance.
+    squares : ndarray of shape (K,)
+        The mean squared difference of each feature, over the same pairs of samples.
+
+    Raises
+    ------
+    InvalidInputError
+        When no feature varies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> even_trace(3.0, np.array([2.0, 1.0, 0.0]))
+    2.0
+    """
+    varying = squares[squares > 0]
+    if not len(varying):
+        raise InvalidInputError(
+            "the samples of each class coincide, of which trace_bound='auto' makes no bound; pass "
+            "a number, or 'K'"
+        )
+    return distance / float(varying.mean())
