@@ -141,7 +141,11 @@ class AtomWeights(Protocol):
 
 
 class Objective(Protocol):
-    """A convex differentiable function of metric matrices."""
+    """A convex differentiable function of metric matrices.
+
+    An objective that is not convex says so by an attribute ``convex`` that is False. Methods then
+    look for a stationary point, and nothing is certified ("Definition: stationary point").
+    """
 
     @property
     def n_features(self) -> int:

@@ -122,6 +122,11 @@ class SumObjective(Summable):
         """Whether it is a multiple of an objective whose logarithm is convex."""
         return len(self.objectives) == 1 and self.objectives[0].log_convex
 
+    @property
+    def convex(self) -> bool:
+        """Whether all terms are convex."""
+        return all(getattr(objective, "convex", True) for objective in self.objectives)
+
     def at(self, metric: FloatArray) -> SumPoint:
         """Return the point at a symmetric K×K matrix."""
         metric = symmetric_matrix("metric", metric, self.n_features)
