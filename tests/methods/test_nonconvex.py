@@ -61,6 +61,7 @@ def test_methods_run(set_name: str, method: str) -> None:
     assert result.gap is None
     assert result.relative_gap is None
     assert result.frank_wolfe_gap == pytest.approx(frank_wolfe_gap(result), rel=1e-6, abs=1e-8)
+    assert result.frank_wolfe_gap is not None
     is_stationary = result.frank_wolfe_gap <= 1e-2 * abs(result.objective)
     assert is_stationary == (result.status == "stationary")
     assert all(row.lower_bound is None and row.relative_gap is None for row in result.trace)
@@ -92,7 +93,7 @@ def test_there_is_no_certificate() -> None:
 
 
 def test_a_sum_with_it_is_not_convex() -> None:
-    total = problem().objective + 0.5 * gda.Ridge(K)  # type: ignore[operator]
+    total = problem().objective + 0.5 * gda.Ridge(K)
     assert not total.convex
     assert (gda.Ridge(K) + gda.Ridge(K)).convex
     whole = gda.MetricProblem(total, gda.GraphMetrics(4.0))
