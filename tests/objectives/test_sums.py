@@ -163,6 +163,21 @@ def test_optima(set_name: str) -> None:
         assert found.objective >= (exact.lower_bound or 0) * (1 - 1e-12)
 
 
+def test_over_a_mask_only_its_entries_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 40
+    rng = np.random.default_rng(4)
+    glr = gda.GLR(rng.standard_normal((20, size)) / 9, np.resize([1.0, -1.0], 20))
+    edges = [(i, i + 1) for i in range(size - 1)]
+    problem = gda.MetricProblem(glr + 0.1 * gda.Ridge(size), gda.GraphMetrics(20.0, edges=edges))
+    with monkeypatch.context() as patch:
+        patch.setattr("gdaopt.objectives.glr.GLRPoint.gradient", None)
+        result = gda.solve(problem, "certified", trace_every=0)
+    assert result.status == "converged"
+    assert gda.certify(problem, result.metric).relative_gap == pytest.approx(
+        result.relative_gap, abs=1e-9
+    )
+
+
 def test_nesting_and_names() -> None:
     glr, log_det, ridge = terms()[:3]
     nested = 2 * (glr + 3 * (log_det + ridge)) + ridge
