@@ -23,7 +23,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from scipy.optimize import bisect
 
-from gdaopt.errors import GdaoptError
+from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.linalg.known_entries import (
     KnownEntries,
     Symmetric,
@@ -36,6 +36,7 @@ from gdaopt.linalg.known_entries import (
 from gdaopt.multipliers import TightMultipliers, checked_multipliers
 from gdaopt.objectives.protocol import BarrierPoint, Point
 from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
+from gdaopt.printing import shortened
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.trace import relative_gap
@@ -44,6 +45,7 @@ from gdaopt.validation import FloatArray, check_instance, symmetric_matrix
 __all__ = ["Certificate", "certify", "certify_point", "checked_bound", "nothing_to_certify"]
 
 _NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
+_NOT_CONVEX = "the objective is not convex: a tangent is no lower bound"
 _UNDERFLOW = 1e-150  # products of such numbers underflow, which the round-off leaves out
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 _SCALES = (1e-6, 1e6)  # t of the multiples M/t that are looked at
@@ -75,6 +77,10 @@ class Certificate:
         By how much the bound is lowered at most, so that it is below the optimum of the exact
         problem whatever has been rounded ("Proposition: round-off of the certificate"); infinite
         where that leaves no bound.
+    frank_wolfe_gap : float or None
+        For an objective that is not convex, which has no bound, ``⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩``:
+        no member has a smaller value of the tangent than by that much. It is 0 at a stationary
+        point. None for a convex objective.
     membership : float
         By how much Q can be below the optimum where the metric counts as a member, since trace and
         smallest eigenvalue are known up to round-off only.
@@ -96,6 +102,7 @@ class Certificate:
     round_off: float = 0.0
     membership: float = 0.0
     multipliers: FloatArray | None = None
+    frank_wolfe_gap: float | None = None
 
     @property
     def gap(self) -> float:
@@ -132,12 +139,17 @@ def certify(
     Raises
     ------
     InvalidInputError
-        When the metric is not a finite symmetric K×K matrix.
+        When the metric is not a finite symmetric K×K matrix, or the objective is not convex.
     GdaoptError
         When a member of the set has a negative gap: the objective is not convex, or its gradient
         is wrong.
     """
     check_instance("problem", problem, MetricProblem)
+    if not problem.is_convex:
+        raise InvalidInputError(
+            f"{shortened(problem.objective)} says that it is not convex, so that no metric can be "
+            "certified; gdaopt.solve looks for stationary points of it"
+        )
     metric = symmetric_matrix("metric", metric, problem.n_features)
     if multipliers is not None:
         multipliers = checked_multipliers(problem, multipliers)
@@ -182,6 +194,17 @@ def certify_point(
         gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
     if best is None:
         best = feasible_set.best_atoms(gradient)
+    if not problem.is_convex:
+        stationary = max(_gap(problem, gradient, point.metric, best, multipliers), 0.0)
+        return Certificate(
+            value,
+            -math.inf,
+            "none",
+            _NOT_CONVEX,
+            round_off=math.inf,
+            multipliers=multipliers,
+            frank_wolfe_gap=stationary,
+        )
     found = _bound(problem, point, gradient, best, multipliers)
     kind: Literal["linear", "exponential", "scaled"] = "linear"
     if problem.objective.log_convex:

@@ -93,6 +93,11 @@ class MetricProblem:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "constraints": self.rows}
 
+    @property
+    def is_convex(self) -> bool:
+        """Whether the objective is convex: all are that do not say otherwise."""
+        return bool(getattr(self.objective, "convex", True))
+
     # --- the linear constraints ---------------------------------------------------------------
 
     @cached_property

@@ -36,7 +36,8 @@ class Result:
     objective : float
         Q at the metric.
     status : str
-        How the run ended. ``converged``: ``Q - lower_bound`` is within the tolerances. ``stalled``:
+        How the run ended. ``converged``: ``Q - lower_bound`` is within the tolerances.
+        ``stationary``: so is `frank_wolfe_gap`, of an objective that is not convex. ``stalled``:
         going on would not help, most often because the objective decreases by no more than the
         tolerance. ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the
         user or the callback. ``solver_failed``: a solver did not solve a program.
@@ -49,6 +50,9 @@ class Result:
         The certificate ``lower_bound ≤ Q*``, where Q* is the least objective over the feasible
         set; ``gap = objective - lower_bound``; and ``gap / |objective|``. None without a
         certificate.
+    frank_wolfe_gap : float or None
+        For an objective that is not convex, which has no certificate: by how much a tangent at the
+        metric falls over the feasible set at most, 0 at a stationary point. None for a convex one.
     components : int
         Number of components of the metric's graph.
     iterations, oracle_calls, eigen_decompositions : int
@@ -93,6 +97,7 @@ class Result:
     status: Status
     message: str
     lower_bound: float | None
+    frank_wolfe_gap: float | None = None
     components: int
     iterations: int
     oracle_calls: int
@@ -164,6 +169,9 @@ class Result:
                 f"{self.oracle_calls} ({'closed form' if self.solver in _CLOSED_FORM else by})"
             ),
         }
+        if self.frank_wolfe_gap is not None:
+            lines["relative gap"] = "not certified, since the objective is not convex"
+            lines["Frank–Wolfe gap"] = f"{self.frank_wolfe_gap:.3g}"
         if self.constraint_violation is not None:
             lines["constraints"] = (
                 f"{len(self.constraints)}, kept to {self.constraint_violation:.3g}"

@@ -23,6 +23,7 @@ __all__ = ["Status", "is_result_file", "read_result", "write_result"]
 
 Status = Literal[
     "converged",
+    "stationary",
     "stalled",
     "iteration_limit",
     "time_limit",
@@ -36,12 +37,13 @@ _FORMAT = 2
 _ARRAYS = ("metric", "atoms", "weights", "multipliers")
 _RECORD = "result"
 _NUMBERS = ("objective", "seconds", "tracing_seconds")
-_OPTIONAL_NUMBERS = ("lower_bound", "repair_distance", "constraint_violation")
+_OPTIONAL_NUMBERS = ("lower_bound", "frank_wolfe_gap", "repair_distance", "constraint_violation")
 _ROW = 2000  # bytes that a row of a trace takes in memory
 _COUNTS = ("components", "iterations", "oracle_calls", "eigen_decompositions")
 _OTHERS = ("constraints", "feasible_set")
 _TEXTS = ("status", "message", "method", "solver")
 _LATER: dict[str, Any] = {  # values that older files lack
+    "frank_wolfe_gap": None,
     "repair_distance": None,
     "eigen_decompositions": 0,
     "constraints": [],

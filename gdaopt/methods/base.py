@@ -38,6 +38,7 @@ class Method(ABC):
         The relative tolerance of the stopping rules.
     absolute_tolerance : float, optional
         The run has *converged* when ``Q - lower_bound ≤ absolute_tolerance + tolerance·|Q|``.
+        For an objective that is not convex it is *stationary* when its Frank–Wolfe gap is as small.
     max_iterations : int, optional
         Most steps; no limit by default.
     time_limit : float, optional
@@ -65,10 +66,13 @@ class Method(ABC):
     keeps_constraints : bool
         Whether every metric that it yields keeps the problem's linear constraints. Problems that
         have some are refused where it does not.
+    needs_convexity : bool
+        Whether the method refuses objectives that are not convex.
     """
 
     name: ClassVar[str]
     keeps_constraints: ClassVar[bool] = False
+    needs_convexity: ClassVar[bool] = False
 
     tolerance: float = 1e-6
     absolute_tolerance: float = 0.0
@@ -104,7 +108,14 @@ class Method(ABC):
         return CLOSED_FORM
 
     def check(self, problem: MetricProblem) -> None:
-        """Raise InvalidInputError when the problem has constraints that the method ignores."""
+        """Raise InvalidInputError when the problem has what the method cannot keep or needs."""
+        if self.needs_convexity and not problem.is_convex:
+            able = sorted(kind.name for kind in _methods_below(Method) if not kind.needs_convexity)
+            raise InvalidInputError(
+                f"method {self.name!r} needs a convex objective, and "
+                f"{shortened(problem.objective)} says that it is not convex; methods that look for "
+                f"a stationary point: {', '.join(able)}"
+            )
         if problem.rows is not None and not self.keeps_constraints:
             known = sorted(kind.name for kind in _methods_below(Method) if kind.keeps_constraints)
             raise InvalidInputError(
@@ -153,7 +164,9 @@ class Method(ABC):
         return point
 
     def is_converged(self, state: State) -> bool:
-        """Say whether the certificate, where there is one, is within the tolerances."""
+        """Say whether the certificate, or the Frank–Wolfe gap, is within the tolerances."""
+        if state.frank_wolfe_gap is not None:
+            return state.frank_wolfe_gap <= self.allowed_gap(state.objective)
         if state.lower_bound is None:
             return False
         return state.objective - state.lower_bound <= self.allowed_gap(state.objective)

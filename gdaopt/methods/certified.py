@@ -84,6 +84,7 @@ class Certified(Method):
 
     name: ClassVar[str] = "certified"
     keeps_constraints: ClassVar[bool] = True
+    needs_convexity: ClassVar[bool] = True
 
     memory_limit: int = 2**30
     pricing: str = "oracle"

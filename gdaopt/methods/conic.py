@@ -62,6 +62,7 @@ class ConicMethod(Method):
 
     cone: ClassVar[str]
     keeps_constraints: ClassVar[bool] = True
+    needs_convexity: ClassVar[bool] = True
 
     solver: str = "CLARABEL"
     solver_opts: Mapping[str, Any] | None = None

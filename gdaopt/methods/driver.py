@@ -3,6 +3,7 @@
 A run ends in one of these ways:
 
 * **converged**: the certified gap is within the tolerances (`Method.is_converged`);
+* **stationary**: so is the Frank–Wolfe gap of an objective that is not convex;
 * **iteration_limit**, **time_limit**: a limit of the method is reached;
 * **interrupted**: by the callback, or by the user where the method says ``on_interrupt="return"``;
 * **stalled**: going on would not help. Either the objective no longer changes (`StallRule`), or the
@@ -145,11 +146,18 @@ class LowerBound:
         Those of the last certificate, for a problem with linear constraints.
     round_off : float
         How much of the gap to it can be round-off.
+    frank_wolfe_gap : float or None
+        That of the last certificate, where the objective is not convex.
     """
 
     def __init__(self) -> None:
         self.value = -math.inf
         self.round_off = 0.0
+        self.frank_wolfe_gap: float | None = None
+
+    def gap(self, objective: float) -> float:
+        """Return the gap that a run wants to close: to the bound, or to a stationary point."""
+        return objective - self.value if self.frank_wolfe_gap is None else self.frank_wolfe_gap
 
     def add(self, certificate: Certificate) -> float:
         """Take the certificate of a member of the set; return the largest bound so far.
@@ -167,6 +175,7 @@ class LowerBound:
             self.value, self.round_off = certificate.lower_bound, certificate.round_off
         self.value = checked_bound(certificate, self.value)
         self.multipliers = certificate.multipliers
+        self.frank_wolfe_gap = certificate.frank_wolfe_gap
         return self.value
 
 
@@ -217,6 +226,9 @@ def run(method: Method, problem: MetricProblem) -> Result:
     seconds = clock.seconds
     with clock.paused():
         trace = tracer.trace(state, seconds)
+    stationary = tracer.frank_wolfe_gap  # methods that stall do not look at it
+    if status == "stalled" and stationary is not None:
+        status = "stationary" if stationary <= method.allowed_gap(state.objective) else status
     atoms = None if state.atoms is None else read_only(state.atoms.dense(problem.n_features).copy())
     weights = None if state.weights is None else read_only(state.weights.copy())
     return Result(
@@ -227,6 +239,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
         message=message,
         # None rather than -inf, which JSON does not know.
         lower_bound=tracer.lower_bound if tracer.lower_bound > -math.inf else None,
+        frank_wolfe_gap=tracer.frank_wolfe_gap,
         components=problem.feasible_set.n_components(state.metric),
         iterations=state.iteration,
         oracle_calls=state.oracle_calls,
@@ -277,6 +290,8 @@ def _next_finite(states: Iterator[State]) -> State:
 def _check_limits(method: Method, state: State, clock: Clock) -> None:
     """Raise RunEnded or TimeLimitError when the run has converged or a limit is reached."""
     if method.is_converged(state):
+        if state.frank_wolfe_gap is not None:
+            raise RunEnded("stationary", "the Frank–Wolfe gap is within the tolerances")
         raise RunEnded("converged", "the certified gap is within the tolerances")
     if method.max_iterations is not None and state.iteration >= method.max_iterations:
         raise RunEnded("iteration_limit", f"max_iterations = {method.max_iterations} reached")

@@ -153,6 +153,7 @@ class HullRun(ABC):
             weights=self.active_set.weights,
             oracle_calls=self._oracle_calls,
             lower_bound=lower_bound,
+            frank_wolfe_gap=self.lower_bound.frank_wolfe_gap,
             multipliers=self.multipliers,
             **columns,
             **seconds,

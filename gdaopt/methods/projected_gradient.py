@@ -197,7 +197,7 @@ class _Run:
         return repaired
 
     def _gap(self, point: Point) -> float:
-        return point.value - self._lower_bound.value
+        return self._lower_bound.gap(point.value)
 
     @unlimited()  # a step that has been taken is not lost
     def _certified(self, point: Point, **columns: Any) -> State:
@@ -210,6 +210,7 @@ class _Run:
             eigen_decompositions=self._decompositions,
             objective_seconds=time.perf_counter() - start,
             lower_bound=lower_bound,
+            frank_wolfe_gap=self._lower_bound.frank_wolfe_gap,
             **columns,
         )
 

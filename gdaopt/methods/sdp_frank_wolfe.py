@@ -95,6 +95,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
             point=point,
             objective=point.value,
             lower_bound=lower_bound,
+            frank_wolfe_gap=bound.frank_wolfe_gap,
             multipliers=bound.multipliers,
         )
         yield state
@@ -116,6 +117,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
                 state,
                 round=1 + (iteration - 1) // size,
                 lower_bound=lower_bound,
+                frank_wolfe_gap=bound.frank_wolfe_gap,
                 multipliers=bound.multipliers,
             )
             yield state

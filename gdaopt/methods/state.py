@@ -41,6 +41,8 @@ class State:
         What the metric is a sum of, for methods that know.
     lower_bound : float or None
         The largest lower bound so far, for methods that certify what they do.
+    frank_wolfe_gap : float or None
+        See `gdaopt.Result`, for the same methods, where the objective is not convex.
     multipliers : ndarray of shape (m,) or None
         Those of the linear constraints, for methods that certify what they do.
     newton_steps : int
@@ -58,6 +60,7 @@ class State:
     block: int | None = None
     block_gap: float | None = None
     lower_bound: float | None = None
+    frank_wolfe_gap: float | None = None
     multipliers: FloatArray | None = None
     step: float | None = None
     aligned_spread: float | None = None

@@ -44,6 +44,8 @@ class Tracer:
     ----------
     lower_bound : float
         The largest lower bound up to the last row; -inf where there is none.
+    frank_wolfe_gap : float or None
+        That of the last row, for an objective that is not convex.
     multipliers : ndarray of shape (m,) or None
         Those of the last row's certificate, for a problem with linear constraints.
     """
@@ -56,6 +58,7 @@ class Tracer:
         self.lower_bound = -math.inf
         self._largest = -math.inf  # the largest bound, also where the last row may not show it
         self.multipliers: FloatArray | None = None
+        self.frank_wolfe_gap: float | None = None
         self._tight_multipliers = TightMultipliers(problem)
         self._every = every
         self._keep_iterates = keep_iterates
@@ -101,6 +104,7 @@ class Tracer:
         multipliers = self._tight_multipliers.at(point)
         certificate = certify_point(self._problem, point, multipliers=multipliers)
         self.multipliers = certificate.multipliers
+        self.frank_wolfe_gap = certificate.frank_wolfe_gap
         if certificate.reason and not math.isinf(certificate.round_off):
             # Next to an objective that underflows, an earlier bound would look like a proof.
             self.lower_bound = -math.inf

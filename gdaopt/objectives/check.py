@@ -66,6 +66,8 @@ def check_objective(
 ) -> None:
     """Check an objective's derivatives, lines, moves and convexity at random metrics.
 
+    Convexity is left out where the objective says that it is not convex.
+
     Parameters
     ----------
     objective : Objective
@@ -125,7 +127,7 @@ def _check_line(objective: Objective, point: Point, direction: Direction, tolera
     second = (slopes[0] - slopes[1]) / (2 * _STEP)
     if not np.isnan(curvature):
         _compare(f"the line's curvature along a {kind}", curvature, second, tolerance, scale)
-    if second < -tolerance * scale:
+    if second < -tolerance * scale and getattr(objective, "convex", True):
         raise InvalidInputError(
             f"the objective is not convex: its second derivative along a {kind} is {second:.3g}"
         )

@@ -42,6 +42,9 @@ class DenseObjective(Summable, ABC):
     ----------
     log_convex : bool
         Set it to True in a subclass when Q is positive and ``log Q`` is convex too.
+    convex : bool
+        Set it to False for a Q that is not convex: runs then end as *stationary*, and carry no
+        certificate.
 
     Examples
     --------
@@ -67,6 +70,7 @@ class DenseObjective(Summable, ABC):
     """
 
     log_convex: bool = False
+    convex: bool = True
 
     def __init__(self, n_features: int) -> None:
         self.n_features = integer("n_features", n_features, at_least=1)

@@ -95,6 +95,9 @@ class CvxpyObjective(DenseObjective):
         if self._tree.is_constant:
             raise _constant(found)
 
+    def __repr__(self) -> str:
+        return f"CvxpyObjective({self._tree.text})"
+
     def at(self, metric: FloatArray) -> ExpressionPoint:
         """Return the point at a symmetric K×K matrix."""
         metric = symmetric_matrix("metric", metric, self.n_features)

@@ -57,7 +57,7 @@ class ExpressionTree:
         self.nodes: list[_Node] = []
         self._places: dict[int, int] = {}
         self._variable = variable
-        self._kept = expression  # the places are known by the identity of its parts
+        self._expression = expression  # kept, since places are known by the identity of its parts
         variable.value = np.eye(variable.shape[0])  # CVXPY computes Jacobians at a value only
         self._root = self._compiled(expression)
         self._domain = [
@@ -67,6 +67,11 @@ class ExpressionTree:
             for constraint in expression.domain
             if type(constraint).__name__ in ("PSD", "Inequality", "NonPos")
         ]
+
+    @property
+    def text(self) -> str:
+        """The expression as CVXPY prints it."""
+        return str(self._expression)
 
     @property
     def is_constant(self) -> bool:

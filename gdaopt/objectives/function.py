@@ -110,6 +110,10 @@ class FunctionObjective(DenseObjective):
                 "must return numbers, and inf where the objective is not defined"
             )
 
+    def __repr__(self) -> str:
+        name = getattr(self._function, "__name__", type(self._function).__name__)
+        return f"FunctionObjective({name})"
+
     def value_and_gradient(self, metric: FloatArray) -> tuple[float, FloatArray]:
         """Call the function, and check what it returns.
 

@@ -143,6 +143,9 @@ class AtomWeights(Protocol):
 class Objective(Protocol):
     """A convex differentiable function of metric matrices.
 
+    An objective that is not convex says so by an attribute ``convex`` that is False. Methods then
+    look for a stationary point, and nothing is certified ("Definition: stationary point").
+
     An objective can also have a method ``auto_trace_bound()``, which returns the trace bound C by
     the rule "auto": a bound that follows the scale of its data (`gdaopt.scaling`). Where the
     logarithm is convex there is a rule without it.

@@ -122,6 +122,11 @@ class SumObjective(Summable):
         """Whether it is a multiple of an objective whose logarithm is convex."""
         return len(self.objectives) == 1 and self.objectives[0].log_convex
 
+    @property
+    def convex(self) -> bool:
+        """Whether all terms are convex."""
+        return all(getattr(objective, "convex", True) for objective in self.objectives)
+
     def at(self, metric: FloatArray) -> SumPoint:
         """Return the point at a symmetric K×K matrix."""
         metric = symmetric_matrix("metric", metric, self.n_features)
@@ -167,6 +172,14 @@ class SumObjective(Summable):
             total = total + factor * part
         return total
 
+    def summed_entries(self, parts: Sequence[KnownEntries]) -> KnownEntries:
+        """Return ``Σ_k c_k G_k`` of what is known of the G_k, for the same edges."""
+        return KnownEntries(
+            self.summed([entries.on_diagonal for entries in parts]),
+            self.summed([entries.on_edges for entries in parts]),
+            parts[0].edges,
+        )
+
 
 class SumPoint:
     """A sum at one metric: a `gdaopt.objectives.Point`.
@@ -182,6 +195,7 @@ class SumPoint:
     def __init__(self, objective: SumObjective, parts: Sequence[Point]) -> None:
         self.objective = objective
         self.parts = tuple(parts)
+        self._known: list[KnownEntries] | None = None  # of the terms' gradients
 
     @property
     def metric(self) -> FloatArray:
@@ -223,12 +237,8 @@ class SumPoint:
 
     def gradient_entries(self, edges: Edges) -> KnownEntries:
         """Return the gradient's diagonal and its entries of edges."""
-        found = [part.gradient_entries(edges) for part in self.parts]
-        return KnownEntries(
-            self.objective.summed([entries.on_diagonal for entries in found]),
-            self.objective.summed([entries.on_edges for entries in found]),
-            edges,
-        )
+        found = self._known = [part.gradient_entries(edges) for part in self.parts]
+        return self.objective.summed_entries(found)
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are: the sum of what the terms say, and its own.
@@ -240,11 +250,23 @@ class SumPoint:
         own = (len(self.parts) + 1) * UNIT
         sizes = objective.summed([abs(part.value) for part in self.parts])
         with np.errstate(over="ignore", invalid="ignore"):
-            entries = objective.summed([np.abs(part.gradient()) for part in self.parts])
             squares = objective.summed([part.gradient**2 for part in stated])
             # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest ones.
-            errors = np.sqrt(squares + own * entries.max(axis=1))
+            errors = np.sqrt(squares + own * self._largest_entries())
         return RoundOff(objective.summed([part.value for part in stated]) + own * sizes, errors)
+
+    def _largest_entries(self) -> FloatArray:
+        """Return the largest sum of magnitudes in each row of the gradient, of those known."""
+        if self._known is None or "_gradient" in vars(self):
+            rows: FloatArray = self.objective.summed(
+                [np.abs(part.gradient()) for part in self.parts]
+            ).max(axis=1)
+            return rows
+        known = self.objective.summed_entries([abs(entries) for entries in self._known])
+        rows = known.on_diagonal.copy()
+        for ends in known.edges:
+            np.maximum.at(rows, ends, known.on_edges)
+        return rows
 
     def line(self, direction: Direction) -> SumLine:
         """Return the sum restricted to ``M + γ D``."""
@@ -260,9 +282,10 @@ class SumPoint:
         said = [reason for reason in reasons if reason is not None]
         if len(said) == len(self.parts):
             return said[0]
-        if math.isfinite(self.value) and np.isfinite(self._gradient).all():
-            return None
-        return said[0] if said else f"the objective is {self.value}, or its gradient is not finite"
+        if not math.isfinite(self.value):
+            return said[0] if said else f"the objective is {self.value}"
+        # A term that has underflowed says nothing, but the others still do.
+        return said[0] if said and not np.isfinite(self._gradient).all() else None
 
 
 class SumLine:

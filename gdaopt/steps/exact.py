@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gdaopt.deadline import check_time
 from gdaopt.objectives.protocol import Line
+from gdaopt.steps.adaptive import Adaptive
 from gdaopt.steps.protocol import Step
 from gdaopt.validation import store_number
+
+if TYPE_CHECKING:
+    from gdaopt.problem import MetricProblem
 
 __all__ = ["Exact"]
 
@@ -26,7 +31,9 @@ class Exact(Step):
     regulariser it takes three or four evaluations, and on the slope thirty. A Newton step is
     replaced by bisection when it leaves the bracket, or when the step before left a quarter or more
     of the slope; a step beyond γ = 1 is replaced by γ = 1. Where the line does not know its
-    curvature, a secant through the ends of the bracket takes the place of Newton's step.
+    curvature, a secant through the ends of the bracket takes the place of Newton's step. Where the
+    objective is not convex, a slope of 0 need not be a minimum: runs then take steps of `Adaptive`,
+    after which the objective is lower for sure.
 
     Parameters
     ----------
@@ -50,6 +57,10 @@ class Exact(Step):
 
     def __post_init__(self) -> None:
         store_number(self, "accuracy", above=0)
+
+    def prepared(self, problem: MetricProblem) -> Step:
+        """Return the rule itself for a convex objective, and `Adaptive` for any other."""
+        return self if problem.is_convex else Adaptive().prepared(problem)
 
     def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
         """Return the minimiser of φ over [0, 1]."""
