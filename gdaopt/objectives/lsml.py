@@ -60,7 +60,7 @@ class LSML(DistanceObjective):
 
     Notes
     -----
-    Source: Liu, Guo, Zhang, Wang, *Metric learning from relative comparisons by minimizing squared
+    Source: Liu, Guo, Zhang, Jojic, Wang, *Metric learning from relative comparisons by minimizing squared
     residual*, ICDM 2012; "Definition: losses of distances" in ``docs/theory.md``.
 
     Examples
