@@ -29,6 +29,33 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.objectives.distance_round_off": "tests/objectives/test_round_off.py",
     # Sums of exponentials are what the graph Laplacian regulariser is made of
     "gdaopt.objectives.exponentials": "tests/objectives/test_glr.py",
+    # Objectives of distances: one grid over all of them, and what is special of each
+    **{
+        f"gdaopt.objectives.{name}": "tests/objectives/distances/test_objectives.py"
+        for name in (
+            "mcml",
+            "lmnn",
+            "logistic_pairs",
+            "pair_hinge",
+            "deml",
+            "lsml",
+            "distances.atom_weights",
+            "distances.collapse",
+            "distances.loss",
+            "distances.loss_sum",
+            "distances.objective",
+            "distances.pair_loss",
+            "distances.point",
+            "distances.quadruplets",
+            "distances.scalar",
+            "distances.separable",
+        )
+    },
+    "gdaopt.objectives.distances.labels": "tests/objectives/distances/test_special_cases.py",
+    "gdaopt.objectives.distances.triplets": "tests/objectives/distances/test_special_cases.py",
+    # Pairs in rectangles, by the objectives that see them
+    "gdaopt.objectives.pairs.blocks": "tests/objectives/distances/test_objectives.py",
+    "gdaopt.objectives.pairs.rectangles": "tests/objectives/pairs/test_signal_pairs.py",
     # The scaling of the joint program
     "gdaopt.linalg.dual_alignment": "tests/programs/test_joint.py",
     # Families of atoms: one grid over all of them

@@ -60,8 +60,8 @@ class LSML(DistanceObjective):
 
     Notes
     -----
-    Source: Liu, Guo, Zhang, Wang, *Metric learning from relative comparisons by minimizing squared
-    residual*, ICDM 2012; "Definition: losses of distances" in ``docs/theory.md``.
+    Source: Liu, Guo, Zhang, Jojic, Wang, *Metric learning from relative comparisons by minimizing
+    squared residual*, ICDM 2012; "Definition: losses of distances" in ``docs/theory.md``.
 
     Examples
     --------

@@ -29,9 +29,8 @@ class Quadruplets:
     def __init__(self, weight: float) -> None:
         self._weight = weight
 
-    def offsets(self, block: Block) -> FloatArray:
-        """Return 2w: the derivatives are differences of w and of multiples of w."""
-        return np.full(block.rows.stop - block.rows.start, 2 * self._weight)
+    def offsets(self, block: Block) -> None:
+        """Return None: the derivatives are exact relative to themselves."""
 
     def at(self, block: Block, distances: FloatArray) -> _Violated:  # noqa: ARG002 (of all)
         """Return the loss at the distances of whole quadruplets."""
@@ -59,8 +58,9 @@ class _Violated:
     def coefficients(self) -> FloatArray:
         coefficients = np.zeros(self._size)
         ratio = np.sqrt(self._y / self._x)
-        coefficients[self._first] = self._weight * (1 - ratio)
-        coefficients[self._first + 1] = self._weight * (1 - 1 / ratio)
+        of_near = self._weight * (1 - ratio)
+        coefficients[self._first] = of_near
+        coefficients[self._first + 1] = -of_near / ratio
         return coefficients
 
     def factors(self, changes: Changes) -> FloatArray:
