@@ -44,6 +44,7 @@ from gdaopt.methods import (
 )
 from gdaopt.objectives import GLR, DenseObjective, LogDet, check_objective
 from gdaopt.problem import MetricProblem
+from gdaopt.programs import load_programs
 from gdaopt.result import Result
 from gdaopt.sets import (
     DiagonalMetrics,
@@ -130,6 +131,7 @@ __all__ = [
     "estimators",
     "iterate",
     "linalg",
+    "load_programs",
     "plotting",
     "programs",
     "solve",

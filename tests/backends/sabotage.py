@@ -9,6 +9,8 @@ from typing import Any
 
 import cvxpy as cp
 
+from gdaopt.backends.highs_model import HighsModel, Solved
+
 
 class TwoPartError(Exception):
     """An error that can be pickled but not unpickled: its constructor takes other arguments."""
@@ -54,3 +56,18 @@ class Sabotaged(cp.Problem):
             case "panic":
                 raise PanicException("index out of bounds")
         return super().get_problem_data(solver, **kwargs)
+
+
+class HangingModel(HighsModel):
+    """A model of HiGHS that hangs."""
+
+    def minimize(self, *args: Any, **options: Any) -> Solved:
+        time.sleep(60)
+        return super().minimize(*args, **options)
+
+
+class DyingModel(HighsModel):
+    """A model of HiGHS that ends its process."""
+
+    def minimize(self, *args: Any, **options: Any) -> Solved:
+        os._exit(3)
