@@ -3,6 +3,7 @@
 from gdaopt.backends.arrays import LinearArrays, Part, Residuals, RowPattern
 from gdaopt.backends.by_name import check_solver_options, find_backend, make_backend
 from gdaopt.backends.cvxpy import SolverReport, solve_program
+from gdaopt.backends.highs_model import write_mps
 from gdaopt.backends.protocol import (
     ANALYTIC,
     Answer,
@@ -32,4 +33,5 @@ __all__ = [
     "make_backend",
     "solve_program",
     "solvers",
+    "write_mps",
 ]

@@ -27,7 +27,7 @@ from gdaopt.programs import (
     Program,
     ProgramSolution,
 )
-from gdaopt.programs.recording import note
+from gdaopt.programs.recorded import note
 from gdaopt.steps import Step
 from gdaopt.steps.protocol import step_size
 from gdaopt.validation import FloatArray

@@ -20,7 +20,7 @@ from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
 from gdaopt.methods.state import State
 from gdaopt.printing import shortened
 from gdaopt.problem import MetricProblem
-from gdaopt.programs.recording import recording
+from gdaopt.programs.recorded import recording
 from gdaopt.result import Result
 from gdaopt.validation import check_instance
 

@@ -7,13 +7,13 @@ from gdaopt.programs.constrained import ConstrainedPolytope, ConstrainedProgram
 from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.joint import JointPolytope, JointProgram
 from gdaopt.programs.options import ProgramOptions
-from gdaopt.programs.recording import (
+from gdaopt.programs.recorded import (
     RecordedProgram,
     load_programs,
     recording,
     save_programs,
 )
-from gdaopt.programs.replay import Replayed, replay
+from gdaopt.programs.replayed import Replayed, replay
 from gdaopt.programs.semidefinite import SemidefiniteProgram, WholeSet
 
 __all__ = [

@@ -114,7 +114,7 @@ def test_ten_thousand_hot_programs_of_real_runs(monkeypatch: pytest.MonkeyPatch)
         X, z = scaled(data, positive)
         for trace_bound in (X.shape[1] / 2, X.shape[1], 3.0 * X.shape[1]):
             problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound, 1e-6))
-            options = {"solver": "highspy", "trace_every": 0, "tolerance": 0.0}
+            options: dict[str, Any] = {"solver": "highspy", "trace_every": 0, "tolerance": 0.0}
             gda.solve(problem, "joint", max_iterations=800, **options)
             gda.solve(problem, "joint", max_iterations=400, align="gradient", **options)
             gda.solve(problem, "alternating", max_iterations=800, **options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -22,15 +22,23 @@ from gdaopt.archives import DAMAGED, read_arrays
 from gdaopt.constraints import LinearConstraints
 from gdaopt.errors import InvalidInputError, UnwritableError
 from gdaopt.io import parse_json, write_atomically
+from gdaopt.printing import shortened
 from gdaopt.programs.base import Polytope, Program
 from gdaopt.programs.column import ColumnPolytope, ColumnProgram
 from gdaopt.programs.constrained import ConstrainedPolytope, with_rows
 from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.joint import JointPolytope, JointProgram
 from gdaopt.programs.options import ProgramOptions
-from gdaopt.validation import FloatArray, as_path
+from gdaopt.validation import FloatArray, as_path, check_instance
 
-__all__ = ["RecordedProgram", "load_programs", "note", "recording", "save_programs"]
+__all__ = [
+    "RecordedProgram",
+    "checked_programs",
+    "load_programs",
+    "note",
+    "recording",
+    "save_programs",
+]
 
 _FORMAT = 1
 _SCALARS = ("trace_bound", "budget", "min_eigenvalue")
@@ -71,6 +79,11 @@ class RecordedProgram:
     polytope: Polytope
     point: FloatArray
     gap: float
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the point is the closed form's."""
+        return not isinstance(self.polytope, ConstrainedPolytope)
 
     @property
     def value(self) -> float:
@@ -206,16 +219,17 @@ def _split(polytope: Polytope) -> tuple[Polytope, LinearConstraints | None]:
 # --- The file ------------------------------------------------------------------------------------
 
 
-def save_programs(path: str | os.PathLike[str], programs: Sequence[RecordedProgram]) -> Path:
+def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgram]) -> Path:
     """Write programs to one npz file, atomically and without pickle.
 
     Parameters
     ----------
     path : path-like
-        The file.
-    programs : sequence of RecordedProgram
+        The npz file.
+    programs : iterable of RecordedProgram
         In order; all with the same linear constraints, or without.
     """
+    programs = checked_programs(programs)
     names = list(_KINDS)
     arrays: dict[str, Any] = {
         "order": np.array([names.index(program.kind) for program in programs], dtype=np.int64)
@@ -234,7 +248,7 @@ def save_programs(path: str | os.PathLike[str], programs: Sequence[RecordedProgr
             arrays[f"{kind}/{name}"] = np.concatenate(parts)
             arrays[f"{kind}/{name}/sizes"] = np.array([len(part) for part in parts])
     arrays["programs"] = np.array(json.dumps(record))
-    return write_atomically(path, lambda file: np.savez_compressed(file, **arrays))
+    return write_atomically(as_path("path", path), lambda file: np.savez_compressed(file, **arrays))
 
 
 def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
@@ -280,6 +294,19 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
     raise InvalidInputError(f"{path} was written by another version of gdaopt; record it again")
 
 
+def checked_programs(programs: Any) -> list[RecordedProgram]:
+    """Return programs as a list; refuse anything else with an InvalidInputError."""
+    if not isinstance(programs, Iterable) or isinstance(programs, str | bytes):
+        raise InvalidInputError(
+            f"programs must be recorded programs, got {shortened(programs)}; gdaopt.load_programs "
+            "returns some"
+        )
+    found = list(programs)
+    for program in found:
+        check_instance("each of programs", program, RecordedProgram)
+    return found
+
+
 def _values(program: RecordedProgram) -> dict[str, Any]:
     """Return the numbers of a program by name."""
     inner, _ = _split(program.polytope)
@@ -299,7 +326,7 @@ def _read(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> list[R
         kind = record["kinds"][number]
         values = {name: next(parts) for name, parts in left[kind].items()}
         make, names = _KINDS[kind]
-        own = {name: values[name] for name in names}
+        own: dict[str, Any] = {name: values[name] for name in names}
         for name in names:
             if name in _SCALARS:
                 own[name] = float(values[name][0])

@@ -6,7 +6,7 @@ they see, against the answer that was recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,8 +23,8 @@ from gdaopt.backends import (
     make_backend,
 )
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError, check_name
-from gdaopt.programs.recording import RecordedProgram
-from gdaopt.validation import FloatArray, options_mapping
+from gdaopt.programs.recorded import RecordedProgram, checked_programs
+from gdaopt.validation import FloatArray, flag, number, options_mapping
 
 __all__ = ["Replayed", "Start", "replay"]
 
@@ -49,9 +49,9 @@ class Replayed:
         The largest violation of a bound or a row by the point, in the units that solvers see;
         infinity when the backend failed.
     suboptimality : float
-        The cost of the point minus the recorded one, over the size of their terms, or of the largest
-        cost where that is larger. It is negative
-        where the point is outside; infinity when the backend failed.
+        The cost of the point minus the recorded one, over the size of their terms, or of the
+        largest cost where that is larger. It can be negative where the point is outside; infinity
+        when the backend failed.
     """
 
     answer: Answer | None
@@ -117,17 +117,20 @@ def replay(
     check_name("start", start, _STARTS)
     name = find_backend(solver)
     options = options_mapping("solver_opts", solver_opts)
+    isolate = flag("isolate", isolate)
+    if time_limit is not None:
+        time_limit = number("time_limit", time_limit, above=0)
     check_solver_options(name, options)
 
     def backend() -> Backend:
         return make_backend(name, options, isolate=isolate, hot=start == "hot")
 
-    return _replayed(programs, backend, start, time_limit)
+    return _replayed(checked_programs(programs), backend, start, time_limit)
 
 
 def _replayed(
     programs: Iterable[RecordedProgram],
-    backend: Any,
+    backend: Callable[[], Backend],
     start: Start,
     time_limit: float | None,
 ) -> Iterator[Replayed]:
@@ -176,4 +179,5 @@ def _judged(
 def _in_units(point: FloatArray, unit: float | FloatArray) -> FloatArray:
     """Return a point divided by its unit, 0 where the unit is."""
     units = np.broadcast_to(unit, point.shape)
-    return np.divide(point, units, out=np.zeros_like(point), where=units > 0)
+    divided: FloatArray = np.divide(point, units, out=np.zeros_like(point), where=units > 0)
+    return divided
