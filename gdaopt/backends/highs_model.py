@@ -15,7 +15,7 @@ from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray
 
-__all__ = ["HighsModel", "Solved", "check_options", "write_mps"]
+__all__ = ["HighsModel", "Solved", "write_mps"]
 
 # In the units of prepared programs. HiGHS' own are 1e-7; programs this small are solved to 1e-9 in
 # the same time.
@@ -200,20 +200,6 @@ class HighsModel:
 def write_mps(arrays: LinearArrays, path: Path) -> None:
     """Write a program to a file whose name ends with ``.mps``."""
     HighsModel({}).write(arrays, path)
-
-
-def check_options(options: Mapping[str, Any]) -> None:
-    """Raise InvalidInputError for options that HiGHS does not know, or whose values it refuses.
-
-    Examples
-    --------
-    >>> check_options({"simplex_strategy": 4})
-    >>> check_options({"simplex_strategi": 4})
-    Traceback (most recent call last):
-    gdaopt.errors.InvalidInputError: unknown option of highspy: 'simplex_strategi'; did you mean...
-    """
-    if options:
-        HighsModel(options)
 
 
 def _same(a: FloatArray, b: FloatArray) -> bool:
