@@ -60,6 +60,7 @@ from gdaopt.objectives import (
     check_objective,
 )
 from gdaopt.problem import MetricProblem
+from gdaopt.programs import load_programs
 from gdaopt.result import Result
 from gdaopt.sets import (
     DiagonalMetrics,
@@ -157,6 +158,7 @@ __all__ = [
     "estimators",
     "iterate",
     "linalg",
+    "load_programs",
     "plotting",
     "programs",
     "solve",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,10 @@ class Result:
     method, solver : str
         Names of the method and of the solver; ``"analytic"`` and ``"closed form"`` stand for no
         solver.
+    solved_by : dict of str to int
+        How many programs each solver has solved, ``"analytic"`` among them: a program whose costs
+        are 0 needs no solver, and a fall-back may have taken over. Empty where a method has no
+        programs.
     trace : Trace
         The history of the run.
     atoms, weights : ndarrays of shape (n, K) and (n,), or None
@@ -107,6 +111,7 @@ class Result:
     tracing_seconds: float
     method: str
     solver: str
+    solved_by: dict[str, int] = field(default_factory=dict)
     trace: Trace
     atoms: FloatArray | None = None
     weights: FloatArray | None = None
@@ -156,7 +161,6 @@ class Result:
         """Return the lines of the summary by their names."""
         start = self.trace[0].objective
         certified = self.lower_bound is not None and self.lower_bound > -math.inf
-        by = f"programs solved by {self.solver}"
         lines = {
             "status": self.status,
             "reason": self.message,
@@ -165,9 +169,7 @@ class Result:
             "smallest eigenvalue": number_text(self.trace[-1].lambda_min),
             "components": str(self.components),
             "steps": str(self.iterations),
-            "oracle calls": (
-                f"{self.oracle_calls} ({'closed form' if self.solver in _CLOSED_FORM else by})"
-            ),
+            "oracle calls": f"{self.oracle_calls} ({self._who_solved()})",
         }
         if self.frank_wolfe_gap is not None:
             lines["relative gap"] = "not certified, since the objective is not convex"
@@ -181,12 +183,24 @@ class Result:
         beside = f"{self.tracing_seconds:.3g} for the trace, callbacks and printing"
         return lines | {"seconds": f"{self.seconds:.3g} (and {beside})"}
 
+    def _who_solved(self) -> str:
+        """Say who solved how many programs."""
+        if self.solver in _CLOSED_FORM:
+            return "closed form"
+        total = sum(self.solved_by.values())
+        others = [
+            f"{count} of {total} by {'the closed form' if name in _CLOSED_FORM else name}"
+            for name, count in self.solved_by.items()
+            if name != self.solver
+        ]
+        return ", ".join([f"programs solved by {self.solver}", *others])
+
     def _record(self) -> dict[str, Any]:
         """Return the fields that are neither arrays, nor the feasible set, nor the trace."""
         return {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name not in _NO_VALUES
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if each.name not in _NO_VALUES
         }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -204,7 +218,7 @@ class Result:
             ``weights`` where the result has them; the columns and any iterates of the trace, as
             ``trace/...``; and ``result``, which is JSON text of everything else.
         """
-        return write_result(path, {field.name: getattr(self, field.name) for field in fields(self)})
+        return write_result(path, {each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:

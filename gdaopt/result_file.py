@@ -40,7 +40,7 @@ _NUMBERS = ("objective", "seconds", "tracing_seconds")
 _OPTIONAL_NUMBERS = ("lower_bound", "frank_wolfe_gap", "repair_distance", "constraint_violation")
 _ROW = 2000  # bytes that a row of a trace takes in memory
 _COUNTS = ("components", "iterations", "oracle_calls", "eigen_decompositions")
-_OTHERS = ("constraints", "feasible_set")
+_OTHERS = ("constraints", "feasible_set", "solved_by")
 _TEXTS = ("status", "message", "method", "solver")
 _LATER: dict[str, Any] = {  # values that older files lack
     "frank_wolfe_gap": None,
@@ -48,6 +48,7 @@ _LATER: dict[str, Any] = {  # values that older files lack
     "eigen_decompositions": 0,
     "constraints": [],
     "constraint_violation": None,
+    "solved_by": {},
 }
 # Errors that a file raises that is damaged, or that another program wrote.
 _UNREADABLE = (*DAMAGED, ArithmeticError, AttributeError, LookupError, TypeError)
@@ -147,6 +148,9 @@ def _check_record(record: Mapping[str, Any]) -> None:
     names = record["constraints"]
     if type(names) is not list or any(type(name) is not str for name in names):
         raise ValueError(f"its constraints are {names!r}, not names")
+    counts = record["solved_by"]
+    if type(counts) is not dict or any(type(count) is not int for count in counts.values()):
+        raise ValueError(f"its solved_by is {counts!r}, not counts")
     if record["status"] not in get_args(Status):
         raise ValueError(f"its status is {record['status']!r}, which is unknown")
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import inspect
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -60,6 +63,10 @@ EXEMPT: dict[str, str] = {
         f"programs.{name}": "made in each step, of arrays that were checked before"
         for name in ("ConstrainedPolytope", "ConstrainedProgram")
     },
+    **dict.fromkeys(
+        ("programs.recording", "programs.save_programs"), "write to any path that they are given"
+    ),
+    **dict.fromkeys(("programs.RecordedProgram", "programs.Replayed"), "what the package returns"),
     "solvers": "takes no arguments",
     "steps.Agnostic": "takes no arguments",
     "steps.Full": "takes no arguments",
@@ -140,6 +147,17 @@ def _solved(*, problem: Any, method: Any, **options: Any) -> Any:
     return gda.solve(problem, method, **options).metric
 
 
+@cache
+def _recorded() -> str:
+    """Return a file of recorded programs."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = f"{folder}/run.npz"
+    problem = gda.MetricProblem(gda.GLR(X, Z), gda.GraphMetrics(3.0))
+    gda.solve(problem, "joint", solver="analytic", max_iterations=2, record=path)
+    return path
+
+
 def _started(*, problem: Any, method: Any, **options: Any) -> Any:
     return next(gda.iterate(problem, method, **options)).metric
 
@@ -155,6 +173,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     problem = gda.MetricProblem(glr, graphs)
     run = gda.solve(problem, "certified", max_iterations=2)
     transductive = {"missing_label": -1, "X": X, "y": Y}
+    recorded = _recorded()
     return {
         "GLR": (
             lambda **options: gda.GLR(**options).value(M),
@@ -240,7 +259,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             gda.check_objective,
             {"objective": glr, "tolerance": 0.5, "n_metrics": 1, "seed": 1},
         ),
-        "solve": (_solved, {"problem": problem, "method": "certified", "max_iterations": 1}),
+        "solve": (
+            _solved,
+            {"problem": problem, "method": "certified", "record": None, "max_iterations": 1},
+        ),
         "iterate": (_started, {"problem": problem, "method": "certified", "tolerance": 0.5}),
         "GraphMetricLearner": (
             _fitted(gda.GraphMetricLearner),
@@ -343,6 +365,21 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "plotting.time_split": (
             plotting.time_split,
             {"results": run, "ax": None, "relative": False},
+        ),
+        "load_programs": (
+            lambda path: [program.cost for program in gda.load_programs(path)],
+            {"path": recorded},
+        ),
+        "programs.replay": (
+            lambda **options: [solved.failure for solved in programs.replay(**options)],
+            {
+                "programs": gda.load_programs(recorded),
+                "solver": "highspy",
+                "start": "hot",
+                "solver_opts": {"presolve": "off"},
+                "isolate": False,
+                "time_limit": 10.0,
+            },
         ),
         "programs.ProgramOptions": (programs.ProgramOptions, {**_LINEAR, "cone": None}),
         "programs.ColumnPolytope": (

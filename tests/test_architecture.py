@@ -20,6 +20,10 @@ SMALL = 40
 TESTED_ELSEWHERE: dict[str, str] = {
     # The package itself, and the interfaces that others implement
     "gdaopt": "tests/test_package.py",
+    "gdaopt.backends.protocol": "tests/backends/test_highspy.py",
+    "gdaopt.backends.by_name": "tests/backends/test_registry.py",
+    "gdaopt.backends.cvxpy_problem": "tests/backends/test_cvxpy.py",
+    "gdaopt.backends.highs_model": "tests/backends/test_highspy.py",
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
     "gdaopt.steps.protocol": "tests/steps/test_find_step.py",
     "gdaopt.steps": "tests/steps/test_find_step.py",
@@ -64,7 +68,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.sets.diagonal": "tests/sets/test_family.py",
     # Programs: one grid over blocks and solvers
     "gdaopt.programs.floors": "tests/test_errata.py",
-    "gdaopt.backends.in_process": "tests/backends/test_cvxpy.py",
     # What all methods share: one grid over them
     "gdaopt.methods.base": "tests/methods/test_limits.py",
     "gdaopt.methods.blocks": "tests/methods/test_joint.py",

@@ -268,7 +268,7 @@ class LinearArrays:
         unit : float or ndarray of shape (n,)
             Sizes of the entries, ≥ 0. An entry of size 0 stays 0.
         row_scale : ndarray of shape (m,)
-            What the rows are multiplied by.
+            What the rows are multiplied by; 0 for a row that holds, whose bounds are left out.
         """
         units = np.broadcast_to(unit, self.cost.shape)
         by = np.where(units > 0, units, 1.0)
@@ -281,8 +281,8 @@ class LinearArrays:
             lower=np.where(units > 0, lower, 0.0),
             upper=np.where(units > 0, upper, 0.0),
             coefficients=self.coefficients * units[pattern.columns] * row_scale[pattern.rows],
-            row_lower=self.row_lower * row_scale,
-            row_upper=self.row_upper * row_scale,
+            row_lower=_times(self.row_lower, row_scale, -np.inf),
+            row_upper=_times(self.row_upper, row_scale, np.inf),
         )
 
 
@@ -296,6 +296,11 @@ def _proven(
     if missing.any():
         bound[missing] = (point - np.sign(multipliers) * np.maximum(np.abs(point), 1.0))[missing]
     return multipliers * bound
+
+
+def _times(bounds: FloatArray, scale: FloatArray, nothing: float) -> FloatArray:
+    """Return bounds times their scale, and no bound where it is 0."""
+    return np.multiply(bounds, scale, out=np.full_like(bounds, nothing), where=scale > 0)
 
 
 def _shaped(part: Part, values: FloatArray) -> FloatArray:

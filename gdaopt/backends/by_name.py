@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gdaopt.backends.analytic import AnalyticBackend
 from gdaopt.backends.cvxpy import CvxpyBackend
-from gdaopt.backends.highs_model import check_options
 from gdaopt.backends.highspy import HighspyBackend
 from gdaopt.backends.option_names import check_option_names
-from gdaopt.backends.protocol import ANALYTIC, Backend
+from gdaopt.backends.protocol import Backend
 from gdaopt.backends.registry import find_solver
-from gdaopt.errors import InvalidInputError
-from gdaopt.printing import shortened
 
-__all__ = ["check_solver_options", "find_backend", "make_backend"]
+__all__ = ["BACKENDS", "check_solver_options", "find_backend", "make_backend"]
+
+BACKENDS: dict[str, Callable[..., Backend]] = {
+    AnalyticBackend.name: AnalyticBackend,
+    HighspyBackend.name: HighspyBackend,
+}
+"""The backends beside CVXPY's solvers, by name in lower case.
+
+Each is called with the options of the solver, and with the keywords `isolate` and `hot` of
+`make_backend`; it refuses options that it does not know with an InvalidInputError.
+"""
 
 
 def find_backend(name: str, cone: str | None = None) -> str:
@@ -24,7 +31,7 @@ def find_backend(name: str, cone: str | None = None) -> str:
     Parameters
     ----------
     name : str
-        Name of a solver that CVXPY knows, ``"highspy"`` or ``"analytic"``, in any case.
+        Name of a solver that CVXPY knows, or one of `BACKENDS`, in any case.
     cone : {"second-order", "semidefinite", "exponential"}, optional
         What a solver has to have, where the program is not linear.
 
@@ -39,7 +46,8 @@ def find_backend(name: str, cone: str | None = None) -> str:
     ('analytic', 'HIGHS', 'highspy')
     """
     lowered = name.lower() if isinstance(name, str) else ""
-    if lowered == ANALYTIC or (lowered == HighspyBackend.name and cone is None):
+    # Programs over cones have a closed form, too; other backends solve linear programs.
+    if lowered in BACKENDS and (cone is None or lowered == AnalyticBackend.name):
         return lowered
     return find_solver(name, cone=cone)
 
@@ -52,12 +60,10 @@ def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
     InvalidInputError
         With the option.
     """
-    if solver == ANALYTIC and options:
-        raise InvalidInputError(
-            f"solver_opts {shortened(dict(options))} make no sense with solver='analytic'"
-        )
-    elif solver == HighspyBackend.name:
-        check_options(options)
+    if not options:
+        return
+    if solver in BACKENDS:
+        BACKENDS[solver](options)
     else:
         check_option_names(solver, options)
 
@@ -89,8 +95,6 @@ def make_backend(
     'highspy'
     """
     given = options or {}
-    if solver == ANALYTIC:
-        return AnalyticBackend()
-    if solver == HighspyBackend.name:
-        return HighspyBackend(given, isolate=isolate, hot=hot is not False)
+    if solver in BACKENDS:
+        return BACKENDS[solver](given, isolate=isolate, hot=hot)
     return CvxpyBackend(solver, given, isolate=isolate, hot=bool(hot))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray
 
-__all__ = ["HighsModel", "Solved", "check_options"]
+__all__ = ["HighsModel", "Solved", "write_mps"]
 
 # In the units of prepared programs. HiGHS' own are 1e-7; programs this small are solved to 1e-9 in
 # the same time.
@@ -190,24 +191,15 @@ class HighsModel:
             np.zeros(pattern.size, dtype=np.int32),  # no integers
         )
 
-    def write(self, arrays: LinearArrays, path: str) -> None:
-        """Write a program to a file, in the format that the ending of its name says."""
+    def write(self, arrays: LinearArrays, path: Path) -> None:
+        """Write a program as an MPS file."""
         self._pass_whole(arrays)
-        self._highs.writeModel(path)
+        self._highs.writeModel(str(path))
 
 
-def check_options(options: Mapping[str, Any]) -> None:
-    """Raise InvalidInputError for options that HiGHS does not know, or whose values it refuses.
-
-    Examples
-    --------
-    >>> check_options({"simplex_strategy": 4})
-    >>> check_options({"simplex_strategi": 4})
-    Traceback (most recent call last):
-    gdaopt.errors.InvalidInputError: unknown option of highspy: 'simplex_strategi'; did you mean...
-    """
-    if options:
-        HighsModel(options)
+def write_mps(arrays: LinearArrays, path: Path) -> None:
+    """Write a program to a file whose name ends with ``.mps``."""
+    HighsModel({}).write(arrays, path)
 
 
 def _same(a: FloatArray, b: FloatArray) -> bool:

@@ -36,8 +36,8 @@ class HighspyBackend:
         Options of HiGHS, by their names there, such as ``{"solver": "ipm"}``.
     isolate : bool
         Whether to solve in a worker process, which is killed when the time limit is over.
-    hot : bool
-        Whether to start from the basis of the program before.
+    hot : bool, optional
+        Whether to start from the basis of the program before, as by default.
 
     Raises
     ------
@@ -48,14 +48,14 @@ class HighspyBackend:
     name = "highspy"
 
     def __init__(
-        self, options: Mapping[str, Any], *, isolate: bool = False, hot: bool = True
+        self, options: Mapping[str, Any], *, isolate: bool = False, hot: bool | None = None
     ) -> None:
         self._options = dict(options)
         model = HighsModel(options)  # which checks the options
         self._model = None if isolate else model
         self._key = uuid4().bytes  # of the worker's model
         # Only the simplex starts from a basis.
-        self._hot = hot and options.get("solver", "simplex") in ("simplex", "choose")
+        self._hot = hot is not False and options.get("solver", "simplex") in ("simplex", "choose")
 
     def minimize(
         self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from gdaopt.cli.compare import compare
 from gdaopt.cli.errors import errors_shown
+from gdaopt.cli.export import export
 from gdaopt.cli.learn import learn
 from gdaopt.cli.plot import plot
 from gdaopt.cli.solvers import solvers
@@ -36,3 +37,4 @@ app.command()(learn)
 app.command()(compare)
 app.command()(plot)
 app.command()(solvers)
+app.command()(export)

@@ -27,6 +27,7 @@ from gdaopt.programs import (
     Program,
     ProgramSolution,
 )
+from gdaopt.programs.recorded import note
 from gdaopt.steps import Step
 from gdaopt.steps.protocol import step_size
 from gdaopt.validation import FloatArray
@@ -79,7 +80,9 @@ class Block(ABC):
 
     def vertex(self, cost: FloatArray, time_limit: float | None) -> ProgramSolution:
         """Minimise the cost over the polytope."""
-        return self._program.solve(cost, self._polytope, time_limit)
+        solution = self._program.solve(cost, self._polytope, time_limit)
+        note(self._program, cost, self._polytope, self.values, solution.point)
+        return solution
 
 
 class DiagonalBlock(Block):

@@ -15,7 +15,7 @@ A run ends in one of these ways:
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 
 import numpy as np
@@ -197,6 +197,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
         state = next(states)
     with clock.paused():
         tracer.record(state, clock.seconds)
+    solved_by = Counter[str]()
     status: Status
     try:
         with clock.paused():
@@ -210,6 +211,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
             with clock.paused():
                 tracer.record(following, clock.seconds)
                 begins, state = following.round != state.round, following
+                solved_by.update([state.solver] if state.solver else [])
                 goes_on = _show(method, state, begins)
     except RunEnded as end:
         status, message = end.status, end.message
@@ -249,6 +251,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
         tracing_seconds=clock.paused_seconds,
         method=method.name,
         solver=method.solver_name,
+        solved_by=dict(solved_by),
         trace=trace,
         atoms=atoms,
         weights=weights,

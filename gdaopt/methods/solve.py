@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.methods import driver
 from gdaopt.methods.alternating import Alternating
-from gdaopt.methods.base import Method
+from gdaopt.methods.base import CLOSED_FORM, Method, ProgramMethod
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
 from gdaopt.methods.frank_wolfe import FrankWolfe
@@ -19,6 +20,7 @@ from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
 from gdaopt.methods.state import State
 from gdaopt.printing import shortened
 from gdaopt.problem import MetricProblem
+from gdaopt.programs.recorded import recording
 from gdaopt.result import Result
 from gdaopt.validation import check_instance
 
@@ -57,7 +59,13 @@ def make_method(name: str, **options: Any) -> Method:
     return METHODS[name](**options)
 
 
-def solve(problem: MetricProblem, method: str | Method = "alternating", **options: Any) -> Result:
+def solve(
+    problem: MetricProblem,
+    method: str | Method = "alternating",
+    *,
+    record: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Result:
     """Solve a problem.
 
     Parameters
@@ -66,6 +74,9 @@ def solve(problem: MetricProblem, method: str | Method = "alternating", **option
         Objective and feasible set.
     method : str or Method, optional
         A name, such as ``"alternating"``, or a method object, such as `gdaopt.Alternating`.
+    record : path-like, optional
+        An npz file for the linear programs that the run solves (see `gdaopt.load_programs`), which
+        is written at its end.
     **options
         Options of the named method; with an object they belong in its constructor.
 
@@ -78,7 +89,8 @@ def solve(problem: MetricProblem, method: str | Method = "alternating", **option
     TypeError
         For options beside a method object.
     InvalidInputError
-        For a bad option, or a problem with nothing to learn from at the start.
+        For a bad option, or a problem with nothing to learn from at the start; for `record` with a
+        method that solves no linear programs.
     SolverNotFoundError
         When the solver does not work here.
 
@@ -92,7 +104,16 @@ def solve(problem: MetricProblem, method: str | Method = "alternating", **option
     True
     """
     check_instance("problem", problem, MetricProblem)
-    return driver.run(_method(method, options), problem)
+    chosen = _method(method, options)
+    if record is None:
+        return driver.run(chosen, problem)
+    if not isinstance(chosen, ProgramMethod) or chosen.solver_name == CLOSED_FORM or chosen.cone:
+        raise InvalidInputError(
+            f"record = {shortened(record)}: method {chosen.name!r} solves no linear programs; "
+            "'alternating' and 'joint' do"
+        )
+    with recording(record):
+        return driver.run(chosen, problem)
 
 
 def iterate(

@@ -7,6 +7,13 @@ from gdaopt.programs.constrained import ConstrainedPolytope, ConstrainedProgram
 from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.joint import JointPolytope, JointProgram
 from gdaopt.programs.options import ProgramOptions
+from gdaopt.programs.recorded import (
+    RecordedProgram,
+    load_programs,
+    recording,
+    save_programs,
+)
+from gdaopt.programs.replayed import Replayed, replay
 from gdaopt.programs.semidefinite import SemidefiniteProgram, WholeSet
 
 __all__ = [
@@ -23,6 +30,12 @@ __all__ = [
     "Program",
     "ProgramOptions",
     "ProgramSolution",
+    "RecordedProgram",
+    "Replayed",
     "SemidefiniteProgram",
     "WholeSet",
+    "load_programs",
+    "recording",
+    "replay",
+    "save_programs",
 ]

@@ -11,7 +11,18 @@ import pytest
 
 from gdaopt.backends import cvxpy as backend
 from gdaopt.backends import cvxpy_problem, find_solver, isolated, solve_program
-from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions, ProgramSolution
+from gdaopt.linalg.entries import all_edges
+from gdaopt.programs import (
+    ColumnPolytope,
+    ColumnProgram,
+    DiagonalPolytope,
+    DiagonalProgram,
+    JointPolytope,
+    JointProgram,
+    Program,
+    ProgramOptions,
+    ProgramSolution,
+)
 from tests.backends.sabotage import Sabotaged
 from tests.process_cases import is_alive
 
@@ -95,3 +106,32 @@ def worker() -> int:
     (pid,) = isolated._worker().pool._processes
     assert is_alive(pid)
     return int(pid)
+
+
+def three_programs(
+    rng: np.random.Generator, size: int, solver: str | ProgramOptions = "HIGHS"
+) -> dict[str, tuple[Program[Any], Any]]:
+    """Return a program of each kind with a random polytope, of bounds and budgets that bind."""
+    edges = all_edges(size)
+    n_edges = len(edges[0])
+    floor = rng.random(n_edges) * (rng.random(n_edges) < 0.3) / (size * n_edges)
+    upper = 0.1 + rng.random(size)
+    weights = 10 ** rng.uniform(-1, 1, size)
+    least = upper * (rng.random(size) < 0.3) / 2
+    budget = float(weights @ (least + rng.random() * (upper - least)))
+    lower = rng.random(size)
+    v = 10 ** rng.uniform(-1, 0, size)
+    return {
+        "diagonal": (
+            DiagonalProgram(size, solver),
+            DiagonalPolytope(lower, float(lower.sum()) * rng.uniform(1, 3)),
+        ),
+        "column": (
+            ColumnProgram(size, solver),
+            ColumnPolytope(upper, weights, least, budget),
+        ),
+        "joint": (
+            JointProgram(size, edges, solver),
+            JointPolytope(v, 1e-3, 4.0 * size, edges, floor),
+        ),
+    }

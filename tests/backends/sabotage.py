@@ -10,6 +10,8 @@ from typing import Any
 
 import cvxpy as cp
 
+from gdaopt.backends.highs_model import HighsModel, Solved
+
 
 class TwoPartError(Exception):
     """An error that can be pickled but not unpickled: its constructor takes other arguments."""
@@ -92,3 +94,18 @@ class Loud(cp.Problem):
         os.write(2, b"stderr of C\n")
         warnings.warn("a warning of the solver", stacklevel=2)
         return super().get_problem_data(*args, **kwargs)
+
+
+class HangingModel(HighsModel):
+    """A model of HiGHS that hangs."""
+
+    def minimize(self, *args: Any, **options: Any) -> Solved:
+        time.sleep(60)
+        return super().minimize(*args, **options)
+
+
+class DyingModel(HighsModel):
+    """A model of HiGHS that ends its process."""
+
+    def minimize(self, *args: Any, **options: Any) -> Solved:
+        os._exit(3)

@@ -40,7 +40,14 @@ def _module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 
 def test_there_is_a_recipe_for_each_part() -> None:
-    parts = ["An objective", "A feasible set", "A method", "A step rule", "An estimator"]
+    parts = [
+        "An objective",
+        "A feasible set",
+        "A method",
+        "A step rule",
+        "A backend",
+        "An estimator",
+    ]
     assert list(recipes()) == parts
 
 

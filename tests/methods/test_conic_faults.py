@@ -91,7 +91,8 @@ FAULTS: dict[str, tuple[Strike, str]] = {
 def test_a_fault_leaves_the_start(fault: str, method: str, stub: Stub) -> None:
     stub.strike, says = FAULTS[fault]
     initial = np.diag([1.5, 1.0, 0.25])
-    for options in ({}, {"initial": initial}):
+    cases: tuple[dict[str, Any], ...] = ({}, {"initial": initial})
+    for options in cases:
         result = gda.solve(problem(), method, **options)
         assert result.status == "solver_failed"
         assert result.message.startswith("after step 0: CLARABEL")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -158,7 +159,7 @@ def test_results_and_traces_carry_and_keep_multipliers(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_do_not_go_with_constraints(
-    method: str, options: dict[str, object], message: str
+    method: str, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(gda.InvalidInputError, match=message):
         gda.solve(wine(three), method, **options)

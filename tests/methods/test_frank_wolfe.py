@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -145,6 +147,6 @@ def test_every_iterate_is_a_member_and_the_objective_falls(case: Case) -> None:
         ({"initial": np.ones((K, K))}, r"off-diagonal \[0,1\] is positive"),
     ],
 )
-def test_bad_options_are_refused(options: dict[str, object], message: str) -> None:
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(gda.InvalidInputError, match=message):
         gda.solve(problem(SETS["graph"]), "frank-wolfe", **options)

@@ -190,7 +190,8 @@ def test_an_edge_floor_that_the_mask_cannot_keep_is_refused() -> None:
     problem = graph_problem(0)
     problem = replace(problem, feasible_set=gda.GraphMetrics(12.0, edges=[(0, 1), (2, 3)]))
     message = r"edge_floor 0\.1 asks for edges that connect all features.* leave 4 components"
-    for options in ({}, {"initial": np.eye(6)}):
+    cases: tuple[dict[str, Any], ...] = ({}, {"initial": np.eye(6)})
+    for options in cases:
         with pytest.raises(gda.InvalidInputError, match=message):
             gda.solve(problem, "alternating", edge_floor=0.1, **options)
 
@@ -246,7 +247,7 @@ def test_no_more_of_the_gradient_is_computed_than_the_mask_needs(
         ("joint", {"max_iterations": 10, "solver": "analytic", "align": "gradient"}),
     ]
     # The rows of a trace are certified by the gradient as a whole where a run has no certificate.
-    every = {"trace_every": 0}
+    every: dict[str, Any] = {"trace_every": 0}
     whole = [gda.solve(problem, method, **options, **every).objective for method, options in runs]
     sums = SignalPairs.scatter
     calls: list[str] = []

@@ -1,0 +1,58 @@
+"""``gdaopt export``: single recorded programs for other solvers and collections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.printing import plain, shortened
+from gdaopt.programs.export import EXPORTS
+from gdaopt.programs.recorded import load_programs
+
+__all__ = ["export"]
+
+
+def export(
+    recorded: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PROGRAMS.npz",
+            help='recorded programs: what gdaopt.solve(…, record="PROGRAMS.npz") wrote',
+        ),
+    ],
+    program: Annotated[
+        list[int] | None,
+        typer.Option(help="number of a program, from 0; may be repeated (default: all)"),
+    ] = None,
+    formats: Annotated[
+        list[str] | None,
+        typer.Option("--format", help="mps, or python (a CVXPY problem); default: both"),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="output directory")] = Path("gdaopt-programs"),
+) -> None:
+    """Write recorded linear programs as MPS files, and as CVXPY problems in Python files.
+
+    They are in the units in which solvers see them. Earlier files of the same names are replaced.
+    """
+    programs = load_programs(recorded)
+    chosen = program or range(len(programs))
+    for number in chosen:
+        if not 0 <= number < len(programs):
+            raise InvalidInputError(
+                f"--program {number}: {shortened(str(recorded))} holds {len(programs)} programs, "
+                f"0 to {len(programs) - 1}"
+            )
+    for name in formats or ():
+        check_name("format", name, EXPORTS)
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console(highlight=False, markup=False, emoji=False)
+    for number in chosen:
+        one = programs[number]
+        for name in formats or EXPORTS:
+            ending, write = EXPORTS[name]
+            path = write(one, out / f"{recorded.stem}-{number:05d}-{one.kind}{ending}")
+            console.print(plain(str(path)), soft_wrap=True)

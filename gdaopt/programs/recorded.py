@@ -1,0 +1,380 @@
+"""Recorded sequences: the linear programs that a run solves, kept in one file.
+
+Solvers can be compared on such a sequence without the run around it (`gdaopt.programs.replay`), and
+single programs can be given to others (`gdaopt.programs.export`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from gdaopt.archives import DAMAGED, read_arrays
+from gdaopt.constraints import LinearConstraints
+from gdaopt.errors import InvalidInputError, UnwritableError
+from gdaopt.io import parse_json, write_atomically
+from gdaopt.printing import shortened
+from gdaopt.programs.base import Polytope, Program
+from gdaopt.programs.column import ColumnPolytope, ColumnProgram
+from gdaopt.programs.constrained import ConstrainedPolytope, with_rows
+from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
+from gdaopt.programs.joint import JointPolytope, JointProgram
+from gdaopt.programs.options import ProgramOptions
+from gdaopt.validation import FloatArray, as_path, check_instance
+
+__all__ = [
+    "RecordedProgram",
+    "checked_programs",
+    "load_programs",
+    "note",
+    "recording",
+    "save_programs",
+]
+
+_FORMAT = 1
+_SCALARS = ("trace_bound", "budget", "min_eigenvalue")
+_KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+    "diagonal": (DiagonalPolytope, ("lower", "trace_bound", "current")),
+    "column": (ColumnPolytope, ("upper", "weights", "floor", "budget", "current")),
+    "joint": (
+        JointPolytope,
+        ("v", "min_eigenvalue", "trace_bound", "edges", "floor", "current"),
+    ),
+}
+_OF_ALL = ("cost", "point", "gap")
+_OF_ROWS = ("coefficients", "residuals")
+_UNREADABLE = (*DAMAGED, ArithmeticError, AttributeError, LookupError, TypeError)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RecordedProgram:
+    """One linear program of a run.
+
+    Attributes
+    ----------
+    kind : {"diagonal", "column", "joint"}
+        Which program it is.
+    cost : ndarray of shape (n,)
+        Its costs.
+    polytope : Polytope
+        What it is solved over; a `ConstrainedPolytope` where the problem has linear constraints.
+    point : ndarray of shape (n,)
+        The closed form's answer. With linear constraints there is none, and this is the answer of
+        the run's solver.
+    gap : float
+        The Frank–Wolfe gap: the cost at the point where the run was, minus the cost of `point`.
+    """
+
+    kind: str
+    cost: FloatArray
+    polytope: Polytope
+    point: FloatArray
+    gap: float
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the point is the closed form's."""
+        return not isinstance(self.polytope, ConstrainedPolytope)
+
+    @property
+    def value(self) -> float:
+        """The least cost."""
+        return float(self.cost @ self.point)
+
+    def program(self, solver: str | ProgramOptions = "HIGHS") -> Program[Any]:
+        """Return a program of this kind and size, which solves it and others of its kind.
+
+        Parameters
+        ----------
+        solver : str or ProgramOptions, optional
+            Who solves it: a name, or a name with options.
+        """
+        inner, rows = _split(self.polytope)
+        program: Program[Any]
+        if isinstance(inner, JointPolytope):
+            program = JointProgram(len(inner.v), inner.edges, solver)
+        elif isinstance(inner, ColumnPolytope):
+            program = ColumnProgram(len(self.cost), solver)
+        else:
+            program = DiagonalProgram(len(self.cost), solver)
+        return with_rows(program, rows)
+
+    @property
+    def structure(self) -> tuple[object, ...]:
+        """What programs have in common that one program object solves."""
+        inner, rows = _split(self.polytope)
+        edges = inner.edges if isinstance(inner, JointPolytope) else ()
+        return self.kind, len(self.cost), id(rows), *(nodes.tobytes() for nodes in edges)
+
+
+@dataclass
+class _Recording:
+    """What is recorded, before the closed forms are asked."""
+
+    programs: list[tuple[str, FloatArray, Polytope, FloatArray, float]] = field(
+        default_factory=list
+    )
+
+
+_current: ContextVar[_Recording | None] = ContextVar("gdaopt_recording", default=None)
+
+
+@contextmanager
+def recording(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep the linear programs that are solved inside in one file, which is written at the end.
+
+    Programs in which nothing that can move has a cost are left out: no solver is asked about them.
+
+    Parameters
+    ----------
+    path : path-like
+        The npz file; it is written atomically, whichever way the block ends.
+
+    Raises
+    ------
+    InvalidInputError
+        For a semidefinite program, which is not linear.
+    UnwritableError
+        When the file cannot be written; where its directory is missing, before the block begins.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with recording(Path(folder) / "run.npz"):
+    ...         result = gda.solve(problem, "alternating", solver="analytic")
+    ...     programs = gda.load_programs(Path(folder) / "run.npz")
+    >>> programs[0].kind, programs[0].cost.shape
+    ('diagonal', (2,))
+    """
+    path = as_path("path", path)
+    if not path.parent.is_dir():
+        raise UnwritableError(2, "its directory does not exist", os.fspath(path))
+    recorded = _Recording()
+    token = _current.set(recorded)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+        save_programs(path, [_finished(*parts) for parts in recorded.programs])
+
+
+def note(
+    program: Program[Any], cost: FloatArray, polytope: Polytope, at: FloatArray, found: FloatArray
+) -> None:
+    """Record a program that has been solved, where programs are recorded.
+
+    Parameters
+    ----------
+    program : Program
+        Who has solved it.
+    cost : ndarray of shape (n,)
+        Its costs.
+    polytope : Polytope
+        What it was solved over.
+    at : ndarray of shape (n,)
+        Where the run was.
+    found : ndarray of shape (n,)
+        The answer.
+    """
+    recorded = _current.get()
+    if recorded is None:
+        return
+    if not program.is_linear:
+        raise InvalidInputError(f"only linear programs are recorded, not the {program.name}")
+    if program.moves(cost, polytope):
+        kind = program.name.removesuffix(" program")
+        recorded.programs.append((kind, cost, polytope, found, float(cost @ at)))
+
+
+def _finished(
+    kind: str, cost: FloatArray, polytope: Polytope, found: FloatArray, value_there: float
+) -> RecordedProgram:
+    """Return a program with the closed form's answer, where it has one."""
+    point = found if isinstance(polytope, ConstrainedPolytope) else polytope.minimize(cost)
+    gap = value_there - float(cost @ point)
+    return RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
+
+
+def _split(polytope: Polytope) -> tuple[Polytope, LinearConstraints | None]:
+    """Return the polytope without linear constraints, and these."""
+    if isinstance(polytope, ConstrainedPolytope):
+        return polytope.polytope, polytope.rows
+    return polytope, None
+
+
+# --- The file ------------------------------------------------------------------------------------
+
+
+def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgram]) -> Path:
+    """Write programs to one npz file, atomically and without pickle.
+
+    Parameters
+    ----------
+    path : path-like
+        The npz file.
+    programs : iterable of RecordedProgram
+        In order; all with the same linear constraints, or without.
+    """
+    programs = checked_programs(programs)
+    names = list(_KINDS)
+    arrays: dict[str, Any] = {
+        "order": np.array([names.index(program.kind) for program in programs], dtype=np.int64)
+    }
+    record: dict[str, Any] = {"format": _FORMAT, "kinds": names, "labels": None}
+    rows = next((_split(program.polytope)[1] for program in programs), None)
+    if rows is not None:
+        record["labels"] = list(rows.labels)
+        arrays |= {f"rows/{name}": value for name, value in _arrays_of_rows(rows).items()}
+    for kind in names:
+        own = [program for program in programs if program.kind == kind]
+        values = [_values(program) for program in own]
+        for name in values[0] if values else ():
+            # Programs of one kind have arrays of different lengths: one after the other.
+            parts = [np.ravel(value[name]) for value in values]
+            arrays[f"{kind}/{name}"] = np.concatenate(parts)
+            arrays[f"{kind}/{name}/sizes"] = np.array([len(part) for part in parts])
+    arrays["programs"] = np.array(json.dumps(record))
+    return write_atomically(as_path("path", path), lambda file: np.savez_compressed(file, **arrays))
+
+
+def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
+    """Read the programs that were recorded in a file.
+
+    Parameters
+    ----------
+    path : path-like
+        What `gdaopt.solve` wrote with ``record=path``.
+
+    Returns
+    -------
+    list of RecordedProgram
+        In the order in which they were solved.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file does not hold recorded programs, is damaged, or is of another version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = gda.solve(problem, solver="analytic", record=folder + "/run.npz")
+    ...     programs = load_programs(folder + "/run.npz")
+    >>> sorted({program.kind for program in programs})
+    ['column', 'diagonal']
+    """
+    path = as_path("path", path)
+    try:
+        arrays = read_arrays(path)
+        record = parse_json(str(arrays["programs"]))
+        if record["format"] == _FORMAT:
+            return _read(arrays, record)
+    except FileNotFoundError as error:
+        raise InvalidInputError(f"there is no file {path}") from error
+    except _UNREADABLE as error:
+        raise InvalidInputError(f"{path} does not hold recorded programs: {error}") from error
+    raise InvalidInputError(f"{path} was written by another version of gdaopt; record it again")
+
+
+def checked_programs(programs: Any) -> list[RecordedProgram]:
+    """Return programs as a list; refuse anything else with an InvalidInputError."""
+    if not isinstance(programs, Iterable) or isinstance(programs, str | bytes):
+        raise InvalidInputError(
+            f"programs must be recorded programs, got {shortened(programs)}; gdaopt.load_programs "
+            "returns some"
+        )
+    found = list(programs)
+    for program in found:
+        check_instance("each of programs", program, RecordedProgram)
+    return found
+
+
+def _values(program: RecordedProgram) -> dict[str, Any]:
+    """Return the numbers of a program by name."""
+    inner, _ = _split(program.polytope)
+    values = {name: getattr(program, name) for name in _OF_ALL}
+    values |= {name: getattr(inner, name) for name in _KINDS[program.kind][1]}
+    if inner is not program.polytope:
+        values |= {name: getattr(program.polytope, name) for name in _OF_ROWS}
+    return values
+
+
+def _read(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> list[RecordedProgram]:
+    """Return the programs of a file."""
+    rows = None if record["labels"] is None else _rows(arrays, record["labels"])
+    left = {kind: _split_values(arrays, kind) for kind in record["kinds"]}
+    programs = []
+    for number in arrays["order"].tolist():
+        kind = record["kinds"][number]
+        values = {name: next(parts) for name, parts in left[kind].items()}
+        make, names = _KINDS[kind]
+        own: dict[str, Any] = {name: values[name] for name in names}
+        for name in names:
+            if name in _SCALARS:
+                own[name] = float(values[name][0])
+        if "edges" in own:
+            own["edges"] = tuple(own["edges"].reshape(2, -1))
+        polytope = make(**own)
+        if rows is not None:
+            coefficients = values["coefficients"].reshape(len(rows), -1)
+            polytope = ConstrainedPolytope(polytope, rows, coefficients, values["residuals"])
+        programs.append(
+            RecordedProgram(
+                kind=kind,
+                cost=values["cost"],
+                polytope=polytope,
+                point=values["point"],
+                gap=float(values["gap"][0]),
+            )
+        )
+    return programs
+
+
+def _split_values(arrays: Mapping[str, np.ndarray], kind: str) -> dict[str, Iterator[np.ndarray]]:
+    """Return the arrays of all programs of a kind, by name."""
+    found = {}
+    for key in arrays:
+        if key.startswith(f"{kind}/") and not key.endswith("/sizes"):
+            ends = arrays[f"{key}/sizes"].cumsum()
+            found[key.removeprefix(f"{kind}/")] = iter(np.split(arrays[key], ends[:-1]))
+    return found
+
+
+def _arrays_of_rows(rows: LinearConstraints) -> dict[str, np.ndarray]:
+    """Return linear constraints as arrays."""
+    matrices = rows.matrices
+    return {
+        "data": matrices.data,
+        "indices": matrices.indices,
+        "indptr": matrices.indptr,
+        "shape": np.array(matrices.shape),
+        "bounds": rows.bounds,
+        "is_equality": rows.is_equality,
+        "norms": rows.norms,
+    }
+
+
+def _rows(arrays: Mapping[str, np.ndarray], labels: Sequence[str]) -> LinearConstraints:
+    """Return the linear constraints of a file."""
+    own = {name: arrays[f"rows/{name}"] for name in ("bounds", "is_equality", "norms")}
+    parts = (arrays["rows/data"], arrays["rows/indices"], arrays["rows/indptr"])
+    matrices = csr_array(parts, shape=tuple(arrays["rows/shape"].tolist()))
+    return LinearConstraints(matrices=matrices, labels=tuple(labels), **own)

@@ -1,0 +1,183 @@
+"""Recorded programs solved again, one after the other, by any backend: with the time of each stage.
+
+All backends are judged alike: by the point that they return, before any repair, in the units that
+they see, against the answer that was recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from gdaopt.backends import (
+    Answer,
+    Backend,
+    PreparedProgram,
+    StageSeconds,
+    Stopwatch,
+    check_solver_options,
+    find_backend,
+    make_backend,
+)
+from gdaopt.errors import InfeasibleProblemError, SolverFailedError, check_name
+from gdaopt.programs.recorded import RecordedProgram, checked_programs
+from gdaopt.validation import FloatArray, flag, number, options_mapping
+
+__all__ = ["Replayed", "Start", "replay"]
+
+Start = Literal["cold", "re-solve", "hot"]
+
+_STARTS = ("cold", "re-solve", "hot")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Replayed:
+    """How a backend solved one program.
+
+    Attributes
+    ----------
+    answer : Answer or None
+        What it returned; None when it failed.
+    failure : str
+        Why it failed; empty where it did not.
+    seconds : StageSeconds
+        Wall time of the stages.
+    infeasibility : float
+        The largest violation of a bound or a row by the point, in the units that solvers see;
+        infinity when the backend failed.
+    suboptimality : float
+        The cost of the point minus the recorded one, over the size of their terms, or of the
+        largest cost where that is larger. It can be negative where the point is outside; infinity
+        when the backend failed.
+    """
+
+    answer: Answer | None
+    failure: str = ""
+    seconds: StageSeconds
+    infeasibility: float = np.inf
+    suboptimality: float = np.inf
+
+    def is_verified(self, tolerance: float) -> bool:
+        """Say whether the point is feasible and optimal up to a tolerance."""
+        return max(self.infeasibility, abs(self.suboptimality)) <= tolerance
+
+
+def replay(
+    programs: Iterable[RecordedProgram],
+    solver: str,
+    *,
+    start: Start = "re-solve",
+    solver_opts: Mapping[str, Any] | None = None,
+    isolate: bool = False,
+    time_limit: float | None = None,
+) -> Iterator[Replayed]:
+    """Solve recorded programs again, in order.
+
+    Parameters
+    ----------
+    programs : iterable of RecordedProgram
+        Such as `gdaopt.load_programs` returns.
+    solver : str
+        Any solver that CVXPY knows, ``"highspy"`` or ``"analytic"``, in any case.
+    start : {"re-solve", "cold", "hot"}, optional
+        What is kept from one program to the next of its kind and size: what was compiled; nothing;
+        or the last answer as well, which solvers that can start from.
+    solver_opts : mapping, optional
+        Options of the solver.
+    isolate : bool, optional
+        Solve in a worker process, which is killed when the time limit is over.
+    time_limit : float, optional
+        Seconds for each program.
+
+    Yields
+    ------
+    Replayed
+        One for each program.
+
+    Raises
+    ------
+    InvalidInputError, SolverNotFoundError
+        For a bad option, before anything is solved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = gda.solve(problem, solver="analytic", record=folder + "/run.npz")
+    ...     programs = gda.load_programs(folder + "/run.npz")
+    >>> all(solved.is_verified(1e-6) for solved in replay(programs, "highspy", start="hot"))
+    True
+    """
+    check_name("start", start, _STARTS)
+    name = find_backend(solver)
+    options = options_mapping("solver_opts", solver_opts)
+    isolate = flag("isolate", isolate)
+    if time_limit is not None:
+        time_limit = number("time_limit", time_limit, above=0)
+    check_solver_options(name, options)
+
+    def backend() -> Backend:
+        return make_backend(name, options, isolate=isolate, hot=start == "hot")
+
+    return _replayed(checked_programs(programs), backend, start, time_limit)
+
+
+def _replayed(
+    programs: Iterable[RecordedProgram],
+    backend: Callable[[], Backend],
+    start: Start,
+    time_limit: float | None,
+) -> Iterator[Replayed]:
+    """Solve the programs, each by the program object and the backend of its structure."""
+    kept: dict[tuple[object, ...], tuple[Any, Backend]] = {}
+    for recorded in programs:
+        watch = Stopwatch()
+        if start == "cold":
+            kept.clear()
+        if recorded.structure not in kept:
+            kept[recorded.structure] = recorded.program(), backend()
+        program, solver = kept[recorded.structure]
+        prepared = program.prepared(recorded.cost, recorded.polytope)
+        try:
+            answer = solver.minimize(prepared, watch, time_limit)
+            watch.lap("unpack")
+        except (InfeasibleProblemError, SolverFailedError) as error:
+            watch.lap("solve")
+            yield Replayed(answer=None, failure=str(error), seconds=watch.seconds)
+            continue
+        yield _judged(recorded, prepared, answer, watch.seconds)
+
+
+def _judged(
+    recorded: RecordedProgram, prepared: PreparedProgram, answer: Answer, seconds: StageSeconds
+) -> Replayed:
+    """Return an answer with how far it is from an optimum."""
+    unit = recorded.polytope.unit
+    found = answer.point
+    if found is None or not np.isfinite(found).all():
+        return Replayed(answer=answer, failure=f"returned {found}", seconds=seconds)
+    arrays = prepared.arrays()
+    point = _in_units(found, unit) if answer.is_exact else np.asarray(found, dtype=np.float64)
+    best = _in_units(recorded.point, unit)
+    costs = np.abs(arrays.cost)
+    # Where the best point is 0, what one entry of size 1 would cost.
+    size = max(float(costs @ np.maximum(np.abs(point), np.abs(best))), float(costs.max()))
+    return Replayed(
+        answer=answer,
+        seconds=seconds,
+        infeasibility=arrays.residuals(point, np.zeros(arrays.pattern.n_rows)).feasibility,
+        suboptimality=float(arrays.cost @ (point - best)) / size,
+    )
+
+
+def _in_units(point: FloatArray, unit: float | FloatArray) -> FloatArray:
+    """Return a point divided by its unit, 0 where the unit is."""
+    units = np.broadcast_to(unit, point.shape)
+    divided: FloatArray = np.divide(point, units, out=np.zeros_like(point), where=units > 0)
+    return divided

@@ -1,0 +1,121 @@
+"""Programs as arrays: residuals, multipliers, and the same optimum for SciPy and for CVXPY."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from gdaopt.backends import LinearArrays
+from gdaopt.programs import Polytope, Program
+from tests.backends.cases import three_programs
+from tests.helpers import PROPERTY, generators
+
+kinds = st.sampled_from(["diagonal", "column", "joint"])
+sizes = st.sampled_from([2, 3, 7])
+
+
+def arrays_of(rng: np.random.Generator, kind: str, size: int) -> tuple[LinearArrays, Polytope, Any]:
+    """Return a program as arrays, with its polytope and cost."""
+    program, polytope = three_programs(rng, size)[kind]
+    cost = rng.standard_normal(program.size)
+    return program.arrays(cost, polytope), polytope, cost
+
+
+def by_scipy(arrays: LinearArrays) -> Any:
+    """Solve the arrays by SciPy."""
+    upper, lower = np.isfinite(arrays.row_upper), np.isfinite(arrays.row_lower)
+    matrix = arrays.matrix.toarray()
+    return linprog(
+        arrays.cost,
+        A_ub=np.vstack([matrix[upper], -matrix[lower]]),
+        b_ub=np.concatenate([arrays.row_upper[upper], -arrays.row_lower[lower]]),
+        bounds=list(zip(arrays.lower.tolist(), arrays.upper.tolist(), strict=True)),
+    )
+
+
+@PROPERTY
+@given(generators, kinds, sizes)
+def test_the_closed_form_solves_the_arrays(rng: np.random.Generator, kind: str, size: int) -> None:
+    arrays, polytope, cost = arrays_of(rng, kind, size)
+    point = polytope.minimize(cost)
+    assert cost @ point == pytest.approx(by_scipy(arrays).fun, rel=1e-7, abs=1e-7)
+    duals = arrays.signed(polytope.row_multipliers(cost))
+    assert arrays.residuals(point, duals).total < 1e-10
+
+
+@PROPERTY
+@given(generators, kinds, sizes, st.floats(1e-4, 1e-1))
+def test_residuals_see_what_is_wrong(
+    rng: np.random.Generator, kind: str, size: int, off: float
+) -> None:
+    arrays, polytope, cost = arrays_of(rng, kind, size)
+    point, duals = polytope.minimize(cost), arrays.signed(polytope.row_multipliers(cost))
+    feasible = arrays.residuals(polytope.current, duals)
+    assert feasible.feasibility < 1e-10
+    worse = cost @ (polytope.current - point)
+    assert (feasible.gap > 1e-10) == (worse > 1e-9 * np.abs(cost) @ np.abs(point))
+    below = point.copy()
+    below[-1] = (arrays.lower[-1] if np.isfinite(arrays.lower[-1]) else 0.0) - off
+    assert arrays.residuals(below, duals).feasibility >= off * (1 - 1e-9)
+    assert np.isnan(arrays.residuals(np.full(len(point), np.nan), duals).total)
+
+
+@PROPERTY
+@given(generators, kinds, sizes)
+def test_units_change_no_optimum(rng: np.random.Generator, kind: str, size: int) -> None:
+    program, polytope = three_programs(rng, size)[kind]
+    cost = rng.standard_normal(program.size) * 10 ** rng.uniform(-8, 8)
+    arrays = program.prepared(cost, polytope).arrays()
+    solved = by_scipy(arrays)
+    point = polytope.unit * solved.x
+    reference = polytope.minimize(cost)
+    size_of_terms = np.abs(cost) @ np.maximum(np.abs(point), np.abs(reference))
+    assert abs(cost @ (point - reference)) <= 1e-6 * size_of_terms
+
+
+@pytest.mark.parametrize("kind", ["diagonal", "column", "joint"])
+def test_arrays_and_cvxpy_problem_are_the_same_program(kind: str) -> None:
+    """In the units of solvers: the values agree, and a point inside of one is inside of both."""
+    rng = np.random.default_rng(7)
+    program: Program[Any]
+    program, polytope = three_programs(rng, 5)[kind]
+    for _ in range(5):
+        prepared = program.prepared(rng.standard_normal(program.size), polytope)
+        arrays = prepared.arrays()
+        problem, variable = prepared.problem()
+        problem.solve(solver="CLARABEL")
+        assert problem.value == pytest.approx(by_scipy(arrays).fun, rel=1e-6, abs=1e-6)
+        variable.value = by_scipy(arrays).x
+        for constraint in problem.constraints:
+            assert np.max(constraint.violation(), initial=0.0) < 1e-6
+
+
+def test_the_pattern_is_one_object() -> None:
+    rng = np.random.default_rng(0)
+    for program, polytope in three_programs(rng, 4).values():
+        first, second = (
+            program.arrays(rng.standard_normal(program.size), polytope) for _ in range(2)
+        )
+        assert first.pattern is second.pattern
+
+
+def test_signs_of_multipliers() -> None:
+    """A constraint of each kind: the value falls by λ when it is loosened by 1."""
+    rng = np.random.default_rng(4)
+    program, polytope = three_programs(rng, 4)["column"]
+    cost = -rng.random(4)
+    arrays = program.arrays(cost, polytope)
+    x = cp.Variable(4)
+    lower, upper = x >= arrays.lower, x <= arrays.upper
+    budget = arrays.matrix @ x <= arrays.row_upper
+    cp.Problem(cp.Minimize(cost @ x), [lower, upper, budget]).solve(solver="CLARABEL")
+    found = arrays.multipliers(polytope.row_multipliers(cost))
+    for name, constraint in (("floors", lower), ("rows", upper), ("budget", budget)):
+        expected = np.reshape(constraint.dual_value, np.shape(found[name]))
+        np.testing.assert_allclose(found[name], expected, atol=1e-6)

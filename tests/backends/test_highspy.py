@@ -1,0 +1,310 @@
+"""HiGHS without CVXPY: hot starts that are checked, options, faults, limits, the worker process."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.backends import LinearArrays, Stopwatch, highspy, isolated
+from gdaopt.backends.highs_model import HighsModel, Solved
+from gdaopt.programs import (
+    DiagonalPolytope,
+    DiagonalProgram,
+    Program,
+    ProgramOptions,
+    ProgramSolution,
+)
+from tests.backends.cases import three_programs
+from tests.backends.sabotage import DyingModel, HangingModel
+from tests.helpers import scaled
+from tests.programs.cases import KINDS, answer, assert_optimal, cases, program_for
+
+METHODS = ("alternating", "joint")
+Strike = Callable[[Solved], Solved]
+
+
+def iris() -> gda.MetricProblem:
+    return gda.MetricProblem(gda.GLR(*scaled("iris", "virginica")), gda.GraphMetrics(4.0, 1e-3))
+
+
+def solve_diagonal(**options: Any) -> ProgramSolution:
+    """Solve a program whose optimum is (1, 4)."""
+    program = DiagonalProgram(2, ProgramOptions(solver="highspy", **options))
+    return program.solve(np.array([-1.0, -2.0]), DiagonalPolytope(np.ones(2), trace_bound=5.0))
+
+
+# --- Answers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [2, 10])
+@pytest.mark.parametrize("block", ["diagonal", "column"])
+def test_the_grid_of_all_solvers(block: str, size: int, kind: str) -> None:
+    """As for the solvers of CVXPY, and to HiGHS' tolerance; each starts from the one before."""
+    grid = cases(block, size, kind, 200)
+    program = program_for(grid[0][1], "highspy")
+    for cost, polytope in grid:
+        solution = answer(program, cost, polytope)
+        assert solution.solver == "highspy"
+        difference = abs(solution.value - cost @ polytope.minimize(cost))
+        assert difference <= 1e-9 * np.abs(cost) @ np.maximum(solution.point, polytope.unit)
+        assert_optimal(solution, cost, polytope)
+
+
+@pytest.mark.parametrize("options", [{"solver": "ipm"}, {"solver": "pdlp"}, {"presolve": "off"}])
+def test_other_algorithms(options: dict[str, Any]) -> None:
+    rng = np.random.default_rng(1)
+    chosen = ProgramOptions(solver="highspy", solver_opts=options)
+    for program, polytope in three_programs(rng, 6, chosen).values():
+        for _ in range(3):
+            cost = rng.standard_normal(program.size)
+            solution = program.solve(cost, polytope)
+            assert solution.value == pytest.approx(cost @ polytope.minimize(cost), rel=1e-4)
+            assert solution.iterations is not None
+            assert solution.reported_seconds is not None
+
+
+def test_stages_add_up_to_the_time_of_the_call() -> None:
+    rng = np.random.default_rng(2)
+    for solver in ("analytic", "highspy", "HIGHS", "CLARABEL"):
+        for program, polytope in three_programs(rng, 4, solver).values():
+            costs = rng.standard_normal((6, program.size))
+            program.solve(costs[0], polytope)
+            shares = []
+            for cost in costs[1:]:
+                start = time.perf_counter()
+                solution = program.solve(cost, polytope)
+                shares.append(solution.seconds.total / (time.perf_counter() - start))
+            assert max(shares) <= 1  # what is left is the return of the call
+
+
+def test_runs_are_those_of_the_closed_form() -> None:
+    for method in METHODS:
+        exact = gda.solve(iris(), method, solver="analytic", max_iterations=60)
+        run = gda.solve(iris(), method, solver="HiGHSpy", max_iterations=60)
+        assert run.solver == "highspy"
+        assert run.objective == pytest.approx(exact.objective, rel=1e-9)
+        assert "highspy" in set(run.trace.column("solver"))
+
+
+@pytest.mark.slow
+def test_ten_thousand_hot_programs_of_real_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them has the value of the closed form, whatever basis it started from."""
+    counts = {"solved": 0, "restarts": 0}
+    real: Callable[..., ProgramSolution] = Program.solve
+
+    def checked(program: Program[Any], cost: Any, polytope: Any, *rest: Any) -> ProgramSolution:
+        solution = real(program, cost, polytope, *rest)
+        if solution.solver == "highspy":
+            best = polytope.minimize(cost)
+            size = np.abs(cost) @ np.maximum(np.abs(best), np.abs(solution.point))
+            assert abs(solution.value - cost @ best) <= 1e-8 * size
+            counts["solved"] += 1
+            counts["restarts"] += solution.restarts
+        return solution
+
+    monkeypatch.setattr(Program, "solve", checked)
+    for data, positive in [("wine", "class_0"), ("wine", "class_1"), ("iris", "virginica")]:
+        X, z = scaled(data, positive)
+        for trace_bound in (X.shape[1] / 2, X.shape[1], 3.0 * X.shape[1]):
+            problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound, 1e-6))
+            options: dict[str, Any] = {"solver": "highspy", "trace_every": 0, "tolerance": 0.0}
+            gda.solve(problem, "joint", max_iterations=800, **options)
+            gda.solve(problem, "joint", max_iterations=400, align="gradient", **options)
+            gda.solve(problem, "alternating", max_iterations=800, **options)
+    assert counts["solved"] >= 10_000
+    assert counts["restarts"] <= 0.01 * counts["solved"]
+
+
+# --- Options and limits --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"presolv": "off"}, "unknown option of highspy: 'presolv'; did you mean 'presolve'"),
+        ({"solver": "simplecks"}, "HiGHS refuses the option solver = 'simplecks'.*type str"),
+        ({"time_limit": "long"}, "HiGHS refuses the option time_limit = 'long'.*type float"),
+    ],
+)
+def test_options_that_highs_does_not_know(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(gda.InvalidInputError, match=says):
+        gda.Alternating(solver="highspy", solver_opts=options)
+
+
+def test_no_cones() -> None:
+    with pytest.raises(gda.SolverNotFoundError, match="Working here, with that cone: "):
+        gda.Semidefinite(solver="highspy")
+
+
+@pytest.mark.parametrize("options", [{"simplex_iteration_limit": 0, "presolve": "off"}])
+def test_the_users_own_limit(options: dict[str, Any]) -> None:
+    with pytest.raises(gda.SolverFailedError, match=r"'user_limit'.*fallback=.*simplex_iter"):
+        solve_diagonal(solver_opts=options)
+
+
+def test_time_limits_count_from_each_call() -> None:
+    """HiGHS counts the time of all runs of a model."""
+    rng = np.random.default_rng(0)
+    program, polytope = three_programs(rng, 30, "highspy")["joint"]
+    start = time.perf_counter()
+    while time.perf_counter() - start < 0.3:
+        program.solve(rng.standard_normal(program.size), polytope, time_limit=0.25)
+
+
+# --- Faults --------------------------------------------------------------------------------------
+
+
+def changed(**values: Any) -> Strike:
+    def strike(solved: Solved) -> Solved:
+        point = values.get("point", solved.point + 0 * solved.point)
+        return Solved(
+            values.get("status", solved.status),
+            np.broadcast_to(point, solved.point.shape),
+            solved.row_duals,
+            solved.iterations,
+            solved.reported_seconds,
+        )
+
+    return strike
+
+
+def raised(error: Exception) -> Strike:
+    def strike(solved: Solved) -> Solved:
+        raise error
+
+    return strike
+
+
+FAULTS: dict[str, tuple[Strike, str]] = {
+    "raises": (raised(RuntimeError("core dumped")), "highspy failed on the .*core dumped"),
+    "NaN": (changed(point=np.nan), "returned .*nan"),
+    "far outside": (changed(point=1e3), "outside of the polytope by"),
+    "infeasible": (changed(status="infeasible"), "highspy calls the .* infeasible"),
+    "unbounded": (changed(status="unbounded"), "'unbounded'"),
+    "limit": (changed(status="user_limit"), "'user_limit'"),
+    "error": (changed(status="solver_error"), "'solver_error'"),
+}
+
+
+class Fault:
+    """A patched `HighsModel.minimize`: a fault strikes from a call on, or only hot answers."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.strike: Strike = lambda solved: solved
+        self.after = 0
+        self.only_hot = False
+        self.calls: list[dict[str, Any]] = []
+        real: Callable[..., Solved] = HighsModel.minimize
+
+        def minimize(model: HighsModel, arrays: LinearArrays, **options: Any) -> Solved:
+            self.calls.append(options)
+            solved = real(model, arrays, **options)
+            if len(self.calls) > self.after and (options["hot"] or not self.only_hot):
+                return self.strike(solved)
+            return solved
+
+        monkeypatch.setattr(HighsModel, "minimize", minimize)
+
+
+@pytest.fixture
+def fault(monkeypatch: pytest.MonkeyPatch) -> Fault:
+    return Fault(monkeypatch)
+
+
+@pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
+@pytest.mark.parametrize("steps", [0, 1])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_ends_the_run(kind: str, method: str, steps: int, fault: Fault) -> None:
+    unharmed = gda.solve(iris(), method, solver="highspy", max_iterations=steps)
+    fault.strike, says = FAULTS[kind]
+    fault.after = steps
+    fault.calls.clear()
+    result = gda.solve(iris(), method, solver="highspy")
+    assert (result.status, result.iterations) == ("solver_failed", steps)
+    for words in (f"after step {steps}:", "fallback='analytic'", "solver_opts"):
+        assert words in result.message
+    assert re.search(says, result.message)
+    np.testing.assert_array_equal(result.metric, unharmed.metric)
+
+
+@pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", FAULTS)
+def test_the_closed_form_takes_over(kind: str, method: str, fault: Fault) -> None:
+    fault.strike, _ = FAULTS[kind]
+    exact = gda.solve(iris(), method, solver="analytic", max_iterations=10)
+    result = gda.solve(iris(), method, solver="highspy", fallback="analytic", max_iterations=10)
+    np.testing.assert_array_equal(result.metric, exact.metric)
+    assert set(result.trace.column("solver")[1:]) == {"analytic"}
+
+
+@pytest.mark.parametrize(
+    "strike",
+    [
+        changed(status="infeasible"),
+        changed(status="solver_error"),
+        changed(point=0.3),
+        changed(point=np.nan),
+        lambda solved: changed(point=solved.point[::-1])(solved),
+        lambda solved: changed(point=1.0001 * solved.point)(solved),
+    ],
+)
+def test_wrong_hot_answers_are_asked_again(strike: Strike, fault: Fault) -> None:
+    """Whatever is wrong with them: the start from the beginning is right, and it is counted."""
+    fault.strike, fault.only_hot = strike, True
+    solution = solve_diagonal()
+    np.testing.assert_allclose(solution.point, [1.0, 4.0], rtol=1e-12)
+    assert (solution.restarts, solution.status) == (1, "optimal, asked again")
+    assert [call["hot"] for call in fault.calls] == [True, False]
+
+
+def test_answers_that_are_off_are_called_inaccurate(fault: Fault) -> None:
+    fault.strike = lambda solved: changed(point=1.01 * solved.point)(solved)
+    with pytest.warns(gda.InaccurateSolutionWarning, match="highspy calls its answer to the diag"):
+        solution = solve_diagonal()
+    assert solution.status == "optimal_inaccurate, asked again"
+    np.testing.assert_allclose(solution.point, [1.0, 4.0], rtol=0.02)
+
+
+# --- In a worker process -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _no_worker_left() -> Iterator[None]:
+    yield
+    isolated._kill()
+
+
+@pytest.mark.usefixtures("_no_worker_left")
+def test_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same answers, hot too; it is killed when it hangs; its death is a failure."""
+    rng = np.random.default_rng(3)
+    for here, polytope in three_programs(rng, 5, "highspy").values():
+        backend = highspy.HighspyBackend({}, isolate=True)
+        for cost in rng.standard_normal((3, here.size)):
+            watch = Stopwatch()
+            there = backend.minimize(here.prepared(cost, polytope), watch, None)
+            assert there.point is not None
+            found = cost @ polytope.repaired(polytope.unit * there.point)
+            assert found == pytest.approx(here.solve(cost, polytope).value, rel=1e-9)
+            assert min(watch.seconds.write, watch.seconds.solve) > 0
+    polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
+    cost = np.array([-1.0, -2.0])
+    options = ProgramOptions(solver="highspy", isolate=True)
+    monkeypatch.setattr(highspy, "HighsModel", HangingModel)
+    start = time.perf_counter()
+    with pytest.raises(gda.SolverFailedError, match=r"highspy failed .*killed after 0\.5 s"):
+        DiagonalProgram(2, options).solve(cost, polytope, time_limit=0.5)
+    assert time.perf_counter() - start < 30  # it would hang for 60
+    assert isolated._mine.worker is None
+    monkeypatch.setattr(highspy, "HighsModel", DyingModel)
+    with pytest.raises(gda.SolverFailedError, match=r"highspy failed .*ended its worker process"):
+        DiagonalProgram(2, options).solve(cost, polytope)

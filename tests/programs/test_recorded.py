@@ -1,0 +1,119 @@
+"""Recorded programs: what is kept, the file, and the same programs from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.programs import ConstrainedPolytope, RecordedProgram, recording, save_programs
+from gdaopt.programs.recorded import _values
+from tests.helpers import scaled
+
+
+def iris(**options: Any) -> gda.MetricProblem:
+    glr = gda.GLR(*scaled("iris", "virginica"))
+    return gda.MetricProblem(glr, gda.GraphMetrics(4.0, 1e-3), **options)
+
+
+def recorded(path: Path, method: str = "alternating", **options: Any) -> list[RecordedProgram]:
+    options = {"solver": "analytic", "max_iterations": 12, **options}
+    problem = options.pop("problem", None) or iris()
+    gda.solve(problem, method, record=path, **options)
+    return gda.load_programs(path)
+
+
+@pytest.mark.parametrize("method", ["alternating", "joint"])
+def test_the_programs_of_a_run(method: str, tmp_path: Path) -> None:
+    """In order, with the gaps of the trace and the answers of the closed form."""
+    path = tmp_path / "run.npz"
+    result = gda.solve(iris(), method, solver="highspy", record=path, max_iterations=12)
+    programs = gda.load_programs(path)
+    solved = [row for row in result.trace if row.solver == "highspy"]
+    assert len(programs) == len(solved) > 3
+    for program, row in zip(programs, solved, strict=True):
+        assert program.kind == row.phase
+        assert program.gap == pytest.approx(row.block_gap, rel=1e-6, abs=1e-9)
+        np.testing.assert_array_equal(program.point, program.polytope.minimize(program.cost))
+        assert program.value == pytest.approx(float(program.cost @ program.point))
+        assert program.is_exact
+        again = program.program("highspy").solve(program.cost, program.polytope)
+        assert again.value == pytest.approx(program.value, rel=1e-9)
+
+
+def test_the_run_is_the_same(tmp_path: Path) -> None:
+    plain = gda.solve(iris(), solver="analytic", max_iterations=12)
+    result = gda.solve(iris(), solver="analytic", max_iterations=12, record=tmp_path / "run.npz")
+    np.testing.assert_array_equal(result.metric, plain.metric)
+
+
+def test_the_file_keeps_every_bit(tmp_path: Path) -> None:
+    first = recorded(tmp_path / "a.npz") + recorded(tmp_path / "b.npz", "joint", edge_floor=0.01)
+    save_programs(tmp_path / "c.npz", first)
+    second = gda.load_programs(tmp_path / "c.npz")
+    assert [program.kind for program in second] == [program.kind for program in first]
+    for one, other in zip(first, second, strict=True):
+        for name, value in _values(one).items():
+            np.testing.assert_array_equal(_values(other)[name], value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npz", "b.npz", "c.npz"]
+
+
+def test_constraints_of_ones_own(tmp_path: Path) -> None:
+    problem = iris(constraints=lambda M: [M[0, 1] == 0, M[0, 0] + M[1, 1] <= 1.5])
+    programs = recorded(tmp_path / "run.npz", problem=problem, solver="HIGHS")
+    assert programs
+    for program in programs:
+        assert isinstance(program.polytope, ConstrainedPolytope)
+        assert not program.is_exact
+        assert program.polytope.rows.names == problem.rows.names  # type: ignore[union-attr]
+        again = program.program("highspy").solve(program.cost, program.polytope)
+        size = np.abs(program.cost) @ np.maximum(np.abs(program.point), program.polytope.unit)
+        assert abs(again.value - program.value) <= 1e-6 * size
+    assert len({program.structure for program in programs}) == 2
+
+
+def test_what_is_recorded_when_a_run_is_interrupted(tmp_path: Path) -> None:
+    def stop(state: gda.State) -> None:
+        if state.iteration == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        recorded(tmp_path / "run.npz", callback=stop)
+    assert 0 < len(gda.load_programs(tmp_path / "run.npz")) <= 4
+
+
+@pytest.mark.parametrize("method", ["frank-wolfe", "certified", "sdp", "sdp-frank-wolfe"])
+def test_methods_without_linear_programs(method: str, tmp_path: Path) -> None:
+    with pytest.raises(gda.InvalidInputError, match="solves no linear programs"):
+        gda.solve(iris(), method, record=tmp_path / "run.npz")
+
+
+def test_a_method_without_linear_programs_inside(tmp_path: Path) -> None:
+    with (
+        pytest.raises(gda.InvalidInputError, match="not the semidefinite program"),
+        recording(tmp_path / "run.npz"),
+    ):
+        gda.solve(iris(), "sdp-frank-wolfe", solver="analytic", max_iterations=1)
+
+
+def test_directories_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(gda.UnwritableError, match="does not exist"):
+        recorded(tmp_path / "no" / "run.npz", callback=lambda _: pytest.fail("work was done"))
+
+
+@pytest.mark.parametrize("content", [b"", b"abc", "missing", "result", "newer"])
+def test_files_of_other_kinds(content: bytes | str, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content == "result":
+        gda.solve(iris(), solver="analytic", max_iterations=1).save(path)
+    elif content == "newer":
+        np.savez(path, programs=np.array('{"format": 99}'))
+    says = {"missing": "there is no file", "newer": "another version"}
+    expected = says.get(str(content), "does not hold recorded programs")
+    with pytest.raises(gda.InvalidInputError, match=expected):
+        gda.load_programs(path)
