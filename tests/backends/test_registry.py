@@ -23,9 +23,14 @@ from tests.programs.cases import need
 @pytest.fixture
 def probed_anew() -> Iterator[None]:
     registry._probe_here.cache_clear()
-    registry._all_probed.cache_clear()
     yield
     registry._probe_here.cache_clear()
+
+
+@pytest.fixture
+def listed_anew() -> Iterator[None]:
+    registry._all_probed.cache_clear()
+    yield
     registry._all_probed.cache_clear()
 
 
@@ -132,7 +137,7 @@ def test_a_solver_that_is_not_known_yet() -> None:
 
 @pytest.mark.slow  # the time limit has to allow for new workers on a busy machine
 def test_faults_of_one_probe_are_lines_and_spare_the_others(
-    monkeypatch: pytest.MonkeyPatch, probed_anew: None, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """One solver hangs, one ends its process, one raises and one prints: each gets its line."""
     kinds = {"CLARABEL": Hanging, "OSQP": Dying, "SCIPY": Raising, "SCS": Loud}
@@ -157,7 +162,7 @@ def test_faults_of_one_probe_are_lines_and_spare_the_others(
 
 
 def test_a_probe_that_dies_is_a_line_of_the_list(
-    monkeypatch: pytest.MonkeyPatch, probed_anew: None
+    monkeypatch: pytest.MonkeyPatch, listed_anew: None
 ) -> None:
     def sabotage(name: str) -> cp.Problem:
         x = cp.Variable()
