@@ -1,4 +1,4 @@
-"""Measure what the wording of a linear program costs in CVXPY: the same programs, in three wordings.
+"""Measure what the wording of a linear program costs in CVXPY: one program in three wordings.
 
 * *literal*: the metric M is a symmetric matrix variable, and the discs are those of S M S⁻¹, with
   S = diag(1/v), as the papers write them. Products of parameters are not DPP, so that CVXPY
@@ -7,7 +7,7 @@
   parameters.
 * *lean*: the programs of `gdaopt.programs`, whose variables are the entries that can move.
 
-Run ``python experiments/wordings.py`` from the top of a checkout (a few seconds); it prints the
+Run ``python experiments/wordings.py`` from the top of a checkout (half a minute); it prints the
 table and writes ``figures/wordings.md``. The three optima of each program are compared on the way.
 """
 
@@ -39,7 +39,7 @@ from gdaopt.programs import (
 )
 from gdaopt.validation import FloatArray
 
-SIZES = {5: 20, 13: 20, 40: 5}  # K: instances
+SIZES = {5: 60, 13: 60, 40: 20}  # K: instances
 SOLVER = "HIGHS"
 BLOCKS = ("diagonal", "column", "joint")
 RHO = 1e-3

@@ -12,7 +12,7 @@ import numpy as np
 
 from gdaopt.constraints import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
-from gdaopt.datasets.tabular import float_or_nan
+from gdaopt.datasets.csv_text import float_or_nan
 from gdaopt.errors import InvalidInputError, check_name, unknown_name
 from gdaopt.methods import Method, State, iterate, solve
 from gdaopt.objectives import GLR
