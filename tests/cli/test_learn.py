@@ -107,13 +107,13 @@ class TestDefaults:
     def test_record(self, iris: tuple[Path, str]) -> None:
         out, _ = iris
         content = record(out)
-        assert (content["format"], content["dataset"], content["samples"]) == (1, "iris", 150)
+        assert (content["format"], content["dataset"], content["samples"]) == (2, "iris", 150)
         assert content["features"][0] == "sepal length (cm)"
         assert set(content["files"]) == names(out)
         assert content["options"] == {
             **{"source": "iris", "label": None, "positive": None, "scale": "unit"},
             **{"set": "graph", "trace_bound": "K", "min_eigenvalue": 1e-6, "edge_floor": 0.0},
-            "edges": None,
+            **{"edges": None, "drop": [], "impute": None},
             **{"method": "alternating", "solver": "HIGHS", "tolerance": 1e-5, "time_limit": None},
         }
         assert tuple(content["classes"]) == IRIS
