@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +17,9 @@ from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, as_path, check_instance
 
-__all__ = ["IMPUTE", "fill_values", "read_csv", "read_features"]
+__all__ = ["IMPUTE", "column_names", "fill_values", "read_csv", "read_features"]
 
-IMPUTE = {"mean": np.mean, "median": np.median}
+IMPUTE: dict[str, Callable[..., FloatArray]] = {"mean": np.mean, "median": np.median}
 """What a missing value may be replaced by, computed from the other values of its column."""
 
 _MOST_COLUMNS = 5  # bad columns that a message tells of one by one
@@ -77,6 +78,7 @@ def read_csv(
            [3.5, 2. ]])
     """
     path = as_path("path", path)
+    drop = column_names(drop)
     if impute is not None:
         check_name("impute", impute, IMPUTE)
     table = read_text(path)
@@ -154,6 +156,22 @@ def read_features(
     return features, _labels(table, str(label)) if has_label else None
 
 
+def column_names(drop: Any) -> tuple[str, ...]:
+    """Return the names of columns to leave out; refuse what is no list of texts.
+
+    Examples
+    --------
+    >>> column_names(["id"])
+    ('id',)
+    """
+    is_list = isinstance(drop, Sequence) and not isinstance(drop, str | bytes)
+    if not is_list or not all(isinstance(name, str) for name in drop):
+        raise InvalidInputError(
+            f"drop must be names of columns, such as ['id'], got {shortened(drop)}"
+        )
+    return tuple(drop)
+
+
 def fill_values(features: FloatArray, impute: str | None) -> FloatArray | None:
     """Return what missing values of new samples are replaced by, from the features of a data set.
 
@@ -172,8 +190,6 @@ def _kept(table: TextTable, label: str | None, drop: Sequence[str]) -> list[str]
     known = list(table.columns.columns)
     if label is not None:
         check_name(f"column of {table.path}:", label, known)
-    if isinstance(drop, str):
-        raise InvalidInputError(f"drop must be names of columns, such as ['id'], got {drop!r}")
     for name in drop:
         check_name(f"column of {table.path}:", name, known)
         if name == label:

@@ -169,7 +169,8 @@ class LearnedRun:
 
         def under(metric: FloatArray) -> FloatArray:
             neighbors = MetricKNeighborsClassifier(n_neighbors, metric=metric)
-            return neighbors.fit(samples, codes).predict_proba(new)
+            found: FloatArray = neighbors.fit(samples, codes).predict_proba(new)
+            return found
 
         if name is not None or len(self.metrics) == 1:
             return under(self._metric(name))
@@ -187,7 +188,8 @@ class LearnedRun:
     ) -> npt.NDArray[np.str_]:
         """Return the class of each new sample; see `shares`."""
         best = self.shares(X, n_neighbors, name).argmax(axis=1)
-        return np.array(self.dataset.classes, dtype=np.str_)[best]
+        found: npt.NDArray[np.str_] = np.array(self.dataset.classes, dtype=np.str_)[best]
+        return found
 
     def _metric(self, name: str | None) -> FloatArray:
         """Return the metric of a class, or the only one."""

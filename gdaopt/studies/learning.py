@@ -13,6 +13,7 @@ import numpy as np
 from gdaopt.constraints import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
 from gdaopt.datasets.csv_text import float_or_nan
+from gdaopt.datasets.tabular import column_names
 from gdaopt.errors import InvalidInputError, check_name, unknown_name
 from gdaopt.methods import Method, State, iterate, solve
 from gdaopt.objectives import GLR
@@ -178,7 +179,8 @@ trace bound C = 2, smallest eigenvalue ρ = 1e-06'
         classes = dataset.classes
         learned = f"each of {len(classes)} classes against the rest"
         if len(classes) == 2:
-            learned = f"class {classes[0]} against class {classes[1]}"
+            positive = self.positive or classes[1]
+            learned = f"class {positive} against class {classes[classes[0] == positive]}"
         elif self.positive is not None:
             learned = f"class {self.positive} against the rest"
         n_edges = 0 if self.edges is None else len(self.mask(dataset))
@@ -234,7 +236,7 @@ def load_source(
     if label is not None and not is_table:
         check_instance("label", label, str)
         raise InvalidInputError(f"--label {label} goes with a CSV file; {source} has its own")
-    if (drop or impute is not None) and not is_table:
+    if (column_names(drop) or impute is not None) and not is_table:
         raise InvalidInputError(f"--drop and --impute go with a CSV file, not with {source}")
     if data_dir is not None and source not in FROM_UCI:
         data_dir = as_path("data_dir", data_dir)

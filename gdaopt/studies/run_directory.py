@@ -49,7 +49,7 @@ class RunDirectory:
     dataset : Dataset
         What is learned from.
     options : mapping
-        The options of the run, kept in ``result.json``.
+        The options of the run, kept in ``result.json``; ``"scale"`` is that of the features.
     force : bool, optional
         Begin anew in a directory that holds files: those of the same names are replaced, those of
         an earlier run are removed once the new run is finished, and all others stay.

@@ -36,4 +36,6 @@ def read_samples(path: Path, name: str, feature_names: Sequence[str]) -> Dataset
     with path.open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
     features = [[float(text) for text in row[:-1]] for row in rows]
-    return Dataset(name, np.array(features), np.array([row[-1] for row in rows]), feature_names)
+    return Dataset(
+        name, np.array(features), np.array([row[-1] for row in rows]), tuple(feature_names)
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -13,7 +12,6 @@ from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 
 import gdaopt as gda
 from gdaopt.backends import find_solver, registry, solve_program
-from gdaopt.backends.catalogue import CATALOGUE, entry_of
 from gdaopt.programs import ProgramOptions
 from tests.backends.cases import Fault, tiny_problem
 from tests.backends.sabotage import Dying, Hanging, Loud, Raising
@@ -117,22 +115,6 @@ def test_all_solvers_are_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     first = gda.solvers()
     monkeypatch.setattr(registry, "_probe", None)
     assert gda.solvers() == first
-
-
-def test_what_is_known_of_each_solver() -> None:
-    listed = {info.name: info for info in gda.solvers()}
-    assert set(listed) <= set(CATALOGUE)  # a new solver of CVXPY has to be described there
-    assert listed["HIGHS"].version == importlib.metadata.version("highspy")
-    assert (listed["HIGHS"].licence, listed["MOSEK"].licence) == ("MIT", "proprietary")
-    assert listed["SCS"].algorithms == ("first order",)
-    assert all(info.licence and info.algorithms for info in listed.values())
-    assert all(info.version for info in listed.values() if info.usable)
-
-
-def test_a_solver_that_is_not_known_yet() -> None:
-    entry = entry_of("BRANDNEW")
-    assert (entry.package, entry.licence, entry.version) == ("brandnew", "unknown", "")
-    assert not entry.elsewhere
 
 
 @pytest.mark.slow  # the time limit has to allow for new workers on a busy machine

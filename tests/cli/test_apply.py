@@ -15,7 +15,6 @@ from sklearn.neighbors import KNeighborsClassifier
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.scaling import scale_features
-from gdaopt.studies.applying import LearnedRun
 from tests.cli.cases import learn, run, undrawn
 
 IRIS = load("iris")
@@ -109,21 +108,6 @@ def test_the_order_of_columns_and_others_do_not_matter(
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "other.csv").read_bytes()
 
 
-def test_missing_values_are_filled_as_in_the_run(tmp_path: Path) -> None:
-    (tmp_path / "known.csv").write_text(
-        "a,b,kind\n1,5,x\n2,,x\n3,6,y\n9,7,y\n?,9,x\n1,8,x\n7,1,y\n", encoding="utf-8"
-    )
-    (tmp_path / "new.csv").write_text("b,a\n,1.5\n4,\n", encoding="utf-8")
-    arguments = ("--impute", "median", "--solver", "analytic", "--out", tmp_path / "run")
-    with undrawn():
-        learn(tmp_path / "known.csv", *arguments)
-    learned = LearnedRun.load(tmp_path / "run")
-    X, labels = learned.read(tmp_path / "new.csv")
-    np.testing.assert_array_equal(X, [[1.5, 6.5], [2.5, 4.0]])
-    assert labels is None
-    assert len(learned.predict(X, n_neighbors=1)) == 2
-
-
 def test_two_classes_have_one_metric(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     table = pd.DataFrame(rng.standard_normal((30, 2)), columns=["a", "b"])
@@ -131,7 +115,7 @@ def test_two_classes_have_one_metric(tmp_path: Path) -> None:
     table.to_csv(tmp_path / "t.csv", index=False)
     with undrawn():
         said = learn(tmp_path / "t.csv", "--solver", "analytic", "--out", tmp_path / "run")
-    assert "class neg against class pos" in said
+    assert "class pos against class neg" in said
     assert set(json.loads((tmp_path / "run" / "result.json").read_text())["classes"]) == {"pos"}
     apply(tmp_path / "run", tmp_path / "t.csv", "--neighbors", 1, "--out", tmp_path / "out.csv")
     assert pd.read_csv(tmp_path / "out.csv")["class"].tolist() == table["kind"].tolist()

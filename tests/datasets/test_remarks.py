@@ -40,7 +40,7 @@ def test_constant_columns() -> None:
     assert remarks(dataset(np.full(9, 2.5))) == [
         "column 'y' is constant and says nothing; --drop y leaves it out"
     ]
-    data = Dataset("d", np.ones((4, 7)), ["a", "b", "a", "b"], tuple("abcdefg"))
+    data = Dataset("d", np.ones((4, 7)), np.array(["a", "b"] * 2), tuple("abcdefg"))
     (remark,) = remarks(data)
     assert remark.startswith("columns 'a', 'b', 'c', 'd', 'e' and 2 more are constant")
 

@@ -94,49 +94,6 @@ def test_a_named_label_says_that_the_first_line_holds_names(tmp_path: Path) -> N
     assert data.feature_names == ("2020", "2021")
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_separators_and_encodings(
-    tmp_path: Path, separator: str, encoding: str, line_end: str
-) -> None:
-    lines = [["größe", "b", "kind"], ["1.5", "2", "x"], ["-3e-2", "", "y"], [" 4", "7", "x"]]
-    text = line_end.join(separator.join(line) for line in lines)
-    (tmp_path / "t.csv").write_bytes(text.encode(encoding))
-    data = read_csv(tmp_path / "t.csv", impute="mean")
-    assert data.feature_names == ("größe", "b")
-    assert data.labels.tolist() == ["x", "y", "x"]
-    np.testing.assert_array_equal(data.features, [[1.5, 2.0], [-0.03, 4.5], [4.0, 7.0]])
-
-
-@pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_decimal_commas(tmp_path: Path, separator: str) -> None:
-    lines = [["a", "b", "kind"], ["1,5", "2", "x"], ["-,25", "1,5e-3", "y"], ["7,", "0", "1,5"]]
-    text = "\n".join(separator.join(line) for line in lines)
-    data = read_csv(write(tmp_path / "t.csv", text))
-    np.testing.assert_array_equal(data.features, [[1.5, 2.0], [-0.25, 1.5e-3], [7.0, 0.0]])
-    assert data.labels.tolist() == ["x", "y", "1,5"]  # as written
-
-
-def test_decimal_commas_beside_points_are_refused(tmp_path: Path) -> None:
-    """1.234 beside 1,5 may be one thousand or little more than one."""
-    path = write(tmp_path / "t.csv", "a;b;kind\n1,5;2;x\n1.234;3;y\n")
-    with pytest.raises(InvalidInputError, match=r"'a' holds '1\.234' in row 2.*decimal commas"):
-        read_csv(path)
-
-
-def test_a_quoted_comma_between_commas_is_no_decimal_mark(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", 'a,b,kind\n"1,234",2,x\n5,3,y\n')
-    with pytest.raises(InvalidInputError, match=r"'a' holds '1,234' in row 1.*decimal points"):
-        read_csv(path)
-
-
-def test_names_with_the_other_separators(tmp_path: Path) -> None:
-    data = read_csv(write(tmp_path / "t.csv", "length, cm;width, cm;kind\n1;2;a, b\n3;4;c\n"))
-    assert data.feature_names == ("length, cm", "width, cm")
-    assert data.labels.tolist() == ["a, b", "c"]
-
-
 def test_columns_are_dropped(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "id,a,kind,note\nA7,1,x,good\nA8,2,y,\n")
     data = read_csv(path, drop=["note", "id"])
