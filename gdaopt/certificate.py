@@ -195,7 +195,8 @@ def certify_point(
     if best is None:
         best = feasible_set.best_atoms(gradient)
     if not problem.is_convex:
-        stationary = max(_gap(problem, gradient, point.metric, best, multipliers), 0.0)
+        above = like(gradient, point.metric) - feasible_set.base_like(gradient)
+        gap = _gap(problem, gradient, above, point.metric, best, multipliers)
         return Certificate(
             value,
             -math.inf,
@@ -203,7 +204,7 @@ def certify_point(
             _NOT_CONVEX,
             round_off=math.inf,
             multipliers=multipliers,
-            frank_wolfe_gap=stationary,
+            frank_wolfe_gap=max(gap, 0.0),
         )
     found = _bound(problem, point, gradient, best, multipliers)
     kind: Literal["linear", "exponential", "scaled"] = "linear"

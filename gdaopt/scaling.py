@@ -63,6 +63,7 @@ __all__ = [
     "TRACE_BOUNDS",
     "auto_min_eigenvalue",
     "auto_trace_bound",
+    "feature_scales",
     "read_trace_bound",
     "scale_features",
 ]
@@ -132,13 +133,53 @@ def scale_features(
             raise InvalidInputError(
                 f"reference has {of.shape[1]} columns and X has {X.shape[1]}; they must be as many"
             )
-    # Divided by the range first, squares neither overflow nor vanish; ∞ turns constants into 0.
-    extent = np.ptp(of, axis=0)
-    extent = np.where(extent > 0, extent, np.inf)
-    mean = of.mean(axis=0)
-    deviation = ((of - mean) / extent).std(axis=0)
-    z_scores: FloatArray = (X - mean) / extent / np.where(deviation > 0, deviation, 1.0)
+    mean, extent, deviation = _moments(of)
+    z_scores: FloatArray = (X - mean) / extent / deviation
     return z_scores / math.sqrt(2 * X.shape[1]) if scale == "unit" else z_scores
+
+
+def feature_scales(X: npt.ArrayLike, scale: str = "unit") -> tuple[FloatArray, FloatArray]:
+    """Return the numbers by which `scale_features` scales: ``(x - mean) / spread``.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        The samples whose means and deviations are used.
+    scale : {"unit", "zscore", "none"}
+        See `scale_features`.
+
+    Returns
+    -------
+    means, spreads : ndarray of shape (K,)
+        The spread of a constant column is infinite.
+
+    Raises
+    ------
+    InvalidInputError
+        See `scale_features`.
+
+    Examples
+    --------
+    >>> feature_scales([[0, 5], [2, 5]])
+    (array([1., 5.]), array([ 2., inf]))
+    """
+    check_name("scale", scale, SCALES)
+    X = finite_array("X", X, ndim=2, is_data=True)
+    if scale == "none":
+        return np.zeros(X.shape[1]), np.ones(X.shape[1])
+    mean, extent, deviation = _moments(X)
+    spread = extent * deviation
+    return mean, spread * math.sqrt(2 * X.shape[1]) if scale == "unit" else spread
+
+
+def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the means of columns, their ranges, and their standard deviations in these units."""
+    # Divided by the range first, squares neither overflow nor vanish; ∞ turns constants into 0.
+    extent = np.ptp(X, axis=0)
+    extent = np.where(extent > 0, extent, np.inf)
+    mean = X.mean(axis=0)
+    deviation = ((X - mean) / extent).std(axis=0)
+    return mean, extent, np.where(deviation > 0, deviation, 1.0)
 
 
 def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:

@@ -320,7 +320,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             lambda **options: datasets.load(**options).features,
             {"name": "iris", "data_dir": None},
         ),
-        "datasets.read_csv": (datasets.read_csv, {"path": "absent.csv", "label": None}),
+        "datasets.read_csv": (
+            datasets.read_csv,
+            {"path": "absent.csv", "label": None, "drop": [], "impute": None},
+        ),
         "datasets.scale_features": (
             datasets.scale_features,
             {"X": X, "scale": "unit", "reference": X},
@@ -422,6 +425,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             scaling.auto_trace_bound,
             {"objective": glr, "feasible_set": graphs},
         ),
+        "scaling.feature_scales": (scaling.feature_scales, {"X": X, "scale": "unit"}),
         "scaling.read_trace_bound": (
             scaling.read_trace_bound,
             {"trace_bound": 2.0, "objective": glr, "feasible_set": graphs},
@@ -444,7 +448,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "load_source": (
             lambda **options: load_source(**options).features,
-            {"source": "iris", "label": None, "data_dir": None},
+            {"source": "iris", "label": None, "data_dir": None, "drop": [], "impute": None},
         ),
         "WorkerPool": (WorkerPool, {"jobs": 2, "backend": "loky", "scheduler": None}),
         "ProcessPerTask": (ProcessPerTask, {"jobs": 2, "deadline": 2.0}),

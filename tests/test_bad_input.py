@@ -75,13 +75,13 @@ def raw_wine(_: Path) -> object:
 def unwritable(folder: Path) -> object:
     # The folder is below a regular file, where nobody can write, not even root.
     (folder / "file").touch()
-    with RunDirectory(folder / "file" / "out", load("iris"), {}) as run:
+    with RunDirectory(folder / "file" / "out", load("iris"), {"scale": "unit"}) as run:
         return run
 
 
 def occupied(folder: Path) -> object:
     (folder / "mine.txt").touch()
-    with RunDirectory(folder, load("iris"), {}) as run:
+    with RunDirectory(folder, load("iris"), {"scale": "unit"}) as run:
         return run
 
 
@@ -289,7 +289,7 @@ CASES: list[Case] = [
     (
         "gap in a feature",
         csv("a,kind\n1,x\n,y\n"),
-        "column 'a' holds '' in row 2; .*correct or",
+        "column 'a' holds '' in row 2; .*fill missing values by --impute mean, leave .* by --drop",
     ),
     ("gap in the labels", csv("a,kind\n1,x\n2,\n"), "'kind' holds no label in row 2; fill it in"),
     ("empty file", csv(""), "cannot read .*leaves.csv as comma-separated"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+import gdaopt
+from gdaopt.cli.apply import apply
 from gdaopt.cli.compare import compare
 from gdaopt.cli.errors import errors_shown
 from gdaopt.cli.export import export
@@ -28,12 +30,31 @@ class _Group(TyperGroup):
 
 app = typer.Typer(
     cls=_Group,
-    help="Learn positive definite metrics without projections.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _show_version(is_asked: bool) -> None:
+    """Print the version and end."""
+    if is_asked:
+        typer.echo(f"gdaopt {gdaopt.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="show the version"),
+    ] = False,
+) -> None:
+    """Learn positive definite metrics without projections."""
+
+
 app.command()(learn)
+app.command()(apply)
 app.command()(compare)
 app.command()(plot)
 app.command()(solvers)

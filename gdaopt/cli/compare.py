@@ -14,7 +14,9 @@ from rich.table import Table
 
 from gdaopt.cli.options import (
     DataDir,
+    Drop,
     Edges,
+    Impute,
     Label,
     MaxClasses,
     MetricSet,
@@ -23,8 +25,10 @@ from gdaopt.cli.options import (
     Scale,
     Source,
     TraceBound,
+    read_names,
     read_number,
 )
+from gdaopt.datasets.remarks import remarks
 from gdaopt.errors import GdaoptError
 from gdaopt.methods import METHODS
 from gdaopt.printing import plain
@@ -57,6 +61,8 @@ def compare(
     ] = None,
     metric_set: MetricSet = "graph",
     label: Label = None,
+    drop: Drop = None,
+    impute: Impute = None,
     data_dir: DataDir = None,
     positive: Positive = None,
     max_classes: MaxClasses = 20,
@@ -95,7 +101,9 @@ def compare(
     command is writing to the directory.
     """
     console = Console(highlight=False, markup=False, emoji=False)
-    dataset = load_source(source, label, data_dir)
+    dataset = load_source(source, label, data_dir, drop=read_names(drop), impute=impute)
+    for remark in remarks(dataset):
+        console.print(plain(f"note: {remark}"), soft_wrap=True)
     problem = LearningOptions(
         positive=positive,
         scale=scale,

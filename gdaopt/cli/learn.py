@@ -14,8 +14,10 @@ from rich.table import Table
 
 from gdaopt.cli.options import (
     DataDir,
+    Drop,
     EdgeFloor,
     Edges,
+    Impute,
     Label,
     MaxClasses,
     MetricSet,
@@ -24,12 +26,15 @@ from gdaopt.cli.options import (
     Scale,
     Source,
     TraceBound,
+    read_names,
     read_number,
 )
+from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import CLOSED_FORM, METHODS, State, make_method
 from gdaopt.printing import plain
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
+from gdaopt.studies.closing import closing
 from gdaopt.studies.learning import (
     LearningOptions,
     check_starts,
@@ -54,6 +59,8 @@ def learn(
     context: typer.Context,
     source: Source,
     label: Label = None,
+    drop: Drop = None,
+    impute: Impute = None,
     data_dir: DataDir = None,
     positive: Positive = None,
     max_classes: MaxClasses = 20,
@@ -88,10 +95,11 @@ def learn(
 ) -> None:
     """Learn a metric for each class of a data set against the rest.
 
-    Writes result.json, pictures (gdaopt plot draws more), and for each class its metric and
-    left-ends (CLASS.npz) and its trace (CLASS-trace.csv). When it was killed or interrupted, the
-    same command goes on with the classes that are missing. Exit code 75: another command is writing
-    to the directory.
+    Writes result.json, pictures (gdaopt plot draws more), the samples (samples.csv), and for each
+    class its metric (CLASS-metric.csv), its whole result (CLASS.npz) and its trace
+    (CLASS-trace.csv). gdaopt apply classifies and transforms new samples with them. When it was
+    killed or interrupted, the same command goes on with the classes that are missing. Exit code 75:
+    another command is writing to the directory.
     """
     # Labels and file names are shown as they are: no markup, no emoji codes.
     console = Console(highlight=False, markup=False, emoji=False)
@@ -135,8 +143,11 @@ def learn(
             )
 
         say(f"reading {plain(source)}")
-        dataset = load_source(source, label, data_dir)
+        dropped = read_names(drop)
+        dataset = load_source(source, label, data_dir, drop=dropped, impute=impute)
         classes = options.classes(dataset)  # before anything is printed
+        for remark in remarks(dataset):
+            progress.print(plain(f"note: {remark}"))
         progress.print(plain(f"{dataset.name}: {options.statement(dataset)}"))
         check_starts(problems(classes), runner)
         directory = RunDirectory(
@@ -145,6 +156,8 @@ def learn(
             {
                 "source": source,
                 "label": label,
+                "drop": dropped,
+                "impute": impute,
                 "positive": positive,
                 "scale": scale,
                 "set": metric_set,
@@ -179,6 +192,8 @@ def learn(
         "build, solve, eig, obj: seconds in building programs, in oracle calls, in eigenvectors "
         "and in the objective"
     )
+    for sentence in closing(directory.results.values(), method, edge_floor or 0.0):
+        console.print(sentence)
     console.print(plain(f"written to {directory.path}"), soft_wrap=True)
     statuses = {result.status for result in directory.results.values()}
     if "interrupted" in statuses:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gdaopt.datasets import BUILTIN, FROM_UCI
+from gdaopt.datasets.tabular import IMPUTE
 from gdaopt.scaling import SCALES, TRACE_BOUNDS
 from gdaopt.sets import SETS
 
 __all__ = [
     "DataDir",
+    "Drop",
     "EdgeFloor",
     "Edges",
+    "Impute",
     "Label",
     "MaxClasses",
     "MetricSet",
@@ -23,6 +27,7 @@ __all__ = [
     "Scale",
     "Source",
     "TraceBound",
+    "read_names",
     "read_number",
 ]
 
@@ -35,6 +40,21 @@ Source = Annotated[
     ),
 ]
 Label = Annotated[str | None, typer.Option(help="label column of the CSV file (default: the last)")]
+Drop = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="columns of the CSV file to leave out, separated by commas (a name with a comma in "
+        "double quotes)",
+    ),
+]
+Impute = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(IMPUTE),
+        help="what replaces missing values of the CSV file, by column (default: they are an error)",
+    ),
+]
 DataDir = Annotated[
     Path | None,
     typer.Option(
@@ -83,6 +103,20 @@ Edges = Annotated[
         "header: one pair a line (default: all pairs may)"
     ),
 ]
+
+
+def read_names(text: str | None) -> list[str]:
+    """Return the names in a list that commas separate; none for None.
+
+    Examples
+    --------
+    >>> read_names('id, "length, cm"')
+    ['id', 'length, cm']
+    """
+    if not text:
+        return []
+    (names,) = csv.reader([text.replace("\n", " ")], skipinitialspace=True)
+    return [name.strip() for name in names]
 
 
 def read_number(text: str) -> str | float:

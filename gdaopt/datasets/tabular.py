@@ -4,33 +4,51 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from gdaopt.datasets.csv_text import TextTable, float_or_nan, read_text
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, as_path
+from gdaopt.validation import FloatArray, as_path, check_instance
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["IMPUTE", "column_names", "fill_values", "read_csv", "read_features"]
 
-__all__ = ["float_or_nan", "read_csv"]
+IMPUTE: dict[str, Callable[..., FloatArray]] = {"mean": np.mean, "median": np.median}
+"""What a missing value may be replaced by, computed from the other values of its column."""
+
+_MOST_COLUMNS = 5  # bad columns that a message tells of one by one
 
 
-def read_csv(path: str | os.PathLike[str], label: str | None = None) -> Dataset:
-    r"""Read a data set from a file of comma-separated values whose first line names the columns.
+def read_csv(
+    path: str | os.PathLike[str],
+    label: str | None = None,
+    *,
+    drop: Sequence[str] = (),
+    impute: str | None = None,
+) -> Dataset:
+    r"""Read a data set from a table in a file whose first line names the columns.
 
     Parameters
     ----------
     path : path-like
-        The file, in UTF-8. The data set is named after it.
+        The file: text in UTF-8, or in UTF-16 with a byte order mark. The values are separated by
+        commas, semicolons, tabs or bars, whichever the lines have; where it is not commas, numbers
+        may have decimal commas. The data set is named after the file.
     label : str, optional
-        The name of the column that holds the labels; by default the last column. All other columns
-        are features and must hold finite numbers. Labels are kept as they are written, so that
-        ``1`` and ``1.0`` differ.
+        The name of the column that holds the labels; by default the last that is not dropped. All
+        other columns are features and must hold finite numbers. Labels are kept as they are
+        written, so that ``1`` and ``1.0`` differ.
+    drop : sequence of str, optional
+        Names of columns to leave out.
+    impute : {"mean", "median"}, optional
+        Replace missing values of a feature (nothing, ``?``, ``NA``, ``NaN``, …) by the mean or the
+        median of its other values. By default a missing value is an error.
 
     Returns
     -------
@@ -40,121 +58,221 @@ def read_csv(path: str | os.PathLike[str], label: str | None = None) -> Dataset:
     Raises
     ------
     InvalidInputError
-        When there is no such file or column, when the file is not such a table, and when a feature
-        is missing, infinite or not a number, or a label is missing. The message names the column
-        and the row; rows are counted from 1 below the line of names. Two columns of the same name
-        are refused, and a first line of numbers, which is a sample in a file without names: only
-        0, 1, 2, … and 1, 2, 3, … are taken as names of features.
+        When there is no such file or column, when the file is not such a table, and when features
+        are missing, infinite or not a number, or a label is missing. The message names all such
+        columns, and a row of each; rows are counted from 1 below the line of names. Two columns of
+        the same name are refused, and a first line of numbers, which is a sample in a file without
+        names: only 0, 1, 2, … and 1, 2, 3, … are taken as names of features.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "flowers.csv"
-    ...     _ = path.write_text("length,kind,width\n1,a,2\n3,b,4\n")
-    ...     flowers = read_csv(path, label="kind")
+    ...     _ = path.write_text("id;length;kind;width\n7;1,5;a;2\n8;3,5;b;?\n")
+    ...     flowers = read_csv(path, label="kind", drop=["id"], impute="mean")
     >>> flowers
     Dataset(name='flowers', feature_names=('length', 'width'))
-    >>> flowers.classes
-    ('a', 'b')
+    >>> flowers.features
+    array([[1.5, 2. ],
+           [3.5, 2. ]])
     """
     path = as_path("path", path)
-    table = _read_text(path)
-    if label is not None:
-        check_name(f"column of {path}:", label, table.columns)
-    else:
-        label = table.columns[-1]
-        _check_that_names_are_no_sample(path, list(table.columns[:-1]))
-    labels = table.pop(label).to_numpy(dtype=np.str_)
+    drop = column_names(drop)
+    if impute is not None:
+        check_name("impute", impute, IMPUTE)
+    table = read_text(path)
+    columns = _kept(table, label, drop)
+    if label is None:
+        label = columns[-1]
+        _check_that_names_are_no_sample(table, columns[:-1])
+    labels = _labels(table, label)
     missing = labels == ""
     if missing.any():
         raise InvalidInputError(
             f"{path}: column {shortened(label)} holds no label in row {int(missing.argmax()) + 1}; "
             "fill it in or remove the row"
         )
-    features = np.column_stack([_numbers(path, table[name]) for name in table.columns])
-    return Dataset(path.stem, features, labels, tuple(table.columns))
+    names = [name for name in columns if name != label]
+    features = _numbers(table, names, is_filled=impute is not None)
+    if impute is not None:
+        features = _filled(features, _observed(path, features, names, impute))
+    return Dataset(path.stem, features, labels, tuple(names))
 
 
-def _check_that_names_are_no_sample(path: Path, names: list[str]) -> None:
+def read_features(
+    path: str | os.PathLike[str],
+    names: Sequence[str],
+    *,
+    fill: FloatArray | None = None,
+    label: str | None = None,
+) -> tuple[FloatArray, npt.NDArray[np.str_] | None]:
+    r"""Read some columns of numbers from a table, such as new samples of a data set.
+
+    Parameters
+    ----------
+    path : path-like
+        See `read_csv`.
+    names : sequence of str
+        The K columns. Others are left out.
+    fill : ndarray of shape (K,), optional
+        What missing values are replaced by. By default a missing value is an error.
+    label : str, optional
+        A column of labels, which need not be there.
+
+    Returns
+    -------
+    features : ndarray of shape (N, K)
+        In the order of `names`.
+    labels : ndarray of str, shape (N,), or None
+        The labels as they are written; None where there is no such column.
+
+    Raises
+    ------
+    InvalidInputError
+        When a column is missing, and as by `read_csv`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "new.csv"
+    ...     _ = path.write_text("width,length\n2,1\n")
+    ...     read_features(path, ["length", "width"])
+    (array([[1., 2.]]), None)
+    """
+    path = as_path("path", path)
+    table = read_text(path)
+    absent = [name for name in names if name not in table.columns]
+    if absent:
+        raise InvalidInputError(
+            f"{path} has no column {', '.join(map(shortened, absent))}; its columns are "
+            f"{shortened(', '.join(table.columns.columns))}"
+        )
+    features = _numbers(table, names, is_filled=fill is not None)
+    if fill is not None:
+        features = _filled(features, fill)
+    has_label = label is not None and label in table.columns
+    return features, _labels(table, str(label)) if has_label else None
+
+
+def column_names(drop: Any) -> tuple[str, ...]:
+    """Return the names of columns to leave out; refuse what is no list of texts.
+
+    Examples
+    --------
+    >>> column_names(["id"])
+    ('id',)
+    """
+    is_list = isinstance(drop, Sequence) and not isinstance(drop, str | bytes)
+    if not is_list or not all(isinstance(name, str) for name in drop):
+        raise InvalidInputError(
+            f"drop must be names of columns, such as ['id'], got {shortened(drop)}"
+        )
+    return tuple(drop)
+
+
+def fill_values(features: FloatArray, impute: str | None) -> FloatArray | None:
+    """Return what missing values of new samples are replaced by, from the features of a data set.
+
+    Missing values that were replaced by the mean or the median do not change it.
+
+    Examples
+    --------
+    >>> fill_values(np.array([[1.0], [2.0], [6.0]]), "median")
+    array([2.])
+    """
+    return None if impute is None else np.asarray(IMPUTE[impute](features, axis=0))
+
+
+def _kept(table: TextTable, label: str | None, drop: Sequence[str]) -> list[str]:
+    """Return the names of the columns that are not dropped."""
+    known = list(table.columns.columns)
+    if label is not None:
+        check_name(f"column of {table.path}:", label, known)
+    for name in drop:
+        check_name(f"column of {table.path}:", name, known)
+        if name == label:
+            raise InvalidInputError(f"column {shortened(name)} is the label and cannot be dropped")
+    kept = [name for name in known if name not in drop]
+    if len(kept) < 2:
+        raise InvalidInputError(
+            f"{table.path}: what is not dropped are {len(kept)} columns; it needs features and a "
+            "label"
+        )
+    return kept
+
+
+def _labels(table: TextTable, label: str) -> npt.NDArray[np.str_]:
+    """Return a column as it is written."""
+    check_instance("label", label, str)
+    return table.columns[label].to_numpy(dtype=np.str_)
+
+
+def _check_that_names_are_no_sample(table: TextTable, names: list[str]) -> None:
     """Refuse names of features that are all numbers, unless they count the features."""
     counts = [[str(first + number) for number in range(len(names))] for first in (0, 1)]
     if names not in counts and all(math.isfinite(float_or_nan(name)) for name in names):
         raise InvalidInputError(
-            f"{path}: the first line holds numbers, {shortened(', '.join(names))}, where names of "
-            "columns belong; write a line of names above the samples"
+            f"{table.path}: the first line holds numbers, {shortened(', '.join(names))}, where "
+            "names of columns belong; write a line of names above the samples"
         )
 
 
-def _read_text(path: Path) -> pd.DataFrame:
-    """Return the table of a file, with every value as text without spaces around it."""
-    import pandas as pd  # slow to import, and needed here only
+def _numbers(table: TextTable, names: Sequence[str], *, is_filled: bool) -> FloatArray:
+    """Return columns as numbers, NaN where one is missing; refuse all that hold anything else."""
+    features = np.empty((len(table.columns), len(names)))
+    complaints: dict[str, str] = {}
+    are_missing = True
+    for k, name in enumerate(names):
+        texts = table.columns[name].tolist()
+        features[:, k] = [table.number(text) for text in texts]
+        bad = np.flatnonzero(~np.isfinite(features[:, k]))
+        if is_filled:
+            missing = np.array([table.is_missing(text) for text in texts])
+            features[missing, k] = np.nan
+            bad = bad[~missing[bad]]
+        if bad.size:
+            first = texts[bad[0]]
+            more = f" and {bad.size - 1} more like it" if bad.size > 1 else ""
+            complaints[name] = (
+                f"column {shortened(name)} holds {shortened(first)} in row {bad[0] + 1}{more}"
+            )
+            are_missing = are_missing and all(table.is_missing(texts[row]) for row in bad)
+    if complaints:
+        raise InvalidInputError(_complaint(table, complaints, are_missing))
+    return features
 
-    options: dict[str, Any] = {
-        "dtype": str,
-        "na_filter": False,
-        "skipinitialspace": True,
-        "encoding": "utf-8-sig",
-    }
-    try:
-        table = pd.read_csv(path, **options)
-        first_line = pd.read_csv(path, header=None, nrows=1, **options)
-    except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())
+
+def _complaint(table: TextTable, complaints: Mapping[str, str], are_missing: bool) -> str:
+    """Return the message on columns that are no features."""
+    told = list(complaints.values())[:_MOST_COLUMNS]
+    rest = [shortened(name) for name in complaints][_MOST_COLUMNS:]
+    if rest:
+        told.append(f"and {len(rest)} more columns: {', '.join(rest[:_MOST_COLUMNS])}")
+    names = ",".join(complaints)
+    marks = "decimal commas" if table.decimal == "," else "decimal points"
+    ways = [f"leave the columns out by --drop {shortened(names)}"]
+    ways.insert(0, "fill missing values by --impute mean" if are_missing else "correct them")
+    return (
+        f"{table.path}: {'; '.join(told)}; features must be finite numbers, here with {marks}: "
+        f"{', '.join(ways)}, or name the column of the labels by --label"
+    )
+
+
+def _observed(path: Path, features: FloatArray, names: Sequence[str], impute: str) -> FloatArray:
+    """Return the mean or median of what is there in each column."""
+    empty = np.flatnonzero(np.isnan(features).all(axis=0))
+    if empty.size:
+        name = names[empty[0]]
         raise InvalidInputError(
-            f"cannot read {path} as comma-separated values below a line of column names: {reason}"
-        ) from error
-    # Where a row has more values than there are names, pandas takes its first values as an index. A
-    # column without a name gets one from pandas.
-    if not isinstance(table.index, pd.RangeIndex) or any(table.columns.str.startswith("Unnamed: ")):
-        raise InvalidInputError(
-            f"{path}: the first line does not name every column; name them all, or remove those "
-            "without a name (such as row numbers: pandas writes them unless told index=False)"
+            f"{path}: column {shortened(name)} holds no number; leave it out by --drop "
+            f"{shortened(name)}"
         )
-    names = first_line.iloc[0].str.strip()  # pandas gives the second of two equal names another
-    if names.duplicated().any():
-        raise InvalidInputError(
-            f"{path} has two columns of the name {shortened(names[names.duplicated()].iloc[0])}; "
-            "rename one"
-        )
-    if len(table.columns) < 2:
-        raise InvalidInputError(
-            f"{path} has the one column {shortened(table.columns[0])}; it needs features and a "
-            "label, separated by commas"
-        )
-    if table.empty:
-        raise InvalidInputError(f"{path} has column names but no rows; add samples")
-    stripped: pd.DataFrame = table.apply(lambda column: column.str.strip())
-    return stripped
+    return np.array([IMPUTE[impute](column[~np.isnan(column)]) for column in features.T])
 
 
-def _numbers(path: Path, column: pd.Series[str]) -> FloatArray:
-    """Return a column of text as finite numbers; refuse it with its first bad value."""
-    numbers = np.array([float_or_nan(text) for text in column])
-    bad = ~np.isfinite(numbers)
-    if bad.any():
-        row = int(bad.argmax())
-        raise InvalidInputError(
-            f"{path}: column {shortened(column.name)} holds {shortened(column.iloc[row])} in row "
-            f"{row + 1}; features must be finite numbers: correct or remove it, or pass the column "
-            "as label if it is one"
-        )
-    return numbers
-
-
-def float_or_nan(text: str) -> float:
-    """Return the float64 nearest to the number in a text; NaN when the text is not a number.
-
-    Python reads ``1_0`` as 10, and digits of all scripts; in a table these are typing errors.
-
-    Examples
-    --------
-    >>> float_or_nan("1e1"), float_or_nan("1_0")
-    (10.0, nan)
-    """
-    if "_" in text or not text.isascii():
-        return math.nan
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+def _filled(features: FloatArray, fill: FloatArray) -> FloatArray:
+    """Return features with a value of its column for each NaN."""
+    filled: FloatArray = np.where(np.isnan(features), fill, features)
+    return filled

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gdaopt.datasets.tabular import float_or_nan
+from gdaopt.datasets.csv_text import float_or_nan
 from gdaopt.errors import InvalidInputError
 from gdaopt.validation import FloatArray
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from gdaopt.constraints import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
-from gdaopt.datasets.tabular import float_or_nan
+from gdaopt.datasets.csv_text import float_or_nan
+from gdaopt.datasets.tabular import column_names
 from gdaopt.errors import InvalidInputError, check_name, unknown_name
 from gdaopt.methods import Method, State, iterate, solve
 from gdaopt.objectives import GLR
@@ -39,7 +40,8 @@ class LearningOptions:
     Attributes
     ----------
     positive : str or None
-        The class to learn against the rest; None for each in turn.
+        The class to learn against the rest; None for each in turn, and for the one problem that
+        two classes are.
     scale : {"unit", "zscore", "none"}
         The scale of the features, see `gdaopt.scaling.scale_features`.
     trace_bound : {"K", "auto"} or float
@@ -98,6 +100,8 @@ class LearningOptions:
     def classes(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the classes to learn, in order.
 
+        Of two classes it is the second alone: against the rest, the first is the same problem.
+
         Raises
         ------
         InvalidInputError
@@ -105,7 +109,7 @@ class LearningOptions:
         """
         if self.positive is None:
             self._check_number(dataset)
-            return dataset.classes
+            return dataset.classes[1:] if len(dataset.classes) == 2 else dataset.classes
         check_name("class", self.positive, dataset.classes)
         return (self.positive,)
 
@@ -172,11 +176,13 @@ class LearningOptions:
 trace bound C = 2, smallest eigenvalue ρ = 1e-06'
         """
         samples, size = dataset.features.shape
-        learned = (
-            f"each of {len(dataset.classes)} classes against the rest"
-            if self.positive is None
-            else f"class {self.positive} against the rest"
-        )
+        classes = dataset.classes
+        learned = f"each of {len(classes)} classes against the rest"
+        if len(classes) == 2:
+            positive = self.positive or classes[1]
+            learned = f"class {positive} against class {classes[classes[0] == positive]}"
+        elif self.positive is not None:
+            learned = f"class {self.positive} against the rest"
         n_edges = 0 if self.edges is None else len(self.mask(dataset))
         masked = "" if self.edges is None else f" with at most {n_edges} edges"
         bound = self.trace_bound
@@ -193,6 +199,9 @@ def load_source(
     source: str,
     label: str | None = None,
     data_dir: str | os.PathLike[str] | None = None,
+    *,
+    drop: Sequence[str] = (),
+    impute: str | None = None,
 ) -> Dataset:
     """Return the data set known by that name, or the one in a CSV file.
 
@@ -204,6 +213,9 @@ def load_source(
         The label column of a CSV file, the last one by default.
     data_dir : path-like, optional
         The directory with the files of `gdaopt.datasets.FROM_UCI`; see `gdaopt.datasets.load`.
+    drop, impute : optional
+        Columns of a CSV file to leave out, and what replaces missing values in it; see
+        `gdaopt.datasets.read_csv`.
 
     Raises
     ------
@@ -224,13 +236,17 @@ def load_source(
     if label is not None and not is_table:
         check_instance("label", label, str)
         raise InvalidInputError(f"--label {label} goes with a CSV file; {source} has its own")
+    if (column_names(drop) or impute is not None) and not is_table:
+        raise InvalidInputError(f"--drop and --impute go with a CSV file, not with {source}")
     if data_dir is not None and source not in FROM_UCI:
         data_dir = as_path("data_dir", data_dir)
         raise InvalidInputError(
             f"--data-dir {data_dir} goes with {', '.join(FROM_UCI)}, not with {source}; "
             "leave it out"
         )
-    return read_csv(source, label) if is_table else load(source, data_dir)
+    if is_table:
+        return read_csv(source, label, drop=drop, impute=impute)
+    return load(source, data_dir)
 
 
 def read_edges(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -10,15 +11,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import pandas as pd
+
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
 from gdaopt.io import write_text
 from gdaopt.result import Result
 from gdaopt.result_file import is_result_file
+from gdaopt.scaling import feature_scales
 from gdaopt.studies.directory_lock import content, sole_writer
 from gdaopt.studies.file_names import file_stems
 from gdaopt.studies.learning import summary
 from gdaopt.studies.pictures import Run, is_picture, picture_names, write_pictures
+from gdaopt.studies.samples_file import SAMPLES, write_samples
 from gdaopt.studies.saved_runs import FORMAT, RECORD, read_record
 from gdaopt.studies.versions import versions
 from gdaopt.trace import Trace
@@ -27,6 +32,8 @@ __all__ = ["RunDirectory"]
 
 _PICTURES = ("convergence", "discs", "left_ends", "graph")
 _TRACE = "-trace.csv"
+_METRIC = "-metric.csv"
+_METRIC_CORNER = "feature"  # the first cell of that table
 
 
 class RunDirectory:
@@ -42,7 +49,7 @@ class RunDirectory:
     dataset : Dataset
         What is learned from.
     options : mapping
-        The options of the run, kept in ``result.json``.
+        The options of the run, kept in ``result.json``; ``"scale"`` is that of the features.
     force : bool, optional
         Begin anew in a directory that holds files: those of the same names are replaced, those of
         an earlier run are removed once the new run is finished, and all others stay.
@@ -87,6 +94,7 @@ class RunDirectory:
             held.enter_context(sole_writer(self.path))
             if content(self.path):
                 self._look()
+            write_samples(self.path / SAMPLES, self._dataset)
             self._write_record()
             self._held = held.pop_all()
         return self
@@ -101,10 +109,13 @@ class RunDirectory:
         self._held.close()
 
     def add(self, name: str, result: Result) -> None:
-        """Write a class's result and trace, and note them in ``result.json``."""
+        """Write a class's result, metric and trace, and note them in ``result.json``."""
         stem = self._stems[name]
         result.save(self.path / f"{stem}.npz")
         result.trace.to_csv(self.path / f"{stem}{_TRACE}")
+        names = list(self._dataset.feature_names)
+        metric = pd.DataFrame(result.metric, index=names, columns=names)
+        write_text(self.path / f"{stem}{_METRIC}", metric.to_csv(index_label=_METRIC_CORNER))
         found = {**self.results, name: result}
         self.results = {name: found[name] for name in self._dataset.classes if name in found}
         self._write_record()
@@ -151,8 +162,8 @@ class RunDirectory:
     def _files(self) -> list[str]:
         """Return the names of the files of this run."""
         stems = [self._stems[name] for name in self.results]
-        files = [f"{stem}{end}" for stem in stems for end in (".npz", _TRACE)]
-        return [*files, *picture_names(_PICTURES), RECORD]
+        files = [f"{stem}{end}" for stem in stems for end in (".npz", _METRIC, _TRACE)]
+        return [*files, *picture_names(_PICTURES), SAMPLES, RECORD]
 
     def _write_record(self) -> None:
         write_text(self.path / RECORD, json.dumps(self._record(), indent=2, ensure_ascii=False))
@@ -165,9 +176,19 @@ class RunDirectory:
             "data_sha256": self._dataset.sha256,
             "samples": len(self._dataset.labels),
             "features": list(self._dataset.feature_names),
+            "scaling": self._scaling(),
             "options": self._options,
             "versions": versions(),
         }
+
+    def _scaling(self) -> dict[str, list[float | None]]:
+        """Return the mean and the spread of each feature: scaled is (x - mean) / spread.
+
+        The spread of a constant feature is null, and its scaled values are 0.
+        """
+        means, spreads = feature_scales(self._dataset.features, self._options["scale"])
+        spread = [number if math.isfinite(number) else None for number in spreads.tolist()]
+        return {"means": means.tolist(), "spreads": spread}
 
     def _record(self) -> dict[str, Any]:
         """Return what ``result.json`` holds."""
@@ -176,7 +197,11 @@ class RunDirectory:
         return {
             **self._identity(),
             "classes": {
-                name: {"file": f"{stems[name]}.npz", "trace": f"{stems[name]}{_TRACE}"}
+                name: {
+                    "file": f"{stems[name]}.npz",
+                    "metric": f"{stems[name]}{_METRIC}",
+                    "trace": f"{stems[name]}{_TRACE}",
+                }
                 | summary(result)
                 for name, result in self.results.items()
             },
@@ -200,6 +225,9 @@ def _is_ours(file: Path) -> bool:
         if file.name.endswith(_TRACE):
             with file.open("rb") as table:
                 return table.readline(1000).startswith(",".join(Trace.columns()[:5]).encode())
+        if file.name.endswith(_METRIC):
+            with file.open("rb") as table:
+                return table.readline(1000).startswith(f"{_METRIC_CORNER},".encode())
         if file.suffix == ".npz":
             return is_result_file(file)
         return file.name in picture_names(_PICTURES) and is_picture(file)

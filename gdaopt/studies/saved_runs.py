@@ -17,7 +17,7 @@ __all__ = ["FORMAT", "RECORD", "read_record", "read_runs"]
 RECORD = "result.json"
 """The name of the file in which a learning run says what it wrote."""
 
-FORMAT = 1
+FORMAT = 2
 """The format number of that file."""
 
 # The options that, beside data, class and feasible set, make two problems different.

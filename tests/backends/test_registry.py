@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -13,7 +12,6 @@ from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 
 import gdaopt as gda
 from gdaopt.backends import find_solver, registry, solve_program
-from gdaopt.backends.catalogue import CATALOGUE, entry_of
 from gdaopt.programs import ProgramOptions
 from tests.backends.cases import Fault, tiny_problem
 from tests.backends.sabotage import Dying, Hanging, Loud, Raising
@@ -23,9 +21,14 @@ from tests.programs.cases import need
 @pytest.fixture
 def probed_anew() -> Iterator[None]:
     registry._probe_here.cache_clear()
-    registry._all_probed.cache_clear()
     yield
     registry._probe_here.cache_clear()
+
+
+@pytest.fixture
+def listed_anew() -> Iterator[None]:
+    registry._all_probed.cache_clear()
+    yield
     registry._all_probed.cache_clear()
 
 
@@ -114,25 +117,9 @@ def test_all_solvers_are_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gda.solvers() == first
 
 
-def test_what_is_known_of_each_solver() -> None:
-    listed = {info.name: info for info in gda.solvers()}
-    assert set(listed) <= set(CATALOGUE)  # a new solver of CVXPY has to be described there
-    assert listed["HIGHS"].version == importlib.metadata.version("highspy")
-    assert (listed["HIGHS"].licence, listed["MOSEK"].licence) == ("MIT", "proprietary")
-    assert listed["SCS"].algorithms == ("first order",)
-    assert all(info.licence and info.algorithms for info in listed.values())
-    assert all(info.version for info in listed.values() if info.usable)
-
-
-def test_a_solver_that_is_not_known_yet() -> None:
-    entry = entry_of("BRANDNEW")
-    assert (entry.package, entry.licence, entry.version) == ("brandnew", "unknown", "")
-    assert not entry.elsewhere
-
-
 @pytest.mark.slow  # the time limit has to allow for new workers on a busy machine
 def test_faults_of_one_probe_are_lines_and_spare_the_others(
-    monkeypatch: pytest.MonkeyPatch, probed_anew: None, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """One solver hangs, one ends its process, one raises and one prints: each gets its line."""
     kinds = {"CLARABEL": Hanging, "OSQP": Dying, "SCIPY": Raising, "SCS": Loud}
@@ -157,7 +144,7 @@ def test_faults_of_one_probe_are_lines_and_spare_the_others(
 
 
 def test_a_probe_that_dies_is_a_line_of_the_list(
-    monkeypatch: pytest.MonkeyPatch, probed_anew: None
+    monkeypatch: pytest.MonkeyPatch, listed_anew: None
 ) -> None:
     def sabotage(name: str) -> cp.Problem:
         x = cp.Variable()

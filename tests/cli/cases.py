@@ -48,8 +48,8 @@ def names(folder: Path) -> set[str]:
 
 def files(*stems: str) -> set[str]:
     """Return the files of a run on classes of these file names."""
-    of_classes = {f"{stem}{end}" for stem in stems for end in (".npz", "-trace.csv")}
-    return of_classes | PICTURES | {"result.json"}
+    of_classes = {f"{stem}{end}" for stem in stems for end in (".npz", "-metric.csv", "-trace.csv")}
+    return of_classes | PICTURES | {"result.json", "samples.csv"}
 
 
 def record(folder: Path) -> dict[str, Any]:

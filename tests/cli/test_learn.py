@@ -107,13 +107,13 @@ class TestDefaults:
     def test_record(self, iris: tuple[Path, str]) -> None:
         out, _ = iris
         content = record(out)
-        assert (content["format"], content["dataset"], content["samples"]) == (1, "iris", 150)
+        assert (content["format"], content["dataset"], content["samples"]) == (2, "iris", 150)
         assert content["features"][0] == "sepal length (cm)"
         assert set(content["files"]) == names(out)
         assert content["options"] == {
             **{"source": "iris", "label": None, "positive": None, "scale": "unit"},
             **{"set": "graph", "trace_bound": "K", "min_eigenvalue": 1e-6, "edge_floor": 0.0},
-            "edges": None,
+            **{"edges": None, "drop": [], "impute": None},
             **{"method": "alternating", "solver": "HIGHS", "tolerance": 1e-5, "time_limit": None},
         }
         assert tuple(content["classes"]) == IRIS
@@ -312,8 +312,8 @@ class TestTables:
         output = learn(data, *arguments)
         canonical = "analytic" if solver == "analytic" else solver.upper()
         assert (
-            "own data: 24 samples, K = 3 features z-scored and divided by √(2K) (unit), class yes a"
-            in output
+            "own data: 24 samples, K = 3 features z-scored and divided by √(2K) (unit), class yes "
+            "against class no" in output
         )
         assert f"programs solved by {canonical}" in output
         assert names(out) == files("yes")
@@ -330,7 +330,7 @@ class TestTables:
         monkeypatch.chdir(tmp_path)
         Path("own.csv").write_text("a,b,class\n1,2,1\n2,1,0\n4,4,1\n5,3,0\n")
         learn("own.csv", "--solver", "analytic")
-        assert names(Path("gdaopt-own")) == files("0", "1")
+        assert names(Path("gdaopt-own")) == files("1")  # two classes are one problem
 
     AWKWARD = ("[/red]", ":bug:", "$\\q$", "x" * 300)  # to print and to draw
 
@@ -347,7 +347,7 @@ class TestTables:
             == set(content["files"])
             == files(*(entry["file"].removesuffix(".npz") for entry in content["classes"].values()))
         )
-        assert len({name.casefold() for name in names(out)}) == 2 * len(labels) + 5
+        assert len({name.casefold() for name in names(out)}) == 3 * len(labels) + 6
         assert names(tmp_path) == {"[bold].csv", "out"}
         assert content["classes"]["ä.1"]["file"] == "ä.1.npz"
         for label, entry in content["classes"].items():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from gdaopt.datasets import read_csv
+from gdaopt.datasets.tabular import read_features
 from gdaopt.errors import InvalidInputError
 
 
@@ -55,7 +57,7 @@ def test_spaces_quotes_and_byte_order_mark(tmp_path: Path) -> None:
     [
         ("", "No columns"),
         ("a,kind\n", "no rows"),
-        ("a;kind\n1;x\n2;y\n", "one column 'a;kind'.*separated by commas"),
+        ("a:kind\n1:x\n2:y\n", "one column 'a:kind'.*separated by commas, semicolons, tabs, bars"),
         ("a,kind\n1,x\n2,y,3\n", "Expected 2 fields in line 3, saw 3"),
         ("a,kind\n1,x,3\n2,y,3\n", "does not name every column"),
         (",a,kind\n0,1,x\n1,2,y\n", "does not name every column"),
@@ -90,6 +92,89 @@ def test_names_may_be_numbers_that_count_or_stand_beside_words(tmp_path: Path, h
 def test_a_named_label_says_that_the_first_line_holds_names(tmp_path: Path) -> None:
     data = read_csv(write(tmp_path / "t.csv", "2020,2021,kind\n1,2,x\n3,4,y\n"), label="kind")
     assert data.feature_names == ("2020", "2021")
+
+
+def test_columns_are_dropped(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "id,a,kind,note\nA7,1,x,good\nA8,2,y,\n")
+    data = read_csv(path, drop=["note", "id"])
+    assert data.feature_names == ("a",)
+    assert data.labels.tolist() == ["x", "y"]  # the last column that is left
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"drop": ["nid"]}, "unknown column of .*'nid'; did you mean 'id'"),
+        ({"drop": ["id"], "label": "id"}, "'id' is the label and cannot be dropped"),
+        ({"drop": ["id", "a"]}, "what is not dropped are 1 columns"),
+        ({"drop": "id"}, r"drop must be names of columns, such as \['id'\], got 'id'"),
+        ({"impute": "men"}, "unknown impute 'men'; did you mean 'mean'"),
+    ],
+)
+def test_refuses_options(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    path = write(tmp_path / "t.csv", "id,a,kind\n7,1,x\n8,2,y\n")
+    with pytest.raises(InvalidInputError, match=message):
+        read_csv(path, **options)
+
+
+@pytest.mark.parametrize(("impute", "filled"), [("mean", 4.0), ("median", 2.0)])
+@pytest.mark.parametrize("missing", ["", "?", "NA", "NaN", "null", "#N/A", "-"])
+def test_missing_values_are_filled(
+    tmp_path: Path, impute: str, filled: float, missing: str
+) -> None:
+    path = write(tmp_path / "t.csv", f"a,b,kind\n1,1,x\n{missing},2,y\n2,3,x\n9,4,y\n")
+    np.testing.assert_array_equal(
+        read_csv(path, impute=impute).features, [[1, 1], [filled, 2], [2, 3], [9, 4]]
+    )
+    with pytest.raises(InvalidInputError, match=r"column 'a' holds .* in row 2.*--impute mean"):
+        read_csv(path)
+
+
+def test_an_empty_column_cannot_be_filled(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "a,b,kind\n1,,x\n2,?,y\n")
+    with pytest.raises(InvalidInputError, match="column 'b' holds no number; leave it out by"):
+        read_csv(path, impute="mean")
+
+
+def test_all_bad_columns_are_reported_at_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "a,b,c,d,kind\n1,red,1,,x\n2,red,1,2,y\n3,blue,inf,2,x\n")
+    with pytest.raises(InvalidInputError) as caught:
+        read_csv(path)
+    message = str(caught.value)
+    for part in (
+        "column 'b' holds 'red' in row 1 and 2 more like it",
+        "column 'c' holds 'inf' in row 3;",
+        "column 'd' holds '' in row 1;",
+        "--drop 'b,c,d'",
+        "correct them",
+    ):
+        assert part in message
+    assert "'a'" not in message
+    with pytest.raises(InvalidInputError, match="--drop 'b,c'"):
+        read_csv(path, impute="median")  # which mends d
+
+
+def test_of_many_bad_columns_some_are_named(tmp_path: Path) -> None:
+    names = [f"c{k}" for k in range(30)]
+    path = write(
+        tmp_path / "t.csv", "\n".join([",".join([*names, "kind"])] + [",".join("x" * 31)] * 2)
+    )
+    with pytest.raises(InvalidInputError, match="and 25 more columns: 'c5'") as caught:
+        read_csv(path)
+    assert len(str(caught.value)) < 1000
+
+
+def test_columns_of_new_samples(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "kind;b;note;a\nx;1,5;good;1\ny;?;;2\n")
+    features, labels = read_features(path, ["a", "b"], fill=np.array([7.0, 8.0]), label="kind")
+    np.testing.assert_array_equal(features, [[1.0, 1.5], [2.0, 8.0]])
+    assert labels is not None
+    assert labels.tolist() == ["x", "y"]
+    assert read_features(path, ["a"], label="class")[1] is None
+    with pytest.raises(InvalidInputError, match=r"column 'b' holds .* in row 2"):
+        read_features(path, ["a", "b"])
+    with pytest.raises(InvalidInputError, match="has no column 'c', 'd'; its columns are"):
+        read_features(path, ["a", "c", "d"])
 
 
 def test_refuses_an_unknown_column(tmp_path: Path) -> None:

@@ -1,0 +1,208 @@
+"""Applying what a run of `gdaopt learn` has learned to new samples."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.datasets import Dataset
+from gdaopt.datasets.tabular import fill_values, read_features
+from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.estimators import MetricKNeighborsClassifier
+from gdaopt.estimators.metric_parameter import metric_space
+from gdaopt.result import Result
+from gdaopt.scaling import scale_features
+from gdaopt.studies.samples_file import SAMPLES, read_samples
+from gdaopt.studies.saved_runs import RECORD, read_record
+from gdaopt.validation import FloatArray, integer
+
+__all__ = ["LearnedRun"]
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedRun:
+    """Metrics that `gdaopt learn` has written, with the samples that they were learned from.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        The samples, not scaled.
+    scale : str
+        How the features are scaled, see `gdaopt.scaling.scale_features`.
+    fill : ndarray of shape (K,) or None
+        What missing values of new samples are replaced by.
+    label : str or None
+        The column of the labels, where the run was given one.
+    metrics : mapping of str to ndarray of shape (K, K)
+        M of each class.
+    """
+
+    dataset: Dataset
+    scale: str
+    fill: FloatArray | None
+    label: str | None
+    metrics: Mapping[str, FloatArray]
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """Read a run.
+
+        Raises
+        ------
+        InvalidInputError
+            When the directory holds no run, or not all of its files.
+
+        Examples
+        --------
+        >>> LearnedRun.load("no such directory")
+        Traceback (most recent call last):
+        gdaopt.errors.InvalidInputError: no such directory holds no run of gdaopt learn: ...
+        """
+        path = Path(folder)
+        record = read_record(path)
+        if record is None or not record["classes"]:
+            raise InvalidInputError(
+                f"{path} holds no run of gdaopt learn: there is no {RECORD} with a class in it"
+            )
+        try:
+            options = record["options"]
+            dataset = read_samples(path / SAMPLES, record["dataset"], record["features"])
+            if dataset.sha256 != record["data_sha256"]:
+                raise InvalidInputError(f"{path / SAMPLES} does not hold the samples of the run")
+            metrics = {
+                name: Result.load(path / entry["file"]).metric
+                for name, entry in record["classes"].items()
+            }
+            scale, label = str(options["scale"]), options["label"]
+            fill = fill_values(dataset.features, options["impute"])
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            reason = str(error) if not isinstance(error, KeyError) else f"no {error} in {RECORD}"
+            raise InvalidInputError(
+                f"{path} does not hold a whole run of gdaopt learn: {reason}; learn it again"
+            ) from error
+        return cls(dataset, scale, fill, label, metrics)
+
+    def read(
+        self, path: str | os.PathLike[str], label: str | None = None
+    ) -> tuple[FloatArray, npt.NDArray[np.str_] | None]:
+        """Read new samples from a table with the columns of the features.
+
+        Parameters
+        ----------
+        path : path-like
+            See `gdaopt.datasets.read_csv`.
+        label : str, optional
+            A column of labels; that of the run by default, where the table has it.
+
+        Returns
+        -------
+        X : ndarray of shape (N, K)
+            Not scaled.
+        labels : ndarray of str, shape (N,), or None
+
+        Raises
+        ------
+        InvalidInputError
+            See `gdaopt.datasets.tabular.read_features`; also when there is no column `label`.
+        """
+        names = self.dataset.feature_names
+        X, labels = read_features(path, names, fill=self.fill, label=label or self.label)
+        if label is not None and labels is None:
+            raise InvalidInputError(f"{path} has no column {label!r} for --label")
+        return X, labels
+
+    def transform(self, X: FloatArray, name: str | None = None) -> FloatArray:
+        """Return coordinates in which the Euclidean distance is the distance under a metric.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, K)
+            Not scaled.
+        name : str, optional
+            The class whose metric it is; it may be left out where there is only one.
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+        """
+        names = np.asarray(self.dataset.labels)
+        samples = self._scaled(self.dataset.features)
+        space = metric_space(self._metric(name), samples, np.full(len(names), True), names)
+        return space.coordinates(self._scaled(X))
+
+    def shares(self, X: FloatArray, n_neighbors: int = 5, name: str | None = None) -> FloatArray:
+        """Return the share of each class among the nearest neighbours of new samples.
+
+        Under several metrics it is the share of each class under the metric that was learned for
+        this class against the rest, so that the shares of a sample need not add up to 1.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, K)
+            Not scaled.
+        n_neighbors : int, optional
+            How many neighbours.
+        name : str, optional
+            The class whose metric alone is used.
+
+        Returns
+        -------
+        ndarray of shape (N, n_classes)
+            In the order of `Dataset.classes`. The class of a sample is the first one with the
+            largest share.
+        """
+        n_neighbors = integer("neighbors", n_neighbors, at_least=1)
+        if n_neighbors > len(self.dataset.labels):
+            raise InvalidInputError(
+                f"neighbors must be at most {len(self.dataset.labels)}, the number of samples "
+                f"learned from, got {n_neighbors}"
+            )
+        new, samples = self._scaled(X), self._scaled(self.dataset.features)
+        classes = list(self.dataset.classes)
+        codes = np.array([classes.index(label) for label in self.dataset.labels.tolist()])
+
+        def under(metric: FloatArray) -> FloatArray:
+            neighbors = MetricKNeighborsClassifier(n_neighbors, metric=metric)
+            found: FloatArray = neighbors.fit(samples, codes).predict_proba(new)
+            return found
+
+        if name is not None or len(self.metrics) == 1:
+            return under(self._metric(name))
+        missing = [known for known in classes if known not in self.metrics]
+        if missing:
+            raise InvalidInputError(
+                f"the run has no metric of class {missing[0]!r} yet: finish it by the same "
+                "command, or name the class of one metric by --class"
+            )
+        parts = [under(self.metrics[known])[:, k] for k, known in enumerate(classes)]
+        return np.column_stack(parts)
+
+    def predict(
+        self, X: FloatArray, n_neighbors: int = 5, name: str | None = None
+    ) -> npt.NDArray[np.str_]:
+        """Return the class of each new sample; see `shares`."""
+        best = self.shares(X, n_neighbors, name).argmax(axis=1)
+        found: npt.NDArray[np.str_] = np.array(self.dataset.classes, dtype=np.str_)[best]
+        return found
+
+    def _metric(self, name: str | None) -> FloatArray:
+        """Return the metric of a class, or the only one."""
+        if name is None:
+            if len(self.metrics) > 1:
+                raise InvalidInputError(
+                    f"the run has metrics of the classes {', '.join(self.metrics)}; name one by "
+                    "--class"
+                )
+            return next(iter(self.metrics.values()))
+        check_name("class of a metric:", name, list(self.metrics))
+        return self.metrics[name]
+
+    def _scaled(self, X: FloatArray) -> FloatArray:
+        """Return samples at the scale of those that were learned from."""
+        return scale_features(X, self.scale, reference=self.dataset.features)

@@ -1,0 +1,174 @@
+"""`gdaopt apply`: what was learned, on new samples."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.linalg
+from sklearn.neighbors import KNeighborsClassifier
+
+import gdaopt as gda
+from gdaopt.datasets import load
+from gdaopt.scaling import scale_features
+from tests.cli.cases import learn, run, undrawn
+
+IRIS = load("iris")
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    """Return CSV files of two thirds and one third of iris, and a run on the first."""
+    folder = tmp_path_factory.mktemp("apply")
+    table = pd.DataFrame(IRIS.features, columns=list(IRIS.feature_names))
+    table["kind"] = IRIS.labels
+    is_new = np.arange(len(table)) % 3 == 0
+    table[~is_new].to_csv(folder / "known.csv", index=False)
+    table[is_new].to_csv(folder / "new.csv", index=False)
+    with undrawn():
+        learn(folder / "known.csv", "--solver", "analytic", "--out", folder / "run")
+    return folder / "known.csv", folder / "new.csv", folder / "run"
+
+
+def apply(*arguments: object, code: int = 0) -> str:
+    return run("apply", *arguments, code=code)
+
+
+def neighbors(folder: Path, name: str, n_neighbors: int, scale: str = "unit") -> Any:
+    """Return scikit-learn's neighbours under the metric of a class, and its scaled new samples."""
+    is_new = np.arange(len(IRIS.labels)) % 3 == 0
+    known, labels = IRIS.features[~is_new], IRIS.labels[~is_new]
+    metric = gda.Result.load(folder / f"{name}.npz").metric
+    root = scipy.linalg.cholesky(metric)
+    judge = KNeighborsClassifier(n_neighbors).fit(scale_features(known, scale) @ root.T, labels)
+    return judge, scale_features(IRIS.features[is_new], scale, known) @ root.T
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 5, 12])
+@pytest.mark.parametrize("name", IRIS.classes)
+def test_one_metric_is_that_of_scikit_learns_neighbors(
+    split: tuple[Path, Path, Path], tmp_path: Path, name: str, n_neighbors: int
+) -> None:
+    _, new, folder = split
+    out = tmp_path / "out.csv"
+    apply(folder, new, "--class", name, "--neighbors", n_neighbors, "--out", out)
+    judge, coordinates = neighbors(folder, name, n_neighbors)
+    found = pd.read_csv(out)
+    assert found["class"].tolist() == judge.predict(coordinates).tolist()
+    np.testing.assert_array_equal(
+        found[[f"share of {name}" for name in IRIS.classes]], judge.predict_proba(coordinates)
+    )
+
+
+def test_each_class_is_judged_by_its_own_metric(
+    split: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    _, new, folder = split
+    shares = []
+    for k, name in enumerate(IRIS.classes):
+        judge, coordinates = neighbors(folder, name, 5)
+        shares.append(judge.predict_proba(coordinates)[:, k])
+    expected = np.array(IRIS.classes)[np.column_stack(shares).argmax(axis=1)]
+    output = apply(folder, new, "--label", "kind", "--out", tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert found["row"].tolist() == list(range(1, 51))
+    assert found["class"].tolist() == expected.tolist()
+    truth = pd.read_csv(new)["kind"]
+    assert found["label"].tolist() == truth.tolist()
+    right = int((found["class"] == truth).sum())
+    assert right >= 45
+    assert f"{right} of 50 labels are those of the table" in output
+
+
+def test_coordinates_have_the_distances_of_the_metric(
+    split: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    _, new, folder = split
+    apply(folder, new, "--transform", "--class", "setosa", "--out", tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")[["x1", "x2", "x3", "x4"]].to_numpy()
+    _, coordinates = neighbors(folder, "setosa", 1)
+    for i, j in [(0, 1), (7, 40), (3, 49)]:
+        mine, theirs = (np.linalg.norm(rows[i] - rows[j]) for rows in (found, coordinates))
+        assert mine == pytest.approx(theirs, rel=1e-9)
+
+
+def test_the_order_of_columns_and_others_do_not_matter(
+    split: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    _, new, folder = split
+    table = pd.read_csv(new)
+    table.insert(0, "id", np.arange(len(table)))
+    table[table.columns[::-1]].to_csv(tmp_path / "mixed.csv", index=False, sep=";", decimal=",")
+    apply(folder, new, "--out", tmp_path / "one.csv")
+    apply(folder, tmp_path / "mixed.csv", "--out", tmp_path / "other.csv")
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "other.csv").read_bytes()
+
+
+def test_two_classes_have_one_metric(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.standard_normal((30, 2)), columns=["a", "b"])
+    table["kind"] = np.where(table["a"] > 0, "pos", "neg")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    with undrawn():
+        said = learn(tmp_path / "t.csv", "--solver", "analytic", "--out", tmp_path / "run")
+    assert "class pos against class neg" in said
+    assert set(json.loads((tmp_path / "run" / "result.json").read_text())["classes"]) == {"pos"}
+    apply(tmp_path / "run", tmp_path / "t.csv", "--neighbors", 1, "--out", tmp_path / "out.csv")
+    assert pd.read_csv(tmp_path / "out.csv")["class"].tolist() == table["kind"].tolist()
+    apply(tmp_path / "run", tmp_path / "t.csv", "--transform", "--out", tmp_path / "x.csv")
+
+
+def test_the_metric_and_the_scaling_as_plain_files(split: tuple[Path, Path, Path]) -> None:
+    known, _, folder = split
+    metric = pd.read_csv(folder / "setosa-metric.csv", index_col="feature")
+    assert tuple(metric.columns) == tuple(metric.index) == IRIS.feature_names
+    np.testing.assert_array_equal(metric.to_numpy(), gda.Result.load(folder / "setosa.npz").metric)
+    scaling = json.loads((folder / "result.json").read_text())["scaling"]
+    X = pd.read_csv(known).iloc[:, :-1].to_numpy()
+    np.testing.assert_allclose(
+        (X - scaling["means"]) / scaling["spreads"], scale_features(X), rtol=1e-12, atol=1e-14
+    )
+
+
+def test_refuses(split: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    _, new, folder = split
+    out = ("--out", tmp_path / "out.csv")
+    for arguments, message in [
+        ((tmp_path, new), "holds no run of gdaopt learn"),
+        ((folder, tmp_path / "absent.csv"), "cannot read"),
+        ((folder, new, "--class", "setos"), "did you mean 'setosa'"),
+        ((folder, new, "--transform"), "metrics of the classes setosa, versicolor, virginica"),
+        ((folder, new, "--neighbors", 0), "neighbors must be at least 1, got 0"),
+        ((folder, new, "--neighbors", 101), "neighbors must be at most 100"),
+        ((folder, new, "--label", "class"), "has no column 'class' for --label"),
+    ]:
+        assert message in apply(*arguments, *out, code=2)
+    assert not (tmp_path / "out.csv").exists()
+    (tmp_path / "other.csv").write_text("length,kind\n1,x\n", encoding="utf-8")
+    assert "has no column 'sepal length (cm)'" in apply(folder, tmp_path / "other.csv", code=2)
+    (tmp_path / "out.csv").write_text("mine", encoding="utf-8")
+    assert "is there already" in apply(folder, new, *out, code=2)
+    assert (tmp_path / "out.csv").read_text() == "mine"
+    apply(folder, new, *out, "--force")
+
+
+@pytest.mark.parametrize("file", ["samples.csv", "setosa.npz"])
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_a_damaged_run(
+    split: tuple[Path, Path, Path], tmp_path: Path, file: str, damage: str
+) -> None:
+    _, new, folder = split
+    copy = tmp_path / "run"
+    copy.mkdir()
+    for path in folder.iterdir():
+        (copy / path.name).write_bytes(path.read_bytes())
+    content = (copy / file).read_bytes()
+    (copy / file).unlink()
+    if damage == "cut":
+        (copy / file).write_bytes(content[: len(content) // 2])
+    message = "does not hold a whole run of gdaopt learn"
+    assert message in apply(copy, new, "--out", tmp_path / "out.csv", code=2)
