@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from gdaopt.printing import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.text import Text
 
 __all__ = [
@@ -38,7 +39,7 @@ _FULL_WIDTH = 4.0  # inches: axes with this much room get texts, lines and marke
 _SMALLEST_SCALE = 0.65
 _SMALLEST_FONT = 6.0  # points
 _LABEL_SHARE = 0.8  # of the height, for the label of a vertical axis
-_NAMES_SHARE = 0.4  # of the room, for names beside rows
+_NAMES_SHARE = 0.45  # of the room, for names beside rows
 _PADDING = 0.15  # inches that a layout leaves around axes, about
 
 
@@ -109,12 +110,12 @@ def room(ax: Axes) -> tuple[float, float]:
     """
     figure = ax.get_figure(root=True)
     assert figure is not None
-    width, height = ax.figure.bbox.size / figure.dpi
+    width, height = ax.figure.bbox.width / figure.dpi, ax.figure.bbox.height / figure.dpi
     spec = ax.get_subplotspec()
     if spec is None:
         box = ax.get_position()
         return float(width * box.width), float(height * box.height)
-    cell, margins = spec.get_position(ax.figure), ax.figure.subplotpars
+    cell, margins = spec.get_position(cast("Figure", ax.figure)), ax.figure.subplotpars
     return (
         float(width * cell.width / (margins.right - margins.left)),
         float(height * cell.height / (margins.top - margins.bottom)),
@@ -154,27 +155,32 @@ def font_size(ax: Axes, size: float | str) -> float:
     return min(points, max(_SMALLEST_FONT, scale(ax) * points))
 
 
-def fit_text(ax: Axes) -> None:
+def fit_text(ax: Axes, width: float | None = None) -> None:
     """Fit the sizes of ticks, labels and title to the axes, and break long labels into lines.
 
-    A picture calls it last; sizes start from those of the caller's style.
+    A picture calls it last; sizes start from those of the caller's style. The width in inches is
+    that of the panel, by default `panel_width`.
     """
     from matplotlib import rcParams
 
     figure = ax.get_figure(root=True)
     assert figure is not None
-    for which, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
-        size = font_size(ax, rcParams[f"{which}tick.labelsize"])
+    sizes = rcParams["xtick.labelsize"], rcParams["ytick.labelsize"]
+    for axis, of_style in zip((ax.xaxis, ax.yaxis), sizes, strict=True):
+        size = font_size(ax, of_style)
         axis.set_tick_params(which="both", labelsize=size)
         axis.get_offset_text().set_fontsize(size)
         axis.label.set_fontsize(font_size(ax, rcParams["axes.labelsize"]))
     ax.title.set_fontsize(font_size(ax, rcParams["axes.titlesize"]))
-    (width, height), dpi = room(ax), figure.dpi
-    _break_lines(ax.xaxis.label, ax.xaxis.label.get_window_extent().width, panel_width(ax) * dpi)
-    _break_lines(
-        ax.yaxis.label, ax.yaxis.label.get_window_extent().height, _LABEL_SHARE * height * dpi
-    )
-    _break_lines(ax.title, ax.title.get_window_extent().width, width * dpi)
+    (whole, height), width = room(ax), panel_width(ax) if width is None else width
+    for text, available in (
+        (ax.xaxis.label, width),
+        (ax.yaxis.label, _LABEL_SHARE * height),
+        (ax.title, whole),
+    ):
+        box = text.get_window_extent()
+        length = box.height if text is ax.yaxis.label else box.width
+        _break_lines(text, length, available * figure.dpi)
 
 
 def _break_lines(text: Text, length: float, available: float) -> None:

@@ -364,7 +364,7 @@ def _draw(ax: Axes, curves: Sequence[_Curve], time: Time, quantity: Quantity) ->
     if quantity == "objective":
         return lines | _draw_bounds(ax, curves, time)
     if not any(np.isfinite(curve.gap).any() for curve in curves):
-        style = {"color": GREY, "fontsize": font_size(ax, rcParams["font.size"])}
+        style: dict[str, Any] = {"color": GREY, "fontsize": font_size(ax, rcParams["font.size"])}
         ax.text(0.5, 0.5, "no gap", transform=ax.transAxes, ha="center", **style)
         ax.set_xticks([])
         ax.set_yticks([])

@@ -10,7 +10,7 @@ import numpy as np
 from gdaopt.linalg import gershgorin
 from gdaopt.linalg.eigen import align
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.plotting.canvas import AxesArray, axes_of_shape, fit_text, letters, scale
+from gdaopt.plotting.canvas import AxesArray, axes_of_shape, fit_text, letters, panel_width, scale
 from gdaopt.plotting.names import feature_names, shortened
 from gdaopt.plotting.runs import metric_and_threshold
 from gdaopt.plotting.style import BLUE, ORANGE
@@ -92,7 +92,8 @@ def discs(
         for panel in pair:
             panel.set_xlim(both.min(), both.max())
     for panel in panels:
-        fit_text(panel)
+        # A layout makes panels equally wide, also where names stand beside one of them only.
+        fit_text(panel, sum(map(panel_width, panels)) / len(panels))
     return pair
 
 
@@ -128,8 +129,8 @@ def _draw(ax: Axes, centres: FloatArray, radii: FloatArray, smallest: float) -> 
     ends = centres - radii
     ax.plot(ends, rows, "|", color="black", markersize=8 * size, label="left-ends", zorder=4)
     ax.plot(centres + radii, rows, alpha=0)  # invisible, so that the limits hold the right ends
-    label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
-    style = {"color": ORANGE, "linestyle": "--", "linewidth": 1.2 * size}
+    label = rf"$\lambda_{{\min}}$ = {smallest:.3g}".replace(" ", "\u00a0")  # for one line
+    style: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "linewidth": 1.2 * size}
     ax.axvline(smallest, label=label, zorder=3, **style)
     ax.set_ylim(len(centres) - 0.4, -0.6)  # the first feature on top
     ax.set_xlabel(f"real axis (dashed: {label})")

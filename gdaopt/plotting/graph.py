@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gdaopt.linalg.laplacian import edge_weights, self_loops
 from gdaopt.plotting.canvas import axes_or_new, font_size, room, scale
@@ -18,6 +19,7 @@ from gdaopt.validation import FloatArray, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
 
 __all__ = ["graph"]
 
@@ -32,7 +34,7 @@ _FONT_SIZE, _SMALLEST_FONT = 8.0, 4.5  # points; the least where there are many 
 _LINE_HEIGHT = 1.15  # font sizes
 _LABEL_DISTANCE = 8.0  # points
 _MOST_LEVEL = 8  # features: with more of them, names are written along the radii
-_BAR, _LEGEND = 0.95, 0.5  # inches that the colour bar and the legend take of large axes
+_PADDING = 0.1  # inches around the graph, its legend and its colour bar
 _LIMIT, _LARGEST_LIMIT = 1.15, 2.5  # longer names are cut rather than that the graph is tiny
 
 
@@ -97,14 +99,18 @@ def graph(
     ax.set_axis_off()
     ax.set_aspect("equal")
     edges = np.array(graph_.edges, dtype=np.intp).reshape(-1, 2)
-    _draw_edges(ax, places[edges], weights[edges[:, 0], edges[:, 1]])
-    _draw_nodes(ax, places, self_loops(M))
-    _write_labels(ax, places, labels)
+    bar = _draw_bar(ax, self_loops(M))
+    width, height = room(ax)
+    width = max(width - bar, width / 3)
+    legend = _draw_edges(ax, places[edges], weights[edges[:, 0], edges[:, 1]], width)
+    inches = np.array([width, max(height - legend, height / 3)])
+    _draw_nodes(ax, places, self_loops(M), _apart(inches, len(M)))
+    _write_labels(ax, places, labels, inches)
     return ax
 
 
-def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray) -> None:
-    """Draw the edges, and a legend of their widths."""
+def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray, room: float) -> float:
+    """Draw the edges, and a legend of their widths; return its height in inches."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
@@ -126,30 +132,31 @@ def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray) -> None:
         )
     )
     if not weights.size:
-        return
+        return _PADDING
     handles = {
         f"{share * largest:.3g}": Line2D([], [], color=GREY, linewidth=float(width(share)))
         for share in _LEGEND_SHARES
     }
     if shares.min() < _FAINT:
-        style = {"color": GREY, "linestyle": _DOTTED, "linewidth": float(width(0.0))}
+        style: dict[str, Any] = {
+            "color": GREY,
+            "linestyle": _DOTTED,
+            "linewidth": float(width(0.0)),
+        }
         handles[f"below {_FAINT * largest:.2g}"] = Line2D([], [], **style)
     small = font_size(ax, "small")
     # The graph is in the middle of its room, and may be narrower.
     middle: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
     title: dict[str, Any] = {"title": "weight of an edge", "title_fontsize": small}
-    legend_above(ax, handles, width=_room(ax)[0], **middle, **title)
+    legend = legend_above(ax, handles, width=room, handlelength=1.5, **middle, **title)
+    return _inches(ax, legend.get_window_extent().height)
 
 
-def _draw_nodes(ax: Axes, places: FloatArray, loops: FloatArray) -> None:
-    """Draw the nodes, and a colour bar whose label explains their colours."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import CenteredNorm
-
-    largest = float(np.abs(loops).max()) or 1.0
-    colours = ScalarMappable(CenteredNorm(halfrange=largest), "PuOr_r")
-    negative = loops < -_ROUND_OFF * largest
-    diameter = min(scale(ax) * _NODE, _NODE_SHARE * _apart(ax, len(loops)))
+def _draw_nodes(ax: Axes, places: FloatArray, loops: FloatArray, apart: float) -> None:
+    """Draw the nodes, which are some points apart."""
+    colours = _colours(loops)
+    negative = _negative(loops)
+    diameter = min(scale(ax) * _NODE, _NODE_SHARE * apart)
     for marker, shown in (("o", ~negative), ("s", negative)):
         ax.scatter(
             places[shown, 0],
@@ -161,21 +168,51 @@ def _draw_nodes(ax: Axes, places: FloatArray, loops: FloatArray) -> None:
             linewidths=0.8 * scale(ax),
             zorder=2,
         )
-    squares = " (squares: negative)" if negative.any() else ""
-    bar = ax.figure.colorbar(colours, ax=ax, shrink=0.8, aspect=30)
+
+
+def _draw_bar(ax: Axes, loops: FloatArray) -> float:
+    """Draw the colour bar, whose label explains the nodes; return its width in inches."""
+    squares = " (squares: negative)" if _negative(loops).any() else ""
+    bar = ax.figure.colorbar(_colours(loops), ax=ax, shrink=0.8, aspect=30)
     small = font_size(ax, "small")
     bar.set_label(f"self-loop{squares}", fontsize=small)
     bar.ax.tick_params(labelsize=small)
+    box = bar.ax.get_tightbbox()
+    return 0.0 if box is None else _inches(ax, box.width) + 2 * _PADDING  # of the layout
 
 
-def _apart(ax: Axes, count: int) -> float:
-    """Return about how far apart names of neighbouring nodes will be, in points."""
-    radius = 72 * min(_room(ax)) / (_LIMIT + _LARGEST_LIMIT)
-    return float(2 * np.pi * radius / count)
+def _colours(loops: FloatArray) -> ScalarMappable:
+    """Return the colours of self-loops: white at zero."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import CenteredNorm
+
+    largest = float(np.abs(loops).max()) or 1.0
+    return ScalarMappable(CenteredNorm(halfrange=largest), "PuOr_r")
 
 
-def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str]) -> None:
-    """Write the names around the circle; when there are many, along its radii."""
+def _negative(loops: FloatArray) -> npt.NDArray[np.bool_]:
+    """Say which self-loops are negative beyond round-off."""
+    return np.asarray(loops < -_ROUND_OFF * float(np.abs(loops).max()))
+
+
+def _inches(ax: Axes, pixels: float) -> float:
+    """Return a length on a figure in inches, with the padding around it."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return float(pixels / figure.dpi) + 2 * _PADDING
+
+
+def _apart(inches: FloatArray, count: int) -> float:
+    """Return how far apart neighbouring nodes will be at least, in points."""
+    radius = 72 * float(inches.min()) / (2 * _LARGEST_LIMIT)
+    return 2 * np.pi * radius / count
+
+
+def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str], inches: FloatArray) -> None:
+    """Write the names around the circle; when there are many, along its radii.
+
+    The inches are the width and height that the graph with its names has.
+    """
     angles = np.arctan2(places[:, 1], places[:, 0])
     if len(labels) == 1:
         angles[:] = -np.pi / 2  # the only node is in the middle: its name goes below
@@ -183,12 +220,13 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str]) -> None:
     directions = np.column_stack([np.cos(angles), np.sin(angles)]).round(9)
     figure = ax.get_figure(root=True)
     assert figure is not None
-    fontsize = font_size(ax, _FONT_SIZE)
+    fontsize, distance = font_size(ax, _FONT_SIZE), scale(ax) * _LABEL_DISTANCE
     if radial:
-        fontsize = max(min(fontsize, _apart(ax, len(labels)) / _LINE_HEIGHT), _SMALLEST_FONT)
-    distance = scale(ax) * _LABEL_DISTANCE
+        apart = _apart(inches, len(labels)) + 2 * np.pi * distance / len(labels)
+        fontsize = max(min(fontsize, apart / _LINE_HEIGHT), _SMALLEST_FONT)
     texts = []
     sizes = np.empty_like(places)  # pixels by which each name reaches beyond its node
+    thickness = np.zeros_like(places)
     for index, (label, (cosine, sine)) in enumerate(zip(labels, directions, strict=True)):
         leftwards = cosine < 0
         centred = not radial and abs(cosine) < 0.3  # above or below its node
@@ -206,6 +244,7 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str]) -> None:
         sizes[index] = box.width, box.height
         if radial:
             sizes[index] = box.width * abs(cosine), box.width * abs(sine)
+            thickness[index] = box.height / 2 * abs(sine), box.height / 2 * abs(cosine)
             text.set_rotation(float(np.degrees(angles[index])) - 180 * leftwards)
             text.set_rotation_mode("anchor")
         elif centred:
@@ -214,10 +253,10 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str]) -> None:
             False
         )  # the limits make room for names; the layout's would shrink the graph
         texts.append(text)
-    gaps = distance * np.abs(directions) * figure.dpi / 72
+    gaps = distance * np.abs(directions) * figure.dpi / 72 + thickness
     # The size of a name in pixels does not depend on the limits: widen the limits until the axes
     # hold all names.
-    available = np.array(_room(ax)) * figure.dpi
+    available = inches * figure.dpi
     limits = np.full(2, _LIMIT)
     for _ in range(30):
         unit = (available / (2 * limits)).min()
@@ -230,9 +269,3 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str]) -> None:
             text.set_text(written(shortened(label, max(int(share * len(label)), 2))))
     ax.set_xlim(-limits[0], limits[0])
     ax.set_ylim(-limits[1], limits[1])
-
-
-def _room(ax: Axes) -> tuple[float, float]:
-    """Return about how wide and high the axes will be in the laid-out figure, in inches."""
-    (width, height), size = room(ax), scale(ax)
-    return max(width - _BAR * size, width / 3), max(height - _LEGEND * size, height / 3)

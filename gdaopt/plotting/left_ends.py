@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -80,7 +80,7 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
     ends = trace.left_ends
     _shade_blocks(ax, trace)
     if ends.shape[1] <= _MOST_LINES:
-        thin = {"color": BLUE, "linewidth": 0.5 * size, "alpha": 0.5}
+        thin: dict[str, Any] = {"color": BLUE, "linewidth": 0.5 * size, "alpha": 0.5}
         for feature in ends.T:
             ax.plot(iterations, feature, label="_left-end", **thin)
     lowest, highest = ends.min(axis=1), ends.max(axis=1)
@@ -104,7 +104,7 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
         markersize=6 * size,
         label=r"$\lambda_{\min}$",
     )
-    style = {"color": ORANGE, "linestyle": "--", "linewidth": 1.4 * size}
+    style: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "linewidth": 1.4 * size}
     ax.axhline(rho, label=rf"$\rho$ = {rho:.3g}", **style)
     _set_scale(ax, np.concatenate([lowest, highest]), np.append(smallest[known], rho))
     whole_numbers(ax)

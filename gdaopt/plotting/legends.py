@@ -45,13 +45,15 @@ def legend_above(
     *,
     width: float | None = None,
     **options: Any,
-) -> None:
+) -> Legend:
     """Write a legend above axes that is not wider than they are, or than a width in inches."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, **options}
     width = _PANEL_SHARE * (panel_width(ax) if width is None else width)
-    _fit(ax, handles, mathematics, width * figure.dpi, fontsize=font_size(ax, "small"), **options)
+    return _fit(
+        ax, handles, mathematics, width * figure.dpi, fontsize=font_size(ax, "small"), **options
+    )
 
 
 def shared_legend(
@@ -82,14 +84,14 @@ def _fit(
     mathematics: Container[str],
     width: float,
     **options: Any,
-) -> None:
+) -> Legend:
     """Write a legend in as many columns as fit into a width; break names where one is too wide."""
     options = {"frameon": False, "columnspacing": _COLUMN_SPACING, **options}
     for columns in range(len(handles), 0, -1):
         legend = write_legend(owner, handles, mathematics, ncols=columns, **options)
         taken = float(legend.get_window_extent().width)
         if taken <= width:
-            return
+            return legend
         if columns > 1:
             legend.remove()
     for text in legend.get_texts():
@@ -99,3 +101,4 @@ def _fit(
             # A command of LaTeX would not survive a break.
             broken = textwrap.wrap(text.get_text(), letters, break_long_words=not text.get_usetex())
             text.set_text("\n".join(broken))
+    return legend

@@ -59,7 +59,8 @@ def _tex_of(character: str) -> str:
     escaped = latex(character)
     if escaped.isascii():
         return escaped
-    base, *accents = unicodedata.normalize("NFD", character)
+    decomposed = unicodedata.normalize("NFD", character)
+    base, accents = decomposed[0], decomposed[1:]
     if accents and base.isascii() and base.isalpha() and all(a in _ACCENTS for a in accents):
         return character if len(accents) == 1 else base
     if character in _FROM_GREEK:

@@ -92,7 +92,7 @@ def _length(axis: XAxis | YAxis) -> float:
     assert figure is not None
     box = Bbox.unit().transformed(axis.axes.transAxes - figure.dpi_scale_trans)
     inches = box.width if isinstance(axis, XAxis) else box.height
-    return float(72 * inches / axis._get_tick_label_size(axis.axis_name))  # type: ignore[attr-defined]
+    return float(72 * inches / float(axis.get_major_ticks(1)[0].label1.get_fontsize()))
 
 
 class _SymmetricDecades(Locator):
