@@ -40,7 +40,7 @@ _SMALLEST_SCALE = 0.65
 _SMALLEST_FONT = 6.0  # points
 _LABEL_SHARE = 0.8  # of the height, for the label of a vertical axis
 _NAMES_SHARE = 0.45  # of the room, for names beside rows
-_PADDING = 0.15  # inches that a layout leaves around axes, about
+_PADDING = 0.22  # inches that a layout leaves around axes, about
 
 
 def axes_or_new(ax: Any, width: float = 6.4, height: float = 4.8) -> Axes:

@@ -127,7 +127,7 @@ class _SymmetricDecades(Locator):
                 values = values[clear | (values == 0)]
             if (np.diff(self._places(values)) >= apart).all():
                 return [float(value) for value in values]
-        return []
+        return [0.0] if vmin <= 0 <= vmax else []
 
     def _places(self, values: np.ndarray) -> np.ndarray:
         """Return where values are along the axis, in the units of its scale."""

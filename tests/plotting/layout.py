@@ -1,4 +1,4 @@
-"""Measures of a laid-out figure, from the renderer's boxes: what is cut off, and what overlaps."""
+"""Measures of a figure that is laid out, in the renderer's boxes: what is cut, what overlaps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ def _boxes(texts: list[Text]) -> list[tuple[str, Bbox]]:
 
 def outside(figure: Figure) -> list[str]:
     """Return the texts that the figure cuts off, ticks beyond the limits left out."""
-    figure.canvas.draw()
     whole = figure.bbox
     ticks = {
         label
@@ -51,7 +50,6 @@ def outside(figure: Figure) -> list[str]:
 
 def overprinted(figure: Figure) -> list[tuple[str, str]]:
     """Return the pairs of tick labels of one axis that overlap."""
-    figure.canvas.draw()
     return [
         (first, second)
         for axes in figure.axes
