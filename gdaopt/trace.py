@@ -51,7 +51,8 @@ class TraceRow:
         Smallest eigenvalue of the metric after the step.
     left_end_min, left_end_max : float or None
         Smallest and largest left-end of the metric after the step, under the scalars used for the
-        step.
+        step; for a step without scalars, under the first eigenvectors of the components of the
+        graph, so that all features of a component have one left-end, its smallest eigenvalue.
     aligned_spread : float or None
         Largest minus smallest left-end right after the last alignment, before the steps that
         follow it.
@@ -83,7 +84,8 @@ class TraceRow:
     solver, solver_status : str
         The solver of the program, and the status with which it ended.
     scaling : str
-        How the scalars were found (see `gdaopt.linalg.eigen.Alignment`).
+        How the scalars were found (see `gdaopt.linalg.eigen.Alignment`); ``"components"`` for a
+        step without scalars.
     """
 
     iteration: int
@@ -153,7 +155,8 @@ class Trace:
     rows : tuple of TraceRow
         The rows. Iterating over a trace, and indexing it, gives its rows as well.
     left_ends : ndarray of shape (n_rows, K)
-        Left-ends of the metric after each row's step, under the scalars used for that step.
+        Left-ends of the metric after each row's step, under the scalars used for that step; for a
+        step without scalars, as in the columns `TraceRow.left_end_min` and ``left_end_max``.
     iterates : ndarray of shape (n_rows, K, K) or None
         The metric of each row, when the method was asked to keep them.
     multipliers : ndarray of shape (n_rows, m) or None

@@ -21,7 +21,7 @@ import numpy as np
 
 from gdaopt.validation import FloatArray, as_symmetric, positive_vector
 
-__all__ = ["discs", "left_ends"]
+__all__ = ["comparison_matrix", "discs", "left_ends"]
 
 
 def discs(metric: FloatArray, v: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
@@ -72,3 +72,17 @@ def left_ends(metric: FloatArray, v: FloatArray | None = None) -> FloatArray:
     """
     centres, radii = discs(metric, v)
     return centres - radii
+
+
+def comparison_matrix(matrix: FloatArray) -> FloatArray:
+    """Return the matrix with off-diagonals ``-|M_ij|``, which has the same discs as M.
+
+    Examples
+    --------
+    >>> comparison_matrix(np.array([[2.0, 1.0], [1.0, 3.0]]))
+    array([[ 2., -1.],
+           [-1.,  3.]])
+    """
+    comparison: FloatArray = -np.abs(matrix)
+    np.fill_diagonal(comparison, np.diagonal(matrix))
+    return comparison

@@ -15,7 +15,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.validation import FloatArray, as_symmetric, finite_array, integer
 from gdaopt.warning_filters import ignoring
 
-__all__ = ["smallest_eigenpairs", "smallest_eigenvalue"]
+__all__ = ["component_eigenvalues", "smallest_eigenpairs", "smallest_eigenvalue"]
 
 _LARGEST_DENSE = 256  # up to this size a dense solver is the fastest
 _LOBPCG_ITERATIONS = 40
@@ -37,16 +37,40 @@ def smallest_eigenvalue(metric: FloatArray) -> float:
     metric = as_symmetric("metric", metric)
     if len(metric) <= _LARGEST_DENSE:
         return _smallest(metric)
+    return float(component_eigenvalues(metric).min())
+
+
+def component_eigenvalues(metric: FloatArray) -> FloatArray:
+    """Return for each feature λ_min of the connected component that it is in.
+
+    In a metric with non-positive off-diagonals these are the Gershgorin left-ends under the first
+    eigenvectors of the components ("Theorem: eigenvector alignment"), without the vectors.
+
+    Parameters
+    ----------
+    metric : ndarray of shape (K, K)
+        Symmetric; every entry that is not zero is an edge.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+        The smallest of them is λ_min of the metric.
+
+    Examples
+    --------
+    >>> component_eigenvalues(np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, 0.0], [0.0, 0.0, 5.0]]))
+    array([1., 1., 5.])
+    """
+    metric = as_symmetric("metric", metric)
     n_components, labels = connected_components(csr_array(metric != 0), directed=False)
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels, minlength=n_components)
-    single = sizes[labels] == 1
-    least = float(np.diagonal(metric)[single].min(initial=np.inf))
+    values = np.diagonal(metric).copy()  # right where a component is a single feature
     starts = np.cumsum(sizes) - sizes
     for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
         index = order[start : start + size]
-        least = min(least, _smallest(metric[np.ix_(index, index)]))
-    return least
+        values[index] = _smallest(metric[np.ix_(index, index)])
+    return values
 
 
 def _smallest(matrix: FloatArray) -> float:

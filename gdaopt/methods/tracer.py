@@ -8,8 +8,8 @@ from dataclasses import fields
 import numpy as np
 
 from gdaopt.certificate import certify_point, checked_bound
-from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
+from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
 from gdaopt.methods.state import Clock, State
 from gdaopt.multipliers import TightMultipliers
 from gdaopt.problem import MetricProblem
@@ -20,6 +20,7 @@ __all__ = ["Tracer"]
 
 _BOTH = {f.name for f in fields(TraceRow)} & {f.name for f in fields(State)}
 _SHARED = tuple(_BOTH - {"lower_bound"})
+_OF_COMPONENTS = "components"  # the scaling of left-ends under the first eigenvectors
 _TIMES = (
     *("build_seconds", "write_seconds", "canonicalize_seconds", "solve_seconds", "unpack_seconds"),
     *("reported_seconds", "eig_seconds", "objective_seconds"),
@@ -115,15 +116,15 @@ class Tracer:
 
     def _add(self, state: State, seconds: float) -> None:
         """Measure a state and add its row."""
-        ends = left_ends(state.metric, state.v)
+        ends, smallest, scaling = _spectrum(state)
         self._certify(state)
         known = self.lower_bound > -math.inf
         shared = {name: getattr(state, name) for name in _SHARED}
         row = TraceRow(
-            **shared | self._times,
+            **shared | self._times | {"scaling": scaling},
             lower_bound=self.lower_bound if known else None,
             relative_gap=relative_gap(state.objective, self.lower_bound) if known else None,
-            lambda_min=smallest_eigenvalue(state.metric),
+            lambda_min=smallest,
             left_end_min=float(ends.min()),
             left_end_max=float(ends.max()),
             matrix_trace=float(np.trace(state.metric)),
@@ -140,3 +141,20 @@ class Tracer:
             self._multipliers.append(nothing if found is None else found)
         self._rows.append((row, ends))
         self._times = {}
+
+
+def _spectrum(state: State) -> tuple[FloatArray, float, str]:
+    """Return a state's left-ends, its λ_min, and how the scalars were found.
+
+    A step without scalars is shown under those that align best. That costs nothing: the eigenvalues
+    of the components, of which λ_min is the smallest, are the left-ends. (Where off-diagonals are
+    positive, the left-ends are those of another matrix, which takes eigenvalues of its own.)
+    """
+    if state.v is not None:
+        ends = left_ends(state.metric, state.v)
+        return ends, smallest_eigenvalue(state.metric), state.scaling
+    comparison = comparison_matrix(state.metric)
+    ends = component_eigenvalues(comparison)
+    same = np.array_equal(comparison, state.metric)
+    smallest = float(ends.min()) if same else smallest_eigenvalue(state.metric)
+    return ends, smallest, _OF_COMPONENTS

@@ -1,8 +1,9 @@
-"""Axes to draw on: new ones, checks of those that a caller passes, and their scales."""
+"""Axes to draw on: new ones, checks of those that a caller passes, and what has room on them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+import textwrap
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +13,34 @@ from gdaopt.printing import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
-__all__ = ["AxesArray", "axes_of_shape", "axes_or_new", "iteration_axis", "log_or_linear"]
+__all__ = [
+    "LETTER_WIDTH",
+    "AxesArray",
+    "axes_of_shape",
+    "axes_or_new",
+    "fit_text",
+    "font_size",
+    "letters",
+    "panel_width",
+    "room",
+    "scale",
+]
+
+LETTER_WIDTH = 0.6
+"""The width of a letter in font sizes, about."""
 
 AxesArray = npt.NDArray[np.object_]
 """An array of matplotlib axes."""
 
-# Largest over smallest value: below, labels at powers of ten alone would be too few.
-_ONE_DECADE, _FEW_DECADES = 5.0, 50.0
+_FULL_WIDTH = 4.0  # inches: axes with this much room get texts, lines and markers of full size
+_SMALLEST_SCALE = 0.65
+_SMALLEST_FONT = 6.0  # points
+_LABEL_SHARE = 0.8  # of the height, for the label of a vertical axis
+_NAMES_SHARE = 0.45  # of the room, for names beside rows
+_PADDING = 0.22  # inches that a layout leaves around axes, about
 
 
 def axes_or_new(ax: Any, width: float = 6.4, height: float = 4.8) -> Axes:
@@ -82,40 +103,91 @@ def _new_figure(shape: tuple[int, int], width: float, height: float) -> AxesArra
     )
 
 
-def iteration_axis(ax: Axes) -> None:
-    """Label the horizontal axis with whole numbers."""
-    from matplotlib.ticker import MaxNLocator
+def room(ax: Axes) -> tuple[float, float]:
+    """Return width and height of the part of the figure that is for axes and their labels, inches.
 
-    ax.set_xlabel("iteration")
-    ax.xaxis.set_major_locator(
-        MaxNLocator(nbins=7, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1)
-    )
-    left, right = ax.get_xlim()
-    if right - left < 1:  # a single row: there might be no whole number between the limits
-        ax.set_xlim((left + right - 1) / 2, (left + right + 1) / 2)
-
-
-def log_or_linear(ax: Axes, which: Literal["x", "y"]) -> None:
-    """Make an axis logarithmic when all values of the lines are positive, with readable labels.
-
-    Otherwise the axis stays linear: a logarithmic one would hide values.
+    A layout decides later how the two share it.
     """
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
-
-    lines = [line.get_xdata() if which == "x" else line.get_ydata() for line in ax.lines]
-    values = np.concatenate([np.asarray(line, dtype=np.float64) for line in lines])
-    values = values[np.isfinite(values)]
-    if not values.size or values.min() <= 0:
-        return
-    ax.set(**{f"{which}scale": "log"})
-    span = values.max() / values.min()
-    if span > _FEW_DECADES:
-        return  # labels at powers of ten are enough
-    axis = ax.xaxis if which == "x" else ax.yaxis
-    axis.set_major_locator(
-        MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10])
-        if span < _ONE_DECADE
-        else LogLocator(subs=(1.0, 2.0, 5.0))
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    width, height = ax.figure.bbox.width / figure.dpi, ax.figure.bbox.height / figure.dpi
+    spec = ax.get_subplotspec()
+    if spec is None:
+        box = ax.get_position()
+        return float(width * box.width), float(height * box.height)
+    cell, margins = spec.get_position(cast("Figure", ax.figure)), ax.figure.subplotpars
+    return (
+        float(width * cell.width / (margins.right - margins.left)),
+        float(height * cell.height / (margins.top - margins.bottom)),
     )
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_locator(NullLocator())
+
+
+def panel_width(ax: Axes) -> float:
+    """Return about how wide the axes without their labels will be, in inches."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    box = ax.yaxis.get_tightbbox() if ax.axison else None
+    labels = 0.0 if box is None else float(box.width) / figure.dpi
+    return max(room(ax)[0] - labels - _PADDING, 0.5)
+
+
+def letters(ax: Axes, panels: int = 1) -> int:
+    """Return how many letters names of rows may have, so that most room is for the panels."""
+    from matplotlib import rcParams
+
+    size = font_size(ax, rcParams["ytick.labelsize"])
+    return max(8, int(72 * _NAMES_SHARE * panels * room(ax)[0] / (LETTER_WIDTH * size)))
+
+
+def scale(ax: Axes) -> float:
+    """Return by how much lines, markers and texts shrink in small axes, such as a paper's column.
+
+    The text of a picture is set in the caller's style; this is a factor for its sizes.
+    """
+    return float(np.clip(room(ax)[0] / _FULL_WIDTH, _SMALLEST_SCALE, 1.0))
+
+
+def font_size(ax: Axes, size: float | str) -> float:
+    """Return one of matplotlib's font sizes in points, smaller in small axes, but readable."""
+    from matplotlib.font_manager import FontProperties
+
+    points = float(FontProperties(size=size).get_size_in_points())
+    return min(points, max(_SMALLEST_FONT, scale(ax) * points))
+
+
+def fit_text(ax: Axes, width: float | None = None) -> None:
+    """Fit the sizes of ticks, labels and title to the axes, and break long labels into lines.
+
+    A picture calls it last; sizes start from those of the caller's style. The width in inches is
+    that of the panel, by default `panel_width`.
+    """
+    from matplotlib import rcParams
+
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    sizes = rcParams["xtick.labelsize"], rcParams["ytick.labelsize"]
+    for axis, of_style in zip((ax.xaxis, ax.yaxis), sizes, strict=True):
+        size = font_size(ax, of_style)
+        axis.set_tick_params(which="both", labelsize=size)
+        axis.get_offset_text().set_fontsize(size)
+        axis.label.set_fontsize(font_size(ax, rcParams["axes.labelsize"]))
+    ax.title.set_fontsize(font_size(ax, rcParams["axes.titlesize"]))
+    (whole, height), width = room(ax), panel_width(ax) if width is None else width
+    for text, available in (
+        (ax.xaxis.label, width),
+        (ax.yaxis.label, _LABEL_SHARE * height),
+        (ax.title, whole),
+    ):
+        box = text.get_window_extent()
+        length = box.height if text is ax.yaxis.label else box.width
+        _break_lines(text, length, available * figure.dpi)
+
+
+def _break_lines(text: Text, length: float, available: float) -> None:
+    """Break a text of some length in pixels into lines of the length that is available."""
+    if length <= available:
+        return
+    lines = text.get_text().split("\n")
+    longest = max(int(max(map(len, lines)) * available / length), 1)
+    broken = [textwrap.wrap(line, longest, break_long_words=False) for line in lines]
+    text.set_text("\n".join(part for parts in broken for part in parts))

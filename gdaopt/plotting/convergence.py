@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import AxesArray, axes_of_shape, iteration_axis, log_or_linear
+from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.plotting.canvas import AxesArray, axes_of_shape, axes_or_new, fit_text, font_size, scale
+from gdaopt.plotting.legends import legend_above, shared_legend
 from gdaopt.plotting.runs import Results, named_runs
-from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS, write_legend
+from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
 from gdaopt.printing import shortened
 from gdaopt.result import Result
 from gdaopt.validation import FloatArray, flag
@@ -20,25 +21,106 @@ from gdaopt.validation import FloatArray, flag
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from matplotlib.typing import ColorType
 
 __all__ = ["convergence", "largest_bound"]
 
+Time = Literal["iterations", "seconds", "oracle_calls"]
+Quantity = Literal["gap", "objective"]
+
+_TIMES = {"iterations": "iteration", "seconds": "seconds", "oracle_calls": "calls of the oracle"}
+_QUANTITIES = ("gap", "objective")
 _BETWEEN_MARKERS = 0.12  # distance of markers on a line, as a share of the panel's diagonal
 _LENGTHS_DIFFER = 10  # a run this many times longer than another hides it on a linear axis
-_LEGEND_ROW = 110  # characters that fit, about
 _ROUND_OFF = 1e-12  # share of |objective|: smaller gaps come from its last digits
 _BOUND = "largest lower bound"
-_BOUND_STYLE: dict[str, Any] = {"linestyle": (0, (6, 3)), "linewidth": 0.9}
+_ROWS: tuple[Quantity, ...] = ("objective", "gap")
+_COLUMNS: tuple[Time, ...] = ("iterations", "seconds")
+_LINE, _BOUND_LINE, _MARKER = 1.3, 0.9, 4.0  # points
+
+
+@overload
+def convergence(
+    results: Results,
+    ax: None = None,
+    *,
+    x: None = None,
+    y: None = None,
+    relative: bool = False,
+    problems: Sequence[Hashable] | None = None,
+    colors: Sequence[ColorType] | None = None,
+    legend: bool = True,
+) -> AxesArray: ...
+
+
+@overload
+def convergence(
+    results: Results,
+    ax: AxesArray | Sequence[Sequence[Axes | None]],
+    *,
+    relative: bool = False,
+    problems: Sequence[Hashable] | None = None,
+    colors: Sequence[ColorType] | None = None,
+    legend: bool = True,
+) -> AxesArray: ...
+
+
+@overload
+def convergence(
+    results: Results,
+    ax: Axes,
+    *,
+    x: Time | None = None,
+    y: Quantity | None = None,
+    relative: bool = False,
+    problems: Sequence[Hashable] | None = None,
+    colors: Sequence[ColorType] | None = None,
+    legend: bool = True,
+) -> Axes: ...
+
+
+@overload
+def convergence(
+    results: Results,
+    ax: None = None,
+    *,
+    x: Time,
+    y: Quantity | None = None,
+    relative: bool = False,
+    problems: Sequence[Hashable] | None = None,
+    colors: Sequence[ColorType] | None = None,
+    legend: bool = True,
+) -> Axes: ...
+
+
+@overload
+def convergence(
+    results: Results,
+    ax: None = None,
+    *,
+    x: Time | None = None,
+    y: Quantity,
+    relative: bool = False,
+    problems: Sequence[Hashable] | None = None,
+    colors: Sequence[ColorType] | None = None,
+    legend: bool = True,
+) -> Axes: ...
 
 
 def convergence(
     results: Results,
     ax: Any = None,
     *,
+    x: Time | None = None,
+    y: Quantity | None = None,
     relative: bool = False,
     problems: Sequence[Hashable] | None = None,
-) -> AxesArray:
+    colors: Sequence[ColorType] | None = None,
+    legend: bool = True,
+) -> AxesArray | Axes:
     """Draw objective and gap of each run against its iterations and against its seconds.
+
+    That takes 2×2 axes. With `x` or `y`, or on one axes, only that quantity is drawn.
 
     The gaps of all runs of one problem are measured from one value, which the label of their axis
     names. It is the largest lower bound that any of these runs ends with, so that the gap certifies
@@ -46,16 +128,22 @@ def convergence(
     the runs. The bound is also a dashed line in the panels of the objective, unless it is so low
     that the curves would become flat.
 
-    Axes are logarithmic, except that of an objective with values that are not positive, and that of
-    the iterations unless some run takes over ten times as many as another. Gaps that are not above
-    round-off are not drawn.
+    Axes are logarithmic, except that of an objective with values that are not positive, and those
+    of iterations and calls of the oracle, unless some run takes over ten times as many as another.
+    Gaps that are not above round-off are not drawn.
 
     Parameters
     ----------
     results : Result, sequence of Result, or mapping of str to Result
         The runs; the keys of a mapping are their names in the legend.
-    ax : 2×2 array of matplotlib.axes.Axes, optional
-        Where to draw, with None for a panel that is not wanted; by default a new figure.
+    ax : matplotlib.axes.Axes, or a 2×2 array of them, optional
+        Where to draw: on one axes, or on an array, with None for a panel that is not wanted. By
+        default a new figure, of 2×2 axes when neither `x` nor `y` is given, and of one otherwise.
+    x : {"iterations", "seconds", "oracle_calls"}, optional
+        What stands on the horizontal axis of one axes; by default iterations. Calls of the oracle
+        are linear programs or searches for atoms (the column ``oracle_calls`` of a trace).
+    y : {"gap", "objective"}, optional
+        What stands on the vertical axis of one axes; by default the gap.
     relative : bool, optional
         Divide objectives and gaps by the magnitude of the objective at the start of the first run
         of the problem, so that problems of different scales can share a picture.
@@ -63,18 +151,22 @@ def convergence(
         For each run a label that stands for its problem; by default all runs solve one problem.
         With several problems, the runs of one problem share colour and marker, and differ in line
         style.
+    colors : sequence of colours of matplotlib, optional
+        One for each run; with several problems, one for each problem.
+    legend : bool, optional
+        Whether to write the legend: above all panels where these are all that a figure or subfigure
+        of constrained layout holds, and otherwise above the first panel.
 
     Returns
     -------
-    2×2 array of matplotlib.axes.Axes
-        Rows: objective, gap. Columns: iterations, seconds. The legend is in the first panel that
-        was passed, or above the panels of a new figure.
+    matplotlib.axes.Axes, or a 2×2 array of them
+        One axes, or rows: objective, gap; columns: iterations, seconds.
 
     Raises
     ------
     InvalidInputError
-        When there are no runs, when the axes have another shape, and when there is not one label
-        in `problems` for each run.
+        When there are no runs, when the axes have another shape, when there is not one label in
+        `problems` for each run, and for colours that are none or too few.
 
     Examples
     --------
@@ -84,24 +176,37 @@ def convergence(
     >>> axes = convergence({"run": gda.solve(problem, solver="analytic")})
     >>> axes.shape, axes[1, 1].get_xlabel()
     ((2, 2), 'seconds')
+    >>> convergence({"run": gda.solve(problem)}, x="oracle_calls").get_xlabel()
+    'calls of the oracle'
     """
-    relative = flag("relative", relative)
-    curves = _curves(named_runs(results), problems, relative)
-    axes = axes_of_shape(ax, (2, 2), width=9, height=6.5)
-    panels = [
-        (panel, time, quantity)
-        for row, quantity in zip(axes, ("objective", "gap"), strict=True)
-        for panel, time in zip(row, ("iteration", "seconds"), strict=True)
-        if panel is not None
-    ]
-    handles = []
-    for panel, time, quantity in panels:
-        handles.append(_draw(panel, curves, time, quantity))
+    from matplotlib.axes import Axes
+
+    relative, legend = flag("relative", relative), flag("legend", legend)
+    single = isinstance(ax, Axes) or x is not None or y is not None
+    if x is not None:
+        check_name("x", x, _TIMES)
+    if y is not None:
+        check_name("y", y, _QUANTITIES)
+    curves = _curves(named_runs(results), problems, relative, colors)
+    if single:
+        axes = axes_or_new(ax)
+        panels: list[tuple[Axes, Time, Quantity]] = [(axes, x or "iterations", y or "gap")]
+    else:
+        grid = axes_of_shape(ax, (2, 2), width=9, height=6.5)
+        panels = [
+            (panel, time, quantity)
+            for row, quantity in zip(grid, _ROWS, strict=True)
+            for panel, time in zip(row, _COLUMNS, strict=True)
+            if panel is not None
+        ]
+    handles = [_draw(panel, curves, time, quantity) for panel, time, quantity in panels]
+    for panel, _, quantity in panels:
         panel.set_ylabel(_label(curves, quantity, relative))
         panel.grid(alpha=0.3)
-    if panels:
-        _write_legend(panels[0][0], handles[0], is_new=ax is None)
-    return axes
+        fit_text(panel)
+    if legend and panels:
+        _write_legend([panel for panel, _, _ in panels], handles[0])
+    return axes if single else grid
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -110,8 +215,7 @@ class _Curve:
 
     name: str
     problem: Hashable
-    iteration: FloatArray
-    seconds: FloatArray
+    times: dict[str, FloatArray]  # by what stands on the horizontal axis
     objective: FloatArray
     gap: FloatArray
     bound: float  # the largest lower bound of the problem; -inf when there is none
@@ -120,7 +224,10 @@ class _Curve:
 
 
 def _curves(
-    runs: list[tuple[str, Result]], problems: Sequence[Hashable] | None, relative: bool
+    runs: list[tuple[str, Result]],
+    problems: Sequence[Hashable] | None,
+    relative: bool,
+    colors: Sequence[ColorType] | None,
 ) -> list[_Curve]:
     """Return the curves of the runs, with the gaps of each problem measured from one value."""
     labels: list[Hashable] = [None] * len(runs)
@@ -133,6 +240,7 @@ def _curves(
     if len(labels) != len(runs):
         raise InvalidInputError(f"problems has {len(labels)} labels for {len(runs)} runs")
     distinct = list(dict.fromkeys(labels))
+    palette = _palette(colors, len(runs) if len(distinct) == 1 else len(distinct))
     curves = []
     for number, ((name, result), label) in enumerate(zip(runs, labels, strict=True)):
         same = [run for (_, run), other in zip(runs, labels, strict=True) if other == label]
@@ -146,14 +254,17 @@ def _curves(
             _Curve(
                 name=name,
                 problem=label,
-                iteration=result.trace.column("iteration"),
-                seconds=result.trace.column("seconds"),
+                times={
+                    "iterations": result.trace.column("iteration"),
+                    "seconds": result.trace.column("seconds"),
+                    "oracle_calls": result.trace.column("oracle_calls"),
+                },
                 objective=result.trace.column("objective") / scale,
                 gap=gap / scale,
                 bound=bound / scale,
                 reference=reference,
                 style={
-                    "color": COLOURS[colour % len(COLOURS)],
+                    "color": palette[colour % len(palette)],
                     "marker": MARKERS[colour % len(MARKERS)],
                     "linestyle": LINE_STYLES[dashes % len(LINE_STYLES)],
                 },
@@ -180,23 +291,33 @@ def _gap(result: Result, same: Sequence[Result], bound: float) -> tuple[FloatArr
     return np.where(gap > _ROUND_OFF * np.abs(objective), gap, np.nan), name
 
 
-def _write_legend(panel: Axes, lines: dict[str, Line2D], is_new: bool) -> None:
-    """Write the legend: above all panels of a new figure, else into the caller's panel."""
-    if not is_new:
-        write_legend(panel, lines, fontsize="small", handlelength=4)
-        return
-    figure = panel.get_figure(root=True)
-    assert figure is not None
-    columns = max(1, min(len(lines), _LEGEND_ROW // (max(map(len, lines)) + 8)))
-    write_legend(
-        figure,
-        lines,
-        loc="outside upper left",
-        ncols=columns,
-        fontsize="small",
-        frameon=False,
-        handlelength=4,
-    )
+def _palette(colors: Sequence[ColorType] | None, wanted: int) -> Sequence[ColorType]:
+    """Return the colours that a caller passed, or the package's, which are used again and again."""
+    from matplotlib.colors import is_color_like
+
+    if colors is None:
+        return COLOURS
+    if isinstance(colors, str) or not isinstance(colors, Sequence):
+        raise InvalidInputError(f"colors must be a list of colours, got {shortened(colors)}")
+    for colour in colors:
+        if not is_color_like(colour):
+            raise InvalidInputError(f"colors holds {shortened(colour)}, which is no colour")
+    if len(colors) < wanted:
+        raise InvalidInputError(f"colors holds {len(colors)} colours; {wanted} are needed")
+    return colors
+
+
+def _write_legend(panels: Sequence[Axes], lines: dict[str, Line2D]) -> None:
+    """Write the legend: above all panels where the figure has room there, else above the first."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = panels[0].figure
+    # Only that layout makes room for a legend of the figure.
+    constrained = isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
+    if len(panels) > 1 and constrained and set(figure.axes) == set(panels):
+        shared_legend(panels, lines, handlelength=4)
+    else:
+        legend_above(panels[0], lines, handlelength=4)
 
 
 def _label(curves: Sequence[_Curve], quantity: str, relative: bool) -> str:
@@ -204,11 +325,16 @@ def _label(curves: Sequence[_Curve], quantity: str, relative: bool) -> str:
     if quantity == "objective":
         return "objective / objective at start" if relative else "objective"
     references = " or ".join(dict.fromkeys(curve.reference for curve in curves))
-    return f"gap{' / objective at start' if relative else ''}\n(objective − {references})"
+    return f"gap{' / objective at start' if relative else ''}\n(objective $-$ {references})"
 
 
-def _draw(ax: Axes, curves: Sequence[_Curve], time: str, quantity: str) -> dict[str, Line2D]:
+def _draw(ax: Axes, curves: Sequence[_Curve], time: Time, quantity: Quantity) -> dict[str, Line2D]:
     """Draw one panel; return its lines by their names in the legend."""
+    from matplotlib import rcParams
+
+    from gdaopt.plotting.ticks import log_or_linear, symmetric_log, whole_numbers
+
+    size = scale(ax)
     lines = {}
     for number, curve in enumerate(curves):
         values = getattr(curve, quantity)
@@ -216,35 +342,36 @@ def _draw(ax: Axes, curves: Sequence[_Curve], time: str, quantity: str) -> dict[
         # The markers of equal curves are side by side.
         first = _BETWEEN_MARKERS * number / len(curves)
         (lines[curve.name],) = ax.plot(
-            getattr(curve, time)[shown],
+            curve.times[time][shown],
             values[shown],
             label=curve.name,
             markevery=(first, _BETWEEN_MARKERS),
-            markersize=4,
-            linewidth=1.3,
+            markersize=_MARKER * size,
+            linewidth=_LINE * size,
             **curve.style,
         )
     log_or_linear(ax, "y")
+    ax.set_xlabel(_TIMES[time])
     if time == "seconds":
-        ax.set_xlabel("seconds")
         log_or_linear(ax, "x")
     else:
-        iteration_axis(ax)
-        lengths = [length for curve in curves if (length := curve.iteration.max()) > 0]
+        whole_numbers(ax)
+        lengths = [length for curve in curves if (length := curve.times[time].max()) > 0]
         if lengths and max(lengths) > _LENGTHS_DIFFER * min(lengths):
-            ax.set_xscale("symlog", linthresh=1)
+            symmetric_log(ax, "x", 1.0)
             ax.set_xlim(-0.2, 1.5 * max(lengths))
             ax.xaxis.set_major_formatter("{x:g}")
     if quantity == "objective":
         return lines | _draw_bounds(ax, curves, time)
     if not any(np.isfinite(curve.gap).any() for curve in curves):
-        ax.text(0.5, 0.5, "no gap", transform=ax.transAxes, ha="center", color=GREY)
+        style: dict[str, Any] = {"color": GREY, "fontsize": font_size(ax, rcParams["font.size"])}
+        ax.text(0.5, 0.5, "no gap", transform=ax.transAxes, ha="center", **style)
         ax.set_xticks([])
         ax.set_yticks([])
     return lines
 
 
-def _draw_bounds(ax: Axes, curves: Sequence[_Curve], time: str) -> dict[str, Line2D]:
+def _draw_bounds(ax: Axes, curves: Sequence[_Curve], time: Time) -> dict[str, Line2D]:
     """Draw the largest lower bound of each problem, unless it is too low for the panel.
 
     Return the line that stands for all of them in the legend.
@@ -256,18 +383,19 @@ def _draw_bounds(ax: Axes, curves: Sequence[_Curve], time: str) -> dict[str, Lin
     # The curves keep a third of the panel's height, which is logarithmic for positive values.
     floor = low * (low / high) ** 2 if low > 0 else 3 * low - 2 * high
     problems = list(dict.fromkeys(curve.problem for curve in curves))
+    style: dict[str, Any] = {"linestyle": (0, (6, 3)), "linewidth": _BOUND_LINE * scale(ax)}
     lines = {}
     for problem in problems:
         same = [curve for curve in curves if curve.problem == problem]
         bound = same[0].bound
         if floor <= bound <= high:
-            times = np.concatenate([getattr(curve, time) for curve in same])
+            times = np.concatenate([curve.times[time] for curve in same])
             ax.plot(
                 [times.min(), times.max()],
                 [bound, bound],
                 color=GREY if len(problems) == 1 else same[0].style["color"],
                 label=f"_{_BOUND}",
-                **_BOUND_STYLE,
+                **style,
             )
-            lines[_BOUND] = Line2D([], [], color=GREY, **_BOUND_STYLE)
+            lines[_BOUND] = Line2D([], [], color=GREY, **style)
     return lines

@@ -10,10 +10,10 @@ import numpy as np
 from gdaopt.linalg import gershgorin
 from gdaopt.linalg.eigen import align
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.plotting.canvas import AxesArray, axes_of_shape
-from gdaopt.plotting.names import feature_names
+from gdaopt.plotting.canvas import AxesArray, axes_of_shape, fit_text, letters, panel_width, scale
+from gdaopt.plotting.names import feature_names, shortened
 from gdaopt.plotting.runs import metric_and_threshold
-from gdaopt.plotting.style import BLUE
+from gdaopt.plotting.style import BLUE, ORANGE
 from gdaopt.result import Result
 from gdaopt.validation import FloatArray, positive_vector
 
@@ -44,7 +44,8 @@ def discs(
         Scaling of the panel on the right; by default that of `gdaopt.linalg.align`, which moves
         the left-ends of a connected graph to λ_min, and no left-end of any graph below λ_min.
     names : sequence of K str, optional
-        Feature names, of which at most 40 characters are shown.
+        Feature names, of which at most 40 characters are shown, and fewer on small axes. Where rows
+        are too low for all names, every second, third, … has its name.
     ax : pair of matplotlib.axes.Axes, optional
         Where to draw, with None for a panel that is not wanted; by default a new figure.
 
@@ -68,15 +69,19 @@ def discs(
     >>> [round(float(disc.get_center()[0] - disc.get_width() / 2), 4) for disc in aligned.patches]
     [0.1078, 0.1078, 0.1078]
     """
+    from gdaopt.plotting.ticks import name_rows
+
     M, threshold = metric_and_threshold(metric)
     labels = feature_names(names, len(M))
     pair = axes_of_shape(ax, (2,), width=10, height=1.3 + 0.24 * len(M))
     scalings = (None, _scaling(M, threshold) if v is None else positive_vector("v", v, len(M)))
     raw, aligned = pair
+    panels = [panel for panel in pair if panel is not None]
+    longest = min((letters(panel, len(panels)) for panel in panels), default=1)
     for panel, scaling in zip(pair, scalings, strict=True):
         if panel is not None:
             _draw(panel, *gershgorin.discs(M, scaling), smallest_eigenvalue(M))
-            panel.set_yticks(np.arange(len(M)), labels, parse_math=False)
+            name_rows(panel, [shortened(label, longest) for label in labels])
     if raw is not None:
         raw.set_title("Gershgorin discs")
     if aligned is not None:
@@ -86,6 +91,9 @@ def discs(
         both = np.array([raw.get_xlim(), aligned.get_xlim()])
         for panel in pair:
             panel.set_xlim(both.min(), both.max())
+    for panel in panels:
+        # A layout makes panels equally wide, also where names stand beside one of them only.
+        fit_text(panel, sum(map(panel_width, panels)) / len(panels))
     return pair
 
 
@@ -95,8 +103,7 @@ def _scaling(M: FloatArray, threshold: float) -> FloatArray:
     Discs depend on the magnitudes of the off-diagonal entries only, so that a matrix whose entries
     have other signs is aligned as if these were all negative.
     """
-    comparison = -np.abs(M)
-    np.fill_diagonal(comparison, np.diagonal(M))
+    comparison = gershgorin.comparison_matrix(M)
     return align(comparison, smallest_eigenvalue(comparison), edge_threshold=threshold).v
 
 
@@ -104,6 +111,7 @@ def _draw(ax: Axes, centres: FloatArray, radii: FloatArray, smallest: float) -> 
     """Draw one panel."""
     from matplotlib.patches import Ellipse
 
+    size = scale(ax)
     rows = np.arange(len(centres))
     for row, centre, radius in zip(rows, centres, radii, strict=True):
         ax.add_patch(
@@ -113,14 +121,16 @@ def _draw(ax: Axes, centres: FloatArray, radii: FloatArray, smallest: float) -> 
                 _HEIGHT,
                 facecolor=f"{BLUE}33",
                 edgecolor=BLUE,
+                linewidth=size,
                 zorder=2,
             )
         )
-    ax.plot(centres, rows, "o", color="black", markersize=2.5, label="centres", zorder=4)
+    ax.plot(centres, rows, "o", color="black", markersize=2.5 * size, label="centres", zorder=4)
     ends = centres - radii
-    ax.plot(ends, rows, "|", color="black", markersize=8, label="left-ends", zorder=4)
+    ax.plot(ends, rows, "|", color="black", markersize=8 * size, label="left-ends", zorder=4)
     ax.plot(centres + radii, rows, alpha=0)  # invisible, so that the limits hold the right ends
-    label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
-    ax.axvline(smallest, color="#D55E00", linestyle="--", linewidth=1.2, label=label, zorder=3)
+    label = rf"$\lambda_{{\min}}$ = {smallest:.3g}".replace(" ", "\u00a0")  # for one line
+    style: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "linewidth": 1.2 * size}
+    ax.axvline(smallest, label=label, zorder=3, **style)
     ax.set_ylim(len(centres) - 0.4, -0.6)  # the first feature on top
     ax.set_xlabel(f"real axis (dashed: {label})")

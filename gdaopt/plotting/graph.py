@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gdaopt.linalg.laplacian import edge_weights, self_loops
-from gdaopt.plotting.canvas import axes_or_new
-from gdaopt.plotting.names import feature_names
+from gdaopt.plotting.canvas import axes_or_new, font_size, room, scale
+from gdaopt.plotting.legends import legend_above
+from gdaopt.plotting.names import feature_names, shortened, written
 from gdaopt.plotting.runs import metric_and_threshold
 from gdaopt.plotting.style import GREY
 from gdaopt.result import Result
@@ -17,6 +19,7 @@ from gdaopt.validation import FloatArray, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
 
 __all__ = ["graph"]
 
@@ -24,12 +27,15 @@ _ROUND_OFF = 1e-12  # share of the largest self-loop: a self-loop that is less n
 _WIDEST, _THINNEST = 6.0, 1.0  # points: the edge of largest weight, and the least width
 _FAINT = 0.02  # share of the largest weight below which edges are dotted: all are equally thin
 _DOTTED = (0.0, (1.0, 2.0))
-_NODE_SIZE = 110
-_FONT_SIZE = 8
-_LABEL_DISTANCE = 8  # points
+_LEGEND_SHARES = (1.0, 0.5, 0.2)  # of the largest weight
+_NODE = 10.5  # points: the diameter of a node
+_NODE_SHARE = 0.8  # of the distance of two nodes
+_FONT_SIZE, _SMALLEST_FONT = 8.0, 4.5  # points; the least where there are many names
+_LINE_HEIGHT = 1.15  # font sizes
+_LABEL_DISTANCE = 8.0  # points
 _MOST_LEVEL = 8  # features: with more of them, names are written along the radii
-_BESIDE_BAR, _BELOW_TITLE = 0.8, 0.9  # shares of a cell of the figure that the axes get
-_LIMIT, _LARGEST_LIMIT = 1.15, 4.0  # longer names leave the axes rather than make the graph tiny
+_PADDING = 0.1  # inches around the graph, its legend and its colour bar
+_LIMIT, _LARGEST_LIMIT = 1.15, 2.5  # longer names are cut rather than that the graph is tiny
 
 
 def graph(
@@ -49,7 +55,7 @@ def graph(
     metric : Result or ndarray of shape (K, K)
         A run, whose metric is drawn, or any symmetric matrix M.
     names : sequence of K str, optional
-        Feature names, of which at most 40 characters are shown.
+        Feature names, of which at most 40 characters are shown, and fewer on small axes.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default new axes.
     threshold : float, optional
@@ -60,8 +66,8 @@ def graph(
     Returns
     -------
     matplotlib.axes.Axes
-        The edges are one line collection, in the order of the pairs (i, j), i < j. The colour bar
-        beside the graph says what colours and widths mean.
+        The edges are one line collection, in the order of the pairs (i, j), i < j. The legend above
+        the graph says what widths mean, and the colour bar beside it what colours mean.
 
     Raises
     ------
@@ -93,22 +99,32 @@ def graph(
     ax.set_axis_off()
     ax.set_aspect("equal")
     edges = np.array(graph_.edges, dtype=np.intp).reshape(-1, 2)
-    note = _draw_edges(ax, places[edges], weights[edges[:, 0], edges[:, 1]])
-    _draw_nodes(ax, places, self_loops(M), note)
-    _write_labels(ax, places, labels)
+    bar = _draw_bar(ax, self_loops(M))
+    width, height = room(ax)
+    width = max(width - bar, width / 3)
+    legend = _draw_edges(ax, places[edges], weights[edges[:, 0], edges[:, 1]], width)
+    inches = np.array([width, max(height - legend, height / 3)])
+    _draw_nodes(ax, places, self_loops(M), _apart(inches, len(M)))
+    _write_labels(ax, places, labels, inches)
     return ax
 
 
-def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray) -> str:
-    """Draw the edges; return a note that explains their widths."""
+def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray, room: float) -> float:
+    """Draw the edges, and a legend of their widths; return its height in inches."""
     from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
 
+    size = scale(ax)
     largest = float(weights.max()) if weights.size else 1.0
     shares = weights / largest
+
+    def width(share: FloatArray | float) -> FloatArray:
+        return size * np.maximum(_WIDEST * np.asarray(share), _THINNEST)
+
     ax.add_collection(
         LineCollection(
             list(segments),
-            linewidths=np.maximum(_WIDEST * shares, _THINNEST),
+            linewidths=width(shares),
             linestyles=[_DOTTED if share < _FAINT else "solid" for share in shares],
             colors=GREY,
             capstyle="butt",
@@ -116,38 +132,87 @@ def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray) -> str:
         )
     )
     if not weights.size:
-        return "no edges"
-    dotted = f"\ndotted: weight below {_FAINT * largest:.2g}" if shares.min() < _FAINT else ""
-    return f"edge width: weight, up to {largest:.3g}{dotted}"
+        return _PADDING
+    handles = {
+        f"{share * largest:.3g}": Line2D([], [], color=GREY, linewidth=float(width(share)))
+        for share in _LEGEND_SHARES
+    }
+    if shares.min() < _FAINT:
+        style: dict[str, Any] = {
+            "color": GREY,
+            "linestyle": _DOTTED,
+            "linewidth": float(width(0.0)),
+        }
+        handles[f"below {_FAINT * largest:.2g}"] = Line2D([], [], **style)
+    small = font_size(ax, "small")
+    # The graph is in the middle of its room, and may be narrower.
+    middle: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+    title: dict[str, Any] = {"title": "weight of an edge", "title_fontsize": small}
+    legend = legend_above(ax, handles, width=room, handlelength=1.5, **middle, **title)
+    return _inches(ax, legend.get_window_extent().height)
 
 
-def _draw_nodes(ax: Axes, places: FloatArray, loops: FloatArray, note: str) -> None:
-    """Draw the nodes, and a colour bar whose label explains their colours and holds the note."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import CenteredNorm
-
-    largest = float(np.abs(loops).max()) or 1.0
-    colours = ScalarMappable(CenteredNorm(halfrange=largest), "PuOr_r")
-    negative = loops < -_ROUND_OFF * largest
+def _draw_nodes(ax: Axes, places: FloatArray, loops: FloatArray, apart: float) -> None:
+    """Draw the nodes, which are some points apart."""
+    colours = _colours(loops)
+    negative = _negative(loops)
+    diameter = min(scale(ax) * _NODE, _NODE_SHARE * apart)
     for marker, shown in (("o", ~negative), ("s", negative)):
         ax.scatter(
             places[shown, 0],
             places[shown, 1],
-            s=_NODE_SIZE,
+            s=diameter**2,
             c=colours.to_rgba(loops[shown]),
             marker=marker,
             edgecolors="black",
-            linewidths=0.8,
+            linewidths=0.8 * scale(ax),
             zorder=2,
         )
-    squares = " (squares: negative)" if negative.any() else ""
-    bar = ax.figure.colorbar(colours, ax=ax, shrink=0.8, aspect=30)
-    bar.set_label(f"self-loop{squares}\n{note}", fontsize="small")
-    bar.ax.tick_params(labelsize="small")
 
 
-def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str]) -> None:
-    """Write the names around the circle; when there are many, along its radii."""
+def _draw_bar(ax: Axes, loops: FloatArray) -> float:
+    """Draw the colour bar, whose label explains the nodes; return its width in inches."""
+    squares = " (squares: negative)" if _negative(loops).any() else ""
+    bar = ax.figure.colorbar(_colours(loops), ax=ax, shrink=0.8, aspect=30)
+    small = font_size(ax, "small")
+    bar.set_label(f"self-loop{squares}", fontsize=small)
+    bar.ax.tick_params(labelsize=small)
+    box = bar.ax.get_tightbbox()
+    return 0.0 if box is None else _inches(ax, box.width) + 2 * _PADDING  # of the layout
+
+
+def _colours(loops: FloatArray) -> ScalarMappable:
+    """Return the colours of self-loops: white at zero."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import CenteredNorm
+
+    largest = float(np.abs(loops).max()) or 1.0
+    return ScalarMappable(CenteredNorm(halfrange=largest), "PuOr_r")
+
+
+def _negative(loops: FloatArray) -> npt.NDArray[np.bool_]:
+    """Say which self-loops are negative beyond round-off."""
+    return np.asarray(loops < -_ROUND_OFF * float(np.abs(loops).max()))
+
+
+def _inches(ax: Axes, pixels: float) -> float:
+    """Return a length on a figure in inches, with the padding around it."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return float(pixels / figure.dpi) + 2 * _PADDING
+
+
+def _apart(inches: FloatArray, count: int) -> float:
+    """Return how far apart neighbouring nodes will be at least, in points."""
+    radius = 72 * float(inches.min()) / (2 * _LARGEST_LIMIT)
+    return 2 * np.pi * radius / count
+
+
+def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str], inches: FloatArray) -> None:
+    """Write the names around the circle; when there are many, along its radii.
+
+    The inches are the width and height that the graph with its names has.
+    """
     angles = np.arctan2(places[:, 1], places[:, 0])
     if len(labels) == 1:
         angles[:] = -np.pi / 2  # the only node is in the middle: its name goes below
@@ -155,16 +220,22 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str]) -> None:
     directions = np.column_stack([np.cos(angles), np.sin(angles)]).round(9)
     figure = ax.get_figure(root=True)
     assert figure is not None
+    fontsize, distance = font_size(ax, _FONT_SIZE), scale(ax) * _LABEL_DISTANCE
+    if radial:
+        apart = _apart(inches, len(labels)) + 2 * np.pi * distance / len(labels)
+        fontsize = max(min(fontsize, apart / _LINE_HEIGHT), _SMALLEST_FONT)
+    texts = []
     sizes = np.empty_like(places)  # pixels by which each name reaches beyond its node
+    thickness = np.zeros_like(places)
     for index, (label, (cosine, sine)) in enumerate(zip(labels, directions, strict=True)):
         leftwards = cosine < 0
         centred = not radial and abs(cosine) < 0.3  # above or below its node
         text = ax.annotate(
-            label,
+            written(label),
             (places[index, 0], places[index, 1]),
-            xytext=(_LABEL_DISTANCE * cosine, _LABEL_DISTANCE * sine),
+            xytext=(distance * cosine, distance * sine),
             textcoords="offset points",
-            fontsize=_FONT_SIZE,
+            fontsize=fontsize,
             parse_math=False,
             ha="center" if centred else "right" if leftwards else "left",
             va="center" if radial or abs(sine) < 0.3 else "bottom" if sine > 0 else "top",
@@ -173,25 +244,28 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str]) -> None:
         sizes[index] = box.width, box.height
         if radial:
             sizes[index] = box.width * abs(cosine), box.width * abs(sine)
+            thickness[index] = box.height / 2 * abs(sine), box.height / 2 * abs(cosine)
             text.set_rotation(float(np.degrees(angles[index])) - 180 * leftwards)
             text.set_rotation_mode("anchor")
-    sizes += _LABEL_DISTANCE * np.abs(directions) * figure.dpi / 72
+        elif centred:
+            sizes[index, 0] /= 2
+        text.set_in_layout(
+            False
+        )  # the limits make room for names; the layout's would shrink the graph
+        texts.append(text)
+    gaps = distance * np.abs(directions) * figure.dpi / 72 + thickness
     # The size of a name in pixels does not depend on the limits: widen the limits until the axes
     # hold all names.
+    available = inches * figure.dpi
     limits = np.full(2, _LIMIT)
     for _ in range(30):
-        unit = (_room(ax) / (2 * limits)).min()
-        limits = np.clip((np.abs(places) + sizes / unit).max(axis=0), _LIMIT, _LARGEST_LIMIT)
+        unit = (available / (2 * limits)).min()
+        limits = np.clip((np.abs(places) + (sizes + gaps) / unit).max(axis=0), _LIMIT, None)
+        limits = np.minimum(limits, _LARGEST_LIMIT)
+    left = available / 2 - np.abs(places) * unit - gaps
+    for text, label, wanted, possible in zip(texts, labels, sizes, left, strict=True):
+        share = (possible / np.maximum(wanted, 1.0)).min() if radial else possible[0] / wanted[0]
+        if share < 1:
+            text.set_text(written(shortened(label, max(int(share * len(label)), 2))))
     ax.set_xlim(-limits[0], limits[0])
     ax.set_ylim(-limits[1], limits[1])
-
-
-def _room(ax: Axes) -> FloatArray:
-    """Return about how many pixels wide and high the axes will be in the laid-out figure."""
-    spec = ax.get_subplotspec()
-    if spec is None:
-        return np.array([ax.bbox.width, ax.bbox.height])
-    rows, columns = spec.get_gridspec().get_geometry()
-    whole = ax.figure.bbox
-    share = np.array([len(spec.colspan) / columns, len(spec.rowspan) / rows])
-    return share * [whole.width, whole.height] * [_BESIDE_BAR, _BELOW_TITLE]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import axes_or_new, iteration_axis
+from gdaopt.plotting.canvas import axes_or_new, fit_text, scale
+from gdaopt.plotting.legends import legend_above
 from gdaopt.plotting.runs import checked_run
-from gdaopt.plotting.style import BLUE, LEGEND_ABOVE, SHADE
+from gdaopt.plotting.style import BLUE, ORANGE, SHADE
 from gdaopt.result import Result
 from gdaopt.trace import Trace, TraceRow
+from gdaopt.validation import FloatArray, flag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,12 +25,16 @@ _MOST_LINES = 30  # features: with more of them, only the band is drawn
 _LINEAR = 1e-9  # share of the largest left-end below which an axis with zeros is linear
 
 
-def left_ends(result: Result, ax: Axes | None = None) -> Axes:
+def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) -> Axes:
     """Draw the band of the scaled left-ends over the iterations of a run, with λ_min and ρ.
 
     The left-ends are those of the metric after each step, under the scalars used for that step; the
     smallest of them is a lower bound of λ_min. The alignment before each block closes the band at
     λ_min when the graph is connected. The step then opens the band again, but not below ρ.
+
+    The steps of other methods have no scalars. Their left-ends are those under the first
+    eigenvectors of the connected components, which are the smallest eigenvalues of these: the band
+    is a line while the graph is connected, and otherwise each component has a line of its own.
 
     Parameters
     ----------
@@ -36,6 +42,8 @@ def left_ends(result: Result, ax: Axes | None = None) -> Axes:
         The run; ρ is the smallest eigenvalue that its feasible set allows.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default new axes.
+    legend : bool, optional
+        Whether to write the legend, above the axes.
 
     Returns
     -------
@@ -43,7 +51,8 @@ def left_ends(result: Result, ax: Axes | None = None) -> Axes:
         A filled band between smallest and largest left-end, a thin line for each feature when there
         are at most 30, thick lines for λ_min and ρ, and shaded areas behind the steps of the
         diagonal (for a method without such steps, behind every other round). The vertical axis is
-        logarithmic; when some value is not positive, it is linear around zero.
+        logarithmic; when some value is not positive, it is linear around zero. Where the trace
+        names no scaling at all, the left-ends are the raw ones, and the label of the axis says so.
 
     Raises
     ------
@@ -62,16 +71,27 @@ def left_ends(result: Result, ax: Axes | None = None) -> Axes:
     trace, rho = checked_run(result).trace, result.feasible_set.min_eigenvalue
     if len(trace) == 0:
         raise InvalidInputError("the trace of the run has no rows; there is nothing to draw")
+    from gdaopt.plotting.ticks import whole_numbers
+
+    legend = flag("legend", legend)
     ax = axes_or_new(ax)
+    size = scale(ax)
     iterations = trace.column("iteration")
     ends = trace.left_ends
     _shade_blocks(ax, trace)
     if ends.shape[1] <= _MOST_LINES:
+        thin: dict[str, Any] = {"color": BLUE, "linewidth": 0.5 * size, "alpha": 0.5}
         for feature in ends.T:
-            ax.plot(iterations, feature, color=BLUE, linewidth=0.5, alpha=0.5, label="_left-end")
+            ax.plot(iterations, feature, label="_left-end", **thin)
     lowest, highest = ends.min(axis=1), ends.max(axis=1)
     ax.fill_between(
-        iterations, lowest, highest, facecolor=f"{BLUE}33", edgecolor=BLUE, label="left-ends"
+        iterations,
+        lowest,
+        highest,
+        facecolor=f"{BLUE}33",
+        edgecolor=BLUE,
+        linewidth=size,
+        label="left-ends",
     )
     smallest = trace.column("lambda_min")
     known = np.isfinite(smallest)
@@ -79,24 +99,41 @@ def left_ends(result: Result, ax: Axes | None = None) -> Axes:
         iterations[known],
         smallest[known],
         color="black",
-        linewidth=1.4,
+        linewidth=1.4 * size,
         marker="" if len(trace) > 1 else "o",
+        markersize=6 * size,
         label=r"$\lambda_{\min}$",
     )
-    ax.axhline(rho, color="#D55E00", linestyle="--", linewidth=1.4, label=f"ρ = {rho:.3g}")
-    values = np.concatenate([lowest, highest, smallest[known], [rho]])
+    style: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "linewidth": 1.4 * size}
+    ax.axhline(rho, label=rf"$\rho$ = {rho:.3g}", **style)
+    _set_scale(ax, np.concatenate([lowest, highest]), np.append(smallest[known], rho))
+    whole_numbers(ax)
+    ax.set_xlabel("iteration")
+    aligned = any(trace.column("scaling"))
+    ax.set_ylabel(f"left-ends of the {'scaled' if aligned else 'raw'} discs")
+    ax.set_xlim(iterations[0] - 0.5, iterations[-1] + 0.5)
+    fit_text(ax)
+    if legend:
+        handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+        legend_above(ax, handles, mathematics=handles)
+    return ax
+
+
+def _set_scale(ax: Axes, ends: FloatArray, eigenvalues: FloatArray) -> None:
+    """Make the vertical axis logarithmic; where values are not positive, linear around zero."""
+    from gdaopt.plotting.ticks import symmetric_log
+
+    values = np.concatenate([ends, eigenvalues])
+    largest, round_off = float(values.max()), _LINEAR * float(values.max())
     if values.min() > 0:
         ax.set_yscale("log")
-    elif values.max() > 0:
-        threshold = _LINEAR * float(values.max())
-        ax.set_yscale("symlog", linthresh=threshold)
-        if values.min() > -threshold:
-            ax.set_ylim(bottom=-threshold)  # what is below zero is round-off
-    iteration_axis(ax)
-    ax.set_ylabel("left-ends of the scaled discs")
-    ax.set_xlim(iterations[0] - 0.5, iterations[-1] + 0.5)
-    ax.legend(**LEGEND_ABOVE)
-    return ax
+    elif largest > 0 and values.min() > -round_off:
+        symmetric_log(ax, "y", round_off)
+        ax.set_ylim(bottom=-round_off)  # what is below zero is round-off
+    elif largest > 0:
+        # Decades below the eigenvalues would take room from the left-ends that are negative.
+        positive = eigenvalues[eigenvalues > round_off]
+        symmetric_log(ax, "y", float(positive.min(initial=largest)))
 
 
 def _shade_blocks(ax: Axes, trace: Trace) -> None:

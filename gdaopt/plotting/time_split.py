@@ -6,9 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gdaopt.plotting.canvas import axes_or_new
+from gdaopt.plotting.canvas import (
+    LETTER_WIDTH,
+    axes_or_new,
+    fit_text,
+    font_size,
+    letters,
+    panel_width,
+    scale,
+)
+from gdaopt.plotting.legends import legend_above
+from gdaopt.plotting.names import shortened
 from gdaopt.plotting.runs import Results, named_runs
-from gdaopt.plotting.style import HATCHES, LEGEND_ABOVE
+from gdaopt.plotting.style import HATCHES
 from gdaopt.result import Result
 from gdaopt.validation import flag
 
@@ -26,7 +36,9 @@ _PARTS = {
 }
 
 
-def time_split(results: Results, ax: Axes | None = None, *, relative: bool = False) -> Axes:
+def time_split(
+    results: Results, ax: Axes | None = None, *, relative: bool = False, legend: bool = True
+) -> Axes:
     """Draw how the seconds of each run split into parts, as a stacked bar.
 
     The parts are those of the trace: building programs, solving them, eigenvectors, the objective,
@@ -40,6 +52,8 @@ def time_split(results: Results, ax: Axes | None = None, *, relative: bool = Fal
         Where to draw; by default new axes.
     relative : bool, optional
         Draw shares of each run's total instead of seconds.
+    legend : bool, optional
+        Whether to write the legend, above the bars.
 
     Returns
     -------
@@ -60,16 +74,19 @@ def time_split(results: Results, ax: Axes | None = None, *, relative: bool = Fal
     >>> [bars.get_label() for bars in ax.containers]
     ['build', 'solve', 'eigenvectors', 'objective', 'rest']
     """
+    from gdaopt.plotting.ticks import name_rows
+
     runs = named_runs(results)
     splits = [_split(result) for _, result in runs]
     rows = np.arange(len(runs))
     totals = np.array([sum(split.values()) for split in splits])
     ax = axes_or_new(ax, width=8, height=1.6 + 0.4 * len(runs))
-    relative = flag("relative", relative)
-    scale = np.where(totals > 0, totals, 1.0) if relative else np.ones(len(runs))
+    relative, legend = flag("relative", relative), flag("legend", legend)
+    size = scale(ax)
+    unit = np.where(totals > 0, totals, 1.0) if relative else np.ones(len(runs))
     left = np.zeros(len(runs))
     for number, part in enumerate(splits[0]):
-        widths = np.array([split[part] for split in splits]) / scale
+        widths = np.array([split[part] for split in splits]) / unit
         ax.barh(
             rows,
             widths,
@@ -79,23 +96,31 @@ def time_split(results: Results, ax: Axes | None = None, *, relative: bool = Fal
             facecolor=_COLOURS[number],
             hatch=HATCHES[number],
             edgecolor="black",
-            linewidth=0.6,
+            linewidth=0.6 * size,
         )
         left = left + widths
-    for row, end, total in zip(rows, left, totals, strict=True):
+    totals_size = font_size(ax, "small")
+    ends = [f"{total:.3g} s" for total in totals]
+    for row, end, text in zip(rows, left, ends, strict=True):
         ax.annotate(
-            f"{total:.3g} s",
+            text,
             (end, row),
-            xytext=(4, 0),
+            xytext=(4 * size, 0),
             textcoords="offset points",
             va="center",
-            fontsize="small",
+            fontsize=totals_size,
         )
-    ax.set_yticks(rows, [name for name, _ in runs], parse_math=False)
     ax.set_ylim(len(runs) - 0.5, -0.5)  # the first run on top
-    ax.set_xlim(0, 1.25 * (float(left.max()) or 1.0))  # room for the totals
     ax.set_xlabel("share of the run's seconds" if relative else "seconds")
-    ax.legend(**LEGEND_ABOVE)
+    name_rows(ax, [shortened(name, letters(ax)) for name, _ in runs])
+    fit_text(ax)
+    # Room for the totals: their width is known in points, the limits are in seconds.
+    widest = (LETTER_WIDTH * totals_size * (max(map(len, ends)) + 1) + 4 * size) / 72
+    share = min(widest / panel_width(ax), 0.6)
+    ax.set_xlim(0, (float(left.max()) or 1.0) / (1 - share))
+    if legend:
+        bars = {str(bar.get_label()): bar for bar in ax.containers}
+        legend_above(ax, bars)
     return ax
 
 

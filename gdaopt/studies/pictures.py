@@ -11,19 +11,35 @@ from typing import TYPE_CHECKING, Any
 from gdaopt import plotting
 from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.io import write_atomically
-from gdaopt.plotting.names import shortened
-from gdaopt.plotting.style import write_legend
+from gdaopt.plotting.legends import shared_legend
+from gdaopt.plotting.names import shortened, written
 from gdaopt.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["FORMATS", "PICTURES", "Run", "is_picture", "picture_names", "write_pictures"]
+__all__ = [
+    "FORMATS",
+    "MOST_PANELS",
+    "PICTURES",
+    "Run",
+    "is_picture",
+    "picture_names",
+    "select_runs",
+    "write_pictures",
+]
+
+MOST_PANELS = 6
+"""The runs that a file shows in panels of their own; `select_runs` chooses others."""
 
 _MOST_TOGETHER = 2  # runs of each problem, where several problems share their panels
+_MOST_PROBLEMS = 7  # that share panels: as many as there are colours
+_MOST_SMALL = 28  # small panels, one for each problem
+_SMALL_COLUMNS = 4
+_SMALL = (2.6, 2.1)  # inches: width and height of a small panel
+_SHORT = 26  # letters of its title
 _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
-_LEGEND_ROW = 120  # characters, about
 _DPI = 150
 _MARK = "gdaopt.studies.pictures"  # stands in every file that we write, which tells it from others
 
@@ -67,6 +83,20 @@ def picture_names(names: Iterable[str] | None = None, suffix: str = "png") -> li
     return [f"{name}.{suffix}" for name in (PICTURES if names is None else names)]
 
 
+def select_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
+    """Return the runs of the given names, in the order of the names.
+
+    Raises
+    ------
+    InvalidInputError
+        For a name that no run has.
+    """
+    by_name = {run.name: run for run in runs}
+    for name in names:
+        check_name("run", name, by_name)
+    return [by_name[name] for name in dict.fromkeys(names)]
+
+
 def write_pictures(
     runs: Sequence[Run],
     folder: Path,
@@ -77,6 +107,9 @@ def write_pictures(
     replace: bool = False,
 ) -> list[Path]:
     """Draw pictures of the runs into a folder.
+
+    Where a picture has panels for each run, it shows the first `MOST_PANELS` of them, and its title
+    says so.
 
     Parameters
     ----------
@@ -120,45 +153,72 @@ def write_pictures(
 def _convergence(runs: Sequence[Run], title: str) -> Figure:
     """Draw objectives and gaps, relative to the start when the runs are of several problems.
 
-    Where many runs are of one of several problems, each problem has panels of its own.
+    Where many runs are of one of several problems, each problem has panels of its own; where there
+    are many problems, a small panel with its gaps.
     """
     problems = [run.problem for run in runs]
     parts = [[run for run in runs if run.problem == problem] for problem in dict.fromkeys(problems)]
+    if len(parts) > _MOST_PROBLEMS:
+        return _small_multiples(parts, title)
     if max(map(len, parts)) <= _MOST_TOGETHER:
         parts = [list(runs)]
-    heights = [6.0 + 0.2 * len(part) for part in parts]
-    figure = _figure(9, 0.3 + sum(heights), title)
-    for part, rows in zip(parts, _rows(figure, heights), strict=True):
+    shown = parts[:MOST_PANELS]
+    heights = [6.0 + 0.2 * len(part) for part in shown]
+    figure = _figure(9, 0.3 + sum(heights), _part_of(title, len(shown), len(parts), "problems"))
+    for part, rows in zip(shown, _rows(figure, heights), strict=True):
         of_part = [run.problem for run in part]
-        axes = plotting.convergence(
+        plotting.convergence(
             _by_name(part),
             ax=rows.subplots(2, 2),
             relative=len(set(of_part)) > 1,
             problems=of_part,
         )
-        _move_legend_below(rows, axes[:1, 0])
+    return figure
+
+
+def _small_multiples(parts: Sequence[Sequence[Run]], title: str) -> Figure:
+    """Draw the gaps of each problem's runs in a small panel, over the iterations."""
+    shown = parts[:_MOST_SMALL]
+    rows = ceil(len(shown) / _SMALL_COLUMNS)
+    width, height = _SMALL
+    title = _part_of(title, len(shown), len(parts), "problems")
+    figure = _figure(width * _SMALL_COLUMNS, 0.5 + height * rows, title)
+    axes = figure.subplots(rows, _SMALL_COLUMNS, squeeze=False).ravel()
+    for ax in axes[len(shown) :]:
+        ax.set_axis_off()
+    for number, (part, ax) in enumerate(zip(shown, axes, strict=False)):
+        one = len(part) == 1
+        plotting.convergence(_by_name(part), ax=ax, x="iterations", relative=True, legend=not one)
+        ax.set_ylabel("")
+        if number < len(shown) - _SMALL_COLUMNS:
+            ax.set_xlabel("")
+        if one:
+            _set_title(ax, shortened(part[0].name, _SHORT), fontsize="medium")
+    figure.supylabel("gap / objective at start", fontsize="medium")
     return figure
 
 
 def _discs(runs: Sequence[Run], title: str) -> Figure:
     """Draw the raw and aligned discs of each run, one below the other."""
-    heights = [1.3 + 0.24 * len(run.result.metric) for run in runs]
-    figure = _figure(11, sum(heights), title)
-    for run, part in zip(runs, _rows(figure, heights), strict=True):
+    shown = runs[:MOST_PANELS]
+    heights = [1.3 + 0.24 * len(run.result.metric) for run in shown]
+    figure = _figure(11, sum(heights), _part_of(title, len(shown), len(runs)))
+    for run, part in zip(shown, _rows(figure, heights), strict=True):
         pair = plotting.discs(run.result, names=run.feature_names, ax=part.subplots(1, 2))
         for ax, what in zip(pair, ("Gershgorin discs", "aligned discs"), strict=True):
-            ax.set_title(f"{shortened(run.name)}: {what}", parse_math=False)
+            _set_title(ax, f"{shortened(run.name)}: {what}")
     return figure
 
 
 def _left_ends(runs: Sequence[Run], title: str) -> Figure:
     """Draw the left-ends of each run, one below the other."""
-    figure = _figure(9, 0.8 + 2.8 * len(runs), title)
-    axes = figure.subplots(len(runs), 1, squeeze=False)[:, 0]
-    for run, ax in zip(runs, axes, strict=True):
-        plotting.left_ends(run.result, ax=ax)
-        ax.set_title(shortened(run.name), parse_math=False)
-    _move_legend_below(figure, axes)
+    shown = runs[:MOST_PANELS]
+    figure = _figure(9, 0.8 + 2.8 * len(shown), _part_of(title, len(shown), len(runs)))
+    axes = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
+    for run, ax in zip(shown, axes, strict=True):
+        plotting.left_ends(run.result, ax=ax, legend=False)
+        _set_title(ax, shortened(run.name))
+    _legend_below(axes)
     return figure
 
 
@@ -166,26 +226,27 @@ def _time_split(runs: Sequence[Run], title: str) -> Figure:
     """Draw which parts of the runs took how many seconds, and the shares of these parts."""
     figure = _figure(11, 1.8 + 0.4 * len(runs), title)
     seconds, shares = figure.subplots(1, 2)
-    plotting.time_split(_by_name(runs), ax=seconds)
-    plotting.time_split(_by_name(runs), ax=shares, relative=True)
+    plotting.time_split(_by_name(runs), ax=seconds, legend=False)
+    plotting.time_split(_by_name(runs), ax=shares, relative=True, legend=False)
     shares.tick_params(axis="y", labelleft=False)
-    _move_legend_below(figure, [seconds, shares])
+    _legend_below([seconds, shares])
     return figure
 
 
 def _graph(runs: Sequence[Run], title: str) -> Figure:
     """Draw the graph of each run's metric, two in a row."""
-    columns = min(len(runs), 2)
-    rows = ceil(len(runs) / columns)
-    small = max(len(run.result.metric) for run in runs) <= 8
-    width, height = (5.5, 3.4) if small else (7.5, 6.0)
+    shown = runs[:MOST_PANELS]
+    columns = min(len(shown), 2)
+    rows = ceil(len(shown) / columns)
+    small = max(len(run.result.metric) for run in shown) <= 8
+    width, height = (5.5, 4.0) if small else (7.5, 6.4)
+    title = _part_of(title, len(shown), len(runs))
     figure = _figure(width * columns, 0.3 + height * rows, title)
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for ax in axes[len(runs) :]:
-        ax.set_axis_off()
-    for run, ax in zip(runs, axes, strict=False):
-        plotting.graph(run.result, run.feature_names, ax=ax)
-        ax.set_title(shortened(run.name), parse_math=False)
+    parts = figure.subfigures(rows, columns, squeeze=False).ravel()
+    for run, part in zip(shown, parts, strict=False):
+        # A title of the axes would be where the legend is.
+        part.suptitle(written(shortened(run.name)), fontsize="large", parse_math=False)
+        plotting.graph(run.result, run.feature_names, ax=part.subplots())
     return figure
 
 
@@ -224,8 +285,18 @@ def _figure(width: float, height: float, title: str) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, min(height, _TALLEST)), layout="constrained")
-    figure.suptitle(title, parse_math=False)
+    figure.suptitle(written(title), parse_math=False)
     return figure
+
+
+def _part_of(title: str, shown: int, total: int, what: str = "runs") -> str:
+    """Return the title of a picture that may show the first runs only."""
+    return title if shown == total else f"{title} (the first {shown} of {total} {what})"
+
+
+def _set_title(ax: Axes, title: str, **options: Any) -> None:
+    """Write a title of plain text above axes."""
+    ax.set_title(written(title), parse_math=False, **options)
 
 
 def _rows(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
@@ -233,26 +304,13 @@ def _rows(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
     return list(figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0])
 
 
-def _move_legend_below(figure: Figure | SubFigure, axes: Iterable[Axes]) -> None:
-    """Replace the legends of axes by one below them all, each entry once."""
-    entries: dict[str, tuple[Any, bool]] = {}
+def _legend_below(axes: Sequence[Axes]) -> None:
+    """Write one legend of all axes below them, each entry once."""
+    entries: dict[str, Any] = {}
     for ax in axes:
-        legend = ax.get_legend()
-        assert legend is not None
-        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
-            entries[text.get_text()] = handle, text.get_parse_math()
-        legend.remove()
-    longest = max(map(len, entries))
-    write_legend(
-        figure,
-        {name: handle for name, (handle, _) in entries.items()},
-        mathematics=[name for name, (_, parsed) in entries.items() if parsed],
-        loc="outside lower center",
-        ncols=max(1, min(len(entries), _LEGEND_ROW // (longest + 8))),
-        fontsize="small",
-        frameon=False,
-        handlelength=4,
-    )
+        handles, labels = ax.get_legend_handles_labels()
+        entries |= dict(zip(labels, handles, strict=True))
+    shared_legend(axes, entries, mathematics=entries, loc="outside lower center")
 
 
 def is_picture(path: Path) -> bool:

@@ -53,7 +53,7 @@ def test_draws_the_traces(results: dict[str, gda.Result]) -> None:
         assert above.get_yscale() == below.get_yscale() == "log"
         assert above.get_xscale() == ("log" if time == "seconds" else "linear")
         assert above.get_ylabel() == "objective"
-        assert below.get_ylabel() == "gap\n(objective − largest lower bound)"
+        assert below.get_ylabel() == "gap\n(objective $-$ largest lower bound)"
     # The legend shows a name that begins with an underscore too, and lies above all panels.
     assert legend(axes[0, 0]) == [*results, "largest lower bound"]
     assert [ax.get_legend() for ax in axes.ravel().tolist()] == [None] * 4
@@ -120,7 +120,8 @@ def test_without_lower_bounds_the_best_value_is_the_reference(
         positive = values - best > 1e-12 * values
         np.testing.assert_array_equal(xy(line)[0], np.flatnonzero(positive))
         np.testing.assert_array_equal(xy(line)[1], (values - best)[positive])
-    assert axes[1, 0].get_ylabel() == "gap\n(objective − best value among the runs)"
+    label = " ".join(axes[1, 0].get_ylabel().split())
+    assert label == "gap (objective $-$ best value among the runs)"
     assert legend(axes[0, 0]) == list(results)
 
 
@@ -186,8 +187,8 @@ def test_problems_of_several_scales(results: dict[str, gda.Result]) -> None:
     assert axes[0, 0].get_ylabel() == "objective / objective at start"
     runs["2"] = bounded(c, None)
     axes = plotting.convergence(runs, relative=True, problems=["one", "one", "two"])
-    assert axes[1, 0].get_ylabel() == (
-        "gap / objective at start\n(objective − largest lower bound or best value of the run)"
+    assert " ".join(axes[1, 0].get_ylabel().split()) == (
+        "gap / objective at start (objective $-$ largest lower bound or best value of the run)"
     )
 
 
@@ -224,7 +225,7 @@ def test_given_axes(results: dict[str, gda.Result]) -> None:
     drawn = plotting.convergence(results, ax=[[None, None], [above, below]])
     assert drawn.tolist() == [[None, None], [above, below]]
     assert legend(above) == list(results)
-    assert above.get_legend() is not None  # in the panel: the space around it is the caller's
+    assert above.get_legend() is not None  # above the panel: the figure is the caller's
     assert below.get_legend() is None
 
 

@@ -61,7 +61,6 @@ def test_colours_of_self_loops() -> None:
     bottom, top = bar.get_ylim()
     assert (bottom, top) == (-2, 2)  # around zero
     assert "self-loop (squares: negative)" in bar.get_ylabel()
-    assert "up to 2" in bar.get_ylabel()
     brightness = np.asarray(positive.get_facecolor())[:, :3].sum(axis=1)
     assert brightness.argsort().tolist() == [2, 0, 1]  # 2 is darkest, 0 brightest
 

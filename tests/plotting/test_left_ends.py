@@ -33,11 +33,11 @@ def test_draws_the_trace(results: dict[str, gda.Result]) -> None:
     smallest = labelled(ax, r"$\lambda_{\min}$")
     np.testing.assert_array_equal(xy(smallest)[0], np.arange(len(trace)))
     np.testing.assert_array_equal(xy(smallest)[1], trace.column("lambda_min"))
-    assert xy(labelled(ax, "ρ = 0.001"))[1].tolist() == [1e-3, 1e-3]
+    assert xy(labelled(ax, r"$\rho$ = 0.001"))[1].tolist() == [1e-3, 1e-3]
     features = [line for line in ax.lines if line.get_label() == "_left-end"]
     assert [xy(line)[1].tolist() for line in features] == trace.left_ends.T.tolist()
     assert ax.get_yscale() == "log"
-    assert legend(ax)[1:] == ["left-ends", r"$\lambda_{\min}$", "ρ = 0.001"]
+    assert legend(ax)[1:] == ["left-ends", r"$\lambda_{\min}$", r"$\rho$ = 0.001"]
     render(ax)
 
 
@@ -55,7 +55,7 @@ def test_shades_the_steps_of_the_diagonal(results: dict[str, gda.Result]) -> Non
     rounds = {row.round for row in trace if row.phase == "diagonal"}
     assert len(ax.patches) == len(rounds)
     assert legend(ax)[:2] == ["steps of the diagonal", "left-ends"]
-    assert legend(ax)[2:] == [r"$\lambda_{\min}$", "ρ = 0.001"]
+    assert legend(ax)[2:] == [r"$\lambda_{\min}$", r"$\rho$ = 0.001"]
 
 
 def test_shades_every_other_round_without_such_steps(results: dict[str, gda.Result]) -> None:

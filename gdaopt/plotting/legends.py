@@ -1,0 +1,104 @@
+"""Legends beside the curves: above or below the panels, and not wider than these."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Container, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gdaopt.plotting.canvas import font_size, panel_width
+from gdaopt.plotting.names import written
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.legend import Legend
+
+__all__ = ["legend_above", "shared_legend", "write_legend"]
+
+_PANEL_SHARE, _FIGURE_SHARE = 0.95, 0.97
+_COLUMN_SPACING = 1.2  # font sizes
+
+
+def write_legend(
+    owner: Axes | Figure | SubFigure,
+    handles: Mapping[str, Any],
+    mathematics: Container[str] = (),
+    **options: Any,
+) -> Legend:
+    """Write a legend of handles by their names.
+
+    Names are plain text, except those listed in `mathematics`. Names that begin with an underscore
+    are shown as well, although matplotlib would leave them out.
+    """
+    legend = owner.legend(list(handles.values()), [str(n) for n in range(len(handles))], **options)
+    for text, name in zip(legend.get_texts(), handles, strict=True):
+        text.set_parse_math(name in mathematics)
+        text.set_text(name if name in mathematics else written(name))
+    return legend
+
+
+def legend_above(
+    ax: Axes,
+    handles: Mapping[str, Any],
+    mathematics: Container[str] = (),
+    *,
+    width: float | None = None,
+    **options: Any,
+) -> Legend:
+    """Write a legend above axes that is not wider than they are, or than a width in inches."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, **options}
+    width = _PANEL_SHARE * (panel_width(ax) if width is None else width)
+    return _fit(
+        ax, handles, mathematics, width * figure.dpi, fontsize=font_size(ax, "small"), **options
+    )
+
+
+def shared_legend(
+    panels: Iterable[Axes],
+    handles: Mapping[str, Any],
+    mathematics: Container[str] = (),
+    *,
+    loc: str = "outside upper left",
+    **options: Any,
+) -> None:
+    """Write one legend for panels that are all those of a figure with constrained layout."""
+    panels = list(panels)
+    figure = panels[0].figure
+    _fit(
+        figure,
+        handles,
+        mathematics,
+        _FIGURE_SHARE * float(figure.bbox.width),
+        loc=loc,
+        fontsize=min(font_size(ax, "small") for ax in panels),
+        **options,
+    )
+
+
+def _fit(
+    owner: Axes | Figure | SubFigure,
+    handles: Mapping[str, Any],
+    mathematics: Container[str],
+    width: float,
+    **options: Any,
+) -> Legend:
+    """Write a legend in as many columns as fit into a width; break names where one is too wide."""
+    options = {"frameon": False, "columnspacing": _COLUMN_SPACING, **options}
+    for columns in range(len(handles), 0, -1):
+        legend = write_legend(owner, handles, mathematics, ncols=columns, **options)
+        taken = float(legend.get_window_extent().width)
+        if taken <= width:
+            return legend
+        if columns > 1:
+            legend.remove()
+    for text in legend.get_texts():
+        of_text = float(text.get_window_extent().width)
+        letters = int(len(text.get_text()) * (width - (taken - of_text)) / max(of_text, 1.0))
+        if 0 < letters < len(text.get_text()):
+            # A command of LaTeX would not survive a break.
+            broken = textwrap.wrap(text.get_text(), letters, break_long_words=not text.get_usetex())
+            text.set_text("\n".join(broken))
+    return legend

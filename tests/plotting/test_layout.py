@@ -1,0 +1,217 @@
+"""Pictures fit figures as wide as a paper's column, and twice as wide: nothing cut or overprinted.
+
+All is measured in the boxes of the renderer, with runs and names of real data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import gdaopt as gda
+from gdaopt import plotting
+from gdaopt.datasets import load, scale_features
+from gdaopt.plotting.ticks import name_rows, symmetric_log
+from tests.plotting.cases import with_rows
+from tests.plotting.layout import outside, overprinted
+
+WIDTHS = (3.3, pytest.param(7.0, marks=pytest.mark.slow))
+WINE, CANCER = load("wine"), load("breast_cancer")
+
+
+@cache
+def runs() -> dict[str, gda.Result]:
+    """Return runs of very different lengths, with and without scalars."""
+    glr = gda.GLR(scale_features(WINE.features), WINE.signal(WINE.classes[0]))
+    problem = gda.MetricProblem(glr, gda.GraphMetrics(13.0, 1e-6))
+    return {
+        "alternating": gda.solve(problem, "alternating", solver="analytic", max_iterations=40),
+        "certified": gda.solve(problem, "certified"),
+        "frank-wolfe, pairwise variant": gda.solve(problem, "frank-wolfe", max_iterations=80),
+        "joint, align=gradient": gda.solve(
+            problem, "joint", solver="analytic", align="gradient", max_iterations=20
+        ),
+    }
+
+
+def signed() -> gda.Result:
+    """Return a run whose left-ends are negative in many decades."""
+    run = runs()["certified"]
+    ends = np.outer(np.geomspace(1e-7, 3.0, len(run.trace)), np.linspace(-1, 1, 13))
+    return with_rows(run, left_ends=ends)
+
+
+def cancer_metric() -> np.ndarray:
+    """Return a metric of 30 features with long names."""
+    rng = np.random.default_rng(0)
+    weights = np.triu(rng.random((30, 30)) * (rng.random((30, 30)) < 0.1), 1)
+    return gda.linalg.generalized_laplacian(weights + weights.T, rng.standard_normal(30))
+
+
+PICTURES: dict[str, tuple[Callable[[Any], Any], tuple[int, int], float]] = {
+    "convergence": (lambda ax: plotting.convergence(runs(), ax=ax), (2, 2), 1.0),
+    "gap by calls": (
+        lambda ax: plotting.convergence(runs(), ax=ax, x="oracle_calls"),
+        (1, 1),
+        0.75,
+    ),
+    "objective by seconds": (
+        lambda ax: plotting.convergence(runs(), ax=ax, x="seconds", y="objective"),
+        (1, 1),
+        0.75,
+    ),
+    "left-ends, alternating": (
+        lambda ax: plotting.left_ends(runs()["alternating"], ax=ax),
+        (1, 1),
+        0.75,
+    ),
+    "left-ends, certified": (
+        lambda ax: plotting.left_ends(runs()["certified"], ax=ax),
+        (1, 1),
+        0.75,
+    ),
+    "left-ends, negative": (lambda ax: plotting.left_ends(signed(), ax=ax), (1, 1), 0.75),
+    "discs, 13 features": (
+        lambda ax: plotting.discs(runs()["certified"], names=WINE.feature_names, ax=ax),
+        (1, 2),
+        0.75,
+    ),
+    "discs, 30 features": (
+        lambda ax: plotting.discs(cancer_metric(), names=CANCER.feature_names, ax=ax),
+        (1, 2),
+        0.75,
+    ),
+    "graph, 13 features": (
+        lambda ax: plotting.graph(runs()["certified"], WINE.feature_names, ax=ax),
+        (1, 1),
+        0.75,
+    ),
+    "graph, 30 features": (
+        lambda ax: plotting.graph(cancer_metric(), CANCER.feature_names, ax=ax),
+        (1, 1),
+        0.75,
+    ),
+    "graph, few features": (
+        lambda ax: plotting.graph(np.eye(5), ["a feature with a long name"] * 5, ax=ax),
+        (1, 1),
+        0.75,
+    ),
+    "time_split": (lambda ax: plotting.time_split(runs(), ax=ax), (1, 1), 0.6),
+}
+"""What draws on axes, how many of these it takes, and height over width of the figure."""
+
+
+def test_every_picture_is_measured() -> None:
+    drawn = {name.replace("-", "_") for name in PICTURES}
+    for name in plotting.__all__:
+        assert any(picture.startswith(name) for picture in drawn), name
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PICTURES)
+def test_nothing_is_cut_or_overprinted(name: str, width: float) -> None:
+    draw, shape, share = PICTURES[name]
+    figure = Figure(figsize=(width, share * width), layout="constrained")
+    panels = figure.subplots(*shape, squeeze=False)
+    draw(panels[0, 0] if shape == (1, 1) else panels if shape == (2, 2) else panels[0])
+    figure.draw_without_rendering()
+    assert outside(figure) == []
+    assert overprinted(figure) == []
+    for ax in panels.ravel():
+        assert ax.bbox.width > 0.2 * figure.bbox.width / shape[1]
+        legend = ax.get_legend()
+        if legend is not None and ax.axison:
+            box = legend.get_window_extent()
+            assert box.y0 >= ax.bbox.y1 - 1  # above the curves
+            assert box.x1 <= ax.bbox.x1 + 1  # not wider than the panel
+
+
+def test_nested_subfigures_and_other_layouts() -> None:
+    outer = Figure(figsize=(7, 5), layout="constrained")
+    left, right = outer.subfigures(1, 2)
+    above, below = right.subfigures(2, 1)
+    plotting.convergence(runs(), ax=left.subplots(2, 2))
+    plotting.left_ends(runs()["alternating"], ax=above.subplots())
+    plotting.graph(runs()["certified"], WINE.feature_names, ax=below.subplots())
+    outer.draw_without_rendering()
+    assert outside(outer) == []
+    assert overprinted(outer) == []
+    assert len(left.legends) == 1  # above all panels of the subfigure
+
+
+@pytest.mark.parametrize("layout", ["tight", None])
+def test_other_layouts(layout: Any) -> None:
+    figure = Figure(figsize=(7, 5), layout=layout)
+    axes = figure.subplots(2, 2)
+    plotting.convergence(runs(), ax=axes)
+    figure.draw_without_rendering()
+    assert axes[0, 0].get_legend() is not None  # no layout makes room above all panels
+    assert overprinted(figure) == []
+
+
+def test_small_axes_have_small_marks_and_the_callers_style_counts() -> None:
+    def sizes(width: float) -> tuple[float, float, float]:
+        ax = Figure(figsize=(width, width)).subplots()
+        line = plotting.convergence(runs(), ax=ax).lines[0]
+        label = float(ax.xaxis.label.get_fontsize())
+        return float(line.get_markersize()), float(line.get_linewidth()), label
+
+    small, large = sizes(3.3), sizes(7.0)
+    assert all(a < b for a, b in zip(small, large, strict=True))
+    with matplotlib.rc_context({"axes.labelsize": 7}):
+        assert sizes(3.3)[2] < sizes(7.0)[2] == 7
+    with matplotlib.rc_context({"axes.labelsize": 5}):
+        assert sizes(3.3)[2] == 5  # what is small is not made smaller
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "threshold", "height"),
+    [
+        (-3.0, 4.0, 1e-9, 2.0),
+        (-1e3, 1e-6, 1e-7, 0.8),
+        (-1e-12, 2.0, 2e-9, 1.5),
+        (-1e-3, 1e-3, 0.1, 1.0),
+        (0.0, 1e5, 1.0, 4.0),
+    ],
+)
+def test_symmetric_decades_never_overprint(
+    low: float, high: float, threshold: float, height: float
+) -> None:
+    figure = Figure(figsize=(2, height), layout="constrained")
+    ax = figure.subplots()
+    symmetric_log(ax, "y", threshold)
+    ax.set_ylim(low, high)
+    figure.draw_without_rendering()
+    assert overprinted(figure) == []
+    assert 0 in ax.get_yticks()
+    assert all(low <= tick <= high for tick in ax.get_yticks())
+
+
+@pytest.mark.parametrize(("count", "height"), [(1, 0.6), (13, 2.5), (30, 2.5), (60, 1.0)])
+def test_rows_are_named_as_far_as_there_is_room(count: int, height: float) -> None:
+    figure = Figure(figsize=(3, height), layout="constrained")
+    ax = figure.subplots()
+    ax.set_ylim(count - 0.5, -0.5)
+    name_rows(ax, [f"feature {row}" for row in range(count)])
+    figure.draw_without_rendering()
+    assert overprinted(figure) == []
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    assert shown == [f"feature {row:g}" for row in ax.get_yticks()]
+    assert shown[0] == "feature 0"
+
+
+def test_no_scaling_at_all_is_said() -> None:
+    run = runs()["certified"]
+    assert set(run.trace.column("scaling")) == {"components"}
+    rows = tuple(replace(row, scaling="") for row in run.trace)
+    raw = replace(run, trace=gda.Trace(rows, run.trace.left_ends))
+    assert plotting.left_ends(run, Figure().subplots()).get_ylabel().startswith("left-ends")
+    assert "scaled" in plotting.left_ends(run, Figure().subplots()).get_ylabel()
+    assert "raw" in plotting.left_ends(raw, Figure().subplots()).get_ylabel()
