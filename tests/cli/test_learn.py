@@ -576,10 +576,10 @@ class TestEnds:
             process.send_signal(signal.SIGINT)
             output, error = process.communicate(timeout=30)
         assert process.returncode == 130, error
-        assert "benign: interrupted (by the user after step" in output
+        assert "malignant: interrupted (by the user after step" in output
         assert "Traceback" not in error
-        assert names(tmp_path / "out") == files("benign")
-        assert gda.Result.load(tmp_path / "out" / "benign.npz").status == "interrupted"
+        assert names(tmp_path / "out") == files("malignant")
+        assert gda.Result.load(tmp_path / "out" / "malignant.npz").status == "interrupted"
 
     def test_solver_failure(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: Any, **__: Any) -> None:
