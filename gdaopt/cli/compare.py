@@ -21,6 +21,7 @@ from gdaopt.cli.options import (
     MaxClasses,
     MetricSet,
     MinEigenvalue,
+    ObjectiveName,
     Positive,
     Scale,
     Source,
@@ -59,6 +60,7 @@ def compare(
             "(default: its own default); see gdaopt solvers"
         ),
     ] = None,
+    objective: ObjectiveName = "glr",
     metric_set: MetricSet = "graph",
     label: Label = None,
     drop: Drop = None,
@@ -109,6 +111,7 @@ def compare(
         scale=scale,
         trace_bound=read_number(trace_bound),
         min_eigenvalue=min_eigenvalue,
+        objective=objective,
         set=metric_set,
         max_classes=max_classes,
         edges=None if edges is None else read_edges(edges),

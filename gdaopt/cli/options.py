@@ -10,6 +10,7 @@ import typer
 
 from gdaopt.datasets import BUILTIN, FROM_UCI
 from gdaopt.datasets.tabular import IMPUTE
+from gdaopt.objectives import OBJECTIVES
 from gdaopt.scaling import SCALES, TRACE_BOUNDS
 from gdaopt.sets import SETS
 
@@ -23,6 +24,7 @@ __all__ = [
     "MaxClasses",
     "MetricSet",
     "MinEigenvalue",
+    "ObjectiveName",
     "Positive",
     "Scale",
     "Source",
@@ -78,6 +80,14 @@ Scale = Annotated[
 MetricSet = Annotated[
     str,
     typer.Option("--set", help=f"kind of the feasible set: {', '.join(SETS)}; see gdaopt.sets"),
+]
+ObjectiveName = Annotated[
+    str,
+    typer.Option(
+        "--objective",
+        help=f"what is minimised: {', '.join(OBJECTIVES)}; see gdaopt.objectives. All but glr go "
+        "best with --trace-bound auto",
+    ),
 ]
 TraceBound = Annotated[
     str,

@@ -262,6 +262,7 @@ def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:
         "data_sha256": dataset.sha256,
         "classes": list(problem.classes(dataset)),
         "scale": problem.scale,
+        "objective": problem.objective,
         "set": problem.set,
         "trace_bound": problem.trace_bound,
         "min_eigenvalue": problem.min_eigenvalue,

@@ -16,7 +16,7 @@ from gdaopt.datasets.csv_text import float_or_nan
 from gdaopt.datasets.tabular import column_names
 from gdaopt.errors import InvalidInputError, check_name, unknown_name
 from gdaopt.methods import Method, State, iterate, solve
-from gdaopt.objectives import GLR
+from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
@@ -42,6 +42,8 @@ class LearningOptions:
     positive : str or None
         The class to learn against the rest; None for each in turn, and for the one problem that
         two classes are.
+    objective : str
+        What is minimised, a name of `gdaopt.objectives.OBJECTIVES`, with its defaults.
     scale : {"unit", "zscore", "none"}
         The scale of the features, see `gdaopt.scaling.scale_features`.
     trace_bound : {"K", "auto"} or float
@@ -61,8 +63,8 @@ class LearningOptions:
     Raises
     ------
     InvalidInputError
-        For an unknown scale, rule for the trace bound, or kind of set, for numbers out of range,
-        and for edges of a set without any.
+        For an unknown objective, scale, rule for the trace bound, or kind of set, for numbers out
+        of range, and for edges of a set without any.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class LearningOptions:
     """
 
     positive: str | None = None
+    objective: str = "glr"
     scale: str = "unit"
     trace_bound: str | float = "K"
     min_eigenvalue: float = 1e-6
@@ -83,6 +86,7 @@ class LearningOptions:
     def __post_init__(self) -> None:
         if self.positive is not None:
             check_instance("positive", self.positive, str)
+        check_name("objective", self.objective, OBJECTIVES)
         check_name("scale", self.scale, SCALES)
         if isinstance(self.trace_bound, str):
             check_name("trace bound (or a number):", self.trace_bound, TRACE_BOUNDS)
@@ -130,7 +134,7 @@ class LearningOptions:
         """Return the problem of one class."""
         features = scale_features(dataset.features, self.scale)
         signal = dataset.signal(positive)
-        objective = GLR(features, signal)
+        objective = OBJECTIVES[self.objective](features, signal)
 
         options = {} if self.edges is None else {"edges": self.mask(dataset)}
 
@@ -172,8 +176,8 @@ class LearningOptions:
         --------
         >>> from gdaopt.datasets import load
         >>> LearningOptions(positive="setosa", scale="none", trace_bound=2).statement(load("iris"))
-        '150 samples, K = 4 features not scaled (none), class setosa against the rest; set graph, \
-trace bound C = 2, smallest eigenvalue ρ = 1e-06'
+        '150 samples, K = 4 features not scaled (none), class setosa against the rest; \
+objective glr, set graph, trace bound C = 2, smallest eigenvalue ρ = 1e-06'
         """
         samples, size = dataset.features.shape
         classes = dataset.classes
@@ -189,8 +193,8 @@ trace bound C = 2, smallest eigenvalue ρ = 1e-06'
         shown = f"{bound} ({TRACE_BOUNDS[bound]})" if isinstance(bound, str) else f"{bound:g}"
         return (
             f"{samples} samples, K = {size} features {SCALES[self.scale]} ({self.scale}), "
-            f"{learned}; set {self.set}{masked}, trace bound C = {shown}, smallest eigenvalue "
-            f"ρ = {self.min_eigenvalue:g}"
+            f"{learned}; objective {self.objective}, set {self.set}{masked}, trace bound "
+            f"C = {shown}, smallest eigenvalue ρ = {self.min_eigenvalue:g}"
             + ("" if self.constraints is None else ", and linear constraints")
         )
 

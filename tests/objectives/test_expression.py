@@ -116,7 +116,8 @@ def test_three_lines_at_20_features(method: str) -> None:
         n_features=size,
     )
     problem = gda.MetricProblem(objective, gda.GraphMetrics(float(size), 0.01))
-    limits = {"solver": "analytic", "max_iterations": 10} if method[0] in "ja" else {}
+    limits: dict[str, Any] = {"solver": "analytic", "max_iterations": 10}
+    limits = limits if method[0] in "ja" else {}
     result = gda.solve(problem, method, trace_every=5, **limits)
     assert result.lower_bound is not None
     assert problem.feasible_set.contains(result.metric)
