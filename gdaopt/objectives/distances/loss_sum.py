@@ -14,6 +14,7 @@ from gdaopt.validation import FloatArray
 __all__ = ["LossLine", "LossSum"]
 
 _MOST_PAIRS = 2**18  # that second derivatives are summed over
+_SPARSE = 8  # where few pairs are curved, parts of this size are summed over at once
 
 
 class LossSum:
@@ -93,10 +94,12 @@ class LossSum:
         """
         values = np.ascontiguousarray(coordinates.T)
         total = np.zeros((len(values), len(values)))
-        every = max(1, self.pairs.n_pairs // _MOST_PAIRS) if self.loss.curved_everywhere else 1
+        every, n_values = 1, len(values) // _SPARSE + 1
+        if self.loss.curved_everywhere:
+            every, n_values = max(1, self.pairs.n_pairs // _MOST_PAIRS), len(values)
         place, n_seen = 0, 0
         for block, distances in zip(self.pairs.blocks(), self.distances, strict=True):
-            for part, rows in self.pairs.parts(block, len(values)):
+            for part, rows in self.pairs.parts(block, n_values):
                 place += 1
                 if place % every:
                     continue

@@ -31,6 +31,7 @@ _BLOCK_ENTRIES = 2**16  # half a MB of float64: a block and its temporaries stay
 _MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
 _NEGLIGIBLE = 1e-20  # of the largest coefficient, times 1 to 1e8 pairs: below round-off of the sum
 _SPARSE = 0.25  # of the pairs of a block: with less that count, these are gathered
+_VERY_SPARSE = 0.03  # with less, differences cost less than products of matrices
 _FEW_DIGITS = 1e-5  # what is left of a sum of squares when most of it cancels
 _LARGEST_SIZE = 1e6  # of a product of a sample: with larger ones the three terms lose digits
 
@@ -205,6 +206,10 @@ class RectanglePairs:
         diagonal = np.zeros(values.shape[1])
         for block, p in zip(self.blocks(), coefficients, strict=True):
             rows, columns = values[block.rows], values[block.columns]
+            if np.count_nonzero(p) < _VERY_SPARSE * p.size:
+                row, column = np.nonzero(p)
+                diagonal += p[row, column] @ (rows[row] - columns[column]) ** 2
+                continue
             squares = p.sum(axis=1) @ rows**2 + p.sum(axis=0) @ columns**2
             products = 2 * np.einsum("rk,rk->k", rows, p @ columns)
             cancel = np.flatnonzero(_cancel(squares, products))
