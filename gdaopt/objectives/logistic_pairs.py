@@ -63,7 +63,7 @@ class LogisticPairs(DistanceObjective):
     >>> import numpy as np
     >>> ldml = LogisticPairs([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
     >>> round(ldml.value(np.eye(2)), 6)
-    0.253328
+    0.253295
     """
 
     def __init__(

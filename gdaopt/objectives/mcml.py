@@ -60,9 +60,9 @@ class MCML(DistanceObjective):
     --------
     >>> mcml = MCML([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
     >>> round(mcml.value(np.eye(2)), 6)
-    -1.074966
+    -1.206667
     >>> np.diagonal(mcml.gradient(np.eye(2))).round(6)
-    array([ 0.094848, -1.437939])
+    array([-0.073839, -1.420549])
     """
 
     def __init__(

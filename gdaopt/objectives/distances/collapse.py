@@ -30,6 +30,7 @@ class ClassCollapse:
         w, positive.
     """
 
+    curved_everywhere = True
     value_roundings = 80.0  # sums and exponentials, relative to the largest exponential
     coefficient_roundings = 80.0  # how well a softmax adds up to 1
 

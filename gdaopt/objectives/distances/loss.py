@@ -50,6 +50,10 @@ class DistanceLoss(Protocol):
     def coefficient_roundings(self) -> float:
         """r: a derivative c by a distance can be off by ``r u (|c| + t)``; t is `offsets`."""
 
+    @property
+    def curved_everywhere(self) -> bool:
+        """Whether nearly all pairs have second derivatives, so that some rows tell of all."""
+
     def offsets(self, block: Block) -> FloatArray | None:
         """Return t ≥ 0 for the pairs of a block; None for 0.
 

@@ -13,6 +13,9 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["LossLine", "LossSum"]
 
+_MOST_PAIRS = 2**18  # that second derivatives are summed over
+_SPARSE = 8  # where few pairs are curved, parts of this size are summed over at once
+
 
 class LossSum:
     """``f(δ)`` over all pairs.
@@ -81,6 +84,9 @@ class LossSum:
     def hessian(self, coordinates: FloatArray) -> FloatArray:
         """Return the second derivatives along atoms, shape (n, n).
 
+        Of many pairs they are taken from a sample of the rows, always the same: Newton's method
+        needs a model of the loss, and its gradient is exact.
+
         Parameters
         ----------
         coordinates : ndarray of shape (N, n)
@@ -88,11 +94,20 @@ class LossSum:
         """
         values = np.ascontiguousarray(coordinates.T)
         total = np.zeros((len(values), len(values)))
+        every, n_values = 1, len(values) // _SPARSE + 1
+        if self.loss.curved_everywhere:
+            every, n_values = max(1, self.pairs.n_pairs // _MOST_PAIRS), len(values)
+        place, n_seen = 0, 0
         for block, distances in zip(self.pairs.blocks(), self.distances, strict=True):
-            for part, rows in self.pairs.parts(block, len(values)):
+            for part, rows in self.pairs.parts(block, n_values):
+                place += 1
+                if place % every:
+                    continue
+                n_seen += distances[rows].size
                 at = self.loss.at(part, distances[rows])
                 factors = at.factors(self.pairs.changes(part, values))
                 total += factors @ factors.T
+        total *= self.pairs.n_pairs / n_seen
         return total
 
 

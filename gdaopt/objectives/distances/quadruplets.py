@@ -23,6 +23,7 @@ class Quadruplets:
         w.
     """
 
+    curved_everywhere = False
     value_roundings = 24.0
     coefficient_roundings = 16.0
 

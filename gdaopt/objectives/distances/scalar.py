@@ -6,7 +6,7 @@ Each returns the values and the derivatives of an array of numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -25,6 +25,10 @@ class ScalarFunction(Protocol):
     def max_curvature(self) -> float:
         """The largest second derivative, infinite where there is none."""
 
+    @property
+    def is_flat_beyond(self) -> bool:
+        """Whether ψ is bent in an interval only."""
+
     def __call__(self, z: FloatArray) -> Values:
         """Return ``ψ(z)`` and ``ψ'(z)``."""
 
@@ -37,6 +41,7 @@ class Identity:
     """``z``."""
 
     max_curvature = 0.0
+    is_flat_beyond = False
 
     def __call__(self, z: FloatArray) -> Values:
         """Return both."""
@@ -58,6 +63,7 @@ class Logistic:
     """
 
     max_curvature = 0.25
+    is_flat_beyond = False
 
     def __call__(self, z: FloatArray) -> Values:
         """Return both."""
@@ -90,6 +96,7 @@ class SmoothHinge:
     """
 
     width: float
+    is_flat_beyond: ClassVar[bool] = True
 
     @property
     def max_curvature(self) -> float:
@@ -119,6 +126,7 @@ class MinusRoot:
     """
 
     max_curvature = np.inf
+    is_flat_beyond = False
 
     def __call__(self, z: FloatArray) -> Values:
         """Return both."""

@@ -211,6 +211,7 @@ class Separable:
     def __init__(self, pairs: LabelledPairs, terms: tuple[Term, ...]) -> None:
         self.pairs = pairs
         self.terms = terms
+        self.curved_everywhere = not any(term.function.is_flat_beyond for term in terms)
 
     def offsets(self, block: Block) -> None:
         """Return None: no derivative is a difference."""

@@ -68,6 +68,7 @@ class NeighborTriplets:
         h.
     """
 
+    curved_everywhere = False
     value_roundings = 32.0
 
     def __init__(

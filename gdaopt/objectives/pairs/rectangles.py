@@ -30,6 +30,8 @@ MOST_LEVELS = 16
 _BLOCK_ENTRIES = 2**16  # half a MB of float64: a block and its temporaries stay in cache
 _MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
 _NEGLIGIBLE = 1e-20  # of the largest coefficient, times 1 to 1e8 pairs: below round-off of the sum
+_SPARSE = 0.25  # of the pairs of a block: with less that count, these are gathered
+_VERY_SPARSE = 0.03  # with less, differences cost less than products of matrices
 _FEW_DIGITS = 1e-5  # what is left of a sum of squares when most of it cancels
 _LARGEST_SIZE = 1e6  # of a product of a sample: with larger ones the three terms lose digits
 
@@ -204,11 +206,18 @@ class RectanglePairs:
         diagonal = np.zeros(values.shape[1])
         for block, p in zip(self.blocks(), coefficients, strict=True):
             rows, columns = values[block.rows], values[block.columns]
+            if np.count_nonzero(p) < _VERY_SPARSE * p.size:
+                row, column = np.nonzero(p)
+                diagonal += p[row, column] @ (rows[row] - columns[column]) ** 2
+                continue
             squares = p.sum(axis=1) @ rows**2 + p.sum(axis=0) @ columns**2
             products = 2 * np.einsum("rk,rk->k", rows, p @ columns)
-            for k in np.flatnonzero(_cancel(squares, products)):
-                differences = np.subtract.outer(rows[:, k], columns[:, k])
-                squares[k], products[k] = np.vdot(p, differences**2), 0.0
+            cancel = np.flatnonzero(_cancel(squares, products))
+            if len(cancel):
+                row, column = np.nonzero(p)
+                counts = p[row, column]
+            for k in cancel:
+                squares[k], products[k] = counts @ (rows[row, k] - columns[column, k]) ** 2, 0.0
             diagonal += squares
             diagonal -= products
         return diagonal
@@ -279,6 +288,13 @@ def _scattered(rows: FloatArray, columns: FloatArray, p: FloatArray) -> FloatArr
     """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` of a block from the differences themselves."""
     size = rows.shape[1]
     total = np.zeros((size, size))
+    if np.count_nonzero(p) < _SPARSE * p.size:
+        row, column = np.nonzero(p)
+        for start in range(0, len(row), len(columns)):
+            part = slice(start, start + len(columns))
+            differences = rows[row[part]] - columns[column[part]]
+            total += differences.T @ (differences * p[row[part], column[part], None])
+        return total
     step = max(1, _MOMENT_ENTRIES // columns.size)
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
