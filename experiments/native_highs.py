@@ -1,6 +1,6 @@
 """Measure HiGHS without CVXPY: programs of real runs by highspy, by CVXPY, and by a bare loop.
 
-Run ``python experiments/native_highs.py`` from the top of a checkout (about a minute); it prints the
+Run ``python experiments/native_highs.py`` from the top of a checkout (two minutes); it prints the
 tables and writes ``figures/native_highs.md``. All times are of this thread's CPU, so that other
 work on the machine does not count; ways that are compared take turns.
 """
@@ -156,7 +156,7 @@ def program_rows() -> list[str]:
 def run_rows() -> list[str]:
     """Return the table of whole runs."""
     lines = [
-        "| alternating, class | steps | HIGHS (s) | highspy (s) | closed form (s) | HIGHS / highspy |",
+        "| alternating | steps | HIGHS (s) | highspy (s) | closed form (s) | HIGHS / highspy |",
         "|---|--:|--:|--:|--:|--:|",
     ]
     for class_name in ("class_0", "class_1", "class_2"):

@@ -94,12 +94,20 @@ class Part:
         Which variables or rows they are on.
     is_single : bool
         Whether it is one constraint, whose multiplier has the shape ().
+    is_lower : bool
+        Whether rows have lower bounds; else they have upper ones, or are equalities.
     """
 
     name: str
     kind: Literal["lower", "upper", "rows"]
     where: slice
     is_single: bool = False
+    is_lower: bool = False
+
+    @property
+    def sign(self) -> float:
+        """The sign of the duals y of rows whose multipliers are positive."""
+        return 1.0 if self.is_lower else -1.0
 
 
 @dataclass(frozen=True)
@@ -222,7 +230,7 @@ class LinearArrays:
         duals = np.zeros(self.pattern.n_rows)
         for part in self.parts:
             if part.kind == "rows" and part.name in multipliers:
-                duals[part.where] = self._sign(part) * multipliers[part.name]
+                duals[part.where] = part.sign * multipliers[part.name]
         return duals
 
     def row_multipliers(self, row_duals: FloatArray) -> dict[str, FloatArray]:
@@ -230,7 +238,7 @@ class LinearArrays:
         found = {}
         for part in self.parts:
             if part.kind == "rows":
-                found[part.name] = _shaped(part, self._sign(part) * row_duals[part.where])
+                found[part.name] = _shaped(part, part.sign * row_duals[part.where])
         return found
 
     def multipliers(self, rows: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
@@ -246,7 +254,7 @@ class LinearArrays:
             if part.kind == "rows":
                 is_equality = self.row_lower[part.where] == self.row_upper[part.where]
                 own = duals[part.where]
-                side = np.maximum(self._sign(part) * own, 0.0) * self._sign(part)
+                side = np.maximum(part.sign * own, 0.0) * part.sign
                 duals[part.where] = np.where(is_equality, own, side)
         found = self.row_multipliers(duals)
         reduced = self.reduced_costs(duals)
@@ -255,10 +263,6 @@ class LinearArrays:
                 own = reduced[part.where] if part.kind == "lower" else -reduced[part.where]
                 found[part.name] = _shaped(part, np.maximum(own, 0.0))
         return found
-
-    def _sign(self, part: Part) -> float:
-        """Return the sign of the duals of rows of a name, whose multipliers are positive."""
-        return 1.0 if np.isinf(self.row_upper[part.where]).all() else -1.0
 
     def in_units(self, unit: float | FloatArray, row_scale: FloatArray) -> LinearArrays:
         """Return the same program for the points divided by their unit.
