@@ -94,12 +94,20 @@ class Part:
         Which variables or rows they are on.
     is_single : bool
         Whether it is one constraint, whose multiplier has the shape ().
+    is_lower : bool
+        Whether rows have lower bounds; else they have upper ones, or are equalities.
     """
 
     name: str
     kind: Literal["lower", "upper", "rows"]
     where: slice
     is_single: bool = False
+    is_lower: bool = False
+
+    @property
+    def sign(self) -> float:
+        """The sign of the duals y of rows whose multipliers are positive."""
+        return 1.0 if self.is_lower else -1.0
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,7 @@ class Residuals:
     feasibility : float
         The largest violation of a bound or a row.
     gap : float
-        Its value minus the bound that the multipliers prove, over the size of the terms of both.
+        Its value minus the bound that the multipliers prove, over the size of their terms.
     """
 
     feasibility: float
@@ -173,10 +181,9 @@ class LinearArrays:
     def row_values(self, point: FloatArray) -> FloatArray:
         """Return ``A x``, shape (m,)."""
         terms = self.coefficients * point[self.pattern.columns]
-        values: FloatArray = np.bincount(
-            self.pattern.rows, terms, minlength=self.pattern.n_rows
-        ).astype(np.float64, copy=False)
-        return values
+        values = np.bincount(self.pattern.rows, terms, minlength=self.pattern.n_rows)
+        found: FloatArray = values.astype(np.float64, copy=False)  # whole numbers where m = 0
+        return found
 
     def reduced_costs(self, row_duals: FloatArray) -> FloatArray:
         """Return ``cost - A'y``, shape (n,)."""
@@ -199,30 +206,23 @@ class LinearArrays:
             one does.
         """
         rows, reduced = self.row_values(point), self.reduced_costs(row_duals)
-        # The multipliers pick the bound of each variable and row that proves the most. Where there
-        # is none on that side, the point itself stands in: what the sign is wrong by then counts
-        # against a bound of the size of the point.
-        proven = np.concatenate(
-            [
-                _proven(reduced, self.lower, self.upper, point),
-                _proven(row_duals, self.row_lower, self.row_upper, rows),
-            ]
-        )
-        terms = self.cost * point
-        size = float(np.abs(terms).sum() + np.abs(proven).sum())
+        # cost·x = reduced·x + y·Ax, and the multipliers prove the same for the bounds in the place
+        # of x and Ax: what is left are these differences.
+        gap = float(reduced @ _slack(reduced, self.lower, self.upper, point))
+        gap += float(row_duals @ _slack(row_duals, self.row_lower, self.row_upper, rows))
+        size = float(np.abs(self.cost) @ np.abs(point) + np.abs(row_duals) @ np.abs(rows))
         over = max(
             float(np.maximum(self.lower - point, point - self.upper).max(initial=0.0)),
             float(np.maximum(self.row_lower - rows, rows - self.row_upper).max(initial=0.0)),
         )
-        gap = float(terms.sum() - proven.sum())
-        return Residuals(over, gap / size if size else 0.0)
+        return Residuals(over, gap / size if size else gap)
 
     def signed(self, multipliers: Mapping[str, FloatArray]) -> FloatArray:
         """Return the duals y of the rows, from their multipliers by name; 0 where there is none."""
         duals = np.zeros(self.pattern.n_rows)
         for part in self.parts:
             if part.kind == "rows" and part.name in multipliers:
-                duals[part.where] = self._sign(part) * multipliers[part.name]
+                duals[part.where] = part.sign * multipliers[part.name]
         return duals
 
     def row_multipliers(self, row_duals: FloatArray) -> dict[str, FloatArray]:
@@ -230,7 +230,7 @@ class LinearArrays:
         found = {}
         for part in self.parts:
             if part.kind == "rows":
-                found[part.name] = _shaped(part, self._sign(part) * row_duals[part.where])
+                found[part.name] = _shaped(part, part.sign * row_duals[part.where])
         return found
 
     def multipliers(self, rows: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
@@ -246,7 +246,7 @@ class LinearArrays:
             if part.kind == "rows":
                 is_equality = self.row_lower[part.where] == self.row_upper[part.where]
                 own = duals[part.where]
-                side = np.maximum(self._sign(part) * own, 0.0) * self._sign(part)
+                side = np.maximum(part.sign * own, 0.0) * part.sign
                 duals[part.where] = np.where(is_equality, own, side)
         found = self.row_multipliers(duals)
         reduced = self.reduced_costs(duals)
@@ -255,10 +255,6 @@ class LinearArrays:
                 own = reduced[part.where] if part.kind == "lower" else -reduced[part.where]
                 found[part.name] = _shaped(part, np.maximum(own, 0.0))
         return found
-
-    def _sign(self, part: Part) -> float:
-        """Return the sign of the duals of rows of a name, whose multipliers are positive."""
-        return 1.0 if np.isinf(self.row_upper[part.where]).all() else -1.0
 
     def in_units(self, unit: float | FloatArray, row_scale: FloatArray) -> LinearArrays:
         """Return the same program for the points divided by their unit.
@@ -286,16 +282,20 @@ class LinearArrays:
         )
 
 
-def _proven(
-    multipliers: FloatArray, lower: FloatArray, upper: FloatArray, point: FloatArray
+def _slack(
+    multipliers: FloatArray, lower: FloatArray, upper: FloatArray, values: FloatArray
 ) -> FloatArray:
-    """Return what multipliers prove: times the lower bound where positive, else the upper one."""
-    bound = np.where(multipliers > 0, lower, upper)
-    # A multiplier without a bound on its side should be 0: 1 stands for the size of the points.
-    missing = np.isinf(bound)
+    """Return how far values are from the bound that their multiplier is of: lower where positive.
+
+    A multiplier without a bound on its side should be 0: the size of the value, or 1 where that is
+    larger, stands for the distance.
+    """
+    slack = values - np.where(multipliers > 0, lower, upper)
+    missing = np.isinf(slack)
     if missing.any():
-        bound[missing] = (point - np.sign(multipliers) * np.maximum(np.abs(point), 1.0))[missing]
-    return multipliers * bound
+        sizes = np.maximum(np.abs(values[missing]), 1.0)
+        slack[missing] = np.where(multipliers[missing] > 0, sizes, -sizes)
+    return slack
 
 
 def _times(bounds: FloatArray, scale: FloatArray, nothing: float) -> FloatArray:

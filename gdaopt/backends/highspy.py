@@ -8,6 +8,7 @@ HiGHS calls the program infeasible, it is asked again from the start, and the an
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -63,6 +64,7 @@ class HighspyBackend:
         """Return HiGHS' answer, checked; see `gdaopt.backends.Backend`."""
         arrays = program.arrays()
         watch.lap("write")
+        start = time.perf_counter()
         try:
             solved = self._solve(arrays, watch, time_limit, self._hot, True)
             residual = _residual(arrays, solved)
@@ -70,11 +72,10 @@ class HighspyBackend:
             if solved.status != "user_limit" and not residual <= _ACCURATE:
                 watch.lap("unpack")
                 restarts = 1
+                left = None if time_limit is None else time_limit - (time.perf_counter() - start)
                 # The presolve calls some feasible programs infeasible, whose budget is redundant
                 # up to round-off (compare issue 2511 of HiGHS).
-                solved = self._solve(
-                    arrays, watch, time_limit, False, solved.status != "infeasible"
-                )
+                solved = self._solve(arrays, watch, left, False, solved.status != "infeasible")
                 residual = _residual(arrays, solved)
         except Exception as error:  # of any kind
             reason = " ".join(str(error).split()) or type(error).__name__

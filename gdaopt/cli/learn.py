@@ -71,7 +71,8 @@ def learn(
         str | None,
         typer.Option(
             help="for methods that solve programs: any solver that CVXPY knows and that has the "
-            "cones, or analytic; see gdaopt solvers (default: the method's)"
+            "cones, highspy (HiGHS without CVXPY), or analytic; see gdaopt solvers (default: the "
+            "method's)"
         ),
     ] = None,
     objective: ObjectiveName = "glr",

@@ -183,8 +183,8 @@ class ProgramMethod(Method):
     Parameters
     ----------
     solver : str, optional
-        Who solves the programs: any solver that CVXPY knows, in any case, or ``"analytic"`` for
-        their closed forms.
+        Who solves the programs: any solver that CVXPY knows, in any case, ``"highspy"`` for HiGHS
+        without CVXPY, started hot, or ``"analytic"`` for their closed forms.
     solver_opts : mapping, optional
         Options of that solver.
     fallback : str or sequence of str, optional

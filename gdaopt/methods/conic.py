@@ -13,7 +13,7 @@ import numpy as np
 from gdaopt.backends import check_solver_options, find_solver, solve_program
 from gdaopt.certificate import certify_point
 from gdaopt.deadline import unlimited
-from gdaopt.errors import SolverFailedError, TimeLimitError
+from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
 from gdaopt.methods.base import Method
 from gdaopt.methods.driver import LowerBound
 from gdaopt.methods.memory import check_memory, cone_bytes, is_isolated
@@ -104,15 +104,19 @@ class ConicMethod(Method):
             lower_bound=lower_bound,
             multipliers=bound.multipliers,
         )
-        report = solve_program(
-            program,
-            self.solver,
-            solver_opts=self.solver_opts,
-            time_limit=clock.left,
-            gap=self.tolerance,
-            isolate=is_isolated(self.isolate, needed, clock),
-            name=f"{self.cone} program",
-        )
+        try:
+            report = solve_program(
+                program,
+                self.solver,
+                solver_opts=self.solver_opts,
+                time_limit=clock.left,
+                gap=self.tolerance,
+                isolate=is_isolated(self.isolate, needed, clock),
+                name=f"{self.cone} program",
+            )
+        except (InfeasibleProblemError, SolverFailedError) as error:
+            advice = "take another solver, or other solver_opts"
+            raise type(error)(f"{error}; {advice}") from error.__cause__
         found = self._answer(variable, report.status)
         began_objective = time.perf_counter()
         repaired = problem.repaired(found)

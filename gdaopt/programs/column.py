@@ -171,7 +171,7 @@ class ColumnPolytope:
 
     def repaired(self, point: FloatArray) -> FloatArray:
         """Clip to the bounds, then shrink what is above the floors to the budget."""
-        above = np.clip(point, self.floor, self.upper) - self.floor
+        above = np.minimum(np.maximum(point, self.floor), self.upper) - self.floor
         total = float(self.weights @ above)
         spare = self.spare
         if total > spare:

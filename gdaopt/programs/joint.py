@@ -297,7 +297,7 @@ class JointProgram(Program[JointPolytope]):
         size = self.n_features
         return (
             Part("budget", "rows", slice(1), is_single=True),
-            Part("rows", "rows", slice(1, 1 + size)),
+            Part("rows", "rows", slice(1, 1 + size), is_lower=True),
             Part("floors", "lower", slice(size, self.size)),
         )
 

@@ -1,0 +1,205 @@
+"""Measure HiGHS without CVXPY: programs of real runs by highspy, by CVXPY, and by a bare loop.
+
+Run ``python experiments/native_highs.py`` from the top of a checkout (two minutes); it prints the
+tables and writes ``figures/native_highs.md``. All times are of this thread's CPU, so that other
+work on the machine does not count; ways that are compared take turns.
+"""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import highspy
+import numpy as np
+
+import gdaopt as gda
+from gdaopt.backends import LinearArrays
+from gdaopt.datasets import load, scale_features
+from gdaopt.io import write_text
+from gdaopt.programs import RecordedProgram
+from gdaopt.programs.export import exported_arrays
+
+METHODS = {"alternating": 120, "joint": 120}  # most programs
+REPEATS = 3
+OUT = Path(__file__).parent.parent / "figures" / "native_highs.md"
+
+
+def wine(class_name: str) -> gda.MetricProblem:
+    """Return the problem of a class of wine, K = 13."""
+    data = load("wine")
+    glr = gda.GLR(scale_features(data.features), data.signal(class_name))
+    return gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=13.0, min_eigenvalue=1e-6))
+
+
+def recorded(method: str, most: int) -> list[RecordedProgram]:
+    """Return the programs of a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.npz"
+        gda.solve(wine("class_0"), method, solver="analytic", record=path, max_iterations=most)
+        return gda.load_programs(path)
+
+
+def timed(call: Callable[[], Any]) -> float:
+    """Return the seconds of CPU that a call takes."""
+    start = time.thread_time()
+    call()
+    return time.thread_time() - start
+
+
+def by_gdaopt(programs: Sequence[RecordedProgram], solver: str) -> Callable[[], list[float]]:
+    """Return a function that solves all programs and returns the seconds of each."""
+    kept = {program.structure: program.program(solver) for program in programs}
+
+    def run() -> list[float]:
+        return [
+            timed(lambda one=one: kept[one.structure].solve(one.cost, one.polytope))  # type: ignore[misc]
+            for one in programs
+        ]
+
+    return run
+
+
+class BareLoop:
+    """What one writes by hand for programs of one pattern: no checks, no units, no repair."""
+
+    def __init__(self, first: LinearArrays) -> None:
+        self.highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        self.highs.setOptionValue("output_flag", False)
+        pattern = first.pattern
+        self.columns = np.arange(pattern.size, dtype=np.int32)
+        self.rows = np.arange(pattern.n_rows, dtype=np.int32)
+        self.entries = list(zip(pattern.rows.tolist(), pattern.columns.tolist(), strict=True))
+        self.highs.passModel(
+            pattern.size,
+            pattern.n_rows,
+            len(self.entries),
+            int(highspy.MatrixFormat.kRowwise),
+            int(highspy.ObjSense.kMinimize),
+            0.0,
+            first.cost,
+            first.lower,
+            first.upper,
+            first.row_lower,
+            first.row_upper,
+            pattern.starts,
+            pattern.columns,
+            first.coefficients,
+            np.zeros(pattern.size, dtype=np.int32),
+        )
+        self.polytope: object = None
+
+    def solve(self, arrays: LinearArrays, polytope: object) -> tuple[Any, Any]:
+        """Change what has changed, and solve."""
+        highs = self.highs
+        highs.changeColsCost(len(self.columns), self.columns, arrays.cost)
+        if polytope is not self.polytope:
+            highs.changeColsBounds(len(self.columns), self.columns, arrays.lower, arrays.upper)
+            highs.changeRowsBounds(len(self.rows), self.rows, arrays.row_lower, arrays.row_upper)
+            for (row, column), value in zip(self.entries, arrays.coefficients, strict=True):
+                highs.changeCoeff(row, column, value)
+            self.polytope = polytope
+        highs.run()
+        assert highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        solution = highs.getSolution()
+        return np.array(solution.col_value), np.array(solution.row_dual)
+
+
+def by_hand(programs: Sequence[RecordedProgram]) -> Callable[[], list[float]]:
+    """Return a function that solves all programs by bare loops, one for each pattern."""
+    prepared = [(one.structure, exported_arrays(one), one.polytope) for one in programs]
+    loops = {structure: BareLoop(arrays) for structure, arrays, _ in prepared}
+
+    def run() -> list[float]:
+        return [
+            timed(lambda s=s, a=a, p=p: loops[s].solve(a, p))  # type: ignore[misc]
+            for s, a, p in prepared
+        ]
+
+    return run
+
+
+def program_rows() -> list[str]:
+    """Return the table of single programs."""
+    lines = [
+        "| programs of | number | CVXPY, HIGHS (µs) | highspy (µs) | bare loop (µs) "
+        "| CVXPY / highspy | highspy / bare loop |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for method, most in METHODS.items():
+        programs = recorded(method, most)
+        ways = {
+            "HIGHS": by_gdaopt(programs, "HIGHS"),
+            "highspy": by_gdaopt(programs, "highspy"),
+            "bare": by_hand(programs),
+        }
+        for run in ways.values():
+            run()  # compiles, imports
+        seconds: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(REPEATS):
+            for name, run in ways.items():
+                seconds[name] += run()
+        mean = {name: 1e6 * sum(parts) / len(parts) for name, parts in seconds.items()}
+        lines.append(
+            f"| {method} | {len(programs)} | {mean['HIGHS']:.0f} | {mean['highspy']:.0f} "
+            f"| {mean['bare']:.0f} | {mean['HIGHS'] / mean['highspy']:.1f} "
+            f"| {mean['highspy'] / mean['bare']:.2f} |"
+        )
+    return lines
+
+
+def run_rows() -> list[str]:
+    """Return the table of whole runs."""
+    lines = [
+        "| alternating | steps | HIGHS (s) | highspy (s) | closed form (s) | HIGHS / highspy |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for class_name in ("class_0", "class_1", "class_2"):
+        problem = wine(class_name)
+        seconds: dict[str, list[float]] = {}
+        steps = 0
+        for solver in REPEATS * ("HIGHS", "highspy", "analytic"):
+            start = time.thread_time()
+            result = gda.solve(problem, solver=solver, trace_every=0)
+            seconds.setdefault(solver, []).append(time.thread_time() - start)
+            steps = result.iterations
+        one = {solver: median(parts) for solver, parts in seconds.items()}
+        lines.append(
+            f"| {class_name} | {steps} | {one['HIGHS']:.3f} | {one['highspy']:.3f} "
+            f"| {one['analytic']:.3f} | {one['HIGHS'] / one['highspy']:.1f} |"
+        )
+    return lines
+
+
+def main() -> None:
+    """Measure, print, write."""
+    text = "\n".join(
+        [
+            "# HiGHS without CVXPY",
+            "",
+            'Seconds of CPU on wine (K = 13). *highspy*: `solver="highspy"`, hot, each answer',
+            "checked by its residuals and brought back into the polytope. *CVXPY, HIGHS*: the same",
+            "by a compiled CVXPY problem. *bare loop*: HiGHS alone, by hand, on arrays that were",
+            "prepared before, with no checks. Means over the programs of a run; whole runs with",
+            "all that is compiled.",
+            "",
+            f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}, "
+            f"HiGHS {highspy.Highs().version()}.",  # type: ignore[no-untyped-call]
+            "",
+            *program_rows(),
+            "",
+            *run_rows(),
+            "",
+        ]
+    )
+    print(text)
+    write_text(OUT, text)
+
+
+if __name__ == "__main__":
+    main()
