@@ -50,7 +50,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     ),
     "gdaopt.estimators.problem_learner": "tests/estimators/test_learners.py",
     # Parts of pictures
-    "gdaopt.plotting.canvas": "tests/plotting/test_convergence.py",
+    "gdaopt.plotting.canvas": "tests/plotting/test_layout.py",
+    "gdaopt.plotting.legends": "tests/plotting/test_layout.py",
+    "gdaopt.plotting.ticks": "tests/plotting/test_layout.py",
     "gdaopt.plotting.runs": "tests/plotting/test_convergence.py",
     "gdaopt.plotting.style": "tests/plotting/test_convergence.py",
     # Files, processes and printing, tested by those who use them
