@@ -115,7 +115,7 @@ def test_left_ends(result: gda.Result) -> None:
 @pytest.mark.parametrize("method", ["certified", "projected-gradient"])
 @pytest.mark.parametrize("feasible_set", [gda.GraphMetrics, gda.PositiveDefiniteMetrics])
 def test_left_ends_of_steps_without_scalars(
-    method: str, feasible_set: type[gda.FeasibleSet]
+    method: str, feasible_set: type[gda.GraphMetrics | gda.PositiveDefiniteMetrics]
 ) -> None:
     """They are those of `align`, for the matrix of the same discs with non-positive entries."""
     glr = problem().objective
@@ -132,8 +132,7 @@ def test_left_ends_of_steps_without_scalars(
         comparison = comparison_matrix(metric)
         np.testing.assert_array_equal(ends, component_eigenvalues(comparison))
         assert row.lambda_min == pytest.approx(np.linalg.eigvalsh(metric)[0], abs=1e-13)
-        assert row.left_end_min is not None
-        assert row.left_end_min <= row.lambda_min + 1e-13
+        assert row.left_end_min == ends.min() <= np.linalg.eigvalsh(metric)[0] + 1e-13
         assert row.scaling == "components"
 
 

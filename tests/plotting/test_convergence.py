@@ -254,7 +254,7 @@ def test_one_axes_by_default(results: dict[str, gda.Result]) -> None:
 
 
 def test_colours_and_no_legend(results: dict[str, gda.Result]) -> None:
-    colours = ["red", "#00ff00", (0, 0, 1), "0.5", "C1"]
+    colours: list[Any] = ["red", "#00ff00", (0, 0, 1), "0.5", "C1"]
     ax = plotting.convergence(results, Figure().subplots(), colors=colours, legend=False)
     assert [to_rgba(line.get_color()) for line in ax.lines] == [to_rgba(c) for c in colours]
     assert ax.get_legend() is None
