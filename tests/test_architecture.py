@@ -61,7 +61,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.processes": "tests/backends/test_isolated.py",
     "gdaopt.studies.comparison_table": "tests/cli/test_compare.py",
     "gdaopt.studies.comparison_task": "tests/cli/test_compare.py",
-    "gdaopt.studies.pictures": "tests/cli/test_plot.py",
     "gdaopt.studies.process_per_task": "tests/studies/test_runner.py",
     "gdaopt.studies.run_directory": "tests/cli/test_learn.py",
     "gdaopt.studies.saved_runs": "tests/cli/test_plot.py",
