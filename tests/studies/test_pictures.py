@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import gdaopt as gda
 from gdaopt.studies.pictures import MOST_PANELS, PICTURES, Run, select_runs
@@ -30,7 +31,7 @@ def runs(problems: int, of_each: int = 1) -> list[Run]:
 @pytest.mark.parametrize("picture", ["discs", "left_ends", "graph"])
 def test_the_first_runs_have_panels_of_their_own(picture: str) -> None:
     figure = PICTURES[picture](runs(MOST_PANELS + 1), "title")
-    shown = [text.get_text() for text in figure.findobj(match=lambda item: hasattr(item, "_text"))]
+    shown = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
     titles = {number: any(f"class {number}, " in text for text in shown) for number in range(7)}
     assert titles == {number: number < MOST_PANELS for number in range(7)}
     assert figure.get_suptitle() == "title (the first 6 of 7 runs)"
