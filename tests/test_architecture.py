@@ -80,7 +80,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     ),
     "gdaopt.estimators.problem_learner": "tests/estimators/test_learners.py",
     # Parts of pictures
-    "gdaopt.plotting.canvas": "tests/plotting/test_convergence.py",
+    "gdaopt.plotting.canvas": "tests/plotting/test_layout.py",
+    "gdaopt.plotting.legends": "tests/plotting/test_layout.py",
+    "gdaopt.plotting.ticks": "tests/plotting/test_layout.py",
     "gdaopt.plotting.runs": "tests/plotting/test_convergence.py",
     "gdaopt.plotting.style": "tests/plotting/test_convergence.py",
     # Files, processes and printing, tested by those who use them
@@ -89,7 +91,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.processes": "tests/backends/test_isolated.py",
     "gdaopt.studies.comparison_table": "tests/cli/test_compare.py",
     "gdaopt.studies.comparison_task": "tests/cli/test_compare.py",
-    "gdaopt.studies.pictures": "tests/cli/test_plot.py",
     "gdaopt.studies.process_per_task": "tests/studies/test_runner.py",
     "gdaopt.studies.run_directory": "tests/cli/test_learn.py",
     "gdaopt.studies.saved_runs": "tests/cli/test_plot.py",

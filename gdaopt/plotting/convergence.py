@@ -155,7 +155,8 @@ def convergence(
         One for each run; with several problems, one for each problem.
     legend : bool, optional
         Whether to write the legend: above all panels where these are all that a figure or subfigure
-        of constrained layout holds, and otherwise above the first panel.
+        of constrained layout holds, and otherwise above the first panel, where a title needs the
+        option ``pad`` of ``set_title`` to stand above it.
 
     Returns
     -------
@@ -315,9 +316,9 @@ def _write_legend(panels: Sequence[Axes], lines: dict[str, Line2D]) -> None:
     # Only that layout makes room for a legend of the figure.
     constrained = isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
     if len(panels) > 1 and constrained and set(figure.axes) == set(panels):
-        shared_legend(panels, lines, handlelength=4)
+        shared_legend(panels, lines, handlelength=3)
     else:
-        legend_above(panels[0], lines, handlelength=4)
+        legend_above(panels[0], lines, handlelength=3)
 
 
 def _label(curves: Sequence[_Curve], quantity: str, relative: bool) -> str:

@@ -129,7 +129,7 @@ def _draw(ax: Axes, centres: FloatArray, radii: FloatArray, smallest: float) -> 
     ends = centres - radii
     ax.plot(ends, rows, "|", color="black", markersize=8 * size, label="left-ends", zorder=4)
     ax.plot(centres + radii, rows, alpha=0)  # invisible, so that the limits hold the right ends
-    label = rf"$\lambda_{{\min}}$ = {smallest:.3g}".replace(" ", "\u00a0")  # for one line
+    label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
     style: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "linewidth": 1.2 * size}
     ax.axvline(smallest, label=label, zorder=3, **style)
     ax.set_ylim(len(centres) - 0.4, -0.6)  # the first feature on top

@@ -43,7 +43,8 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default new axes.
     legend : bool, optional
-        Whether to write the legend, above the axes.
+        Whether to write the legend, above the axes; a title needs the option ``pad`` of
+        ``set_title`` to stand above it.
 
     Returns
     -------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["legend_above", "shared_legend", "write_legend"]
 
 _PANEL_SHARE, _FIGURE_SHARE = 0.95, 0.97
-_COLUMN_SPACING = 1.2  # font sizes
+_SPACING = {"columnspacing": 1.0, "handletextpad": 0.5, "borderpad": 0.2}  # font sizes
 
 
 def write_legend(
@@ -86,7 +86,7 @@ def _fit(
     **options: Any,
 ) -> Legend:
     """Write a legend in as many columns as fit into a width; break names where one is too wide."""
-    options = {"frameon": False, "columnspacing": _COLUMN_SPACING, **options}
+    options = {"frameon": False, **_SPACING, **options}
     for columns in range(len(handles), 0, -1):
         legend = write_legend(owner, handles, mathematics, ncols=columns, **options)
         taken = float(legend.get_window_extent().width)

@@ -186,14 +186,13 @@ def _small_multiples(parts: Sequence[Sequence[Run]], title: str) -> Figure:
     axes = figure.subplots(rows, _SMALL_COLUMNS, squeeze=False).ravel()
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
-    for number, (part, ax) in enumerate(zip(shown, axes, strict=False)):
+    for part, ax in zip(shown, axes, strict=False):
         one = len(part) == 1
         plotting.convergence(_by_name(part), ax=ax, x="iterations", relative=True, legend=not one)
-        ax.set_ylabel("")
-        if number < len(shown) - _SMALL_COLUMNS:
-            ax.set_xlabel("")
+        ax.set(xlabel="", ylabel="")
         if one:
             _set_title(ax, shortened(part[0].name, _SHORT), fontsize="medium")
+    figure.supxlabel("iteration", fontsize="medium")
     figure.supylabel("gap / objective at start", fontsize="medium")
     return figure
 
@@ -304,8 +303,9 @@ def _rows(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
     return list(figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0])
 
 
-def _legend_below(axes: Sequence[Axes]) -> None:
+def _legend_below(axes: Iterable[Axes]) -> None:
     """Write one legend of all axes below them, each entry once."""
+    axes = list(axes)
     entries: dict[str, Any] = {}
     for ax in axes:
         handles, labels = ax.get_legend_handles_labels()

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import LinAlgError, block_diag, eigh, eigvalsh
 
-from gdaopt.linalg import spectrum
-from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
+from gdaopt.linalg import align, generalized_laplacian, spectrum
+from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenpairs, smallest_eigenvalue
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_symmetric
 from tests.linalg.cases import raises, uniform_path
@@ -121,3 +121,19 @@ class TestSpectrum:
         values, _ = smallest_eigenpairs(matrix, 1)
         assert values[0] == pytest.approx(-scale, rel=0, abs=round_off)
         assert smallest_eigenvalue(matrix) == pytest.approx(-scale, rel=0, abs=round_off)
+
+
+def test_component_eigenvalues_are_aligned_left_ends() -> None:
+    """ "Theorem: eigenvector alignment", component by component, in any order of the features."""
+    rng = np.random.default_rng(5)
+    matrix = np.zeros((9, 9))
+    order = rng.permutation(9)
+    expected = np.empty(9)
+    for start, stop in ((0, 4), (4, 8), (8, 9)):
+        index = order[start:stop]
+        weights = np.triu(rng.random((len(index), len(index))), 1)
+        block = generalized_laplacian(weights + weights.T, rng.standard_normal(len(index)))
+        matrix[np.ix_(index, index)] = block
+        expected[index] = align(block, 0.0).left_ends
+    np.testing.assert_allclose(component_eigenvalues(matrix), expected, atol=1e-9)
+    assert component_eigenvalues(matrix).min() == pytest.approx(smallest_eigenvalue(matrix))

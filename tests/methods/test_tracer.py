@@ -12,7 +12,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import GdaoptError
-from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
+from gdaopt.linalg.spectrum import component_eigenvalues
 from gdaopt.methods.state import Clock, State
 from gdaopt.methods.tracer import Tracer
 from tests.result_cases import optimum, problem, solve, solved
@@ -109,6 +110,30 @@ def test_left_ends(result: gda.Result) -> None:
         assert row.lambda_min == pytest.approx(np.linalg.eigvalsh(metric)[0], abs=1e-13)
         assert row.matrix_trace == np.trace(metric)
         assert row.objective == pytest.approx(problem().objective.at(metric).value, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["certified", "projected-gradient"])
+@pytest.mark.parametrize("feasible_set", [gda.GraphMetrics, gda.PositiveDefiniteMetrics])
+def test_left_ends_of_steps_without_scalars(
+    method: str, feasible_set: type[gda.GraphMetrics | gda.PositiveDefiniteMetrics]
+) -> None:
+    """They are those of `align`, for the matrix of the same discs with non-positive entries."""
+    glr = problem().objective
+    found = gda.solve(
+        gda.MetricProblem(glr, feasible_set(6.0, 1e-3)),
+        method,
+        max_iterations=4,
+        keep_iterates=True,
+    )
+    assert found.trace.iterates is not None
+    for row, ends, metric in zip(
+        found.trace, found.trace.left_ends, found.trace.iterates, strict=True
+    ):
+        comparison = comparison_matrix(metric)
+        np.testing.assert_array_equal(ends, component_eigenvalues(comparison))
+        assert row.lambda_min == pytest.approx(np.linalg.eigvalsh(metric)[0], abs=1e-13)
+        assert row.left_end_min == ends.min() <= np.linalg.eigvalsh(metric)[0] + 1e-13
+        assert row.scaling == "components"
 
 
 def test_the_last_row_is_the_results_metric(result: gda.Result) -> None:

@@ -229,9 +229,51 @@ def test_given_axes(results: dict[str, gda.Result]) -> None:
     assert below.get_legend() is None
 
 
+@pytest.mark.parametrize("x", ["iterations", "seconds", "oracle_calls"])
+@pytest.mark.parametrize("y", ["gap", "objective"])
+def test_one_axes(results: dict[str, gda.Result], x: Any, y: Any) -> None:
+    given = Figure().subplots()
+    ax = plotting.convergence(results, given, x=x, y=y)
+    assert ax is given
+    assert ax.get_ylabel().startswith(y)
+    column = {"iterations": "iteration"}.get(x, x)
+    for line, result in zip(ax.lines, results.values(), strict=False):
+        np.testing.assert_array_equal(xy(line)[0], result.trace.column(column))
+    assert legend(ax)[: len(results)] == list(results)
+
+
+def test_one_axes_by_default(results: dict[str, gda.Result]) -> None:
+    of_axes = plotting.convergence(results, Figure().subplots())
+    of_x, of_y = plotting.convergence(results, x="seconds"), plotting.convergence(results, y="gap")
+    assert [ax.get_xlabel() for ax in (of_axes, of_x, of_y)] == [
+        "iteration",
+        "seconds",
+        "iteration",
+    ]
+    assert {ax.get_ylabel().split()[0] for ax in (of_axes, of_x, of_y)} == {"gap"}
+
+
+def test_colours_and_no_legend(results: dict[str, gda.Result]) -> None:
+    colours: list[Any] = ["red", "#00ff00", (0, 0, 1), "0.5", "C1"]
+    ax = plotting.convergence(results, Figure().subplots(), colors=colours, legend=False)
+    assert [to_rgba(line.get_color()) for line in ax.lines] == [to_rgba(c) for c in colours]
+    assert ax.get_legend() is None
+    of_problems = plotting.convergence(
+        results, Figure().subplots(), colors=["red", "blue"], problems=[1, 1, 1, 2, 2]
+    )
+    assert [line.get_color() for line in of_problems.lines] == ["red"] * 3 + ["blue"] * 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"x": "time"}, "unknown x 'time'"),
+        ({"y": "loss"}, "unknown y 'loss'"),
+        ({"colors": "red"}, "colors must be a list of colours, got 'red'"),
+        ({"colors": ["rot"]}, "colors holds 'rot', which is no colour"),
+        ({"colors": []}, "colors holds 0 colours; 1 are needed"),
+        ({"legend": 3}, "legend"),
+        ({"ax": Figure().subplots(2, 2), "x": "seconds"}, "ax must be axes of matplotlib"),
         ({"results": []}, "results is empty"),
         ({"results": {}}, "results is empty"),
         ({"results": [METRIC]}, r"pass runs, as gdaopt\.solve returns them; got array"),

@@ -42,7 +42,7 @@ def test_draws_each_disc_raw_and_aligned() -> None:
         assert rows.tolist() == [0, 1, 2]
         line = dashed(ax)
         assert xy(line)[0] == pytest.approx(np.full(2, LAMBDA_MIN), rel=1e-13)
-        assert "$\\lambda_{\\min}$\u00a0=\u00a00.108" in ax.get_xlabel()
+        assert r"$\lambda_{\min}$ = 0.108" in ax.get_xlabel()
         marks = {line.get_label(): xy(line)[0] for line in ax.lines}
         np.testing.assert_array_equal(marks["centres"], centres)
         assert marks["left-ends"] == pytest.approx(centres - radii)

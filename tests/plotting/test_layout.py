@@ -135,8 +135,8 @@ def test_nothing_is_cut_or_overprinted(name: str, width: float) -> None:
 
 def test_nested_subfigures_and_other_layouts() -> None:
     outer = Figure(figsize=(7, 5), layout="constrained")
-    left, right = outer.subfigures(1, 2)
-    above, below = right.subfigures(2, 1)
+    left, right = outer.subfigures(1, 2, squeeze=False)[0]
+    above, below = right.subfigures(2, 1, squeeze=False)[:, 0]
     plotting.convergence(runs(), ax=left.subplots(2, 2))
     plotting.left_ends(runs()["alternating"], ax=above.subplots())
     plotting.graph(runs()["certified"], WINE.feature_names, ax=below.subplots())

@@ -49,7 +49,7 @@ def test_all_pictures() -> None:
     metric = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])
     runs: dict[str, gda.Result] = dict.fromkeys(NAMES, solved(max_iterations=20))
     figure = Figure(figsize=(8, 12), layout="constrained")
-    above, middle, below = figure.subfigures(3, 1)
+    above, middle, below = figure.subfigures(3, 1, squeeze=False)[:, 0]
     plotting.convergence(runs, ax=above.subplots(2, 2))
     ends, split = middle.subplots(1, 2)
     plotting.left_ends(runs[NAMES[0]], ax=ends)
