@@ -54,7 +54,6 @@ import numpy.typing as npt
 from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.objectives import Objective
 from gdaopt.objectives.check import check_interface
-from gdaopt.printing import shortened
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray, check_instance, finite_array, integer, number
 
@@ -212,7 +211,7 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
         return own()
     if not objective.log_convex:
         raise InvalidInputError(
-            f"trace_bound='auto' is a rule of the objective, and {shortened(objective)} has none; "
+            f"trace_bound='auto' is a rule of the objective, and {type(objective).__name__} has none; "
             "pass a number, or 'K'"
         )
     size = objective.n_features

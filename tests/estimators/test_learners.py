@@ -244,12 +244,14 @@ def test_an_objective_of_ones_own() -> None:
         gda.GraphMetricLearner(distances, n_neighbors=3).fit(X, codes)
 
 
-def test_the_rule_for_the_trace_is_for_objectives_of_convex_logarithm() -> None:
+def test_the_rule_for_the_trace_is_one_of_the_objective() -> None:
     def likelihood(X: FloatArray, signal: FloatArray) -> gda.LogDet:
         return gda.LogDet(np.cov(X.T))
 
     X, codes = samples()
-    with pytest.raises(gda.InvalidInputError, match="trace_bound='auto' follows the slope of log"):
+    with pytest.raises(
+        gda.InvalidInputError, match="trace_bound='auto' is a rule of the objective, and LogDet"
+    ):
         gda.GraphMetricLearner(likelihood).fit(X, codes)
     learner = gda.GraphMetricLearner(likelihood, trace_bound=10.0).fit(X, codes)
     assert certified_by_the_learner(learner, X)
