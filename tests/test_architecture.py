@@ -57,9 +57,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     },
     "gdaopt.objectives.distances.labels": "tests/objectives/distances/test_special_cases.py",
     "gdaopt.objectives.distances.triplets": "tests/objectives/distances/test_special_cases.py",
-    # Pairs in rectangles, by the objectives that see them
+    # Blocks of pairs, by the objectives that see them
     "gdaopt.objectives.pairs.blocks": "tests/objectives/distances/test_objectives.py",
-    "gdaopt.objectives.pairs.rectangles": "tests/objectives/pairs/test_signal_pairs.py",
     # The scaling of the joint program
     "gdaopt.linalg.dual_alignment": "tests/programs/test_joint.py",
     # Families of atoms: one grid over all of them

@@ -11,6 +11,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import all_edges
+from gdaopt.objectives.distances import loss_sum
 from gdaopt.objectives.pairs import listed_pairs, rectangles
 from gdaopt.validation import FloatArray
 from tests.helpers import random_metric, random_symmetric, traced_peak
@@ -189,6 +190,27 @@ def test_memory_does_not_grow_with_the_pairs(name: str) -> None:
         objective.at(0.2 * np.eye(5)).gradient()
 
     assert traced_peak(evaluate) < 0.5 * 8 * 1500**2
+
+
+@pytest.mark.parametrize("name", ["MCML", "logistic"])
+def test_second_derivatives_from_a_sample_lead_to_the_optimum(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fifth of the pairs tells of the others, and the certificate sees all of them."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((80, K)), rng.integers(2, size=80)
+    X[:, 0] += y
+    objective = CASES[name].make(X, y)
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(4.0))
+    weighted = objective.atom_weights(np.eye(K)).at(Atoms.of_features(np.arange(K)), np.ones(K))
+    expected, hessian = gda.solve(problem, "certified", tolerance=1e-8), weighted.hessian()
+    monkeypatch.setattr(loss_sum, "_MOST_PAIRS", objective.pairs.n_pairs // 5)
+    monkeypatch.setattr(rectangles, "_MOMENT_ENTRIES", 300)
+    sampled = weighted.hessian()
+    assert 0 < np.linalg.norm(sampled - hessian) < 0.5 * np.linalg.norm(hessian)
+    found = gda.solve(problem, "certified", tolerance=1e-8)
+    assert found.status == expected.status == "converged"
+    assert found.objective == pytest.approx(expected.objective, rel=2e-8)
 
 
 def certified_and_conic(case: Case, size: int, feasible_set: Any, seed: int) -> None:

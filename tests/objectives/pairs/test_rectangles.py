@@ -1,0 +1,57 @@
+"""Pairs of samples in rectangles: sums where few pairs count, and where digits cancel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdaopt.objectives.pairs import RectanglePairs, rectangles
+from gdaopt.validation import FloatArray
+
+N, K = 30, 4
+
+
+@pytest.fixture
+def near(monkeypatch: pytest.MonkeyPatch) -> FloatArray:
+    """Return samples of which the last feature differs by 1e-6, but for the last sample."""
+    monkeypatch.setattr(rectangles, "_BLOCK_ENTRIES", 5 * N)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, K))
+    X[:, -1] *= 1e-6
+    X[-1, -1] = 1.0
+    return X
+
+
+def coefficients(share: float, pairs: RectanglePairs) -> list[FloatArray]:
+    """Return random coefficients, of which a share is not 0."""
+    rng = np.random.default_rng(1)
+    shapes = [block.shape for block in pairs.products(pairs.features, pairs.features)]
+    return [rng.uniform(0.5, 1, shape) * (rng.random(shape) < share) for shape in shapes]
+
+
+@pytest.mark.parametrize("share", [0.02, 0.15, 1.0])
+def test_sums_over_near_samples(share: float, near: FloatArray) -> None:
+    """Each entry has nearly all of its digits, however the sums are taken."""
+    pairs = RectanglePairs.ordered(near)
+    found = coefficients(share, pairs)
+    differences = near[:, None] - near[None]
+    expected = np.einsum("ij,ijk,ijl->kl", np.vstack(found), differences, differences)
+    roots = np.sqrt(np.diagonal(expected))
+    unit = np.outer(roots, roots)
+    np.testing.assert_allclose(pairs.scatter(found) / unit, expected / unit, atol=1e-9)
+    diagonal = pairs.scatter_diagonal(found)
+    np.testing.assert_allclose(diagonal, np.diagonal(expected), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 20])
+def test_pairs_by_class_are_all_pairs(n_classes: int, near: FloatArray) -> None:
+    codes = np.sort(np.arange(N) % n_classes)
+    pairs = RectanglePairs.by_class(near, codes)
+    met = np.zeros((N, N), dtype=int)
+    for block in pairs.blocks():
+        met[block.rows, block.columns] += 1
+        is_mixed = block.columns.start < block.rows.stop
+        if n_classes <= rectangles.MOST_LEVELS and not is_mixed:
+            same = np.equal.outer(codes[block.rows], codes[block.columns])
+            assert same.all() or not same.any()
+    assert (np.triu(met, 1) == np.triu(np.ones((N, N), dtype=int), 1)).all()
