@@ -17,6 +17,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt import deadline
+from gdaopt.backends import protocol
 from gdaopt.methods import aligned, blocks, joint
 from gdaopt.methods import state as state_module
 from gdaopt.objectives.exponentials import ExponentialLine
@@ -70,7 +71,7 @@ class FakeTime:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     clock = FakeTime()
-    for module in (deadline, state_module, aligned, blocks, joint, programs):
+    for module in (deadline, state_module, aligned, blocks, joint, programs, protocol):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=clock.perf_counter))
     return clock
 
