@@ -211,8 +211,8 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
         return own()
     if not objective.log_convex:
         raise InvalidInputError(
-            f"trace_bound='auto' is a rule of the objective, and {type(objective).__name__} has none; "
-            "pass a number, or 'K'"
+            f"trace_bound='auto' is a rule of the objective, and {type(objective).__name__} has "
+            "none; pass a number, or 'K'"
         )
     size = objective.n_features
     start = objective.at(np.zeros((size, size)))

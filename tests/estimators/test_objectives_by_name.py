@@ -23,7 +23,7 @@ def test_it_is_the_objective_with_its_rule(name: str) -> None:
     assert learner.trace_bound_ == auto_trace_bound(objective, gda.GraphMetrics(1.0))
     assert learner.result_.relative_gap is not None
     assert learner.result_.relative_gap <= learner.tolerance
-    assert learner.result_.objective == pytest.approx(objective.value(learner.metric_))
+    assert learner.result_.objective == pytest.approx(objective.at(learner.metric_).value)
 
 
 def test_options_go_to_the_objectives_that_have_them() -> None:
