@@ -357,17 +357,18 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "linalg.smallest_eigenvalue": (linalg.smallest_eigenvalue, {"metric": M}),
         "plotting.convergence": (
             plotting.convergence,
-            {"results": [run], "ax": None, "relative": False, "problems": ["a"]},
+            {"results": [run], "ax": None, "relative": False, "problems": ["a"], "legend": True}
+            | {"x": None, "y": None, "colors": None},
         ),
         "plotting.discs": (plotting.discs, {"metric": M, "v": V, "names": NAMES, "ax": None}),
         "plotting.graph": (
             lambda **options: len(plotting.graph(**options).lines),
             {"metric": M, "names": NAMES, "ax": None, "threshold": 0.5},
         ),
-        "plotting.left_ends": (plotting.left_ends, {"result": run, "ax": None}),
+        "plotting.left_ends": (plotting.left_ends, {"result": run, "ax": None, "legend": True}),
         "plotting.time_split": (
             plotting.time_split,
-            {"results": run, "ax": None, "relative": False},
+            {"results": run, "ax": None, "relative": False, "legend": True},
         ),
         "load_programs": (
             lambda path: [program.cost for program in gda.load_programs(path)],
