@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -44,10 +45,12 @@ class PairLoss:
     @cached_property
     def offset_sizes(self) -> FloatArray:
         """What the round-off of terms that cancel in the derivatives is relative to, shape (K,)."""
-        offsets = [self.loss.offsets(block) for block in self.pairs.blocks()]
-        if all(offset is None for offset in offsets):
+        blocks = self.pairs.blocks()
+        first = self.loss.offsets(next(blocks))
+        if first is None:
             return np.zeros(self.pairs.features.shape[1])
-        return self.pairs.squared_sizes(offset for offset in offsets if offset is not None)
+        others = (t for block in blocks if (t := self.loss.offsets(block)) is not None)
+        return self.pairs.squared_sizes(chain([first], others))
 
     def pair_values(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
         """Return numbers of all pairs, which are kept where memory allows it."""

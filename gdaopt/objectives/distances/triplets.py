@@ -17,7 +17,7 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["NeighborTriplets", "target_neighbors"]
 
-_BLOCK_ENTRIES = 2**20  # 8 MB: the distances that neighbours are found in
+_BLOCK_ENTRIES = 2**18  # 2 MB: the distances that neighbours are found in
 
 Indices = npt.NDArray[np.intp]
 

@@ -34,7 +34,7 @@ class Changes(Protocol):
     """How the distances of a block change along n directions."""
 
     def all(self) -> FloatArray:
-        """Return the changes of all pairs, shape (n, *block)."""
+        """Return the changes of all pairs, shape (n, …) with that of the block."""
 
     def at(self, *indices: Any) -> FloatArray:
         """Return the changes of the pairs of given indices into the block, shape (n, m)."""
@@ -46,8 +46,8 @@ class KnownChanges:
 
     Attributes
     ----------
-    values : ndarray of shape (n, *block)
-        The changes.
+    values : ndarray of shape (n, …)
+        The changes along each direction, in the shape of the block.
     """
 
     values: FloatArray

@@ -181,13 +181,14 @@ def test_many_classes(case: Case, metric: FloatArray) -> None:
 
 @pytest.mark.parametrize("name", ["MCML", "LMNN", "logistic"])
 def test_memory_does_not_grow_with_the_pairs(name: str) -> None:
-    """A value and a gradient of 1500 samples hold no number for each of the pairs."""
+    """Value, gradient and round-off of 1500 samples hold no number for each of the pairs."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((1500, 5)), np.arange(1500) % 2
-    objective = CASES[name].make(X, y, memory_limit=2**20)
 
     def evaluate() -> None:
-        objective.at(0.2 * np.eye(5)).gradient()
+        point = CASES[name].make(X, y, memory_limit=2**20).at(0.2 * np.eye(5))
+        assert np.isfinite(point.gradient()).all()
+        assert point.round_off().value < 1e-9
 
     assert traced_peak(evaluate) < 0.5 * 8 * 1500**2
 
