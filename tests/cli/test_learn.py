@@ -52,8 +52,8 @@ class TestDefaults:
         out, output = iris
         for part in (
             "iris: 150 samples, K = 4 features z-scored and divided by √(2K) (unit), "
-            "each of 3 classes against the rest; set graph, trace bound C = K (the number of "
-            "features), smallest eigenvalue ρ = 1e-06",
+            "each of 3 classes against the rest; objective glr, set graph, trace bound C = K (the "
+            "number of features), smallest eigenvalue ρ = 1e-06",
             "method alternating, programs solved by HIGHS",
             f"written to {out}",
         ):
@@ -112,6 +112,7 @@ class TestDefaults:
         assert set(content["files"]) == names(out)
         assert content["options"] == {
             **{"source": "iris", "label": None, "positive": None, "scale": "unit"},
+            "objective": "glr",
             **{"set": "graph", "trace_bound": "K", "min_eigenvalue": 1e-6, "edge_floor": 0.0},
             **{"edges": None, "drop": [], "impute": None},
             **{"method": "alternating", "solver": "HIGHS", "tolerance": 1e-5, "time_limit": None},
