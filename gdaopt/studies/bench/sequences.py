@@ -158,9 +158,7 @@ def _random(size: int, kind: str, number: int) -> RecordedProgram:
         column = int(rng.integers(size))
         others = np.delete(np.arange(size), column)
         cost = rng.standard_normal(size - 1)
-        polytope = ColumnPolytope.at(
-            metric, alignment.v, slack, column, others, np.zeros(size - 1)
-        )
+        polytope = ColumnPolytope.at(metric, alignment.v, slack, column, others, np.zeros(size - 1))
     else:
         edges = all_edges(size)
         cost = rng.standard_normal(size + len(edges[0]))

@@ -160,7 +160,7 @@ class Bench:
         text = markdown(frames["summary"], frames["runs"], self._options)
         write_text(self.path / "bench.md", text)
         for name, draw in PICTURES.items():
-            figure = draw(programs, frames["summary"])
+            figure = draw(programs, self._options.cap)
             write_atomically(
                 self.path / f"{name}.png",
                 lambda file, figure=figure: figure.savefig(file, format="png", dpi=150),  # type: ignore[misc]
