@@ -69,7 +69,7 @@ def replay_task(
     def replayed(some: list[RecordedProgram], how: Start) -> Any:
         return replay(some, solver, start=how, solver_opts=options, time_limit=limits.cap)
 
-    lines = []
+    lines: list[dict[str, Any]] = []
     with ignoring(category=Warning):  # the point is judged, not what solvers say of it
         list(replayed(programs[:1], "cold"))  # imports, and whatever else is done once
         begun = time.perf_counter()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
+import gdaopt
 from gdaopt.backends import ANALYTIC, find_backend, solvers
 from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.highspy import HighspyBackend
@@ -120,7 +121,9 @@ class BenchOptions:
 
 
 def version_of(solver: str) -> str:
-    """Return the version of a solver's package; empty for the closed form."""
+    """Return the version of a solver's package."""
+    if solver == ANALYTIC:
+        return gdaopt.__version__
     return entry_of("HIGHS" if solver == HighspyBackend.name else solver).version
 
 

@@ -287,7 +287,7 @@ def _legend(
             [],
             [],
             color=_LOOKS[kind][0],
-            linestyle=_LOOKS[kind][1] if lines else "none",
+            linestyle=_LOOKS[kind][1] if lines else "none",  # type: ignore[arg-type]
             marker=None if lines else _LOOKS[kind][2] if markers else "s",
             markersize=4.5,
             label=kind,

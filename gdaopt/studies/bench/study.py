@@ -63,8 +63,8 @@ class Bench:
             raise InvalidInputError("no data are given; name at least one data set")
         self._options = options
         self._directory = StudyDirectory(path, _protocol(sequences, options))
-        self.recordings = {}
-        self.tasks = {}
+        self.recordings: dict[str, Task] = {}
+        self.tasks: dict[str, Task] = {}
         limits = Limits(options.cap, options.budget)
         for sequence in sequences:
             key = task_key("recorded", sequence.name)
