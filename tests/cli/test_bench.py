@@ -34,7 +34,7 @@ def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         *("--programs", "diagonal", "--out", tmp_path / "out"),
     ]
     shown = run(*command)
-    assert "highspy: 3 answers verified, 0 wrong, 0 called infeasible" in shown
+    assert "highspy: 4 answers verified, 0 wrong, 0 called infeasible" in shown
     assert "iris: HIGHS, alternating, tolerance 1e-06: " in shown
     page = (tmp_path / "out" / "bench.md").read_text(encoding="utf-8")
     assert "## random-5, diagonal programs, tolerance 1e-06" in page

@@ -115,10 +115,13 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         found = performance_profile(seconds, reference)
         found.pop(ANALYTIC, None)
         best = sorted(found, key=lambda one: _half(found[one]))[:_BEST]
+        last = max([1.0, *(float(ratios[-1]) for ratios, _ in found.values() if len(ratios))])
         for solver, (ratios, shares) in found.items():
             colour, line, _ = _LOOKS[algorithm_of(solver)]
+            # From no program at the left end to the solver's own share at the right one.
             ax.step(
-                *(np.concatenate([ratios[:1], ratios]), np.concatenate([[0.0], shares])),
+                np.concatenate([[1.0], ratios, [last]]),
+                np.concatenate([[0.0], shares, shares[-1:] if len(shares) else [0.0]]),
                 where="post",
                 color=colour,
                 linestyle=line,
