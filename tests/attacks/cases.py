@@ -102,7 +102,9 @@ def tables(name: str, out: Path) -> dict[str, Any]:
         return {"record": unmeasured(content), "metrics": metrics}
     frames = {path.name: pd.read_parquet(path) for path in sorted(out.glob("*.parquet"))}
     found: dict[str, Any] = {
-        stem: frame[[c for c in frame if not c.endswith("seconds") and c != "peak_memory"]].to_csv()
+        stem: frame[
+            [c for c in map(str, frame) if not c.endswith("seconds") and c != "peak_memory"]
+        ].to_csv()
         for stem, frame in frames.items()
     }
     if name == "bench":

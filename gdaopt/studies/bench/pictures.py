@@ -135,7 +135,7 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         ax.set_ylabel("share verified", fontsize=_small(ax) + 1)
         ax.tick_params(labelsize=_small(ax))
         ax.spines[["top", "right"]].set_visible(False)
-    grid[-1].set_xlabel("time over the closed form's (or the least)", fontsize=_small(grid[-1]) + 1)
+    grid[-1].set_xlabel("time over the closed form's", fontsize=_small(grid[-1]) + 1)
     _legend(figure, programs, lines=True)
     return figure
 

@@ -57,7 +57,7 @@ def test_times_are_those_that_count() -> None:
     names = [label.get_text() for label in left.get_yticklabels()]
     assert names[-1] in ("analytic", "HIGHS")
     assert set(names[:2]) == {"SCS", "GLPK"}
-    at = {int(line.get_ydata()[0]): line.get_xdata()[0] for line in left.lines}  # type: ignore[index]
+    at = {round(y): x for x, y in (line.get_xydata()[0] for line in left.lines)}  # type: ignore[index]
     assert at[0] == pytest.approx(1e4)
     assert at[3] < 2.0
     widths = sorted({round(bar.get_width()) for bar in right.patches})  # type: ignore[attr-defined]
@@ -66,5 +66,5 @@ def test_times_are_those_that_count() -> None:
 
 def test_profiles_begin_at_no_program_and_end_at_all() -> None:
     (ax,) = PICTURES["profiles"](programs("wine"), 10.0).axes
-    ends = [line.get_ydata()[-1] for line in ax.lines]  # type: ignore[index]
+    ends = [float(line.get_xydata()[-1][1]) for line in ax.lines]  # type: ignore[index, arg-type]
     assert sorted(ends) == [0.0, 0.0, 1.0]
