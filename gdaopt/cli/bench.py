@@ -124,6 +124,9 @@ def bench(
             )
         )
     console.print(plain(f"written to {study.path}"), soft_wrap=True)
+    if study.n_done < len(study.tasks):
+        console.print("some cells died; run the same command again to try them again")
+        raise typer.Exit(1)
 
 
 def _words(text: str) -> list[str]:

@@ -28,6 +28,7 @@ class _Here:
 
 def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "ProcessPerTask", _Here)
+    monkeypatch.setattr(study, "PICTURES", {})
     command = [
         *("bench", "--data", "iris,random", "--sizes", "5", "--solvers", "highspy,highs"),
         *("--starts", "hot", "--tolerances", "1e-6", "--runs", "alternating", "--most", "2"),
@@ -40,6 +41,32 @@ def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "## random-5, diagonal programs, tolerance 1e-06" in page
     assert "## Whole runs" in page
     assert "written to" in run(*command)
+
+
+def test_cells_that_died_are_failures_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dying(_Here):
+        def run(self, directory: Any, tasks: Any, begun: Any) -> Any:
+            for key, task in tasks.items():
+                if "highspy" in key:
+                    yield key, task.died("its process was killed by SIGSEGV")
+                else:
+                    yield from super().run(directory, {key: task}, begun)
+
+    monkeypatch.setattr(study, "PICTURES", {})
+    command = [
+        *("bench", "--data", "random", "--sizes", "5", "--solvers", "highspy", "--runs", "none"),
+        *("--programs", "diagonal", "--starts", "hot", "--most", "2", "--tolerances", "1e-6"),
+        *("--out", tmp_path / "out"),
+    ]
+    monkeypatch.setattr(study, "ProcessPerTask", Dying)
+    shown = run(*command, code=1)
+    assert "highspy: 0 answers verified" in shown
+    assert "run the same command again" in shown
+    assert "SIGSEGV" in (tmp_path / "out" / "programs.csv").read_text(encoding="utf-8")
+    monkeypatch.setattr(study, "ProcessPerTask", _Here)
+    assert "highspy: 2 answers verified" in run(*command)
 
 
 @pytest.mark.parametrize(
