@@ -1,7 +1,7 @@
 """Compare all solvers that work here on the recorded programs of wine, and on whole runs.
 
 Run ``python experiments/backends.py`` from the top of a checkout, where ``gdaopt[solvers]`` is
-installed (some 15 minutes for 21 solvers); it writes ``figures/backends.md``,
+installed (25 minutes for 20 solvers); it writes ``figures/backends.md``,
 ``figures/backends.png``, ``figures/backends_profiles.png`` and ``figures/backends_pareto.png``. A
 run that was stopped goes on where it was: the finished cells are kept among the temporary files
 until all are there.
