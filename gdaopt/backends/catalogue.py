@@ -32,6 +32,8 @@ class SolverEntry:
         Whether it prints what no option of it silences. It is then solved in a worker process.
     alone : bool
         Whether it can be loaded only into a process without highspy: a worker process of its own.
+    hot : bool
+        Whether CVXPY can start it from its last answer. Others are at most told what has changed.
     """
 
     package: str
@@ -40,6 +42,7 @@ class SolverEntry:
     hint: str = _EXTRA
     loud: bool = False
     alone: bool = False
+    hot: bool = False
 
     @property
     def elsewhere(self) -> bool:
@@ -87,17 +90,17 @@ CATALOGUE: dict[str, SolverEntry] = {
     ),
     "GLOP": SolverEntry("ortools", "Apache-2.0", (_SIMPLEX,), alone=True),
     "GLPK": SolverEntry("cvxopt", "GPL-3.0-or-later", (_SIMPLEX,)),
-    "HIGHS": SolverEntry("highspy", "MIT", (_SIMPLEX, _IPM, _FIRST)),
-    "MPAX": SolverEntry("mpax", "MIT", (_FIRST,)),
-    "OSQP": SolverEntry("osqp", "Apache-2.0", (_FIRST,)),
+    "HIGHS": SolverEntry("highspy", "MIT", (_SIMPLEX, _IPM, _FIRST), hot=True),
+    "MPAX": SolverEntry("mpax", "MIT", (_FIRST,), hot=True),
+    "OSQP": SolverEntry("osqp", "Apache-2.0", (_FIRST,), hot=True),
     "PDLP": SolverEntry("ortools", "Apache-2.0", (_FIRST,), alone=True),
     "PIQP": SolverEntry("piqp", "BSD-2-Clause", (_IPM,)),
-    "PROXQP": SolverEntry("proxsuite", "BSD-2-Clause", ("augmented Lagrangian",)),
+    "PROXQP": SolverEntry("proxsuite", "BSD-2-Clause", ("augmented Lagrangian",), hot=True),
     "QOCO": SolverEntry("qoco", "BSD-3-Clause", (_IPM,)),
-    "QPALM": SolverEntry("qpalm", "LGPL-3.0-or-later", ("augmented Lagrangian",)),
+    "QPALM": SolverEntry("qpalm", "LGPL-3.0-or-later", ("augmented Lagrangian",), hot=True),
     "SCIP": SolverEntry("pyscipopt", "Apache-2.0", (_SIMPLEX,)),
     "SCIPY": SolverEntry("scipy", "BSD-3-Clause", (_SIMPLEX, _IPM)),
-    "SCS": SolverEntry("scs", "MIT", (_FIRST,)),
+    "SCS": SolverEntry("scs", "MIT", (_FIRST,), hot=True),
     "SDPA": SolverEntry("sdpa-python", "GPL-2.0-only", (_IPM,), loud=True),
     "COPT": _proprietary("coptpy", _SIMPLEX, _IPM, _FIRST),
     "CPLEX": _proprietary("cplex", _SIMPLEX, _IPM),

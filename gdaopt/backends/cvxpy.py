@@ -17,6 +17,7 @@ import numpy as np
 from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.cvxpy_problem import Ended, solve_here, solve_isolated
 from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch
+from gdaopt.backends.tolerance_options import tolerance_options
 from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
 
 if TYPE_CHECKING:
@@ -36,16 +37,12 @@ _TIME_LIMIT_OPTIONS = {
     "OSQP": "time_limit",
 }
 
-# The names of a solver's tolerances, and the share of a certified gap that they have to be so that
-# the answer reaches this gap. The gap grows linearly with the distance from the optimum, and the
-# objective quadratically. An interior-point method, whose tolerance is one of the objective, hence
-# needs about the square of a gap of 1e-6. ECOS would reach its limit of iterations with that, and
-# reaches the gap with less. The tolerances of SCS are distances.
-_ACCURACY_OPTIONS = {
-    "CLARABEL": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-6),
-    "ECOS": (("abstol", "reltol", "feastol"), 1e-4),
-    "SCS": (("eps_abs", "eps_rel"), 0.1),
-}
+# The share of a certified gap that a solver's tolerances have to be so that the answer reaches this
+# gap. The gap grows linearly with the distance from the optimum, and the objective quadratically.
+# An interior-point method, whose tolerance is one of the objective, hence needs about the square of
+# a gap of 1e-6. ECOS would reach its limit of iterations with that, and reaches the gap with less.
+# The tolerances of SCS are distances.
+_SHARE_OF_GAP = {"CLARABEL": 1e-6, "ECOS": 1e-4, "SCS": 0.1}
 _LEAST_ACCURACY = 1e-13  # smaller tolerances are lost in round-off
 
 
@@ -212,12 +209,11 @@ def solve_program(
     return SolverReport(solver, status, clock.seconds, ended.reported_seconds, ended.iterations)
 
 
-def _tolerances(solver: str, gap: float | None) -> dict[str, float]:
+def _tolerances(solver: str, gap: float | None) -> dict[str, Any]:
     """Return the options under which a solver reaches a certified gap."""
-    if gap is None or solver not in _ACCURACY_OPTIONS:
+    if gap is None or solver not in _SHARE_OF_GAP:
         return {}
-    names, share = _ACCURACY_OPTIONS[solver]
-    return dict.fromkeys(names, max(share * gap, _LEAST_ACCURACY))
+    return tolerance_options(solver, max(_SHARE_OF_GAP[solver] * gap, _LEAST_ACCURACY))
 
 
 def _options(

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 import gdaopt
 from gdaopt.cli.apply import apply
+from gdaopt.cli.bench import bench
 from gdaopt.cli.compare import compare
 from gdaopt.cli.errors import errors_shown
 from gdaopt.cli.export import export
@@ -57,5 +58,6 @@ app.command()(learn)
 app.command()(apply)
 app.command()(compare)
 app.command()(plot)
+app.command()(bench)
 app.command()(solvers)
 app.command()(export)

@@ -43,6 +43,8 @@ class Replayed:
         What it returned; None when it failed.
     failure : str
         Why it failed; empty where it did not.
+    calls_infeasible : bool
+        Whether it failed by calling the program infeasible, which no recorded program is.
     seconds : StageSeconds
         Wall time of the stages.
     infeasibility : float
@@ -56,13 +58,19 @@ class Replayed:
 
     answer: Answer | None
     failure: str = ""
+    calls_infeasible: bool = False
     seconds: StageSeconds
     infeasibility: float = np.inf
     suboptimality: float = np.inf
 
+    @property
+    def residual(self) -> float:
+        """The larger of both, by size; infinity when the backend failed."""
+        return max(self.infeasibility, abs(self.suboptimality))
+
     def is_verified(self, tolerance: float) -> bool:
         """Say whether the point is feasible and optimal up to a tolerance."""
-        return max(self.infeasibility, abs(self.suboptimality)) <= tolerance
+        return self.residual <= tolerance
 
 
 def replay(
@@ -149,7 +157,12 @@ def _replayed(
             watch.lap("unpack")
         except (InfeasibleProblemError, SolverFailedError) as error:
             watch.lap("solve")
-            yield Replayed(answer=None, failure=str(error), seconds=watch.seconds)
+            yield Replayed(
+                answer=None,
+                failure=str(error),
+                calls_infeasible=isinstance(error, InfeasibleProblemError),
+                seconds=watch.seconds,
+            )
             continue
         yield _judged(recorded, prepared, answer, watch.seconds)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from importlib.metadata import version
+from pathlib import Path
 
-__all__ = ["versions"]
+__all__ = ["machine", "versions"]
 
 _PACKAGES = ("gdaopt", "numpy", "scipy", "cvxpy", "highspy")
 
@@ -19,3 +21,20 @@ def versions() -> dict[str, str]:
     ['python', 'gdaopt', 'numpy', 'scipy', 'cvxpy', 'highspy']
     """
     return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+
+
+def machine() -> str:
+    """Return the processor that times depend on: its name, where it is known, and its cores.
+
+    Examples
+    --------
+    >>> machine().endswith("cores")
+    True
+    """
+    name = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name = next(line.partition(":")[2].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):  # not Linux, or a processor that has no name there
+        pass
+    return f"{platform.system()}, {name}, {os.cpu_count()} cores"

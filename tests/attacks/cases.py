@@ -32,8 +32,16 @@ COMMANDS = {
         *("table1", "--datasets", "iris", "--rows", "euclidean,gmml", "--seeds", "2"),
         *("--jobs", "2"),
     ),
+    "bench": (
+        *("bench", "--data", "random", "--sizes", "5", "--programs", "diagonal", "--most", "3"),
+        *("--solvers", "highspy", "--starts", "hot", "--tolerances", "1e-6", "--runs", "none"),
+    ),
 }
 """Commands that take seconds, without the directory."""
+
+
+SEEDS = {"bench": 1}
+"""How many seeds a command has at most that is made of the same parts as another."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +103,12 @@ def tables(name: str, out: Path) -> dict[str, Any]:
     frames = {path.name: pd.read_parquet(path) for path in sorted(out.glob("*.parquet"))}
     found: dict[str, Any] = {
         stem: frame[
-            frame.columns.difference(["seconds", "tracing_seconds", "peak_memory"])
+            [c for c in map(str, frame) if not c.endswith("seconds") and c != "peak_memory"]
         ].to_csv()
         for stem, frame in frames.items()
     }
+    if name == "bench":
+        return found | {path.stem: path.read_bytes() for path in out.glob("tasks/*.npz")}
     return found | {path.stem: _metric(path) for path in out.glob("tasks/*.npz")}
 
 

@@ -61,10 +61,15 @@ def main() -> None:
     else:
         from gdaopt.cli import app
         from gdaopt.studies import pictures
+        from gdaopt.studies.bench import pictures as of_bench
+        from gdaopt.studies.bench import study as bench
 
         sys.argv.insert(0, "gdaopt")
         blank = dict.fromkeys(pictures.PICTURES, lambda runs, title: Figure(figsize=(1, 1)))
         vars(pictures)["PICTURES"] = blank
+        vars(bench)["PICTURES"] = dict.fromkeys(
+            of_bench.PICTURES, lambda programs, cap: Figure(figsize=(1, 1))
+        )
     _watch(os.path.abspath(place), int(number))
     try:
         app()

@@ -1,0 +1,166 @@
+"""``gdaopt bench``: every solver on recorded programs, timed and judged alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from gdaopt.cli.options import DataDir, Label
+from gdaopt.datasets import FROM_UCI
+from gdaopt.errors import GdaoptError, InvalidInputError
+from gdaopt.printing import plain, shortened
+from gdaopt.studies.bench.options import ALL, METHODS, STARTS, BenchOptions
+from gdaopt.studies.bench.sequences import GENERATED, KINDS, Sequence
+from gdaopt.studies.bench.study import Bench
+from gdaopt.studies.learning import load_source
+
+__all__ = ["bench"]
+
+_NONE = "none"
+
+ValueT = TypeVar("ValueT")
+
+
+def bench(
+    data: Annotated[
+        str,
+        typer.Option(
+            help="data sets or CSV files, separated by commas, whose first class is learned; "
+            "synthetic: runs on two clouds; random: programs of no run, both in each size"
+        ),
+    ] = "wine,breast_cancer,synthetic,random",
+    solvers: Annotated[
+        str, typer.Option(help=f"names, separated by commas, or {ALL}: see gdaopt solvers")
+    ] = ALL,
+    programs: Annotated[str, typer.Option(help=f"of {', '.join(KINDS)}")] = ",".join(KINDS),
+    starts: Annotated[
+        str,
+        typer.Option(
+            help=f"of {', '.join(STARTS)}: everything anew, what was compiled is kept, or started "
+            "from the last answer, where the solver can"
+        ),
+    ] = ",".join(STARTS),
+    sizes: Annotated[str, typer.Option(help="features of synthetic and random data")] = "50,200",
+    tolerances: Annotated[
+        str, typer.Option(help="asked of each solver; its answers are judged by them")
+    ] = "1e-6,1e-4",
+    runs: Annotated[
+        str, typer.Option(help=f"methods of whole runs: of {', '.join(METHODS)}; or {_NONE}")
+    ] = ",".join(METHODS),
+    repeats: Annotated[int, typer.Option(help="of each sequence; the median counts")] = 1,
+    most: Annotated[
+        int, typer.Option(help="programs of each run, from its start, or random ones of each kind")
+    ] = 200,
+    cap: Annotated[
+        float, typer.Option(help="seconds for a program, and what one counts that is not verified")
+    ] = 10.0,
+    budget: Annotated[
+        float, typer.Option(help="seconds for all programs of a cell, and for a whole run")
+    ] = 60.0,
+    jobs: Annotated[int, typer.Option(help="cells at a time; more than one blurs the times")] = 1,
+    label: Label = None,
+    data_dir: DataDir = None,
+    out: Annotated[Path, typer.Option(help="output directory")] = Path("gdaopt-bench"),
+) -> None:
+    """Solve recorded programs and whole runs by many solvers, timed and judged alike.
+
+    A program counts as solved when the point that the solver returned is feasible and optimal up
+    to the tolerance, whatever the solver says of it. Writes bench.md, summary, programs and runs as
+    CSV and parquet, and the pictures times.png, profiles.png and pareto.png. When it was
+    interrupted, the same command goes on with what is missing. Exit code 75: another command is
+    writing to the directory.
+    """
+    console = Console(highlight=False, markup=False, emoji=False)
+    options = {
+        "solvers": _words(solvers),
+        "programs": _words(programs),
+        "starts": _words(starts),
+        "tolerances": _numbers("--tolerances", tolerances, float),
+        "runs": [] if runs == _NONE else _words(runs),
+        "repeats": repeats,
+        "most": most,
+        "cap": cap,
+        "budget": budget,
+        "jobs": jobs,
+    }
+    sequences = _sequences(_words(data), _numbers("--sizes", sizes, int), label, data_dir)
+    with console.status("trying the solvers"):
+        checked = BenchOptions(**options)  # type: ignore[arg-type]  # each is checked there
+    study = Bench(out, sequences, checked)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("")
+
+        def show(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
+            name = plain(study.label(key))
+            progress.update(task, description=f"{done} of {total} done; {name}")
+            if row is not None:
+                said = f"{name}: {row['status']}" + (f" ({row['message']})" * bool(row["message"]))
+                progress.print(plain(said), soft_wrap=True)
+
+        try:
+            summary, _ = study.run(show)
+        except KeyboardInterrupt:
+            progress.stop()
+            console.print(
+                f"interrupted: {study.n_done} of {len(study.tasks)} cells are done; "
+                "run the same command again to go on"
+            )
+            raise typer.Exit(130) from None
+        except GdaoptError:
+            progress.stop()  # so that the error stands on a line of its own
+            raise
+    verified = summary.groupby("solver", sort=False)[["verified", "wrong", "infeasible"]].sum()
+    for name, row in verified.iterrows():
+        console.print(
+            plain(
+                f"{name}: {row['verified']} answers verified, {row['wrong']} wrong, "
+                f"{row['infeasible']} called infeasible"
+            )
+        )
+    console.print(plain(f"written to {study.path}"), soft_wrap=True)
+    if study.n_done < len(study.tasks):
+        console.print("some cells died; run the same command again to try them again")
+        raise typer.Exit(1)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words between commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _numbers(option: str, text: str, kind: Callable[[str], ValueT]) -> list[ValueT]:
+    """Return the numbers between commas."""
+    try:
+        return [kind(word) for word in _words(text)]
+    except ValueError as error:
+        raise InvalidInputError(
+            f"{option} must be numbers separated by commas, got {shortened(text)}"
+        ) from error
+
+
+def _sequences(
+    sources: list[str], sizes: list[int], label: str | None, data_dir: Path | None
+) -> list[Sequence]:
+    """Return the sequences of data by name, in each size where they have one."""
+    found = []
+    for source in dict.fromkeys(sources):
+        if source not in GENERATED:
+            is_table = source.lower().endswith(".csv")
+            dataset = load_source(
+                source,
+                label if is_table else None,
+                data_dir if source in FROM_UCI else None,
+            )
+            found.append(Sequence(dataset.name, dataset))
+            continue
+        for size in dict.fromkeys(sizes):
+            if size < 5:
+                raise InvalidInputError(f"--sizes must be at least 5, got {size}")
+            found.append(Sequence(source, size=size))
+    return found

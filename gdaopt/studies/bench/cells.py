@@ -1,0 +1,146 @@
+"""One cell of the study: a sequence solved again, or a whole run, by one solver. Task functions."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gdaopt.backends.tolerance_options import tolerance_options
+from gdaopt.io import write_atomically
+from gdaopt.methods import solve
+from gdaopt.printing import shortened
+from gdaopt.programs import RecordedProgram, Replayed, load_programs, replay
+from gdaopt.programs.replayed import Start
+from gdaopt.studies.bench.judging import verdict
+from gdaopt.studies.bench.sequences import Sequence
+from gdaopt.warning_filters import ignoring
+
+__all__ = ["Limits", "replay_task", "run_task"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What time a cell has.
+
+    Attributes
+    ----------
+    cap : float
+        Seconds for a program.
+    budget : float
+        Seconds for all programs of a cell, and for a whole run.
+    """
+
+    cap: float
+    budget: float
+
+
+def replay_task(
+    path: Path, recorded: Path, solver: str, start: Start, tolerance: float, limits: Limits
+) -> dict[str, Any]:
+    """Solve a recorded sequence again, and write a line for each program.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The path of the task's files, without their ending; the lines are in the parquet file.
+    recorded : pathlib.Path
+        The recorded programs.
+    solver : str
+        A canonical name of `gdaopt.backends.find_backend`.
+    start : {"cold", "re-solve", "hot"}
+        See `gdaopt.programs.replay`.
+    tolerance : float
+        What is asked of the solver.
+    limits : Limits
+        For a program, and for all.
+
+    Returns
+    -------
+    dict
+        How many programs were reached, and the seconds of all.
+    """
+    import pandas as pd  # on demand: it is slow to import
+
+    programs = load_programs(recorded)
+    options = tolerance_options(solver, tolerance)
+
+    def replayed(some: list[RecordedProgram], how: Start) -> Any:
+        return replay(some, solver, start=how, solver_opts=options, time_limit=limits.cap)
+
+    lines: list[dict[str, Any]] = []
+    with ignoring(category=Warning):  # the point is judged, not what solvers say of it
+        list(replayed(programs[:1], "cold"))  # imports, and whatever else is done once
+        begun = time.perf_counter()
+        for one, found in zip(programs, replayed(programs, start), strict=True):
+            lines.append(_line(len(lines), one, found, tolerance, limits.cap))
+            if time.perf_counter() - begun > limits.budget:
+                break
+    seconds = time.perf_counter() - begun
+    frame = pd.DataFrame(lines)
+    write_atomically(Path(f"{path}.parquet"), lambda file: frame.to_parquet(file, index=False))
+    return {"reached": len(lines), "seconds": seconds}
+
+
+def _line(
+    number: int, program: RecordedProgram, found: Replayed, tolerance: float, cap: float
+) -> dict[str, Any]:
+    """Return what is kept of one answer."""
+    answer = found.answer
+    stages = {f"{name}_seconds": value for name, value in asdict(found.seconds).items()}
+    return {
+        "index": number,
+        "program": program.kind,
+        "variables": len(program.cost),
+        "verdict": verdict(found, tolerance, cap),
+        "solver_status": "" if answer is None else answer.status,
+        "message": shortened(found.failure) if found.failure else "",
+        "infeasibility": found.infeasibility,
+        "suboptimality": found.suboptimality,
+        "residual": found.residual,
+        "iterations": None if answer is None else answer.iterations,
+        "restarts": 0 if answer is None else answer.restarts,
+        "seconds": found.seconds.total,
+        **stages,
+        "reported_seconds": None if answer is None else answer.reported_seconds,
+    }
+
+
+def run_task(
+    _: Path, sequence: Sequence, method: str, solver: str, tolerance: float, limits: Limits
+) -> dict[str, Any]:
+    """Solve a whole problem, its programs by a solver of which a tolerance is asked.
+
+    Parameters
+    ----------
+    sequence : Sequence
+        Whose problem it is.
+    method : {"alternating", "joint"}
+        The method.
+    solver, tolerance, limits
+        As for `replay_task`.
+
+    Returns
+    -------
+    dict
+        Where the run ended, and how.
+    """
+    options = tolerance_options(solver, tolerance)
+    with ignoring(category=Warning):
+        result = solve(
+            sequence.problem(),
+            method,
+            solver=solver,
+            solver_opts=options or None,
+            time_limit=limits.budget,
+        )
+    return {
+        "objective": result.objective,
+        "iterations": result.iterations,
+        "oracle_calls": result.oracle_calls,
+        "repair_distance": result.repair_distance,
+        "seconds": result.seconds,
+        "status": result.status,
+        "message": result.message,
+    }

@@ -1,0 +1,151 @@
+"""How solvers are judged: by residuals at the point, not by what they say of themselves.
+
+A program is *verified* when the point that the solver returned, before any repair, is feasible and
+optimal up to the tolerance that was asked. All else counts as if it had taken the cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.programs import Replayed
+from gdaopt.validation import FloatArray
+
+__all__ = [
+    "SHIFT",
+    "VERDICTS",
+    "charged",
+    "mean_residual",
+    "not_dominated",
+    "performance_profile",
+    "shifted_geometric_mean",
+    "verdict",
+]
+
+SHIFT = 1e-3
+"""Seconds that are added to times before their geometric mean. These programs take about 1 ms; the
+10 s that is common for large ones would make all solvers alike."""
+
+VERDICTS = ("verified", "wrong", "inaccurate", "infeasible", "failed", "timed_out", "unreached")
+"""What can be said of one answer. *Wrong*: called optimal, and not within the tolerance.
+*Inaccurate*: not within the tolerance, and not called optimal either. *Infeasible*: the solver
+calls the program so, which none is. *Unreached*: the budget of the cell was used up before."""
+
+
+def verdict(replayed: Replayed, tolerance: float, cap: float) -> str:
+    """Return what is to be said of an answer, one of `VERDICTS`.
+
+    Parameters
+    ----------
+    replayed : Replayed
+        The answer, with its residuals and times.
+    tolerance : float
+        What was asked of the solver.
+    cap : float
+        Seconds after which an answer does not count any more.
+    """
+    if replayed.seconds.total > cap:
+        return "timed_out"
+    if replayed.calls_infeasible:
+        return "infeasible"
+    if replayed.failure or replayed.answer is None:
+        return "failed"
+    if replayed.is_verified(tolerance):
+        return "verified"
+    return "wrong" if replayed.answer.status == "optimal" else "inaccurate"
+
+
+def charged(seconds: npt.ArrayLike, verified: npt.ArrayLike, cap: float) -> FloatArray:
+    """Return the seconds that count: the cap for all that is not verified.
+
+    Examples
+    --------
+    >>> charged([0.001, 0.001, 20.0], [True, False, False], 10.0).tolist()
+    [0.001, 10.0, 10.0]
+    """
+    found: FloatArray = np.where(np.asarray(verified, bool), np.asarray(seconds, float), cap)
+    return found
+
+
+def shifted_geometric_mean(values: npt.ArrayLike, shift: float = SHIFT) -> float:
+    """Return the geometric mean of the values plus a shift, minus the shift; NaN of none.
+
+    Examples
+    --------
+    >>> round(shifted_geometric_mean([0.0, 3.0], shift=1.0), 12)
+    1.0
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if not len(array):
+        return float("nan")
+    # log1p and expm1 keep what is small beside the shift.
+    return float(shift * np.expm1(np.log1p(array / shift).mean()))
+
+
+def mean_residual(residuals: npt.ArrayLike, tolerance: float) -> float:
+    """Return the geometric mean of residuals, each at least the tolerance and at most 1.
+
+    To be more accurate than was asked is no merit, and a failure counts as a residual of 1.
+
+    Examples
+    --------
+    >>> round(mean_residual([0.0, 1e-12, 1e-4, float("inf")], 1e-4), 12)
+    0.001
+    """
+    array = np.nan_to_num(np.asarray(residuals, dtype=np.float64), nan=1.0, posinf=1.0)
+    return float(np.exp(np.log(np.clip(array, tolerance, 1.0)).mean()))
+
+
+def performance_profile(
+    seconds: Mapping[str, npt.ArrayLike], reference: npt.ArrayLike | None = None
+) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return the performance profiles of Dolan and Moré (2002).
+
+    Parameters
+    ----------
+    seconds : mapping of str to array of shape (n,)
+        For each solver, the times of the same n programs; infinity where it did not solve one.
+    reference : array of shape (n,), optional
+        The times to which they are compared, such as those of the closed form; by default the least
+        of all solvers, as in the paper.
+
+    Returns
+    -------
+    dict of str to tuple of ndarray
+        For each solver ratios τ in ascending order, and the share of all programs that it solved
+        within τ times the reference. Both have one entry for each program that it solved.
+
+    Examples
+    --------
+    >>> found = performance_profile({"a": [1.0, 4.0], "b": [2.0, float("inf")]})
+    >>> [part.tolist() for part in found["a"]], [part.tolist() for part in found["b"]]
+    ([[1.0, 1.0], [0.5, 1.0]], [[2.0], [0.5]])
+    """
+    times = {name: np.asarray(own, dtype=np.float64) for name, own in seconds.items()}
+    if reference is None:
+        reference = np.min(list(times.values()), axis=0)
+    profiles = {}
+    for name, own in times.items():
+        solved = np.isfinite(own)
+        ratios = np.sort(own[solved] / np.asarray(reference, dtype=np.float64)[solved])
+        profiles[name] = ratios, np.arange(1, len(ratios) + 1) / len(own)
+    return profiles
+
+
+def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
+    """Say of each point whether no other is as small in one coordinate and smaller in the other.
+
+    Examples
+    --------
+    >>> not_dominated([(1.0, 3.0), (2.0, 1.0), (2.0, 2.0), (1.0, 3.0)])
+    [True, True, False, True]
+    """
+    return [
+        not any(
+            other[0] <= x and other[1] <= y and (other[0] < x or other[1] < y) for other in points
+        )
+        for x, y in points
+    ]

@@ -1,0 +1,177 @@
+"""What a study of solvers compares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import gdaopt
+from gdaopt.backends import ANALYTIC, find_backend, solvers
+from gdaopt.backends.catalogue import entry_of
+from gdaopt.backends.highspy import HighspyBackend
+from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.printing import shortened
+from gdaopt.programs.replayed import Start
+from gdaopt.studies.bench.sequences import KINDS
+from gdaopt.validation import number, store_integer, store_number
+
+__all__ = [
+    "ALL",
+    "METHODS",
+    "STARTS",
+    "BenchOptions",
+    "algorithm_of",
+    "is_hot",
+    "starts_of",
+    "version_of",
+]
+
+ALL = "all"
+"""In the place of solvers: every one that works here."""
+
+STARTS: tuple[Start, ...] = get_args(Start)
+METHODS = tuple(dict.fromkeys(KINDS.values()))
+"""The methods of whole runs."""
+
+_TWINS = ("ECOS_BB", "GLPK_MI")  # solve linear programs by the code of their namesakes
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions:
+    """What to compare, and how.
+
+    Attributes
+    ----------
+    solvers : sequence of str
+        Names, or ``"all"`` alone. The closed form is always added, as the reference.
+    programs : sequence of str
+        Of ``"diagonal"``, ``"column"`` and ``"joint"``.
+    starts : sequence of str
+        Of ``"cold"``, ``"re-solve"`` and ``"hot"``; only solvers that can are started hot.
+    tolerances : sequence of float
+        Asked of each solver, and answers are judged by them.
+    runs : sequence of str
+        Methods of whole runs by each solver: of ``"alternating"`` and ``"joint"``.
+    repeats : int
+        How often each sequence is solved; the median of the times counts.
+    most : int
+        Programs of each method's run, from its start, or random ones of each kind.
+    cap : float
+        Seconds for a program, and what one that is not verified counts.
+    budget : float
+        Seconds for all programs of one cell, and for a whole run.
+    jobs : int
+        Cells at a time; more than one blurs the times.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown name, a number out of range, and an empty list.
+    SolverNotFoundError
+        For a solver that is named and does not work here.
+
+    Examples
+    --------
+    >>> BenchOptions(solvers=["highs"]).solvers
+    ('analytic', 'HIGHS')
+    """
+
+    solvers: Sequence[str] = (ALL,)
+    programs: Sequence[str] = tuple(KINDS)
+    starts: Sequence[str] = STARTS
+    tolerances: Sequence[float] = (1e-6, 1e-4)
+    runs: Sequence[str] = METHODS
+    repeats: int = 1
+    most: int = 200
+    cap: float = 10.0
+    budget: float = 60.0
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        for name, known in (("programs", KINDS), ("starts", STARTS), ("runs", METHODS)):
+            values = _sequence(name, getattr(self, name))
+            for value in values:
+                check_name(name.removesuffix("s"), value, known)
+            ordered = tuple(word for word in known if word in values)
+            object.__setattr__(self, name, ordered)
+        if not self.programs or not self.starts:
+            raise InvalidInputError("programs and starts must have at least one name each")
+        asked = _sequence("tolerances", self.tolerances)
+        tolerances = {number("each of tolerances", one, above=0) for one in asked}
+        if not tolerances or max(tolerances) >= 1:
+            raise InvalidInputError(
+                f"tolerances must be numbers between 0 and 1, at least one, got {shortened(asked)}"
+            )
+        object.__setattr__(self, "tolerances", tuple(sorted(tolerances)))
+        for name in ("repeats", "most", "jobs"):
+            store_integer(self, name, at_least=1)
+        for name in ("cap", "budget"):
+            store_number(self, name, above=0)
+        object.__setattr__(self, "solvers", _canonical(_sequence("solvers", self.solvers)))
+
+    def record(self) -> dict[str, Any]:
+        """Return what the rows depend on, as plain values."""
+        return {
+            "solvers": {name: version_of(name) for name in self.solvers},
+            **{name: list(getattr(self, name)) for name in ("programs", "starts", "runs")},
+            "tolerances": list(self.tolerances),
+            **{name: getattr(self, name) for name in ("repeats", "most", "cap", "budget")},
+        }
+
+
+def version_of(solver: str) -> str:
+    """Return the version of a solver's package."""
+    if solver == ANALYTIC:
+        return gdaopt.__version__
+    return entry_of("HIGHS" if solver == HighspyBackend.name else solver).version
+
+
+def algorithm_of(solver: str) -> str:
+    """Return the kind of algorithm that a solver uses by default."""
+    if solver == ANALYTIC:
+        return "closed form"
+    known = entry_of("HIGHS" if solver == HighspyBackend.name else solver).algorithms
+    return known[0] if known else "unknown"
+
+
+def is_hot(solver: str) -> bool:
+    """Say whether a solver can start from its last answer.
+
+    Examples
+    --------
+    >>> is_hot("highspy"), is_hot("CLARABEL")
+    (True, False)
+    """
+    return solver == HighspyBackend.name or entry_of(solver).hot
+
+
+def starts_of(solver: str, starts: Sequence[str]) -> list[str]:
+    """Return the starts that a solver has.
+
+    Examples
+    --------
+    >>> starts_of("analytic", ["cold", "re-solve", "hot"]), starts_of("SCS", ["hot"])
+    (['re-solve'], ['hot'])
+    """
+    if solver == ANALYTIC:
+        return ["re-solve"]
+    return [start for start in starts if start != "hot" or is_hot(solver)]
+
+
+def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return the solvers that are meant, the closed form first."""
+    if any(isinstance(name, str) and name.lower() == ALL for name in names):
+        if len(names) > 1:
+            raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")
+        names = (HighspyBackend.name, *(info.name for info in solvers() if info.usable))
+        names = tuple(name for name in names if name not in _TWINS)
+    found = [find_backend(name) for name in names]
+    return tuple(dict.fromkeys([ANALYTIC, *found]))
+
+
+def _sequence(name: str, values: Any) -> tuple[Any, ...]:
+    """Return values as a tuple; refuse a text, which would be read letter by letter."""
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise InvalidInputError(f"{name} must be a list, got {shortened(values)}")
+    return tuple(values)

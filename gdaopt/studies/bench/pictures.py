@@ -1,0 +1,320 @@
+"""The pictures of a study of solvers, a panel for each data set; all kinds of programs together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gdaopt.backends import ANALYTIC
+from gdaopt.plotting.canvas import font_size
+from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
+from gdaopt.studies.bench.judging import (
+    charged,
+    mean_residual,
+    not_dominated,
+    performance_profile,
+    shifted_geometric_mean,
+)
+from gdaopt.studies.bench.options import algorithm_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["PICTURES", "pareto", "profiles", "times"]
+
+_KINDS = (
+    *("simplex", "interior point", "first order", "active set", "augmented Lagrangian"),
+    *("closed form", "unknown"),
+)
+_LOOKS = {  # colour, line style and marker of a kind of algorithm
+    kind: (COLOURS[i], LINE_STYLES[i % len(LINE_STYLES)], MARKERS[i])
+    for i, kind in enumerate(_KINDS)
+}
+_STARTS = {"cold": ("o", "none"), "re-solve": ("o", "full"), "hot": ("D", "full")}
+_BEST = 5  # solvers that a profile names
+
+
+def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
+    """Draw the mean time of a program by each solver, and the shares that are verified.
+
+    Parameters
+    ----------
+    programs : DataFrame
+        See `gdaopt.studies.bench.table.programs_frame`.
+    cap : float
+        Seconds that a program counts that is not verified.
+    width : float
+        Inches.
+    """
+    names = list(programs["data"].unique())
+    tightest, loosest = programs["tolerance"].min(), programs["tolerance"].max()
+    longest = programs.groupby("data")["solver"].nunique().max()
+    figure = _figure(width, len(names) * (0.75 + 0.135 * longest))
+    grid = figure.subplots(len(names), 2, squeeze=False, width_ratios=[3, 2], sharey="row")
+    for name, (left, right) in zip(names, grid, strict=True):
+        own = programs[programs["data"] == name]
+        means = _means(own[own["tolerance"] == tightest], cap)
+        order = sorted({solver for solver, _ in means}, key=lambda one: -_quickest(means, one))
+        for (solver, start), (seconds, _) in means.items():
+            marker, fill = _STARTS[start]
+            colour = _LOOKS[algorithm_of(solver)][0]
+            left.plot(
+                *(1e3 * seconds, order.index(solver)),
+                color=colour,
+                marker=marker,
+                fillstyle=fill,
+                linestyle="none",
+                markersize=4,
+            )
+        shares = _shares(own, tightest, loosest)
+        for solver, (tight, loose) in shares.items():
+            row = order.index(solver)
+            right.barh(row, 100 * loose, color="#DDDDDD", edgecolor=GREY, linewidth=0.5)
+            right.barh(row, 100 * tight, color=_LOOKS[algorithm_of(solver)][0], height=0.45)
+        left.set_xscale("log")
+        left.set_yticks(range(len(order)), order, fontsize=_small(left))
+        left.set_ylim(-0.7, len(order) - 0.3)
+        left.set_title(f"{name}: ms a program", fontsize=_small(left) + 1, loc="left")
+        tolerances = f"{tightest:.0e}".replace("e-0", "e-")
+        title = f"verified at {tolerances}, %"
+        if loosest > tightest:
+            title += f"\n(pale: {loosest:.0e})".replace("e-0", "e-")
+        right.set_title(title, fontsize=_small(left) + 1, loc="left")
+        right.set_xlim(0, 100)
+        for ax in (left, right):
+            ax.grid(axis="x", color="#DDDDDD", linewidth=0.5)
+            ax.set_axisbelow(True)
+            ax.tick_params(labelsize=_small(ax), length=2)
+            ax.spines[["top", "right"]].set_visible(False)
+        right.tick_params(axis="y", length=0)
+    _legend(figure, programs, starts=True)
+    return figure
+
+
+def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
+    """Draw performance profiles by the closed form's times; see `performance_profile`.
+
+    Parameters
+    ----------
+    programs, cap, width
+        As for `times`.
+    """
+    del cap  # what is not verified counts as unsolved here
+    names = list(programs["data"].unique())
+    figure = _figure(width, 0.5 + len(names) * min(2.8, 0.75 * width))
+    grid = figure.subplots(len(names), 1, squeeze=False)[:, 0]
+    for name, ax in zip(names, grid, strict=True):
+        own = programs[(programs["data"] == name) & (programs["start"] == "re-solve")]
+        own = own[own["tolerance"] == own["tolerance"].min()]
+        seconds = _seconds(own)
+        reference = seconds.get(ANALYTIC)
+        found = performance_profile(seconds, reference)
+        found.pop(ANALYTIC, None)
+        best = sorted(found, key=lambda one: _half(found[one]))[:_BEST]
+        last = max([1.0, *(float(ratios[-1]) for ratios, _ in found.values() if len(ratios))])
+        for solver, (ratios, shares) in found.items():
+            colour, line, _ = _LOOKS[algorithm_of(solver)]
+            # From no program at the left end to the solver's own share at the right one.
+            ax.step(
+                np.concatenate([[1.0], ratios, [last]]),
+                np.concatenate([[0.0], shares, shares[-1:] if len(shares) else [0.0]]),
+                where="post",
+                color=colour,
+                linestyle=line,
+                linewidth=1.6 if solver in best else 0.8,
+                alpha=1.0 if solver in best else 0.6,
+            )
+        text = "fastest: " + ", ".join(best)
+        ax.set_title(f"{name}\n{text}", fontsize=_small(ax), loc="left", wrap=True)
+        ax.set_xscale("log")
+        ax.set_ylim(0, 1.02)
+        ax.set_ylabel("share verified", fontsize=_small(ax) + 1)
+        ax.tick_params(labelsize=_small(ax))
+        ax.spines[["top", "right"]].set_visible(False)
+    grid[-1].set_xlabel("time over the closed form's", fontsize=_small(grid[-1]) + 1)
+    _legend(figure, programs, lines=True)
+    return figure
+
+
+def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
+    """Draw time against precision; a line joins those that no other beats in both.
+
+    Parameters
+    ----------
+    programs, cap, width
+        As for `times`. Each solver has a mark for each tolerance that was asked of it.
+    """
+    names = list(programs["data"].unique())
+    figure = _figure(width, 0.5 + len(names) * min(3.4, 0.9 * width))
+    grid = figure.subplots(len(names), 1, squeeze=False)[:, 0]
+    for name, ax in zip(names, grid, strict=True):
+        own = programs[(programs["data"] == name) & (programs["start"] == "re-solve")]
+        marks = {}
+        for tolerance in sorted(own["tolerance"].unique()):
+            part = own[own["tolerance"] == tolerance]
+            for (solver, _), point in _means(part, cap, all_count=False).items():
+                marks[solver, tolerance] = point
+        others = [key for key in marks if key[0] != ANALYTIC]
+        best = [
+            key
+            for key, kept in zip(others, not_dominated([marks[key] for key in others]), strict=True)
+            if kept
+        ]
+        for (solver, tolerance), (seconds, residual) in marks.items():
+            colour, _, marker = _LOOKS[algorithm_of(solver)]
+            tight = tolerance == own["tolerance"].min()
+            ax.plot(
+                *(1e3 * seconds, residual),
+                color=colour,
+                marker=marker,
+                fillstyle="full" if tight else "none",
+                linestyle="none",
+                markersize=4.5,
+            )
+        front = sorted(marks[key] for key in best)
+        ax.plot(
+            *([1e3 * x for x, _ in front], [y for _, y in front]),
+            color=GREY,
+            linewidth=0.8,
+            zorder=0,
+        )
+        for key in best:
+            x, y = marks[key]
+            ax.annotate(
+                key[0], (1e3 * x, y), (4, 4), textcoords="offset points", fontsize=_small(ax)
+            )
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_title(name, fontsize=_small(ax) + 1, loc="left")
+        ax.set_ylabel("mean residual, at least\nthe tolerance asked", fontsize=_small(ax) + 1)
+        ax.tick_params(labelsize=_small(ax))
+        ax.spines[["top", "right"]].set_visible(False)
+    grid[-1].set_xlabel("ms a program (full: tighter tolerance)", fontsize=_small(grid[-1]) + 1)
+    _legend(figure, programs, markers=True)
+    return figure
+
+
+PICTURES: Mapping[str, Callable[..., Figure]] = {
+    "times": times,
+    "profiles": profiles,
+    "pareto": pareto,
+}
+"""The pictures that a study writes, by the names of their files."""
+
+
+def _figure(width: float, height: float) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height + 0.35), layout="constrained")
+
+
+def _small(ax: Axes) -> float:
+    """Return the size of small letters."""
+    return float(font_size(ax, "x-small"))
+
+
+def _means(
+    own: pd.DataFrame, cap: float, *, all_count: bool = True
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """Return the mean seconds and residual by solver and start.
+
+    Where not all count, a program counts the cap only if there was no answer in time.
+    """
+    found = {}
+    for (solver, start), group in own.groupby(["solver", "start"], sort=False):
+        counted = ("verified",) if all_count else ("verified", "wrong", "inaccurate")
+        answered = group["verdict"].isin(("verified", "wrong", "inaccurate"))
+        seconds = charged(group["seconds"], group["verdict"].isin(counted), cap)
+        residual = group["residual"].where(answered, np.inf)
+        found[str(solver), str(start)] = (
+            shifted_geometric_mean(seconds),
+            mean_residual(residual, float(group["tolerance"].iloc[0])),
+        )
+    return found
+
+
+def _quickest(means: Mapping[tuple[str, str], tuple[float, float]], solver: str) -> float:
+    """Return the time by which a solver stands in its place: of the least of its starts."""
+    return min(seconds for (name, _), (seconds, _) in means.items() if name == solver)
+
+
+def _shares(own: pd.DataFrame, tightest: float, loosest: float) -> dict[str, tuple[float, float]]:
+    """Return the shares verified at both tolerances, each of answers that were asked for it."""
+    start = "re-solve" if "re-solve" in set(own["start"]) else own["start"].iloc[0]
+    found = {}
+    for solver, group in own[own["start"] == start].groupby("solver"):
+        verified = group["verdict"] == "verified"
+        shares = [
+            float(verified[group["tolerance"] == tolerance].mean())
+            for tolerance in (tightest, loosest)
+        ]
+        found[str(solver)] = (shares[0], shares[1])
+    return found
+
+
+def _seconds(own: pd.DataFrame) -> dict[str, Any]:
+    """Return the median seconds of each program by solver, infinity where it is not verified."""
+    own = own.assign(counted=charged(own["seconds"], own["verdict"] == "verified", np.inf))
+    return {
+        str(solver): group.groupby("index")["counted"].median().to_numpy()
+        for solver, group in own.groupby("solver", sort=False)
+    }
+
+
+def _half(profile: tuple[Any, Any]) -> float:
+    """Return the ratio within which half of all programs are solved."""
+    ratios, shares = profile
+    at = int(np.searchsorted(shares, 0.5))
+    return float(ratios[at]) if at < len(ratios) else np.inf
+
+
+def _legend(
+    figure: Figure,
+    programs: pd.DataFrame,
+    *,
+    starts: bool = False,
+    lines: bool = False,
+    markers: bool = False,
+) -> None:
+    """Write which colour is which kind of algorithm, below the panels."""
+    from matplotlib.lines import Line2D
+
+    solvers = [name for name in programs["solver"].unique() if not (lines and name == ANALYTIC)]
+    used = {algorithm_of(name) for name in solvers}
+    handles = [
+        Line2D(
+            [],
+            [],
+            color=_LOOKS[kind][0],
+            linestyle=_LOOKS[kind][1] if lines else "none",  # type: ignore[arg-type]
+            marker=None if lines else _LOOKS[kind][2] if markers else "s",
+            markersize=4.5,
+            label=kind,
+        )
+        for kind in _KINDS
+        if kind in used
+    ]
+    if starts:
+        handles += [
+            Line2D(
+                [],
+                [],
+                color=GREY,
+                marker=_STARTS[start][0],
+                fillstyle=_STARTS[start][1],  # type: ignore[arg-type]
+                linestyle="none",
+                markersize=4,
+                label=start,
+            )
+            for start in _STARTS
+            if start in set(programs["start"])
+        ]
+    columns = 4 if figure.get_figwidth() > 5 else 3 if not lines else 2
+    size = _small(figure.axes[0])
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=columns, fontsize=size, frameon=False
+    )

@@ -1,0 +1,181 @@
+"""A study of solvers: a task for each recording, each sequence by each solver, each whole run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from collections.abc import Sequence as SequenceOf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.io import write_atomically, write_text
+from gdaopt.programs.replayed import Start
+from gdaopt.studies.bench.cells import Limits, replay_task, run_task
+from gdaopt.studies.bench.options import BenchOptions, starts_of
+from gdaopt.studies.bench.pictures import PICTURES
+from gdaopt.studies.bench.sequences import Sequence, record_task
+from gdaopt.studies.bench.table import markdown, programs_frame, runs_frame, summary
+from gdaopt.studies.directory_lock import sole_writer
+from gdaopt.studies.process_per_task import ProcessPerTask
+from gdaopt.studies.runner import Progress, Task, run_tasks
+from gdaopt.studies.study_directory import StudyDirectory, task_key
+from gdaopt.studies.versions import machine, versions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Bench"]
+
+_GRACE = 120.0  # seconds for the start of a process, imports, and what a cell does once
+_RECORDING_DEADLINE = 3600.0
+
+
+class Bench:
+    """A directory with the recorded sequences, and a row for each cell.
+
+    Parameters
+    ----------
+    path : path-like
+        The directory; where it holds an earlier study of the same options, that is continued.
+    sequences : sequence of Sequence
+        What is solved.
+    options : BenchOptions
+        By whom, and how.
+
+    Attributes
+    ----------
+    tasks : dict of str to Task
+        The cells, by key.
+    recordings : dict of str to Task
+        The recordings, which come first, by key.
+
+    Raises
+    ------
+    InvalidInputError
+        Without sequences, and for a directory that cannot be used (see `StudyDirectory`).
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], sequences: SequenceOf[Sequence], options: BenchOptions
+    ) -> None:
+        if not sequences:
+            raise InvalidInputError("no data are given; name at least one data set")
+        self._options = options
+        self._directory = StudyDirectory(path, _protocol(sequences, options))
+        self.recordings: dict[str, Task] = {}
+        self.tasks: dict[str, Task] = {}
+        limits = Limits(options.cap, options.budget)
+        for sequence in sequences:
+            key = task_key("recorded", sequence.name)
+            needs_bound = bool(options.runs) and not sequence.is_random
+            arguments = (sequence, tuple(options.programs), options.most, needs_bound)
+            self.recordings[key] = Task(record_task, arguments, {"data": sequence.name})
+            self.tasks |= self._cells(sequence, self._file(key), limits)
+
+    def _cells(self, sequence: Sequence, recorded: Path, limits: Limits) -> dict[str, Task]:
+        """Return the cells of a sequence."""
+        options, name = self._options, sequence.name
+        methods = () if sequence.is_random else options.runs
+        found = {}
+        for solver in options.solvers:
+            for tolerance in options.tolerances:
+                about: dict[str, Any] = {"data": name, "solver": solver, "tolerance": tolerance}
+                for method in methods:
+                    key = task_key(name, method, solver, tolerance)
+                    arguments = (sequence, method, solver, tolerance, limits)
+                    found[key] = Task(run_task, arguments, {**about, "method": method})
+                for start in starts_of(solver, options.starts):
+                    for repeat in range(options.repeats):
+                        cell: tuple[Path, str, Start | str, float, Limits]
+                        cell = (recorded, solver, start, tolerance, limits)
+                        own = {**about, "start": start, "repeat": repeat}
+                        key = task_key(name, solver, start, tolerance, repeat)
+                        found[key] = Task(replay_task, cell, own)
+        return found
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return self._directory.path
+
+    def label(self, key: str) -> str:
+        """Return what a task is called."""
+        if key in self.recordings:
+            return f"recording {self.recordings[key].about['data']}"
+        about = self.tasks[key].about
+        what = about.get("method") or about["start"]
+        return f"{about['data']}: {about['solver']}, {what}, tolerance {about['tolerance']:g}"
+
+    @property
+    def n_done(self) -> int:
+        """How many cells are finished on disk."""
+        return sum(self._directory.row(key) is not None for key in self.tasks)
+
+    def run(self, progress: Progress | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Run what is missing, write tables and pictures, and return the summary and the runs.
+
+        Raises
+        ------
+        DirectoryInUseError
+            When another process is writing to the directory.
+        InvalidInputError
+            When a sequence could not be recorded.
+        """
+        options = self._options
+        with sole_writer(self.path):
+            recorded = run_tasks(
+                self._directory,
+                self.recordings,
+                ProcessPerTask(options.jobs, _RECORDING_DEADLINE),
+                progress=progress,
+            )
+            for row in recorded.values():
+                if row["status"] != "finished":
+                    raise InvalidInputError(
+                        f"{row['data']} could not be recorded: {row['status']}: {row['message']}"
+                    )
+            executor = ProcessPerTask(options.jobs, options.budget + _GRACE)
+            rows = run_tasks(self._directory, self.tasks, executor, progress=progress)
+            return self._write({row["data"]: row for row in recorded.values()}, rows)
+
+    def _write(
+        self, recorded: Mapping[str, Mapping[str, Any]], rows: Mapping[str, Mapping[str, Any]]
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Write tables and pictures; return the summary and the runs."""
+        lines = {key: self._directory.stem(key).with_suffix(".parquet") for key in rows}
+        programs = programs_frame(rows, lines, recorded, self._options.cap)
+        frames = {
+            "programs": programs,
+            "summary": summary(programs, self._options),
+            "runs": runs_frame(rows, recorded),
+        }
+        for name, frame in frames.items():
+            text = frame.to_csv(index=False)
+            write_text(self.path / f"{name}.csv", text)
+            write_atomically(
+                self.path / f"{name}.parquet",
+                lambda file, frame=frame: frame.to_parquet(file, index=False),  # type: ignore[misc]
+            )
+        text = markdown(frames["summary"], frames["runs"], self._options)
+        write_text(self.path / "bench.md", text)
+        for name, draw in PICTURES.items():
+            figure = draw(programs, self._options.cap)
+            write_atomically(
+                self.path / f"{name}.png",
+                lambda file, figure=figure: figure.savefig(file, format="png", dpi=150),  # type: ignore[misc]
+            )
+        return frames["summary"], frames["runs"]
+
+    def _file(self, key: str) -> Path:
+        """Return the file of a recording."""
+        return Path(f"{self._directory.stem(key)}.npz").absolute()
+
+
+def _protocol(sequences: SequenceOf[Sequence], options: BenchOptions) -> dict[str, Any]:
+    """Return all that the rows depend on."""
+    hashes = {
+        sequence.name: None if sequence.dataset is None else sequence.dataset.sha256
+        for sequence in sequences
+    }
+    return {"data": hashes, **options.record(), "machine": machine(), **versions()}

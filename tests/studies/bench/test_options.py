@@ -1,0 +1,59 @@
+"""Options of a study of solvers: bad ones are refused before any work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import gdaopt as gda
+from gdaopt.backends import SolverInfo
+from gdaopt.studies.bench import options
+from gdaopt.studies.bench.options import BenchOptions, algorithm_of, starts_of, version_of
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"solvers": ["highs py"]}, "unknown solver 'highs py'"),
+        ({"solvers": ["all", "highs"]}, "'all' stands alone"),
+        ({"solvers": "highs"}, "solvers must be a list, got 'highs'"),
+        ({"programs": ["columns"]}, "unknown program 'columns'; did you mean 'column'"),
+        ({"programs": []}, "at least one name each"),
+        ({"starts": ["warm"]}, "unknown start 'warm'"),
+        ({"tolerances": []}, "between 0 and 1, at least one"),
+        ({"tolerances": [1.0]}, "between 0 and 1"),
+        ({"tolerances": [0.0]}, "must be > 0|above 0|greater"),
+        ({"runs": ["certified"]}, "unknown run 'certified'"),
+        ({"repeats": 0}, "repeats must be at least 1, got 0"),
+        ({"most": 0}, "most must be at least 1, got 0"),
+        ({"cap": 0.0}, "cap must be"),
+        ({"budget": -1.0}, "budget must be"),
+    ],
+)
+def test_bad_options(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(gda.GdaoptError, match=message):
+        BenchOptions(**{"solvers": ["highspy"], **given})
+
+
+def test_all_solvers_are_those_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each once: GLPK_MI and ECOS_BB solve linear programs by the code of their namesakes."""
+    probed = [SolverInfo("HIGHS", True), SolverInfo("ECOS_BB", True), SolverInfo("SCS", False)]
+    monkeypatch.setattr(options, "solvers", lambda: probed)
+    assert BenchOptions().solvers == ("analytic", "highspy", "HIGHS")
+
+
+def test_the_order_of_names_does_not_count() -> None:
+    one = BenchOptions(solvers=["highspy"], programs=["joint", "diagonal"], tolerances=[1e-4, 1e-6])
+    other = BenchOptions(
+        solvers=["analytic", "highspy"], programs=["diagonal", "joint"], tolerances=[1e-6, 1e-4]
+    )
+    assert one == other
+
+
+def test_what_is_known_of_solvers() -> None:
+    assert starts_of("CLARABEL", ["cold", "hot"]) == ["cold"]
+    assert starts_of("highspy", ["cold", "hot"]) == ["cold", "hot"]
+    assert version_of("highspy") == version_of("HIGHS")
+    assert (algorithm_of("analytic"), algorithm_of("CLARABEL")) == ("closed form", "interior point")
+    assert algorithm_of("new") == "unknown"

@@ -1,0 +1,70 @@
+"""Pictures of a study: of every width, with what they have to say."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gdaopt.studies.bench.pictures import PICTURES
+
+VERDICTS = {"analytic": "verified", "HIGHS": "verified", "SCS": "wrong", "GLPK": "infeasible"}
+
+
+def programs(*data: str) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "data": name,
+            "solver": solver,
+            "start": start,
+            "tolerance": tolerance,
+            "repeat": 0,
+            "index": index,
+            "verdict": said,
+            "residual": {"verified": 0.0, "wrong": 1e-3}.get(said, np.inf),
+            "seconds": 1e-3 * float(rng.random() + 1),
+        }
+        for name in data
+        for solver, said in VERDICTS.items()
+        for start in (["re-solve"] if solver == "analytic" else ["re-solve", "hot"])
+        for tolerance in (1e-6, 1e-4)
+        for index in range(4)
+    )
+
+
+@pytest.mark.parametrize("width", [3.3, pytest.param(7.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", PICTURES)
+def test_all_is_inside(name: str, width: float) -> None:
+    figure = PICTURES[name](programs("wine", "random-50"), 10.0, width)
+    figure.savefig(BytesIO(), format="png", dpi=100)
+    right, top = figure.get_size_inches() * figure.dpi
+    for ax in figure.axes:
+        box = ax.get_tightbbox()
+        assert box is not None
+        assert box.x0 >= -1
+        assert box.y0 >= -1
+        assert box.x1 <= right + 1
+        assert box.y1 <= top + 1
+
+
+def test_times_are_those_that_count() -> None:
+    """The fastest is on top; a solver that verifies nothing stands at the cap."""
+    figure = PICTURES["times"](programs("wine"), 10.0)
+    left, right = figure.axes
+    names = [label.get_text() for label in left.get_yticklabels()]
+    assert names[-1] in ("analytic", "HIGHS")
+    assert set(names[:2]) == {"SCS", "GLPK"}
+    at = {round(y): x for x, y in (line.get_xydata()[0] for line in left.lines)}  # type: ignore[index]
+    assert at[0] == pytest.approx(1e4)
+    assert at[3] < 2.0
+    widths = sorted({round(bar.get_width()) for bar in right.patches})  # type: ignore[attr-defined]
+    assert widths == [0, 100]
+
+
+def test_profiles_begin_at_no_program_and_end_at_all() -> None:
+    (ax,) = PICTURES["profiles"](programs("wine"), 10.0).axes
+    ends = [float(line.get_xydata()[-1][1]) for line in ax.lines]  # type: ignore[index, arg-type]
+    assert sorted(ends) == [0.0, 0.0, 1.0]

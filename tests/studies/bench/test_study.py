@@ -1,0 +1,193 @@
+"""A small study: its cells, what it goes on with, and what a solver that fails counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+import gdaopt as gda
+from gdaopt.studies.bench import cells, study
+from gdaopt.studies.bench.cells import Limits, replay_task, run_task
+from gdaopt.studies.bench.options import BenchOptions
+from gdaopt.studies.bench.pictures import PICTURES
+from gdaopt.studies.bench.sequences import KINDS, Sequence, record_task
+from gdaopt.studies.bench.study import Bench
+from gdaopt.studies.bench.table import programs_frame, runs_frame, summary
+
+LIMITS = Limits(10.0, 60.0)
+IRIS = Sequence("iris", gda.datasets.load("iris"))
+SOLVERS = ("analytic", "highspy", "HIGHS")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    path = tmp_path_factory.mktemp("bench") / "iris"
+    return path.with_suffix(".npz"), record_task(path, IRIS, tuple(KINDS), 3, True)
+
+
+def test_a_bench_goes_on_with_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second study computes the one cell whose row is gone, and ends with the same cells."""
+    blank = dict.fromkeys(PICTURES, lambda programs, cap: Figure(figsize=(1, 1)))
+    monkeypatch.setattr(study, "PICTURES", blank)
+    options = BenchOptions(
+        solvers=["highspy"],
+        programs=["diagonal"],
+        starts=["hot"],
+        tolerances=[1e-6],
+        runs=[],
+        most=3,
+    )
+    sequence = Sequence("random", size=5)
+
+    def run() -> tuple[pd.DataFrame, list[str]]:
+        bench = Bench(tmp_path / "out", [sequence], options)
+        computed: list[str] = []
+        found, runs = bench.run(lambda key, done, total, row: computed.append(key) if row else None)
+        assert bench.n_done == len(bench.tasks) == 2
+        assert runs.empty
+        return found, computed
+
+    first, computed = run()
+    assert len(computed) == 3
+    assert list(first["solver"]) == ["analytic", "highspy"]
+    assert list(first["verified"]) == list(first["programs"]) == [3, 3]
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"bench.md", "programs.csv", "programs.parquet", "summary.csv", "runs.csv"} <= names
+    assert {"times.png", "profiles.png", "pareto.png"} <= names
+    (row,) = (tmp_path / "out" / "tasks").glob("random_5-highspy*.json")
+    row.unlink()
+    second, computed = run()
+    assert computed == [row.stem]
+    kept = [name for name in first if not str(name).endswith("seconds")]
+    pd.testing.assert_frame_equal(first[kept], second[kept])
+    others = BenchOptions(solvers=["highspy"], programs=["diagonal"], most=4)
+    with pytest.raises(gda.InvalidInputError, match="most is 3 there and 4 now"):
+        Bench(tmp_path / "out", [sequence], others)
+
+
+def test_recordings_are_those_of_runs(recorded: tuple[Path, dict[str, Any]]) -> None:
+    path, row = recorded
+    programs = gda.load_programs(path)
+    assert [program.kind for program in programs] == row["kinds"]
+    assert set(row["kinds"]) == set(KINDS)
+    assert row["kinds"].count("joint") == 3
+    best = gda.solve(IRIS.problem(), "certified", trace_every=0)
+    assert row["lower_bound"] == pytest.approx(best.objective, rel=1e-4)
+    assert [file.name for file in path.parent.iterdir()] == ["iris.npz"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_programs_are_the_same_each_time(kind: str, tmp_path: Path) -> None:
+    sequence = Sequence("random", size=6)
+    for name in ("a", "b"):
+        row = record_task(tmp_path / name, sequence, (kind,), 2, False)
+        assert row == {"kinds": [kind, kind], "lower_bound": None}
+    first, again = (gda.load_programs(tmp_path / f"{name}.npz") for name in ("a", "b"))
+    for one, other in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one.cost, other.cost)
+        np.testing.assert_array_equal(one.point, other.point)
+        assert one.gap > 0
+    assert not np.array_equal(first[0].cost, first[1].cost)
+
+
+def test_cells_of_the_same_programs(recorded: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    path, row = recorded
+    rows, lines = {}, {}
+    for solver in SOLVERS:
+        stem = tmp_path / solver
+        found = replay_task(stem, path, solver, "re-solve", 1e-6, LIMITS)
+        assert found["reached"] == len(row["kinds"])
+        about = {"data": "iris", "solver": solver, "start": "re-solve", "tolerance": 1e-6}
+        rows[solver] = {**about, "repeat": 0, "status": "finished", "message": "", **found}
+        lines[solver] = stem.with_suffix(".parquet")
+    # Beside those, a cell whose process was killed, and one that ended with an error
+    for status in ("time_limit", "failed"):
+        rows[status] = {**rows["HIGHS"], "solver": "SCIPY", "status": status, "message": "gone"}
+        rows[status]["tolerance"] = 1e-6 if status == "failed" else 1e-4
+        lines[status] = tmp_path / "none.parquet"
+    frame = programs_frame(rows, lines, {"iris": row}, 10.0)
+    assert len(frame) == 5 * len(row["kinds"])
+    stages = [f"{name}_seconds" for name in ("write", "canonicalize", "solve", "unpack")]
+    whole = frame[frame["solver"].isin(SOLVERS)]
+    np.testing.assert_allclose(whole[stages].sum(axis=1), whole["seconds"], rtol=1e-9)
+    table = summary(frame, BenchOptions(solvers=["highspy", "HIGHS"]))
+    for _, line in table.iterrows():
+        is_lost = line["solver"] == "SCIPY"
+        assert line["verified_share"] == (0.0 if is_lost else 1.0)
+        assert line["mean_residual"] == pytest.approx(1.0 if is_lost else 1e-6)
+        if is_lost:
+            assert line["mean_seconds"] == pytest.approx(10.0)
+            assert line["failed"] + line["timed_out"] == line["programs"]
+
+
+def test_what_the_budget_does_not_reach(
+    recorded: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    path, row = recorded
+    found = replay_task(tmp_path / "a", path, "highspy", "hot", 1e-6, Limits(10.0, 1e-9))
+    assert found["reached"] == 1
+    about = {"data": "iris", "solver": "highspy", "start": "hot", "tolerance": 1e-6, "repeat": 0}
+    rows = {"a": {**about, "status": "finished", "message": ""}}
+    frame = programs_frame(rows, {"a": tmp_path / "a.parquet"}, {"iris": row}, 10.0)
+    assert list(frame["verdict"]) == ["verified"] + ["unreached"] * (len(row["kinds"]) - 1)
+    assert list(frame["program"]) == row["kinds"]
+    assert set(frame["seconds"][1:]) == {10.0}
+
+
+def test_a_feasible_program_that_is_called_infeasible(
+    recorded: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(*_: Any, **__: Any) -> Any:
+        class Refusing:
+            name = "refusing"
+
+            def minimize(self, program: Any, watch: Any, time_limit: float | None) -> Any:
+                raise gda.InfeasibleProblemError("HIGHS calls the joint program infeasible")
+
+        return Refusing()
+
+    monkeypatch.setattr("gdaopt.programs.replayed.make_backend", refusing)
+    replay_task(tmp_path / "a", recorded[0], "HIGHS", "cold", 1e-6, LIMITS)
+    frame = pd.read_parquet(tmp_path / "a.parquet")
+    assert set(frame["verdict"]) == {"infeasible"}
+    assert set(frame["residual"]) == {np.inf}
+
+
+def test_tolerances_are_asked_for(
+    recorded: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    real = gda.programs.replay
+
+    def replay(*args: Any, **options: Any) -> Any:
+        asked.append((options["solver_opts"], options["time_limit"]))
+        return real(*args, **options)
+
+    monkeypatch.setattr(cells, "replay", replay)
+    replay_task(tmp_path / "a", recorded[0], "HIGHS", "re-solve", 1e-4, LIMITS)
+    names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+    for options, limit in asked:
+        assert {options[name] for name in names} == {1e-4}
+        assert limit == 10.0
+
+
+def test_whole_runs(recorded: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    rows = {}
+    for solver in ("analytic", "highspy"):
+        row = run_task(tmp_path / "a", IRIS, "alternating", solver, 1e-6, LIMITS)
+        about = {"data": "iris", "method": "alternating", "solver": solver, "tolerance": 1e-6}
+        rows[solver] = {**about, **row}
+    rows["died"] = {**about, "solver": "HIGHS", "status": "died", "message": "gone"}
+    frame = runs_frame(rows, {"iris": recorded[1]})
+    exact, highspy, died = frame.to_dict("records")
+    assert 0 < exact["excess"] < 1
+    assert highspy["excess"] == pytest.approx(exact["excess"], rel=0.1)
+    assert died["status"] == "died"
+    assert np.isnan(died["excess"])
