@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.backends.catalogue import entry_of
-from gdaopt.backends.cvxpy_problem import Ended, solve_here, solve_isolated
+from gdaopt.backends.cvxpy_problem import LEAST_LIMIT, Ended, solve_here, solve_isolated
 from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch
 from gdaopt.backends.tolerance_options import tolerance_options
 from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
@@ -181,12 +181,17 @@ def solve_program(
     isolate = isolate or entry_of(solver).elsewhere
 
     def attempt(extra: Mapping[str, Any], left: float | None) -> Ended:
-        options = _options(solver, solver_opts, left, {**_tolerances(solver, gap), **extra})
+        options = _options(solver_opts, {**_tolerances(solver, gap), **extra})
+        limit = _TIME_LIMIT_OPTIONS.get(solver)
+        if left is None or limit is None or limit in options:  # the last: a limit of the user's
+            limit = None
+        else:
+            options[limit] = max(left, LEAST_LIMIT)
 
         def call() -> Ended:
             if isolate:
-                return solve_isolated(problem, solver, options, clock, time_limit=left)
-            return solve_here(problem, solver, options, clock)
+                return solve_isolated(problem, solver, options, clock, limit, time_limit=left)
+            return solve_here(problem, solver, options, clock, limit)
 
         return _guarded(call, solver, name)
 
@@ -216,17 +221,10 @@ def _tolerances(solver: str, gap: float | None) -> dict[str, Any]:
     return tolerance_options(solver, max(_SHARE_OF_GAP[solver] * gap, _LEAST_ACCURACY))
 
 
-def _options(
-    solver: str,
-    given: Mapping[str, Any] | None,
-    time_limit: float | None,
-    defaults: Mapping[str, Any],
-) -> dict[str, Any]:
+def _options(given: Mapping[str, Any] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a solve: those that the user gave, and defaults for all others."""
     # A warm start would make HiGHS skip its presolve, which alone solves these programs.
     options: dict[str, Any] = {"warm_start": False, **defaults}
-    if time_limit is not None and solver in _TIME_LIMIT_OPTIONS:
-        options[_TIME_LIMIT_OPTIONS[solver]] = max(time_limit, 0.01)
     return options | dict(given or {})
 
 

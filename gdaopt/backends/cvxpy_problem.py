@@ -7,6 +7,7 @@ same for all solvers, whether or not a solver reports a time of its own.
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,9 @@ from gdaopt.warning_filters import ignoring
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["Ended", "solve_here", "solve_isolated"]
+__all__ = ["LEAST_LIMIT", "Ended", "solve_here", "solve_isolated"]
 
+LEAST_LIMIT = 0.01  # seconds: some solvers take 0 for no limit
 _OF_CVXPY = ("gp", "enforce_dpp", "ignore_dpp", "verbose", "canon_backend")  # not of a solver
 
 _pickled: WeakKeyDictionary[cp.Problem, bytes] = WeakKeyDictionary()
@@ -48,7 +50,11 @@ class Ended:
 
 
 def solve_here(
-    problem: cp.Problem, solver: str, options: Mapping[str, Any], watch: Stopwatch
+    problem: cp.Problem,
+    solver: str,
+    options: Mapping[str, Any],
+    watch: Stopwatch,
+    limit: str | None = None,
 ) -> Ended:
     """Solve a CVXPY problem in this process.
 
@@ -62,7 +68,10 @@ def solve_here(
         Arguments of `cvxpy.Problem.solve`.
     watch : Stopwatch
         Gets a lap for each stage.
+    limit : str, optional
+        The option with the seconds that are left now; the solver gets what canonicalising leaves.
     """
+    began = time.perf_counter()
     for variable in problem.variables():
         variable.save_value(None)  # otherwise a solve that does nothing would keep the last answer
     for constraint in problem.constraints:
@@ -74,6 +83,8 @@ def solve_here(
     watch.lap("write")
     data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=own)
     watch.lap("canonicalize")
+    if limit is not None:
+        own[limit] = max(own[limit] - (time.perf_counter() - began), LEAST_LIMIT)
     verbose = of_cvxpy.get("verbose", False)
     solution = chain.solve_via_data(problem, data, warm_start, verbose, own)
     watch.lap("solve")
@@ -103,6 +114,7 @@ def solve_isolated(
     solver: str,
     options: Mapping[str, Any],
     watch: Stopwatch,
+    limit: str | None = None,
     *,
     time_limit: float | None,
 ) -> Ended:
@@ -112,7 +124,7 @@ def solve_isolated(
 
     Parameters
     ----------
-    problem, solver, options, watch
+    problem, solver, options, watch, limit
         See `solve_here`, which the worker calls.
     time_limit : float or None
         Seconds after which the worker is killed; None for no limit.
@@ -136,6 +148,7 @@ def solve_isolated(
         values,
         solver,
         dict(options),
+        limit,
         time_limit=time_limit,
         alone=entry_of(solver).alone,
     )
@@ -149,14 +162,14 @@ def solve_isolated(
 
 
 def _solve(
-    pickled: bytes, values: list[Any], solver: str, options: dict[str, Any]
+    pickled: bytes, values: list[Any], solver: str, options: dict[str, Any], limit: str | None
 ) -> tuple[Ended, list[Any], list[Any], StageSeconds]:
     """Solve in the worker; return how it ended, the values of all variables, and the stages."""
     watch = Stopwatch()
     problem = _held.get(pickled, lambda: _unpickled(pickled))
     for parameter, value in zip(problem.parameters(), values, strict=True):
         parameter.value = value
-    ended = solve_here(problem, solver, options, watch)
+    ended = solve_here(problem, solver, options, watch, limit)
     found = [variable.value for variable in problem.variables()]
     duals = [dual.value for dual in _dual_variables(problem)]
     watch.lap("unpack")

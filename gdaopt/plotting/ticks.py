@@ -6,7 +6,7 @@ The module loads matplotlib; pictures import it when they are drawn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.axis import XAxis, YAxis
@@ -56,11 +56,12 @@ def log_or_linear(ax: Axes, which: Literal["x", "y"]) -> None:
         return  # labels at powers of ten are enough
     axis = ax.xaxis if which == "x" else ax.yaxis
     n_ticks = int(np.clip(_PER_INCH[which] * room(ax)[which == "y"], 2, _MOST_TICKS))
-    axis.set_major_locator(
+    ticks = (
         MaxNLocator(nbins=n_ticks, steps=[1, 2, 2.5, 5, 10])
         if span < _ONE_DECADE
         else LogLocator(subs=(1.0, 2.0, 5.0) if n_ticks == _MOST_TICKS else (1.0, 3.0))
     )
+    axis.set_major_locator(_Apart(ticks))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_locator(NullLocator())
 
@@ -93,6 +94,39 @@ def _length(axis: XAxis | YAxis) -> float:
     box = Bbox.unit().transformed(axis.axes.transAxes - figure.dpi_scale_trans)
     inches = box.width if isinstance(axis, XAxis) else box.height
     return float(72 * inches / float(axis.get_major_ticks(1)[0].label1.get_fontsize()))
+
+
+class _Apart(Locator):
+    """The ticks of another locator, without those whose labels would overlap the one before."""
+
+    axis: XAxis | YAxis
+
+    def __init__(self, ticks: Locator) -> None:
+        self._ticks = ticks
+
+    def set_axis(self, axis: Any) -> None:
+        super().set_axis(axis)
+        self._ticks.set_axis(axis)
+
+    def __call__(self) -> list[float]:
+        return self.tick_values(*sorted(self.axis.get_view_interval()))
+
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
+        """Return the ticks between two limits."""
+        values = np.asarray(self._ticks.tick_values(vmin, vmax), dtype=np.float64)
+        values = values[(values >= vmin) & (values <= vmax)]
+        transform = self.axis.get_transform().transform
+        low, high = transform(np.array([vmin, vmax]))
+        places = (transform(values) - low) / (high - low) * _length(self.axis)
+        kept, free = [], -np.inf
+        for value, place in zip(values.tolist(), places.tolist(), strict=True):
+            size = _HEIGHT
+            if isinstance(self.axis, XAxis):
+                size = LETTER_WIDTH * len(f"{value:g}") + _BETWEEN
+            if place - size / 2 >= free:
+                kept.append(value)
+                free = place + size / 2
+        return kept
 
 
 class _SymmetricDecades(Locator):

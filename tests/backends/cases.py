@@ -37,11 +37,13 @@ def patch_solves(monkeypatch: pytest.MonkeyPatch, solve: Solve) -> None:
     """
     real = cvxpy_problem.solve_here
 
-    def patched(problem: cp.Problem, solver: str, options: Any, watch: Any) -> Any:
+    def patched(
+        problem: cp.Problem, solver: str, options: Any, watch: Any, limit: str | None = None
+    ) -> Any:
         solve(
             problem,
             {"solver": solver, **options},
-            lambda: real(problem, solver, options, watch),
+            lambda: real(problem, solver, options, watch, limit),
         )
         return cvxpy_problem._ended(problem)
 

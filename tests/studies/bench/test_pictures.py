@@ -57,7 +57,8 @@ def test_times_are_those_that_count() -> None:
     names = [label.get_text() for label in left.get_yticklabels()]
     assert names[-1] in ("analytic", "HIGHS")
     assert set(names[:2]) == {"SCS", "GLPK"}
-    at = {round(y): x for x, y in (line.get_xydata()[0] for line in left.lines)}  # type: ignore[index]
+    points = [np.asarray(line.get_xydata(), dtype=np.float64)[0] for line in left.lines]
+    at = {round(float(y)): float(x) for x, y in points}
     assert at[0] == pytest.approx(1e4)
     assert at[3] < 2.0
     widths = sorted({round(bar.get_width()) for bar in right.patches})  # type: ignore[attr-defined]
