@@ -17,6 +17,7 @@ def test_solvers() -> None:
             cells[0]: cells[1:]
             for line in part.splitlines()
             if line.startswith("│") and (cells := [cell.strip() for cell in line.split("│")[1:-1]])
+            if cells[0]  # the others go on with the line above
         }
         for part in output.split("Not working here:")
     )
