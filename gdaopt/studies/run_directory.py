@@ -94,8 +94,8 @@ class RunDirectory:
             held.enter_context(sole_writer(self.path))
             if content(self.path):
                 self._look()
+            self._write_record()  # first: it says that the files beside it are ours
             write_samples(self.path / SAMPLES, self._dataset)
-            self._write_record()
             self._held = held.pop_all()
         return self
 

@@ -57,8 +57,9 @@ def test_converges(cell: Cell) -> None:
     assert_optimal(problem, result, 1e-9)
     again = gda.certify(problem, result.metric)
     assert again.objective == pytest.approx(result.objective, rel=1e-10)
-    # The run has kept the best bound of all rounds.
-    assert again.relative_gap <= 1e-8 or again.gap <= 1.5 * again.round_off
+    # The run has kept the best bound of all rounds, and knows its sums from the atoms; from the
+    # metric alone the bound is up to eleven times as far, by how a processor rounds.
+    assert again.relative_gap <= 2e-8 or again.gap <= 1.5 * again.round_off
 
 
 def test_says_what_to_rescale_on_the_way_to_an_optimum_that_underflows() -> None:
