@@ -28,7 +28,7 @@ class AnalyticBackend:
         options: Mapping[str, Any],
         *,
         isolate: bool = False,  # noqa: ARG002 (it takes microseconds)
-        hot: bool | None = None,  # noqa: ARG002
+        hot: bool | None = None,  # noqa: ARG002 (it keeps nothing between calls)
     ) -> None:
         if options:
             raise InvalidInputError(

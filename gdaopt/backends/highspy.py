@@ -77,7 +77,7 @@ class HighspyBackend:
                 # up to round-off (compare issue 2511 of HiGHS).
                 solved = self._solve(arrays, watch, left, False, solved.status != "infeasible")
                 residual = _residual(arrays, solved)
-        except Exception as error:  # of any kind
+        except Exception as error:  # HiGHS raises errors of any kind
             reason = " ".join(str(error).split()) or type(error).__name__
             message = f"{self.name} failed on the {program.name}: {reason}"
             raise SolverFailedError(message) from error

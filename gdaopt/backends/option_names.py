@@ -118,6 +118,6 @@ def _is_hidden(solver: str, name: str) -> bool:
         return False
     import highspy
 
-    model = highspy.Highs()  # type: ignore[no-untyped-call]
+    model = highspy.Highs()  # type: ignore[no-untyped-call]  # it has few types
     model.setOptionValue("log_to_console", False)  # on an unknown option it prints an error
     return bool(model.getOptionValue(name)[0] == highspy.HighsStatus.kOk)

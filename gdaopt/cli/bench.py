@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from gdaopt.cli.options import DataDir, Label
+from gdaopt.cli.progress import run_study
 from gdaopt.datasets import FROM_UCI
-from gdaopt.errors import GdaoptError, InvalidInputError
+from gdaopt.errors import InvalidInputError
 from gdaopt.printing import plain, shortened
 from gdaopt.studies.bench.options import ALL, METHODS, STARTS, BenchOptions
 from gdaopt.studies.bench.sequences import GENERATED, KINDS, Sequence
@@ -92,29 +92,7 @@ def bench(
     with console.status("trying the solvers"):
         checked = BenchOptions(**options)  # type: ignore[arg-type]  # each is checked there
     study = Bench(out, sequences, checked)
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("")
-
-        def show(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
-            name = plain(study.label(key))
-            progress.update(task, description=f"{done} of {total} done; {name}")
-            if row is not None:
-                said = f"{name}: {row['status']}" + (f" ({row['message']})" * bool(row["message"]))
-                progress.print(plain(said), soft_wrap=True)
-
-        try:
-            summary, _ = study.run(show)
-        except KeyboardInterrupt:
-            progress.stop()
-            console.print(
-                f"interrupted: {study.n_done} of {len(study.tasks)} cells are done; "
-                "run the same command again to go on"
-            )
-            raise typer.Exit(130) from None
-        except GdaoptError:
-            progress.stop()  # so that the error stands on a line of its own
-            raise
+    summary, _ = run_study(console, study, "cells")
     verified = summary.groupby("solver", sort=False)[["verified", "wrong", "infeasible"]].sum()
     for name, row in verified.iterrows():
         console.print(

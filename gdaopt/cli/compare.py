@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from gdaopt.cli.options import (
@@ -29,8 +28,8 @@ from gdaopt.cli.options import (
     read_names,
     read_number,
 )
+from gdaopt.cli.progress import run_study
 from gdaopt.datasets.remarks import remarks
-from gdaopt.errors import GdaoptError
 from gdaopt.methods import METHODS
 from gdaopt.printing import plain
 from gdaopt.studies.comparison import BACKENDS, Comparison, ComparisonOptions
@@ -130,29 +129,7 @@ def compare(
     comparison = Comparison(out or Path(f"gdaopt-compare-{dataset.name}"), dataset, options)
     for sentence in comparison.left_out:
         console.print(plain(f"left out: {sentence}"), soft_wrap=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("")
-
-        def show(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
-            label = plain(comparison.label(key))
-            progress.update(task, description=f"{done} of {total} done; {label}")
-            if row is not None:
-                said = f"{label}: {row['status']} ({row['message']})"
-                progress.print(plain(said), soft_wrap=True)
-
-        try:
-            rows = comparison.run(show)
-        except KeyboardInterrupt:
-            progress.stop()
-            console.print(
-                f"interrupted: {comparison.n_done} of {len(comparison.tasks)} runs are done; "
-                "run the same command again to go on"
-            )
-            raise typer.Exit(130) from None
-        except GdaoptError:
-            progress.stop()  # so that the error stands on a line of its own
-            raise
+    rows = run_study(console, comparison, "runs")
     console.print(_table(rows))
     console.print(LEGEND)
     console.print(plain(f"written to {comparison.path}"), soft_wrap=True)

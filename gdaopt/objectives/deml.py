@@ -16,7 +16,7 @@ from gdaopt.objectives.distances import (
     Term,
     even_trace,
 )
-from gdaopt.objectives.pairs import expression_bytes, squared_distances
+from gdaopt.objectives.pairs import squared_distances
 from gdaopt.validation import number
 
 if TYPE_CHECKING:
@@ -138,7 +138,3 @@ class DEML(DistanceObjective):
             scatter = differences.T @ differences
             expression += term.weight * cp.sum(cp.multiply(scatter, metric))
         return expression, constraints
-
-    def conic_bytes(self) -> float:
-        """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
-        return expression_bytes(self.pairs)

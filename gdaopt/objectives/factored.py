@@ -18,7 +18,15 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.validation import FloatArray, read_only
 
-__all__ = ["FactoredPoint"]
+__all__ = ["FactoredPoint", "semidefinite_bytes"]
+
+_BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entries; CLARABEL, K = 60
+
+
+def semidefinite_bytes(n_features: int) -> float:
+    """Return an estimate of the memory of an expression with a 2K×2K semidefinite matrix."""
+    size = 2 * n_features
+    return _BYTES_PER_ENTRY * (size * (size + 1) / 2) ** 2
 
 
 class FactoredPoint(ABC):

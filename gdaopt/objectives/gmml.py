@@ -13,7 +13,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.objectives.factored import FactoredPoint
+from gdaopt.objectives.factored import FactoredPoint, semidefinite_bytes
 from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.objectives.sums import Summable
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GMML"]
 
-_BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entries; see `LogDet`
 _ROUND_OFF = 1e-10  # of the largest entry of D: a smallest eigenvalue that little below 0 is 0
 
 
@@ -124,8 +123,7 @@ class GMML(Summable):
 
     def conic_bytes(self) -> float:
         """Return an estimate of its memory: CVXPY's expression has a 2K×2K semidefinite matrix."""
-        size = 2 * self.n_features
-        return _BYTES_PER_ENTRY * (size * (size + 1) / 2) ** 2
+        return semidefinite_bytes(self.n_features)
 
 
 class GMMLPoint(FactoredPoint):

@@ -11,7 +11,7 @@ from scipy.linalg import eigvalsh
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.factored import FactoredPoint
+from gdaopt.objectives.factored import FactoredPoint, semidefinite_bytes
 from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.objectives.sums import Summable
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LogDet"]
 
-_BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entries; CLARABEL, K = 60
 _SMALL_DRIFT = 1e-8  # of L'YL: its square is round-off
 _LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
 
@@ -124,8 +123,7 @@ class LogDet(Summable):
 
     def conic_bytes(self) -> float:
         """Return an estimate of its memory: CVXPY's expression has a 2K×2K semidefinite matrix."""
-        size = 2 * self.n_features
-        return _BYTES_PER_ENTRY * (size * (size + 1) / 2) ** 2
+        return semidefinite_bytes(self.n_features)
 
 
 class LogDetPoint(FactoredPoint):

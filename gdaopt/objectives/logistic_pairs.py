@@ -14,7 +14,6 @@ from gdaopt.objectives.distances import (
     Term,
     even_trace,
 )
-from gdaopt.objectives.pairs import expression_bytes, squared_distances
 from gdaopt.validation import number
 
 if TYPE_CHECKING:
@@ -112,16 +111,4 @@ class LogisticPairs(DistanceObjective):
         """Return Q for CVXPY: one exponential cone for each pair."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        expression: cp.Expression = cp.Constant(0.0)
-        constraints: list[cp.Constraint] = []
-        for term in self._loss.terms:
-            left, right = self._loss.pairs.one_by_one(similar=term.similar)
-            distances, equations = squared_distances(self.pairs.features, left, right, metric)
-            losses = cp.logistic(term.sign * (distances - term.threshold))
-            expression += term.weight * cp.sum(losses)
-            constraints += equations
-        return expression, constraints
-
-    def conic_bytes(self) -> float:
-        """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
-        return expression_bytes(self.pairs)
+        return self._loss.to_cvxpy(metric, cp.logistic)

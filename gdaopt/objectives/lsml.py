@@ -13,7 +13,6 @@ from gdaopt.objectives.pairs import (
     ListedPairs,
     checked_pairs,
     checked_samples,
-    expression_bytes,
     squared_distances,
 )
 from gdaopt.validation import FloatArray, integer
@@ -136,10 +135,6 @@ class LSML(DistanceObjective):
         cone = cp.SOC(raised + far, cp.vstack([2 * root, raised - far]))
         total = cp.sum(raised + far - 2 * root) / len(a)
         return total, [*constraints, *more, cone]
-
-    def conic_bytes(self) -> float:
-        """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
-        return expression_bytes(self.pairs)
 
 
 def _drawn(

@@ -13,7 +13,6 @@ from gdaopt.objectives.pairs import (
     RectanglePairs,
     checked_samples,
     checked_weights,
-    expression_bytes,
     squared_distances,
 )
 
@@ -122,7 +121,3 @@ class MCML(DistanceObjective):
         pulls += pulls.T
         pulled = pulls[left, right] @ distances
         return pulled + self._collapse.weights @ cp.log_sum_exp(-rows, axis=1), constraints
-
-    def conic_bytes(self) -> float:
-        """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
-        return expression_bytes(self.pairs)

@@ -10,7 +10,7 @@ from gdaopt.objectives.distances.atom_weights import DistanceAtomWeights
 from gdaopt.objectives.distances.loss import DistanceLoss
 from gdaopt.objectives.distances.pair_loss import PairLoss
 from gdaopt.objectives.distances.point import DistancePoint
-from gdaopt.objectives.pairs import Pairs
+from gdaopt.objectives.pairs import Pairs, expression_bytes
 from gdaopt.objectives.sums import Summable
 from gdaopt.validation import FloatArray, symmetric_matrix
 
@@ -24,7 +24,7 @@ class DistanceObjective(Summable, ABC):
     """``Q(M) = f(δ(M))`` with a convex loss f of the squared distances of pairs.
 
     Points, lines, weights of atoms, round-off and memory are here, for every loss. A subclass makes
-    the pairs and the loss in its ``__init__``, and writes `to_cvxpy` and `conic_bytes`; see
+    the pairs and the loss in its ``__init__``, and writes `to_cvxpy`; see
     "Definition: losses of distances" in ``docs/theory.md``.
 
     Parameters
@@ -89,6 +89,6 @@ class DistanceObjective(Summable, ABC):
     ) -> tuple[cp.Expression, list[cp.Constraint]]:
         """Return Q for CVXPY."""
 
-    @abstractmethod
     def conic_bytes(self) -> float:
         """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
+        return expression_bytes(self.pairs)

@@ -6,11 +6,11 @@ A pair is similar, of one class, or dissimilar, of two classes. Each kind has a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import EllipsisType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,12 @@ from gdaopt.objectives.pairs import (
     RectanglePairs,
     checked_pairs,
     checked_samples,
+    squared_distances,
 )
 from gdaopt.validation import FloatArray
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 __all__ = ["LabelledPairs", "Separable", "Term"]
 
@@ -226,6 +230,31 @@ class Separable:
             ],
             distances,
         )
+
+    def to_cvxpy(
+        self, metric: cp.Expression, function: Callable[[cp.Expression], cp.Expression]
+    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return the loss for CVXPY.
+
+        Parameters
+        ----------
+        metric : cvxpy.Expression of shape (K, K)
+            The metric.
+        function : callable
+            ψ of CVXPY, entry by entry, where all terms have the same.
+        """
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        expression: cp.Expression = cp.Constant(0.0)
+        constraints: list[cp.Constraint] = []
+        for term in self.terms:
+            left, right = self.pairs.one_by_one(similar=term.similar)
+            features = self.pairs.pairs.features
+            distances, equations = squared_distances(features, left, right, metric)
+            losses = function(term.sign * (distances - term.threshold))
+            expression += term.weight * cp.sum(losses)
+            constraints += equations
+        return expression, constraints
 
     def lipschitz(self, squares: Iterator[FloatArray]) -> float:
         """Return ``Σ_p w_p max ψ'' ‖d_p‖⁴``, for ``‖d_p‖²`` block by block."""
