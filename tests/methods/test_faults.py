@@ -305,6 +305,7 @@ def test_a_run_in_a_worker_is_the_same_run(method: str) -> None:
     np.testing.assert_array_equal(there.trace.column("objective"), here.trace.column("objective"))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("fallback", [(), "analytic"])
 def test_a_worker_that_dies_in_a_run(
@@ -326,7 +327,7 @@ def test_a_worker_that_dies_in_a_run(
     assert "it ended its worker process" in result.trace[2].solver_status
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["alternating", pytest.param("joint", marks=pytest.mark.slow)])
 def test_a_run_that_hangs_ends_at_its_limit(
     method: str, monkeypatch: pytest.MonkeyPatch, new_worker: None
 ) -> None:
