@@ -253,7 +253,6 @@ def test_certified_is_the_optimum(name: str, kind: str) -> None:
     certified_and_conic(CASES[name], 4, SETS[kind](4), seed=2)
 
 
-@pytest.mark.covering(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SETS)
 @pytest.mark.parametrize("size", [3, 6, 9, 13])
