@@ -184,6 +184,7 @@ def assert_solved_by(result: gda.Result, solver: str, after: int, reasons: Seque
     assert not any(row.solver == "HIGHS" for row in list(result.trace)[after + 1 :])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_closed_form_takes_over(fault: str, method: str, stub: Stub) -> None:
