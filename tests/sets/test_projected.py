@@ -51,6 +51,7 @@ def value_of(variable: cp.Variable) -> FloatArray:
 # --- Against other implementations ---------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("size", [2, 3, 5, 8])
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # judged by the answer

@@ -187,6 +187,7 @@ def test_glr_lines_end_inside_and_at_both_ends() -> None:
     assert found == {0.0, 1.0, None}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("method", ["alternating", "joint"])
 @pytest.mark.parametrize("rule", ["adaptive", "short", "agnostic", "full"])
 def test_exact_is_the_lowest_after_one_step(method: str, rule: str) -> None:
