@@ -92,6 +92,10 @@ class TestAlign:
         min_eigenvalue = rho(float(eigvalsh(metric)[0]))
         assert_aligned(metric, min_eigenvalue, align(metric, min_eigenvalue))
 
+    @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
+    def test_left_ends_reach_the_smallest_eigenvalue_by_default(self, metric: FloatArray) -> None:
+        assert_aligned(metric, float(eigvalsh(metric)[0]), align(metric))
+
     @PROPERTY
     @given(rng=generators, size=sizes, density=st.sampled_from([0.3, 1.0]), rho=st.floats(0, 1.5))
     def test_left_ends_reach_rho_everywhere(
