@@ -110,7 +110,9 @@ areas = ax.contourf(v2, v3, bounds, levels, colors=shades)
 figure.colorbar(areas, ticks=levels[1:-1])
 ax.plot(*best[1:], "*", color="#D55E00", markersize=14, label="first eigenvector of $M$")
 ax.plot(1, 1, "o", color="black", label="$v = (1, 1, 1)$: the discs as they are")
-ax.set(xlabel="$v_2$", ylabel="$v_3$", title="smallest left-end, a lower bound of $\\lambda_{\\min}$")
+ax.set(
+    xlabel="$v_2$", ylabel="$v_3$", title="smallest left-end, a lower bound of $\\lambda_{\\min}$"
+)
 _ = ax.legend(loc="upper right")
 
 # %% [markdown]
@@ -143,13 +145,17 @@ radius = C / 2 - rho
 half = np.linspace(-radius, radius, 401)  # half the difference of the diagonal entries
 
 figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
-ax.fill_between(half, np.sqrt(radius**2 - half**2), color="#DDDDDD", label=r"$\lambda_{\min}(M) \geq \rho$")
+ax.fill_between(
+    half, np.sqrt(radius**2 - half**2), color="#DDDDDD", label=r"$\lambda_{\min}(M) \geq \rho$"
+)
 for ratio, colour, line in ((0.4, "#0072B2", "-"), (1.0, "#000000", "--"), (2.5, "#D55E00", "-.")):
     # The corners: no edge and all budget on one feature, or all budget on the edge, in the ratio of v.
     top = 2 * radius / (ratio + 1 / ratio)
     corners = np.array([[-radius, 0], [radius, 0], [top * (ratio - 1 / ratio) / 2, top]])
     label = f"$M v \\geq \\rho v$ for $v_2 / v_1$ = {ratio:g}"
-    ax.add_patch(plt.Polygon(corners, fill=False, edgecolor=colour, linestyle=line, lw=1.6, label=label))
+    ax.add_patch(
+        plt.Polygon(corners, fill=False, edgecolor=colour, linestyle=line, lw=1.6, label=label)
+    )
 ax.set(xlabel="$(M_{11} - M_{22}) / 2$", ylabel="weight of the edge, $-M_{12}$", ylim=(0, 1))
 ax.set_aspect("equal")
 _ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
