@@ -25,7 +25,7 @@ _MEASURED = re.compile(r"\d[\d.,]*(e[-+]?\d+)?\s*(s|ms|µs|×|times)\b|(?<=×)\s
 
 def paired(script: Path) -> nbformat.NotebookNode:
     """Return a script as a notebook without outputs, the same in each call."""
-    notebook = jupytext.read(script)
+    notebook: nbformat.NotebookNode = jupytext.read(script)
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"
     return notebook

@@ -256,9 +256,7 @@ assert np.isclose(gda.GraphMetrics(5.0, 0.1).largest_edge_weight(K), largest)
 # smaller than $\rho = 0.001$. `gda.iterate` yields the state of the run after each step.
 
 # %%
-states = []
-for state in gda.iterate(problem, "alternating", solver="analytic", max_iterations=30):
-    states.append(state)
+states = list(gda.iterate(problem, "alternating", solver="analytic", max_iterations=30))
 print(f"{len(states)} states, objective {states[0].objective:.1f} to {states[-1].objective:.1f}")
 
 

@@ -132,7 +132,8 @@ def test_circles_are_round_and_on_the_real_axis(metric: FloatArray) -> None:
     for ax, v in zip(pair, (None, align(metric).v), strict=True):
         circles = [patch for patch in ax.patches if isinstance(patch, Circle)]
         centres, radii = gershgorin.discs(metric, v)
-        assert [tuple(circle.get_center()) for circle in circles] == [(c, 0.0) for c in centres]
+        middles = np.array([circle.get_center() for circle in circles])
+        np.testing.assert_array_equal(middles, np.column_stack([centres, 0 * centres]))
         assert [circle.get_radius() for circle in circles] == pytest.approx(radii, abs=1e-9)
         (eigenvalues,) = (line for line in ax.lines if line.get_label() == "eigenvalues")
         np.testing.assert_allclose(xy(eigenvalues)[0], np.linalg.eigvalsh(metric), atol=1e-12)
