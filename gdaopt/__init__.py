@@ -28,6 +28,7 @@ from gdaopt.errors import (
     TimeLimitError,
     UnwritableError,
 )
+from gdaopt.linalg import align
 from gdaopt.methods import (
     Alternating,
     Certified,
@@ -152,6 +153,7 @@ __all__ = [
     "TimeLimitError",
     "Trace",
     "UnwritableError",
+    "align",
     "certify",
     "check_objective",
     "datasets",

@@ -328,14 +328,15 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             datasets.scale_features,
             {"X": X, "scale": "unit", "reference": X},
         ),
-        "linalg.align": (
-            linalg.align,
+        "align": (
+            gda.align,
             {"metric": M, "min_eigenvalue": 0.5, "edge_threshold": 0.0, "guess": V},
         ),
         "linalg.decomposition": (linalg.decomposition, {"matrix": M, "v": V}),
         "linalg.discs": (linalg.discs, {"metric": M, "v": V}),
         "linalg.dual_alignment": (linalg.dual_alignment, {"gradient": M, "edges": None}),
         "linalg.edge_weights": (linalg.edge_weights, {"metric": M}),
+        "linalg.entries_of": (linalg.entries_of, {"metric": M, "edges": EDGES}),
         "linalg.generalized_laplacian": (
             linalg.generalized_laplacian,
             {"weights": np.abs(M), "loops": V},
@@ -346,6 +347,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {"S": M, "D": M, "t": 0.5},
         ),
         "linalg.left_ends": (linalg.left_ends, {"metric": M, "v": V}),
+        "linalg.matrix_of": (
+            linalg.matrix_of,
+            {"entries": np.arange(6.0), "n_features": 3, "edges": EDGES},
+        ),
         "linalg.maximum_spanning_tree": (linalg.maximum_spanning_tree, {"metric": M}),
         "linalg.n_components": (linalg.n_components, {"metric": M, "threshold": 0.5}),
         "linalg.path_laplacian": (linalg.path_laplacian, {"size": 3}),
@@ -360,7 +365,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {"results": [run], "ax": None, "relative": False, "problems": ["a"], "legend": True}
             | {"x": None, "y": None, "colors": None},
         ),
-        "plotting.discs": (plotting.discs, {"metric": M, "v": V, "names": NAMES, "ax": None}),
+        "plotting.discs": (
+            plotting.discs,
+            {"metric": M, "v": V, "names": NAMES, "ax": None, "circles": True},
+        ),
         "plotting.graph": (
             lambda **options: len(plotting.graph(**options).lines),
             {"metric": M, "names": NAMES, "ax": None, "threshold": 0.5},
