@@ -109,6 +109,7 @@ _LEARNER = {
     "solver": None,
     "trace_bound": 4.0,
     "min_eigenvalue": 0.5,
+    "scale": "auto",
     "multiclass": "joint",
     "class_weight": None,
     "n_neighbors": 1,
