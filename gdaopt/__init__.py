@@ -55,8 +55,10 @@ from gdaopt.objectives import (
     Linear,
     LogDet,
     LogisticPairs,
+    LogisticTriplets,
     PairHinge,
     Ridge,
+    TripletHinge,
     check_objective,
 )
 from gdaopt.problem import MetricProblem
@@ -132,6 +134,7 @@ __all__ = [
     "Linear",
     "LogDet",
     "LogisticPairs",
+    "LogisticTriplets",
     "Method",
     "MetricKNeighborsClassifier",
     "MetricProblem",
@@ -151,6 +154,7 @@ __all__ = [
     "State",
     "TimeLimitError",
     "Trace",
+    "TripletHinge",
     "UnwritableError",
     "certify",
     "check_objective",
