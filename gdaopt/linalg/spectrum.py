@@ -84,7 +84,7 @@ def _component_labels(metric: FloatArray) -> NDArray[np.signedinteger]:
     # Building a sparse matrix takes longer than all of this: the lowest number spreads along the
     # edges, and each feature then takes the number that the feature of its own number has.
     is_near = (metric != 0) | np.eye(size, dtype=bool)
-    labels = is_near.argmax(axis=1)
+    labels: NDArray[np.signedinteger] = is_near.argmax(axis=1)
     while True:
         lower = np.where(is_near, labels, size).min(axis=1)
         lower = lower[lower]
