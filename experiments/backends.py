@@ -41,7 +41,11 @@ STUDIES: dict[str, tuple[SequenceOf[Sequence], dict[str, Any]]] = {
         {"most": 20, "budget": 20.0, "tolerances": [1e-6]},
     ),
     "made": (
-        [Sequence(name, size=size) for name in ("synthetic", "random") for size in (50, 200)],
+        [
+            Sequence("synthetic", size=50),
+            Sequence("synthetic", size=200),
+            Sequence("random", size=50),
+        ],
         {"most": 4, "budget": 8.0, "tolerances": [1e-6], "runs": []},
     ),
 }

@@ -143,6 +143,7 @@ def run_task(
             solver_opts=options or None,
             max_iterations=steps,
             time_limit=limits.budget,
+            trace_every=0,
         )
     return {
         "objective": result.objective,

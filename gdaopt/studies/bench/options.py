@@ -167,9 +167,10 @@ def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
     if any(isinstance(name, str) and name.lower() == ALL for name in names):
         if len(names) > 1:
             raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")
-        names = (HighspyBackend.name, *(info.name for info in solvers() if info.usable))
-        names = tuple(name for name in names if name not in _TWINS)
-    found = [find_backend(name) for name in names]
+        usable = (info.name for info in solvers() if info.usable)
+        found = [HighspyBackend.name, *(name for name in usable if name not in _TWINS)]
+    else:
+        found = [find_backend(name) for name in names]
     return tuple(dict.fromkeys([ANALYTIC, *found]))
 
 
