@@ -56,8 +56,10 @@ from gdaopt.objectives import (
     Linear,
     LogDet,
     LogisticPairs,
+    LogisticTriplets,
     PairHinge,
     Ridge,
+    TripletHinge,
     check_objective,
 )
 from gdaopt.problem import MetricProblem
@@ -133,6 +135,7 @@ __all__ = [
     "Linear",
     "LogDet",
     "LogisticPairs",
+    "LogisticTriplets",
     "Method",
     "MetricKNeighborsClassifier",
     "MetricProblem",
@@ -152,6 +155,7 @@ __all__ = [
     "State",
     "TimeLimitError",
     "Trace",
+    "TripletHinge",
     "UnwritableError",
     "align",
     "certify",

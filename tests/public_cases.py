@@ -109,6 +109,7 @@ _LEARNER = {
     "solver": None,
     "trace_bound": 4.0,
     "min_eigenvalue": 0.5,
+    "scale": "auto",
     "multiclass": "joint",
     "class_weight": None,
     "n_neighbors": 1,
@@ -191,12 +192,23 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "LogisticPairs": (
             lambda **options: gda.LogisticPairs(**options).value(M),
-            {"X": X, "y": Y, "bias": 0.5, "pairs": [[0, 1], [0, 3]], "memory_limit": 100},
+            {"X": X, "y": Y, "bias": 0.5, "pairs": [[0, 1], [0, 3]], "memory_limit": 100}
+            | {"similar": None},
         ),
         "PairHinge": (
             lambda **options: gda.PairHinge(**options).value(M),
             {"X": X, "y": Y, "upper": 0.5, "lower": 2.0, "width": 0.5, "memory_limit": 100}
-            | {"pairs": [[0, 1], [0, 3]]},
+            | {"pairs": [[0, 1], [0, 3]], "similar": None},
+        ),
+        "TripletHinge": (
+            lambda **options: gda.TripletHinge(**options).value(M),
+            {"X": X, "triplets": [[0, 1, 2]], "push_weight": 0.5, "margin": 2.0, "width": 0.5}
+            | {"memory_limit": 100},
+        ),
+        "LogisticTriplets": (
+            lambda **options: gda.LogisticTriplets(**options).value(M),
+            {"X": X, "triplets": [[0, 1, 2]], "push_weight": 0.5, "margin": 2.0}
+            | {"memory_limit": 100},
         ),
         "DEML": (
             lambda **options: gda.DEML(**options).value(M),

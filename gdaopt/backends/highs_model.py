@@ -157,14 +157,10 @@ class HighsModel:
             if basis.valid:
                 highs.setBasis(basis)
         else:
-            columns = np.arange(pattern.size, dtype=np.int32)
-            highs.changeColsCost(pattern.size, columns, arrays.cost)
-            if not _same(arrays.lower, sent.lower) or not _same(arrays.upper, sent.upper):
+            highs.changeColsCost(pattern.size, pattern.every_column, arrays.cost)
+            if arrays.lower is not sent.lower:  # most steps keep the polytope, and its arrays
+                columns, rows = pattern.every_column, pattern.every_row
                 highs.changeColsBounds(pattern.size, columns, arrays.lower, arrays.upper)
-            if not _same(arrays.row_lower, sent.row_lower) or not _same(
-                arrays.row_upper, sent.row_upper
-            ):
-                rows = np.arange(pattern.n_rows, dtype=np.int32)
                 highs.changeRowsBounds(pattern.n_rows, rows, arrays.row_lower, arrays.row_upper)
         self._sent = arrays
 

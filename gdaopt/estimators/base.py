@@ -382,9 +382,13 @@ def components_of(metric: FloatArray) -> FloatArray:
     array([[ 2., -1.],
            [ 0.,  3.]])
     """
+    # Divided by powers of two, M has a diagonal of about 1, and features of any unit keep digits.
+    scales = np.sqrt(np.maximum(np.diagonal(metric), 0.0))
+    units = np.where(scales > 0, np.exp2(np.frexp(scales)[1]), 1.0)
+    scaled = metric / units / units[:, None]
     try:
-        components: FloatArray = scipy.linalg.cholesky(metric)
+        components: FloatArray = scipy.linalg.cholesky(scaled)
     except scipy.linalg.LinAlgError:
-        values, vectors = scipy.linalg.eigh(metric)
+        values, vectors = scipy.linalg.eigh(scaled)
         components = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    return components
+    return components * units

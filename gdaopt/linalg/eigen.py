@@ -32,7 +32,7 @@ from gdaopt.warning_filters import ignoring
 __all__ = ["Alignment", "align"]
 
 _SMALLEST_DIAGONAL = 1e-12  # of tr M / K, for the preconditioner
-_SMALLEST_FOR_LOBPCG = 5  # for smaller matrices SciPy itself uses a dense solver
+_LARGEST_DENSE = 256  # up to this size a dense solver is the fastest
 _LOBPCG_ITERATIONS = 20
 _LOBPCG_TOLERANCE = 1e-5  # of tr M / K: its square is about the polish's margin
 _MARGINS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # σ below the estimate of λ_min, in tr M / K
@@ -54,7 +54,8 @@ class Alignment:
     left_ends : ndarray of shape (K,)
         ``(M v)_i / v_i``.
     scaling : str
-        How v was found: ``"lobpcg"``, ``"eigh"``, either with ``"+polish"``, or ``"resolvent"``.
+        How v was found: by ``"eigh"`` or, for large matrices, by ``"lobpcg"``, either with
+        ``"+polish"``, or by the ``"resolvent"``.
     iterations : int
         LOBPCG iterations used.
     """
@@ -90,7 +91,8 @@ def align(
     edge_threshold : float, optional
         Edges of weight above this threshold connect.
     guess : ndarray of shape (K,), optional
-        Where LOBPCG starts, such as the v of a metric nearby.
+        Where LOBPCG starts, such as the v of a metric nearby. It is asked when K is above 256; up
+        to there a dense solver is faster.
 
     Returns
     -------
@@ -150,7 +152,7 @@ def _first_eigenvector(
 ) -> tuple[FloatArray | None, str, int]:
     """Return a positive approximation of the first eigenvector, its source, its iterations."""
     size = len(metric)
-    if size >= _SMALLEST_FOR_LOBPCG:
+    if size > _LARGEST_DENSE:
         start = np.ones(size) if guess is None else guess
         diagonal = np.maximum(np.diagonal(metric), _SMALLEST_DIAGONAL * unit)
 

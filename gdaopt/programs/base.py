@@ -209,17 +209,19 @@ class Program(ABC, Generic[PolytopeT]):
         """Say whether the problem follows CVXPY's rules for cheap re-solves."""
         return bool(self.problem.is_dpp())
 
-    def _in_units(self, polytope: PolytopeT) -> LinearArrays:
-        """Return the arrays of a polytope in its units, without costs."""
-        if self._last is None or self._last[0] is not polytope:  # most steps keep the polytope
-            arrays = self.arrays(np.zeros(self.size), polytope)
-            scales = self._row_scales(polytope)
-            row_scale = np.empty(arrays.pattern.n_rows)
-            for part in arrays.parts:
-                if part.kind == "rows":
-                    row_scale[part.where] = scales[part.name]
-            self._last = polytope, arrays.in_units(polytope.unit, row_scale)
-        return self._last[1]
+    def _in_units(self, cost: FloatArray, polytope: PolytopeT) -> LinearArrays:
+        """Return the arrays of a polytope in its units, with costs that are in them."""
+        if self._last is not None and self._last[0] is polytope:  # most steps keep the polytope
+            return self._last[1].with_cost(cost)
+        arrays = self.arrays(cost, polytope)
+        scales = self._row_scales(polytope)
+        row_scale = np.empty(arrays.pattern.n_rows)
+        for part in arrays.parts:
+            if part.kind == "rows":
+                row_scale[part.where] = scales[part.name]
+        in_units = arrays.in_units(polytope.unit, row_scale, cost)
+        self._last = polytope, in_units
+        return in_units
 
     def moves(self, cost: FloatArray, polytope: PolytopeT) -> bool:
         """Say whether some entry that can move has a cost: else all points are optimal."""
@@ -312,7 +314,7 @@ class Program(ABC, Generic[PolytopeT]):
             point = polytope.repaired(found)
             moves = np.abs(point - found)
             moved = float(moves.max())
-            if (moves > _FARTHEST * polytope.unit).any():
+            if moved > 0 and (moves > _FARTHEST * polytope.unit).any():
                 raise SolverFailedError(
                     f"{solver} called the {self.name} {answer.status} and returned a point outside "
                     f"of the polytope by {moved:.3g}, more than inexact solvers are off by"
@@ -389,7 +391,7 @@ class _Prepared(Generic[PolytopeT]):
 
     def arrays(self) -> LinearArrays:
         """Return the arrays, in units."""
-        return replace(self.program._in_units(self.polytope), cost=self._costs)
+        return self.program._in_units(self._costs, self.polytope)
 
     @property
     def _costs(self) -> FloatArray:

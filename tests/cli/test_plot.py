@@ -42,7 +42,9 @@ class TestPlot:
             gda.solve(problem, solver="analytic").save(folder / stem)
         return folder
 
-    @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+    @pytest.mark.parametrize(
+        "suffix", ["pdf", *(pytest.param(name, marks=pytest.mark.slow) for name in ("png", "svg"))]
+    )
     def test_formats(self, tmp_path: Path, suffix: str) -> None:
         folder = self.own(tmp_path / "own", "run")
         before = content(folder)
@@ -89,7 +91,8 @@ class TestPlot:
             learn("iris", *arguments, "a")
             learn("iris", *arguments, "b", "--tolerance", 0.1)
             learn("iris", *arguments, "c", "--trace-bound", 2)
-        self.plot("a", "b", "c")
+        with undrawn("convergence"):
+            self.plot("a", "b", "c")
         assert names(Path("gdaopt-plots")) == {f"{name}.png" for name in ALL_PICTURES}
         runs = read_runs(["a", "b", "c"])
         assert [run.name for run in runs] == ["a: setosa", "b: setosa", "c: setosa"]
@@ -105,7 +108,8 @@ class TestPlot:
         runs = read_runs([folder])
         assert [run.name for run in runs] == ["_first $\\q", "second"]
         assert len({run.problem for run in runs}) == 2
-        self.plot(folder, "--out", tmp_path / "out")
+        with undrawn("discs"):
+            self.plot(folder, "--out", tmp_path / "out")
         assert len(names(tmp_path / "out")) == len(ALL_PICTURES)
 
     def test_directories_of_the_same_name(self, tmp_path: Path) -> None:

@@ -140,8 +140,9 @@ class RectanglePairs:
             near[:] = [sum(near, _scattered(rows, columns, p))]
 
         half = self.features.T @ self._half_scatter(coefficients, add_near)
+        half += sum(near) / 2  # of products that BLAS does not round alike on both sides
         total: FloatArray = half + half.T
-        return sum(near, total)
+        return total
 
     def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> KnownEntries:
         """Return the diagonal and some entries of `scatter`, in O(pairs K + N n) for n of them."""
