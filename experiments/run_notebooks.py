@@ -28,6 +28,7 @@ def paired(script: Path) -> nbformat.NotebookNode:
     notebook: nbformat.NotebookNode = jupytext.read(script)
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"
+        cell.metadata.pop("lines_to_next_cell", None)  # blank lines of the script
     return notebook
 
 

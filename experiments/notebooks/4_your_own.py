@@ -22,6 +22,7 @@
 
 # %%
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import cvxpy as cp
@@ -194,9 +195,7 @@ for ax in axes:
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 2: a larger bound allows all metrics that a smaller one allows, and more.
 values = [glr.value(M) for M in path]
-assert all(
-    later <= earlier * (1 + 1e-6) for earlier, later in zip(values, values[1:], strict=False)
-)
+assert all(later <= earlier * (1 + 1e-6) for earlier, later in pairwise(values))
 
 # %% [markdown]
 # ## Your own objective, as a CVXPY expression
