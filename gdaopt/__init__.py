@@ -80,7 +80,9 @@ if TYPE_CHECKING:
         GraphMetricLearner,
         MetricKNeighborsClassifier,
         OneVsRestMetricClassifier,
+        PairMetricLearner,
         PositiveDefiniteMetricLearner,
+        TripletMetricLearner,
     )
 else:
     _ESTIMATORS = (
@@ -89,7 +91,9 @@ else:
         "GraphMetricLearner",
         "MetricKNeighborsClassifier",
         "OneVsRestMetricClassifier",
+        "PairMetricLearner",
         "PositiveDefiniteMetricLearner",
+        "TripletMetricLearner",
     )
 
     def __getattr__(name: str) -> object:
@@ -140,6 +144,7 @@ __all__ = [
     "MetricProblem",
     "OneVsRestMetricClassifier",
     "PairHinge",
+    "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
     "PositiveDefiniteMetrics",
     "ProjectedGradient",
@@ -155,6 +160,7 @@ __all__ = [
     "TimeLimitError",
     "Trace",
     "TripletHinge",
+    "TripletMetricLearner",
     "UnwritableError",
     "certify",
     "check_objective",
