@@ -81,7 +81,9 @@ if TYPE_CHECKING:
         GraphMetricLearner,
         MetricKNeighborsClassifier,
         OneVsRestMetricClassifier,
+        PairMetricLearner,
         PositiveDefiniteMetricLearner,
+        TripletMetricLearner,
     )
 else:
     _ESTIMATORS = (
@@ -90,7 +92,9 @@ else:
         "GraphMetricLearner",
         "MetricKNeighborsClassifier",
         "OneVsRestMetricClassifier",
+        "PairMetricLearner",
         "PositiveDefiniteMetricLearner",
+        "TripletMetricLearner",
     )
 
     def __getattr__(name: str) -> object:
@@ -141,6 +145,7 @@ __all__ = [
     "MetricProblem",
     "OneVsRestMetricClassifier",
     "PairHinge",
+    "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
     "PositiveDefiniteMetrics",
     "ProjectedGradient",
@@ -156,6 +161,7 @@ __all__ = [
     "TimeLimitError",
     "Trace",
     "TripletHinge",
+    "TripletMetricLearner",
     "UnwritableError",
     "align",
     "certify",
