@@ -71,10 +71,10 @@ def test_profiles_begin_at_no_program_and_end_at_all() -> None:
     ends = {}
     for ax in (simplex, first_order):
         for line in ax.lines:
-            _, y = np.asarray(line.get_xydata(), dtype=np.float64).T
-            assert y[0] == 0.0
-            if not line.get_label().startswith("_"):  # type: ignore[union-attr]
-                ends[ax.get_title(loc="left"), line.get_label()] = float(y[-1])
+            shares = np.asarray(line.get_xydata(), dtype=np.float64)[:, 1]
+            assert shares[0] == 0.0
+            if not str(line.get_label()).startswith("_"):
+                ends[ax.get_title(loc="left"), line.get_label()] = float(shares[-1])
         assert len(ax.lines) == 3
     assert ends == {
         ("wine: simplex", "HIGHS"): 1.0,
