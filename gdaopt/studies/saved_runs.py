@@ -68,11 +68,9 @@ def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
         ...
     gdaopt.errors.InvalidInputError: there is no directory or file no such directory
     """
-    paths = [Path(path) for path in paths]
-    prefixes = _prefixes(paths)
-    return [
-        run for path, prefix in zip(paths, prefixes, strict=True) for run in _read(path, prefix)
-    ]
+    read = [Path(path) for path in paths]
+    prefixes = _prefixes(read)
+    return [run for path, prefix in zip(read, prefixes, strict=True) for run in _read(path, prefix)]
 
 
 def _prefixes(paths: list[Path]) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.studies.directory_lock import sole_writer
+from gdaopt.studies.pictures import Run
 from gdaopt.studies.saved_runs import read_runs
 from gdaopt.studies.study_directory import StudyDirectory, task_key
 from tests.cli.cases import (
@@ -152,10 +153,12 @@ class TestPlot:
     def test_only_some_runs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         folder = self.own(tmp_path / "own", "a", "b", "c")
         drawn: list[list[str]] = []
-        monkeypatch.setattr(
-            "gdaopt.cli.plot.write_pictures",
-            lambda runs, *_, **__: drawn.append([run.name for run in runs]) or [],
-        )
+
+        def draw(runs: list[Run], *_: object, **__: object) -> list[Path]:
+            drawn.append([run.name for run in runs])
+            return []
+
+        monkeypatch.setattr("gdaopt.cli.plot.write_pictures", draw)
         self.plot(folder, "--only", "c", "--only", "a")
         self.plot(folder)
         assert drawn == [["c", "a"], ["a", "b", "c"]]
