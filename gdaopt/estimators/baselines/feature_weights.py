@@ -10,7 +10,7 @@ import numpy as np
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import project_on_bounded_sum
 from gdaopt.objectives import GLR
-from gdaopt.objectives.glr import GLRAtomWeightsPoint
+from gdaopt.objectives.glr_atom_weights import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray
 
 __all__ = ["WeightStep", "minimize_over_weights", "regulariser_of_weights"]

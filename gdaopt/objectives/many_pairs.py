@@ -1,0 +1,175 @@
+"""Objectives over many pairs: as functions of the weights of atoms, and on fewer samples.
+
+Where there are more than `MANY_PAIRS` pairs, an evaluation is a sweep over all of them, which gives
+the whole K×K gradient, and with it the derivatives by the weights of any atoms. Newton's method
+needs second derivatives only as a model: a sample of the pairs gives them. Value, gradient and
+certificate are always those of all pairs ("Algorithm: nested samples" in ``docs/theory.md``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.objectives.pairs import MANY_PAIRS
+from gdaopt.objectives.protocol import AtomWeights, Point
+from gdaopt.validation import FloatArray
+
+__all__ = ["SweptAtomWeights", "model_pairs", "sample_size", "stratified"]
+
+_MODEL_PAIRS = 2**18  # that second derivatives are summed over, or
+_MODEL_SHARE = 1 / 128  # of all pairs, if that is more
+_SMALLEST = 1000  # samples; each next size is four times the last
+_GROWTH = 4
+_SHRINKS = 2.5  # by which a sample must be smaller than what it stands for
+_KEPT = 4  # points: the best weights of a master problem are among the last ones that were tried
+_SAME = 1e-15  # of the largest entry: metrics that are the same up to round-off
+_LEAST = 2  # samples of each class
+
+
+class _Swept(Protocol):
+    """An objective whose points know their gradient from a sweep."""
+
+    def at(self, metric: FloatArray) -> Point:
+        """Return the point at a symmetric K×K matrix."""
+
+
+class SweptAtomWeights:
+    """Q or log Q as a function of the weights of atoms, from sweeps: an `AtomWeights`.
+
+    Parameters
+    ----------
+    objective : Objective
+        Q.
+    base : ndarray of shape (K, K)
+        B.
+    log : bool
+        Whether it is log Q.
+    model : AtomWeights
+        The same of a sample of the pairs, whose second derivatives stand for those of all.
+    factor : float
+        By which they are to be multiplied.
+    """
+
+    def __init__(
+        self, objective: _Swept, base: FloatArray, log: bool, model: AtomWeights, factor: float
+    ) -> None:
+        self.log = log
+        self.model = model
+        self.factor = factor
+        self._objective = objective
+        self._base = base
+        self._known: deque[Point] = deque(maxlen=_KEPT)
+
+    def at(self, atoms: Atoms, weights: FloatArray) -> SweptAtomWeightsPoint:
+        """Return the point at ``B + Σ_k w_k u_k u_k'``."""
+        return SweptAtomWeightsPoint(self, atoms, weights)
+
+    def point(self, atoms: Atoms, weights: FloatArray) -> Point:
+        """Return the objective at the metric, which may have been evaluated before."""
+        metric = atoms.added_to(self._base, weights)
+        reach = _SAME * float(np.abs(metric).max())
+        for point in self._known:
+            if np.abs(point.metric - metric).max() <= reach:
+                return point
+        self._known.append(self._objective.at(metric))
+        return self._known[-1]
+
+
+class SweptAtomWeightsPoint:
+    """Q or log Q at given weights of given atoms: an `AtomWeightsPoint`."""
+
+    def __init__(self, atom_weights: SweptAtomWeights, atoms: Atoms, weights: FloatArray) -> None:
+        self._atom_weights = atom_weights
+        self._atoms = atoms
+        self.weights = weights
+        self._point = atom_weights.point(atoms, weights)
+
+    @property
+    def value(self) -> float:
+        """Q or log Q at the metric."""
+        return self._point.log_value if self._atom_weights.log else self._point.value
+
+    def gradient(self) -> FloatArray:
+        """Return the derivatives ``u_k' G u_k``, for the gradient G of Q or of log Q."""
+        point = self._point
+        if self._atom_weights.log:
+            forms = self._atoms.quadratic_forms(point.log_gradient())
+        else:
+            forms = self._atoms.quadratic_forms(point.gradient())
+        return forms
+
+    def hessian(self) -> FloatArray:
+        """Return second derivatives, from a sample of the pairs."""
+        model = self._atom_weights.model.at(self._atoms, self.weights)
+        hessian: FloatArray = self._atom_weights.factor * model.hessian()
+        return hessian
+
+    def at(self, weights: FloatArray) -> SweptAtomWeightsPoint:
+        """Return the point at other weights of the same atoms."""
+        return SweptAtomWeightsPoint(self._atom_weights, self._atoms, weights)
+
+    def point(self) -> Point:
+        """Return the objective at the metric, with the sums of the sweep."""
+        return self._point
+
+
+def model_pairs(n_pairs: int) -> int:
+    """Return how many of many pairs second derivatives are summed over."""
+    return max(_MODEL_PAIRS, int(_MODEL_SHARE * n_pairs))
+
+
+def sample_size(n_samples: int, n_pairs: int) -> int | None:
+    """Return how many samples stand for so many; None where there are few enough.
+
+    Examples
+    --------
+    >>> [sample_size(n, n**2 // 4) for n in (65_000, 10_000, 4000, 1000)]
+    [16000, 4000, 1000, None]
+    """
+    if n_pairs <= MANY_PAIRS or n_samples < _SHRINKS * _SMALLEST:
+        return None
+    size = _SMALLEST
+    while _GROWTH * size * _SHRINKS <= n_samples:
+        size *= _GROWTH
+    return size
+
+
+def stratified(strata: npt.NDArray[np.intp], size: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Return about so many samples, of each stratum its share, and how many each stands for.
+
+    Parameters
+    ----------
+    strata : ndarray of int, shape (N,)
+        The stratum of each sample, ascending. Within one, samples that are next to each other may
+        be alike: of each run of N/n samples one is taken, at random but always the same.
+    size : int
+        n.
+
+    Returns
+    -------
+    indices : ndarray of int, shape (n,)
+        Ascending.
+    counts : ndarray of shape (n,)
+        The number of samples of the stratum, divided by how many of them are taken.
+
+    Examples
+    --------
+    >>> indices, counts = stratified(np.repeat([0, 1], [30, 10]), 8)
+    >>> np.bincount(indices // 30), counts
+    (array([6, 2]), array([5., 5., 5., 5., 5., 5., 5., 5.]))
+    """
+    rng = np.random.default_rng(0)
+    indices, counts = [], []
+    starts = np.flatnonzero(np.diff(strata, prepend=strata[0] - 1))
+    for start, stop in zip(starts, [*starts[1:], len(strata)], strict=True):
+        n_all = int(stop - start)
+        n_taken = min(max(round(size * n_all / len(strata)), _LEAST), n_all)
+        bounds = start + np.arange(n_taken + 1) * n_all // n_taken
+        indices.append(rng.integers(bounds[:-1], bounds[1:]))
+        counts.append(np.full(n_taken, n_all / n_taken))
+    return np.concatenate(indices), np.concatenate(counts)
