@@ -96,6 +96,7 @@ class GLR(Summable):
     """
 
     log_convex = True
+    _is_sample = False
 
     def __init__(
         self,
@@ -119,7 +120,7 @@ class GLR(Summable):
     @property
     def has_many_pairs(self) -> bool:
         """Whether a sample of the pairs stands for all where that is enough."""
-        return self.pairs.n_pairs > MANY_PAIRS
+        return self.pairs.n_pairs > MANY_PAIRS or self._is_sample
 
     @property
     def sweeps(self) -> bool:
@@ -150,16 +151,17 @@ class GLR(Summable):
         The sample is stratified by the signal, and its weights stand for the samples left out.
         """
         pairs = self.pairs
-        size = sample_size(len(pairs.features), pairs.n_pairs)
+        size = sample_size(len(pairs.features)) if self.has_many_pairs else None
         if size is None or not isinstance(pairs, SignalPairs):
             return None
         chosen, counts = stratified(pairs.strata, size)
-        return GLR(
-            pairs.features[chosen],
-            pairs.signal[chosen],
-            sample_weight=pairs.sample_weight[chosen] * counts,
-            memory_limit=self._memory_limit,
+        weights = pairs.sample_weight[chosen] * counts
+        sample = object.__new__(GLR)
+        sample._take(
+            SignalPairs(pairs.features[chosen], pairs.signal[chosen], weights), self._memory_limit
         )
+        sample._is_sample = True
+        return sample
 
     @property
     def n_features(self) -> int:

@@ -21,8 +21,8 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["SweptAtomWeights", "model_pairs", "sample_size", "stratified"]
 
-_MODEL_PAIRS = 2**18  # that second derivatives are summed over, or
-_MODEL_SHARE = 1 / 128  # of all pairs, if that is more
+_MODEL_PAIRS = 2**16  # that second derivatives are summed over, or
+_MODEL_SHARE = 1 / 256  # of all pairs, if that is more
 _SMALLEST = 1000  # samples; each next size is four times the last
 _GROWTH = 4
 _SHRINKS = 2.5  # by which a sample must be smaller than what it stands for
@@ -123,15 +123,15 @@ def model_pairs(n_pairs: int) -> int:
     return max(_MODEL_PAIRS, int(_MODEL_SHARE * n_pairs))
 
 
-def sample_size(n_samples: int, n_pairs: int) -> int | None:
+def sample_size(n_samples: int) -> int | None:
     """Return how many samples stand for so many; None where there are few enough.
 
     Examples
     --------
-    >>> [sample_size(n, n**2 // 4) for n in (65_000, 10_000, 4000, 1000)]
+    >>> [sample_size(n) for n in (65_000, 10_000, 4000, 1000)]
     [16000, 4000, 1000, None]
     """
-    if n_pairs <= MANY_PAIRS or n_samples < _SHRINKS * _SMALLEST:
+    if n_samples < _SHRINKS * _SMALLEST:
         return None
     size = _SMALLEST
     while _GROWTH * size * _SHRINKS <= n_samples:
