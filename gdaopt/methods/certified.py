@@ -190,7 +190,9 @@ class _Run(HullRun):
         start, before = time.perf_counter(), (self.active_set, self.point, self.multipliers)
         enough = _SAMPLE_ACCURACY * self.gap
         method = replace(self._method, tolerance=0.0, absolute_tolerance=enough, time_limit=None)
-        run = _Run(method, sample, self.clock, self.active_set if self._start or round_ > 1 else None)
+        run = _Run(
+            method, sample, self.clock, self.active_set if self._start or round_ > 1 else None
+        )
         with suppress(TimeLimitError, RunEnded, InvalidInputError):
             for state in run.states():
                 if method.is_converged(state):

@@ -18,8 +18,8 @@ from gdaopt.objectives.exponentials import ExponentialSum, exponential_sums
 from gdaopt.objectives.glr_atom_weights import GLRAtomWeights
 from gdaopt.objectives.glr_point import GLRPoint
 from gdaopt.objectives.many_pairs import (
+    MODEL_SIZE,
     SweptAtomWeights,
-    model_pairs,
     sample_size,
     stratified,
 )
@@ -96,6 +96,7 @@ class GLR(Summable):
     """
 
     log_convex = True
+    is_model = False  # of another one, whose second derivatives it tells
     _is_sample = False
 
     def __init__(
@@ -119,8 +120,9 @@ class GLR(Summable):
 
     @property
     def has_many_pairs(self) -> bool:
-        """Whether a sample of the pairs stands for all where that is enough."""
-        return self.pairs.n_pairs > MANY_PAIRS or self._is_sample
+        """Whether a sample stands for all samples where that is enough."""
+        is_many = self._is_sample or self.pairs.n_pairs > MANY_PAIRS
+        return is_many and isinstance(self.pairs, SignalPairs)
 
     @property
     def sweeps(self) -> bool:
@@ -140,9 +142,9 @@ class GLR(Summable):
 
     @cached_property
     def _model(self) -> GLR:
-        """The sum over a sample of the pairs."""
-        model = object.__new__(GLR)
-        model._take(self.pairs.sampled(model_pairs(self.pairs.n_pairs)), self._memory_limit)
+        """The regulariser of so few samples as are enough for second derivatives."""
+        model = self._of_samples(MODEL_SIZE)
+        model.is_model = True
         return model
 
     def coarser(self) -> GLR | None:
@@ -150,10 +152,13 @@ class GLR(Summable):
 
         The sample is stratified by the signal, and its weights stand for the samples left out.
         """
+        size = sample_size(len(self.pairs.features)) if self.has_many_pairs else None
+        return None if size is None else self._of_samples(size)
+
+    def _of_samples(self, size: int) -> GLR:
+        """Return the regulariser of about so many samples of all."""
         pairs = self.pairs
-        size = sample_size(len(pairs.features)) if self.has_many_pairs else None
-        if size is None or not isinstance(pairs, SignalPairs):
-            return None
+        assert isinstance(pairs, SignalPairs)
         chosen, counts = stratified(pairs.strata, size)
         weights = pairs.sample_weight[chosen] * counts
         sample = object.__new__(GLR)
@@ -196,8 +201,7 @@ class GLR(Summable):
         if not self.has_many_pairs:
             return GLRAtomWeights(self, GLRPoint(self, base), log)
         model = GLRAtomWeights(self._model, GLRPoint(self._model, base), log)
-        share = self._model.pairs.n_pairs / self.pairs.n_pairs
-        return SweptAtomWeights(self, base, log, model, 1.0 if log else 1 / share)
+        return SweptAtomWeights(self, base, log, model)
 
     def value(self, metric: FloatArray) -> float:
         """Return ``Q(M)``."""

@@ -7,7 +7,7 @@ as much as one in the metric of n features would.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.glr_point import GLRPoint
+from gdaopt.objectives.many_pairs import thinned
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -81,6 +82,13 @@ class GLRAtomWeightsPoint:
         """``Σ_p t_p (u_k'd_p)²``, with the terms t of the sum over pairs."""
         return self._pairs.scatter_diagonal(self._sum.terms, self._coordinates)
 
+    @property
+    def _terms(self) -> Iterable[FloatArray]:
+        """The terms that second derivatives are summed over."""
+        if not self._atom_weights.objective.is_model:
+            return self._sum.terms
+        return thinned(self._sum.terms, self._sum.total, len(self.weights))
+
     def gradient(self) -> FloatArray:
         """Return the derivatives of Q."""
         gradient: FloatArray = -self._sum.scale * self._moments
@@ -89,7 +97,7 @@ class GLRAtomWeightsPoint:
     def hessian(self) -> FloatArray:
         """Return the second derivatives of Q: ``Σ_p A_p (u_k'd_p)² (u_l'd_p)²``."""
         nothing = np.zeros(len(self._moments))
-        hessian = self._pairs.covariance(self._sum.terms, self._coordinates, nothing)
+        hessian = self._pairs.covariance(self._terms, self._coordinates, nothing)
         hessian *= self._sum.scale
         return hessian
 
@@ -129,7 +137,7 @@ class GLRLogAtomWeightsPoint(GLRAtomWeightsPoint):
         pairs have almost all of p.
         """
         hessian: FloatArray = self._pairs.covariance(
-            self._sum.terms, self._coordinates, -self._gradient
+            self._terms, self._coordinates, -self._gradient
         )
         hessian /= self._sum.total
         return hessian

@@ -9,20 +9,23 @@ certificate are always those of all pairs ("Algorithm: nested samples" in ``docs
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.objectives.pairs import MANY_PAIRS
 from gdaopt.objectives.protocol import AtomWeights, Point
 from gdaopt.validation import FloatArray
 
-__all__ = ["SweptAtomWeights", "model_pairs", "sample_size", "stratified"]
+__all__ = ["MODEL_SIZE", "SweptAtomWeights", "sample_size", "stratified", "thinned"]
 
-_MODEL_PAIRS = 2**16  # that second derivatives are summed over, or
-_MODEL_SHARE = 1 / 256  # of all pairs, if that is more
+MODEL_SIZE = 512
+"""Samples whose pairs tell second derivatives."""
+
+_PAIRS_PER_ATOM = 64  # are left of theirs
+_NEARBY = 0.1  # of the weights: closer to each other, the sample tells no difference
 _SMALLEST = 1000  # samples; each next size is four times the last
 _GROWTH = 4
 _SHRINKS = 2.5  # by which a sample must be smaller than what it stands for
@@ -50,24 +53,19 @@ class SweptAtomWeights:
     log : bool
         Whether it is log Q.
     model : AtomWeights
-        The same of a sample of the pairs, whose second derivatives stand for those of all.
-    factor : float
-        By which they are to be multiplied.
+        The same of a sample of the samples, whose second derivatives stand for those of all.
     """
 
-    def __init__(
-        self, objective: _Swept, base: FloatArray, log: bool, model: AtomWeights, factor: float
-    ) -> None:
+    def __init__(self, objective: _Swept, base: FloatArray, log: bool, model: AtomWeights) -> None:
         self.log = log
         self.model = model
-        self.factor = factor
         self._objective = objective
         self._base = base
         self._known: deque[Point] = deque(maxlen=_KEPT)
 
     def at(self, atoms: Atoms, weights: FloatArray) -> SweptAtomWeightsPoint:
         """Return the point at ``B + Σ_k w_k u_k u_k'``."""
-        return SweptAtomWeightsPoint(self, atoms, weights)
+        return SweptAtomWeightsPoint(self, atoms, weights, _Model(self.model, atoms))
 
     def point(self, atoms: Atoms, weights: FloatArray) -> Point:
         """Return the objective at the metric, which may have been evaluated before."""
@@ -80,12 +78,33 @@ class SweptAtomWeights:
         return self._known[-1]
 
 
+class _Model:
+    """The second derivatives by the weights of some atoms, at weights of which they tell enough."""
+
+    def __init__(self, atom_weights: AtomWeights, atoms: Atoms) -> None:
+        self._atom_weights = atom_weights
+        self._atoms = atoms
+        self._known: tuple[FloatArray, FloatArray] | None = None
+
+    def hessian(self, weights: FloatArray) -> FloatArray:
+        """Return them, of weights nearby if those are known."""
+        if self._known is not None:
+            at, hessian = self._known
+            if float(np.abs(weights - at).sum()) <= _NEARBY * float(at.sum()):
+                return hessian
+        self._known = weights, self._atom_weights.at(self._atoms, weights).hessian()
+        return self._known[1]
+
+
 class SweptAtomWeightsPoint:
     """Q or log Q at given weights of given atoms: an `AtomWeightsPoint`."""
 
-    def __init__(self, atom_weights: SweptAtomWeights, atoms: Atoms, weights: FloatArray) -> None:
+    def __init__(
+        self, atom_weights: SweptAtomWeights, atoms: Atoms, weights: FloatArray, model: _Model
+    ) -> None:
         self._atom_weights = atom_weights
         self._atoms = atoms
+        self._model = model
         self.weights = weights
         self._point = atom_weights.point(atoms, weights)
 
@@ -105,22 +124,35 @@ class SweptAtomWeightsPoint:
 
     def hessian(self) -> FloatArray:
         """Return second derivatives, from a sample of the pairs."""
-        model = self._atom_weights.model.at(self._atoms, self.weights)
-        hessian: FloatArray = self._atom_weights.factor * model.hessian()
-        return hessian
+        return self._model.hessian(self.weights)
 
     def at(self, weights: FloatArray) -> SweptAtomWeightsPoint:
         """Return the point at other weights of the same atoms."""
-        return SweptAtomWeightsPoint(self._atom_weights, self._atoms, weights)
+        return SweptAtomWeightsPoint(self._atom_weights, self._atoms, weights, self._model)
 
     def point(self) -> Point:
         """Return the objective at the metric, with the sums of the sweep."""
         return self._point
 
 
-def model_pairs(n_pairs: int) -> int:
-    """Return how many of many pairs second derivatives are summed over."""
-    return max(_MODEL_PAIRS, int(_MODEL_SHARE * n_pairs))
+def thinned(terms: Iterable[FloatArray], total: float, n_atoms: int) -> Iterator[FloatArray]:
+    """Yield the terms of a sum with most of the small ones left out, always the same ones.
+
+    Those that are left stand for the others: what is summed over them is right in the mean. There
+    are enough of them for the second derivatives by the weights of so many atoms.
+
+    Examples
+    --------
+    >>> terms = np.random.default_rng(1).random(10_000) ** 4
+    >>> (few,) = thinned([terms], float(terms.sum()), 10)
+    >>> np.count_nonzero(few), round(float(few.sum() / terms.sum()), 2)
+    (553, 0.99)
+    """
+    least = total / (_PAIRS_PER_ATOM * n_atoms)
+    rng = np.random.default_rng(0)
+    for term in terms:
+        is_left = rng.random(term.shape) * least < term
+        yield np.where(is_left, np.maximum(term, least), 0.0)
 
 
 def sample_size(n_samples: int) -> int | None:

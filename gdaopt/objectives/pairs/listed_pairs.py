@@ -127,6 +127,7 @@ class ListedPairs:
 
     def moments(self, frame: Frame, coefficients: Coefficients) -> Moments:
         """Return `scatter` and `squared_sizes` of coefficients of the distances."""
+
         def computed() -> Iterator[FloatArray]:
             return coefficients(zip(self.blocks(), self.distances(frame), strict=True))
 
@@ -135,12 +136,6 @@ class ListedPairs:
     def portions(self) -> list[ListedPairs]:
         """Return all pairs as one portion."""
         return [self]
-
-    def sampled(self, n_pairs: int) -> ListedPairs:
-        """Return about so many of the pairs, evenly chosen."""
-        chosen = slice(None, None, max(1, self.n_pairs // n_pairs))
-        left, right, weights = self._left[chosen], self._right[chosen], self._weights[chosen]
-        return ListedPairs(self.features, left, right, weights, self.weight_roundings)
 
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, shape (K, K)."""

@@ -60,9 +60,6 @@ class Pairs(Protocol):
     def portions(self) -> Sequence[Self]:
         """Return the pairs in portions, which together have all of them once, in order."""
 
-    def sampled(self, n_pairs: int) -> Self:
-        """Return about so many of the pairs, evenly chosen and always the same."""
-
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``Σ_p c_p d_p d_p'``, shape (K, K), exactly symmetric."""
 

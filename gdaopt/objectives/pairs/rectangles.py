@@ -198,29 +198,6 @@ class RectanglePairs:
             self._chosen(range(first, last)) for first, last in pairwise(bounds) if first < last
         ]
 
-    def sampled(self, n_pairs: int) -> Self:
-        """Return about so many of the pairs, evenly chosen: each row with some of its columns."""
-        step = max(1, self.n_pairs // n_pairs)
-        places = [
-            place
-            for place, block in enumerate(self._rectangles)
-            if block.columns.start + place % step < block.columns.stop
-        ]
-        found = self._chosen(places)
-        found._rectangles = [
-            Block(
-                self._rectangles[place].rows,
-                slice(
-                    self._rectangles[place].columns.start + place % step,
-                    self._rectangles[place].columns.stop,
-                    step,
-                ),
-            )
-            for place in places
-        ]
-        found.n_pairs = sum(map(_n_entries, found._rectangles))
-        return found
-
     def _chosen(self, places: Sequence[int]) -> Self:
         """Return the pairs of some of the rectangles."""
         found = copy(self)
@@ -366,8 +343,7 @@ class RectanglePairs:
 
 def _n_entries(block: Block) -> int:
     """Return how many pairs a block has."""
-    columns = block.columns
-    return (block.rows.stop - block.rows.start) * len(range(*columns.indices(columns.stop)))
+    return (block.rows.stop - block.rows.start) * (block.columns.stop - block.columns.start)
 
 
 def _cancel(squares: FloatArray, products: FloatArray) -> npt.NDArray[np.bool_]:

@@ -98,8 +98,7 @@ class SignalPairs(RectanglePairs):
             difference *= difference
             weights += difference
         weights *= 2
-        n_both = len(range(*block.columns.indices(block.rows.stop)))
-        weights[:, :n_both] /= 2  # the square on the diagonal holds both orders
+        weights[:, : len(rows)] /= 2  # the square on the diagonal holds both orders
         with np.errstate(divide="ignore"):
             return np.log(weights, out=weights)
 
