@@ -18,8 +18,8 @@ from gdaopt.objectives.exponentials import ExponentialSum, exponential_sums
 from gdaopt.objectives.glr_atom_weights import GLRAtomWeights
 from gdaopt.objectives.glr_point import GLRPoint
 from gdaopt.objectives.many_pairs import (
-    MODEL_SIZE,
     SweptAtomWeights,
+    model_size,
     sample_size,
     stratified,
 )
@@ -96,7 +96,7 @@ class GLR(Summable):
     """
 
     log_convex = True
-    is_model = False  # of another one, whose second derivatives it tells
+    n_pairs_meant = 0  # those of another one, if this one tells its second derivatives
     _is_sample = False
 
     def __init__(
@@ -143,8 +143,8 @@ class GLR(Summable):
     @cached_property
     def _model(self) -> GLR:
         """The regulariser of so few samples as are enough for second derivatives."""
-        model = self._of_samples(MODEL_SIZE)
-        model.is_model = True
+        model = self._of_samples(model_size(len(self.pairs.features)))
+        model.n_pairs_meant = self.pairs.n_pairs
         return model
 
     def coarser(self) -> GLR | None:

@@ -85,9 +85,10 @@ class GLRAtomWeightsPoint:
     @property
     def _terms(self) -> Iterable[FloatArray]:
         """The terms that second derivatives are summed over."""
-        if not self._atom_weights.objective.is_model:
+        n_pairs = self._atom_weights.objective.n_pairs_meant
+        if not n_pairs:
             return self._sum.terms
-        return thinned(self._sum.terms, self._sum.total, len(self.weights))
+        return thinned(self._sum.terms, self._sum.total, len(self.weights), n_pairs)
 
     def gradient(self) -> FloatArray:
         """Return the derivatives of Q."""

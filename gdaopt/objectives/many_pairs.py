@@ -19,12 +19,12 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import AtomWeights, Point
 from gdaopt.validation import FloatArray
 
-__all__ = ["MODEL_SIZE", "SweptAtomWeights", "sample_size", "stratified", "thinned"]
+__all__ = ["SweptAtomWeights", "model_size", "sample_size", "stratified", "thinned"]
 
-MODEL_SIZE = 512
-"""Samples whose pairs tell second derivatives."""
-
-_PAIRS_PER_ATOM = 64  # are left of theirs
+_MODEL_SAMPLES = 512, 2048  # whose pairs tell second derivatives, at least and at most
+_MODEL_SHARE = 1 / 8  # of all samples, in between
+_MODEL_PAIRS = 64, 512  # for each atom, that are left of those pairs, at least and at most
+_PAIRS_SHARE = 1 / 256  # of all pairs, in between
 _NEARBY = 0.1  # of the weights: closer to each other, the sample tells no difference
 _SMALLEST = 1000  # samples; each next size is four times the last
 _GROWTH = 4
@@ -79,21 +79,45 @@ class SweptAtomWeights:
 
 
 class _Model:
-    """The second derivatives by the weights of some atoms, at weights of which they tell enough."""
+    """The second derivatives by the weights of some atoms, as Newton's method goes on.
+
+    Where a step was short, the sample has nothing new to tell, but the gradients at its ends have:
+    they update the matrix (Broyden, Fletcher, Goldfarb, Shanno).
+    """
 
     def __init__(self, atom_weights: AtomWeights, atoms: Atoms) -> None:
         self._atom_weights = atom_weights
         self._atoms = atoms
-        self._known: tuple[FloatArray, FloatArray] | None = None
+        self._known: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
-    def hessian(self, weights: FloatArray) -> FloatArray:
-        """Return them, of weights nearby if those are known."""
-        if self._known is not None:
-            at, hessian = self._known
-            if float(np.abs(weights - at).sum()) <= _NEARBY * float(at.sum()):
-                return hessian
-        self._known = weights, self._atom_weights.at(self._atoms, weights).hessian()
-        return self._known[1]
+    def hessian(self, weights: FloatArray, gradient: FloatArray) -> FloatArray:
+        """Return them at weights where the gradient of all pairs is known."""
+        hessian = None if self._known is None else _updated(*self._known, weights, gradient)
+        if hessian is None:
+            hessian = self._atom_weights.at(self._atoms, weights).hessian()
+        self._known = weights, gradient, hessian
+        return hessian
+
+
+def _updated(
+    start: FloatArray,
+    slope: FloatArray,
+    hessian: FloatArray,
+    weights: FloatArray,
+    gradient: FloatArray,
+) -> FloatArray | None:
+    """Return the Hessian after a step; None where the step was long."""
+    step, bend = weights - start, gradient - slope
+    if float(np.abs(step).sum()) > _NEARBY * float(start.sum()):
+        return None
+    curved = hessian @ step
+    found, expected = float(bend @ step), float(curved @ step)
+    if not (found > 0 and expected > 0):
+        return hessian
+    updated: FloatArray = (
+        hessian + np.outer(bend, bend) / found - np.outer(curved, curved) / expected
+    )
+    return updated
 
 
 class SweptAtomWeightsPoint:
@@ -124,7 +148,7 @@ class SweptAtomWeightsPoint:
 
     def hessian(self) -> FloatArray:
         """Return second derivatives, from a sample of the pairs."""
-        return self._model.hessian(self.weights)
+        return self._model.hessian(self.weights, self.gradient())
 
     def at(self, weights: FloatArray) -> SweptAtomWeightsPoint:
         """Return the point at other weights of the same atoms."""
@@ -135,20 +159,30 @@ class SweptAtomWeightsPoint:
         return self._point
 
 
-def thinned(terms: Iterable[FloatArray], total: float, n_atoms: int) -> Iterator[FloatArray]:
+def model_size(n_samples: int) -> int:
+    """Return how many samples tell the second derivatives of so many."""
+    least, most = _MODEL_SAMPLES
+    return min(max(least, int(_MODEL_SHARE * n_samples)), most)
+
+
+def thinned(
+    terms: Iterable[FloatArray], total: float, n_atoms: int, n_pairs: int
+) -> Iterator[FloatArray]:
     """Yield the terms of a sum with most of the small ones left out, always the same ones.
 
     Those that are left stand for the others: what is summed over them is right in the mean. There
-    are enough of them for the second derivatives by the weights of so many atoms.
+    are enough of them for the second derivatives by the weights of so many atoms, and they take
+    little time beside a sweep over so many pairs.
 
     Examples
     --------
     >>> terms = np.random.default_rng(1).random(10_000) ** 4
-    >>> (few,) = thinned([terms], float(terms.sum()), 10)
+    >>> (few,) = thinned([terms], float(terms.sum()), 10, 10_000)
     >>> np.count_nonzero(few), round(float(few.sum() / terms.sum()), 2)
     (553, 0.99)
     """
-    least = total / (_PAIRS_PER_ATOM * n_atoms)
+    fewest, most = _MODEL_PAIRS
+    least = total / min(max(fewest * n_atoms, _PAIRS_SHARE * n_pairs), most * n_atoms)
     rng = np.random.default_rng(0)
     for term in terms:
         is_left = rng.random(term.shape) * least < term
