@@ -23,12 +23,11 @@ __all__ = ["SweptAtomWeights", "model_size", "sample_size", "stratified", "thinn
 
 _MODEL_SAMPLES = 512, 2048  # whose pairs tell second derivatives, at least and at most
 _MODEL_SHARE = 1 / 8  # of all samples, in between
-_MODEL_PAIRS = 64, 512  # for each atom, that are left of those pairs, at least and at most
+_MODEL_PAIRS = 32, 256  # for each atom, that are left of those pairs, at least and at most
 _PAIRS_SHARE = 1 / 256  # of all pairs, in between
 _NEARBY = 0.1  # of the weights: closer to each other, the sample tells no difference
 _SMALLEST = 1000  # samples; each next size is four times the last
-_GROWTH = 4
-_SHRINKS = 2.5  # by which a sample must be smaller than what it stands for
+_GROWTH = 4  # by which samples are fewer than what they stand for, at least
 _KEPT = 4  # points: the best weights of a master problem are among the last ones that were tried
 _SAME = 1e-15  # of the largest entry: metrics that are the same up to round-off
 _LEAST = 2  # samples of each class
@@ -197,10 +196,10 @@ def sample_size(n_samples: int) -> int | None:
     >>> [sample_size(n) for n in (65_000, 10_000, 4000, 1000)]
     [16000, 4000, 1000, None]
     """
-    if n_samples < _SHRINKS * _SMALLEST:
+    if n_samples < _GROWTH * _SMALLEST:
         return None
     size = _SMALLEST
-    while _GROWTH * size * _SHRINKS <= n_samples:
+    while _GROWTH**2 * size <= n_samples:
         size *= _GROWTH
     return size
 
