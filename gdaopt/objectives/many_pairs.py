@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,13 @@ _GROWTH = 4  # by which samples are fewer than what they stand for, at least
 _KEPT = 4  # points: the best weights of a master problem are among the last ones that were tried
 _SAME = 1e-15  # of the largest entry: metrics that are the same up to round-off
 _LEAST = 2  # samples of each class
+
+
+class _LogPoint(Point, Protocol):
+    """A point of an objective of convex logarithm."""
+
+    def log_gradient(self) -> FloatArray:
+        """Return ``∇ log Q(M)``."""
 
 
 class _Swept(Protocol):
@@ -140,7 +147,8 @@ class SweptAtomWeightsPoint:
         """Return the derivatives ``u_k' G u_k``, for the gradient G of Q or of log Q."""
         point = self._point
         if self._atom_weights.log:
-            forms = self._atoms.quadratic_forms(point.log_gradient())
+            log_point = cast(_LogPoint, point)
+            forms = self._atoms.quadratic_forms(log_point.log_gradient())
         else:
             forms = self._atoms.quadratic_forms(point.gradient())
         return forms

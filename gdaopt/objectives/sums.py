@@ -162,7 +162,7 @@ class SumObjective(Summable):
         return self.summed(expressions), constraints
 
     def coarser(self) -> SumObjective | None:
-        """Return the sum with fewer samples in the terms that have many; None without such terms."""
+        """Return the sum of fewer samples where terms have many; None without such terms."""
         offered = [getattr(objective, "coarser", lambda: None)() for objective in self.objectives]
         if all(objective is None for objective in offered):
             return None

@@ -343,7 +343,8 @@ class RectanglePairs:
 
 def _n_entries(block: Block) -> int:
     """Return how many pairs a block has."""
-    return (block.rows.stop - block.rows.start) * (block.columns.stop - block.columns.start)
+    rows, columns = block.rows, block.columns
+    return int(rows.stop - rows.start) * int(columns.stop - columns.start)
 
 
 def _cancel(squares: FloatArray, products: FloatArray) -> npt.NDArray[np.bool_]:
