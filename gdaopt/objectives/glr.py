@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.linalg.directions import DenseDirection, Direction
+from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.exponentials import ExponentialSum, exponential_sums
 from gdaopt.objectives.glr_atom_weights import GLRAtomWeights
 from gdaopt.objectives.glr_point import GLRPoint
@@ -72,6 +73,11 @@ class GLR(Summable):
     memory_limit : int, optional
         Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
         block by block in each pass instead of being kept.
+    client : distributed.Client, optional
+        Of a Dask cluster, whose workers then compute value and gradient, each of a portion of the
+        pairs. The samples are sent to them once; of each metric they get K×K numbers and return as
+        many. Second derivatives and samples of the samples stay on this machine, and so do copies
+        of the objective, since a client cannot be pickled.
 
     Raises
     ------
@@ -98,6 +104,7 @@ class GLR(Summable):
     log_convex = True
     n_pairs_meant = 0  # those of another one, if this one tells its second derivatives
     _is_sample = False
+    _cluster: Cluster | None = None
 
     def __init__(
         self,
@@ -107,9 +114,14 @@ class GLR(Summable):
         sample_weight: Any = None,
         pairs: Any = None,
         memory_limit: int = 2**28,
+        client: Any = None,
     ) -> None:
         limit = integer("memory_limit", memory_limit, at_least=1)
+        if client is not None:
+            Cluster.check(client)
         self._take(weighted_pairs(X, z, sample_weight, pairs), limit)
+        if client is not None:
+            self._cluster = Cluster(client, self._portions, exponential_sums)
 
     def _take(self, pairs: WeightedPairs, memory_limit: int) -> None:
         self.pairs = pairs
@@ -127,7 +139,7 @@ class GLR(Summable):
     @property
     def sweeps(self) -> bool:
         """Whether value and gradient come from one pass over the pairs, which keeps nothing."""
-        return self.has_many_pairs or not self.keeps_pairs
+        return self.has_many_pairs or not self.keeps_pairs or self._cluster is not None
 
     @cached_property
     def _portions(self) -> Sequence[WeightedPairs]:
@@ -135,6 +147,8 @@ class GLR(Summable):
 
     def swept(self, metric: FloatArray) -> PairSums:
         """Return the sums of one pass over all pairs at a K×K metric."""
+        if self._cluster is not None:
+            return self._cluster.swept(metric)
         frame = self.pairs.frame(metric)
         return PairSums.added(
             mapped(lambda portion: exponential_sums(portion, frame), self._portions)
