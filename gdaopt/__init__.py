@@ -16,6 +16,7 @@ from gdaopt import datasets, linalg, plotting, programs, steps
 from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate, certify
 from gdaopt.errors import (
+    ClusterError,
     CutOffSamplesWarning,
     DirectoryInUseError,
     DownloadError,
@@ -119,6 +120,7 @@ __all__ = [
     "Alternating",
     "Certificate",
     "Certified",
+    "ClusterError",
     "CutOffSamplesWarning",
     "CvxpyObjective",
     "DenseObjective",
