@@ -151,6 +151,7 @@ class TestFailures:
             worker_pool._compute("0.0", "a", b"")
 
     @posix_only
+    @pytest.mark.slow
     def test_a_worker_of_a_cluster_that_is_killed(self, tmp_path: Path, scheduler: str) -> None:
         tasks = {
             **{f"a{n}": Task(task_cases.doze, (n, tmp_path)) for n in range(8)},
@@ -311,6 +312,7 @@ class TestEnds:
 
     @BACKENDS
     @posix_only
+    @pytest.mark.slow
     def test_interrupts_end_the_workers_and_pass(self, backend: str, tmp_path: Path) -> None:
         process, worker = self._late(tmp_path, backend)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all
