@@ -237,9 +237,11 @@ def _dask(jobs: int, scheduler: str | None) -> Iterator[_Workers]:
                 )
             stack.enter_context(cluster)
             client = stack.enter_context(Client(cluster, set_as_default=False))
+            own_scheduler = cluster.scheduler
+            assert own_scheduler is not None  # the cluster has been started
 
             def n_workers() -> int:
-                return len(cluster.scheduler.workers)
+                return len(own_scheduler.workers)
 
         futures = client.get_executor(pure=False)
         stack.callback(futures.shutdown, wait=False)
