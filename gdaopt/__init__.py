@@ -16,6 +16,7 @@ from gdaopt import datasets, linalg, plotting, programs, steps
 from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate, certify
 from gdaopt.errors import (
+    ClusterError,
     CutOffSamplesWarning,
     DirectoryInUseError,
     DownloadError,
@@ -81,7 +82,9 @@ if TYPE_CHECKING:
         GraphMetricLearner,
         MetricKNeighborsClassifier,
         OneVsRestMetricClassifier,
+        PairMetricLearner,
         PositiveDefiniteMetricLearner,
+        TripletMetricLearner,
     )
 else:
     _ESTIMATORS = (
@@ -90,7 +93,9 @@ else:
         "GraphMetricLearner",
         "MetricKNeighborsClassifier",
         "OneVsRestMetricClassifier",
+        "PairMetricLearner",
         "PositiveDefiniteMetricLearner",
+        "TripletMetricLearner",
     )
 
     def __getattr__(name: str) -> object:
@@ -115,6 +120,7 @@ __all__ = [
     "Alternating",
     "Certificate",
     "Certified",
+    "ClusterError",
     "CutOffSamplesWarning",
     "CvxpyObjective",
     "DenseObjective",
@@ -141,6 +147,7 @@ __all__ = [
     "MetricProblem",
     "OneVsRestMetricClassifier",
     "PairHinge",
+    "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
     "PositiveDefiniteMetrics",
     "ProjectedGradient",
@@ -156,6 +163,7 @@ __all__ = [
     "TimeLimitError",
     "Trace",
     "TripletHinge",
+    "TripletMetricLearner",
     "UnwritableError",
     "align",
     "certify",

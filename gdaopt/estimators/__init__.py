@@ -26,7 +26,9 @@ from gdaopt.estimators.learners import (
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.estimators.one_vs_rest import OneVsRestMetricClassifier
+from gdaopt.estimators.pair_learner import PairMetricLearner
 from gdaopt.estimators.problem_learner import ProblemLearner
+from gdaopt.estimators.triplet_learner import TripletMetricLearner
 
 __all__ = [
     "AlternatingClassifierWeights",
@@ -43,8 +45,10 @@ __all__ = [
     "MetricKNeighborsClassifier",
     "MetricLearner",
     "OneVsRestMetricClassifier",
+    "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
     "ProblemLearner",
     "SupervisedMetricLearner",
     "TransductiveMetricLearner",
+    "TripletMetricLearner",
 ]

@@ -466,7 +466,7 @@ class TestOptions:
         ("arguments", "message"),
         [
             (("iris", "--solver", "HIGSH"), "unknown solver 'HIGSH'; did you mean 'HIGHS'?"),
-            (("iris", "--solver", "glpkk"), "did you mean 'GLPK'? Working here: "),
+            (("iris", "--solver", "glpkk"), "more. Working here: CLARABEL"),
             (("iris", "--method", "alternate"), "unknown method 'alternate'; did you mean 'altern"),
             (("iris", "--positive", "sitosa"), "unknown class 'sitosa'; did you mean 'setosa'?"),
             (("iris", "--scale", "zscor"), "unknown scale 'zscor'; did you mean 'zscore'?"),

@@ -30,6 +30,17 @@ from tests.cli.cases import (
 STARTS = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
 
 
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a few steps on one class, without pictures."""
+    out = tmp_path_factory.mktemp("learned") / "run"
+    with undrawn():
+        learn(
+            "iris", "--positive", "setosa", "--solver", "analytic", "--tolerance", 0.1, "--out", out
+        )
+    return out
+
+
 class TestPlot:
     def plot(self, *arguments: object, code: int = 0) -> str:
         return run("plot", *arguments, code=code)
@@ -205,12 +216,12 @@ class TestPlot:
     )
     def test_damaged_records(
         self,
-        iris: tuple[Path, str],
+        learned: Path,
         tmp_path: Path,
         change: Callable[[dict[str, Any]], object],
         message: str,
     ) -> None:
-        shutil.copytree(iris[0], tmp_path / "run")
+        shutil.copytree(learned, tmp_path / "run")
         content = record(tmp_path / "run")
         change(content)
         (tmp_path / "run" / "result.json").write_text(json.dumps(content))
