@@ -76,23 +76,29 @@ if TYPE_CHECKING:
     from gdaopt import estimators
     from gdaopt.estimators import (
         DiagonalMetricLearner,
+        DiagonalMetricLearnerCV,
         GraphClassifier,
         GraphMetricLearner,
+        GraphMetricLearnerCV,
         MetricKNeighborsClassifier,
         OneVsRestMetricClassifier,
         PairMetricLearner,
         PositiveDefiniteMetricLearner,
+        PositiveDefiniteMetricLearnerCV,
         TripletMetricLearner,
     )
 else:
     _ESTIMATORS = (
         "DiagonalMetricLearner",
+        "DiagonalMetricLearnerCV",
         "GraphClassifier",
         "GraphMetricLearner",
+        "GraphMetricLearnerCV",
         "MetricKNeighborsClassifier",
         "OneVsRestMetricClassifier",
         "PairMetricLearner",
         "PositiveDefiniteMetricLearner",
+        "PositiveDefiniteMetricLearnerCV",
         "TripletMetricLearner",
     )
 
@@ -122,6 +128,7 @@ __all__ = [
     "CvxpyObjective",
     "DenseObjective",
     "DiagonalMetricLearner",
+    "DiagonalMetricLearnerCV",
     "DiagonalMetrics",
     "DirectoryInUseError",
     "DownloadError",
@@ -130,6 +137,7 @@ __all__ = [
     "GdaoptError",
     "GraphClassifier",
     "GraphMetricLearner",
+    "GraphMetricLearnerCV",
     "GraphMetrics",
     "InaccurateSolutionWarning",
     "InfeasibleProblemError",
@@ -146,6 +154,7 @@ __all__ = [
     "PairHinge",
     "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
+    "PositiveDefiniteMetricLearnerCV",
     "PositiveDefiniteMetrics",
     "ProjectedGradient",
     "Result",
