@@ -16,6 +16,7 @@ from gdaopt import datasets, linalg, plotting, programs, steps
 from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate, certify
 from gdaopt.errors import (
+    ClusterError,
     CutOffSamplesWarning,
     DirectoryInUseError,
     DownloadError,
@@ -28,6 +29,7 @@ from gdaopt.errors import (
     TimeLimitError,
     UnwritableError,
 )
+from gdaopt.linalg import align
 from gdaopt.methods import (
     Alternating,
     Certified,
@@ -55,8 +57,10 @@ from gdaopt.objectives import (
     Linear,
     LogDet,
     LogisticPairs,
+    LogisticTriplets,
     PairHinge,
     Ridge,
+    TripletHinge,
     check_objective,
 )
 from gdaopt.problem import MetricProblem
@@ -74,20 +78,30 @@ if TYPE_CHECKING:
     from gdaopt import estimators
     from gdaopt.estimators import (
         DiagonalMetricLearner,
+        DiagonalMetricLearnerCV,
         GraphClassifier,
         GraphMetricLearner,
+        GraphMetricLearnerCV,
         MetricKNeighborsClassifier,
         OneVsRestMetricClassifier,
+        PairMetricLearner,
         PositiveDefiniteMetricLearner,
+        PositiveDefiniteMetricLearnerCV,
+        TripletMetricLearner,
     )
 else:
     _ESTIMATORS = (
         "DiagonalMetricLearner",
+        "DiagonalMetricLearnerCV",
         "GraphClassifier",
         "GraphMetricLearner",
+        "GraphMetricLearnerCV",
         "MetricKNeighborsClassifier",
         "OneVsRestMetricClassifier",
+        "PairMetricLearner",
         "PositiveDefiniteMetricLearner",
+        "PositiveDefiniteMetricLearnerCV",
+        "TripletMetricLearner",
     )
 
     def __getattr__(name: str) -> object:
@@ -112,10 +126,12 @@ __all__ = [
     "Alternating",
     "Certificate",
     "Certified",
+    "ClusterError",
     "CutOffSamplesWarning",
     "CvxpyObjective",
     "DenseObjective",
     "DiagonalMetricLearner",
+    "DiagonalMetricLearnerCV",
     "DiagonalMetrics",
     "DirectoryInUseError",
     "DownloadError",
@@ -124,6 +140,7 @@ __all__ = [
     "GdaoptError",
     "GraphClassifier",
     "GraphMetricLearner",
+    "GraphMetricLearnerCV",
     "GraphMetrics",
     "InaccurateSolutionWarning",
     "InfeasibleProblemError",
@@ -132,12 +149,15 @@ __all__ = [
     "Linear",
     "LogDet",
     "LogisticPairs",
+    "LogisticTriplets",
     "Method",
     "MetricKNeighborsClassifier",
     "MetricProblem",
     "OneVsRestMetricClassifier",
     "PairHinge",
+    "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
+    "PositiveDefiniteMetricLearnerCV",
     "PositiveDefiniteMetrics",
     "ProjectedGradient",
     "Result",
@@ -151,7 +171,10 @@ __all__ = [
     "State",
     "TimeLimitError",
     "Trace",
+    "TripletHinge",
+    "TripletMetricLearner",
     "UnwritableError",
+    "align",
     "certify",
     "check_objective",
     "datasets",

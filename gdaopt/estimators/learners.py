@@ -26,9 +26,10 @@ class GraphMetricLearner(ProblemLearner):
     different classes move far apart, as far as the trace bound allows. The problem is convex, and
     ``result_`` holds a certificate of how far the learned metric can be from the optimum.
 
-    If the features have very different units, put a `sklearn.preprocessing.StandardScaler` before
-    the learner. The diagonal entries of M add up to at most the trace bound. A feature whose values
-    are small would need a large entry, and even the whole trace bound may be too small for it.
+    By default the problem is that of the features divided by their standard deviations, so that
+    features of any units may be passed as they are (`scale`). The metric M acts on the features
+    as they are passed, while ``result_``, the trace bound and the graph are those of the
+    standardised features.
 
     Parameters
     ----------
@@ -44,9 +45,14 @@ class GraphMetricLearner(ProblemLearner):
         Name of a solver, for methods that solve programs, such as ``"alternating"``.
     trace_bound : {"auto", "K"} or float, optional
         C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
-        it is the number of features.
+        it is the number of features. It bounds the trace of the metric of standardised features.
     min_eigenvalue : {"auto"} or float, optional
         ρ, less than C/K. With ``"auto"`` it is a thousandth of C/K.
+    scale : {"auto", "none"}, optional
+        With ``"auto"`` each feature is divided by its standard deviation before the problem is
+        made, as by a `sklearn.preprocessing.StandardScaler`, and the metric is given back in the
+        units of the features; a feature that is constant is left as it is. With ``"none"`` all
+        features are left as they are, which is right if they share a unit that matters.
     edge_floor : float, optional
         ε. If it is positive, edges of at least this weight connect all features. The methods with
         this option, ``"alternating"`` and ``"joint"``, choose the edges themselves. With any other
@@ -87,15 +93,21 @@ class GraphMetricLearner(ProblemLearner):
     Attributes
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.MetricLearner`.
+        See `gdaopt.estimators.MetricLearner`. ``metric_`` acts on features as they are passed. It
+        is a graph metric, too, as ``S⁻¹ M S⁻¹`` is for each graph metric M and positive diagonal
+        S, but its trace is another one.
     result_ : gdaopt.Result
-        The result of the method: objective, certificate, status and trace.
+        The result of the method: objective, certificate, status and trace. Its metric is that of
+        the standardised features: ``metric_ = result_.metric / np.outer(scale_, scale_)``.
+    scale_ : ndarray of shape (n_features,)
+        What each feature was divided by: its standard deviation, or 1.
     n_iter_ : int
         Number of iterations of the method.
     trace_bound_, min_eigenvalue_ : float
         C and ρ.
     graph_ : MetricGraph
-        The edges and self-loops of the metric, with the names of the features.
+        The edges and self-loops of the metric of the standardised features, with the names of the
+        features. In these units weights can be compared whatever the features measure.
 
     Notes
     -----
@@ -137,6 +149,7 @@ class GraphMetricLearner(ProblemLearner):
         solver: str | None = None,
         trace_bound: str | float = "auto",
         min_eigenvalue: str | float = "auto",
+        scale: str = "auto",
         edge_floor: float = 0.0,
         edges: Any = None,
         multiclass: str = "joint",
@@ -153,6 +166,7 @@ class GraphMetricLearner(ProblemLearner):
             solver=solver,
             trace_bound=trace_bound,
             min_eigenvalue=min_eigenvalue,
+            scale=scale,
             multiclass=multiclass,
             class_weight=class_weight,
             n_neighbors=n_neighbors,
@@ -192,7 +206,7 @@ class DiagonalMetricLearner(ProblemLearner):
 
     Parameters
     ----------
-    objective, method, solver, trace_bound, min_eigenvalue
+    objective, method, solver, trace_bound, min_eigenvalue, scale
         See `GraphMetricLearner`.
     multiclass, class_weight, n_neighbors
         See `GraphMetricLearner`.
@@ -203,15 +217,14 @@ class DiagonalMetricLearner(ProblemLearner):
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
-    result_, n_iter_, trace_bound_, min_eigenvalue_, graph_
+    result_, n_iter_, trace_bound_, min_eigenvalue_, scale_, graph_
         See `GraphMetricLearner`.
 
     Examples
     --------
     >>> X, y = [[0.0, 0.0], [0.1, 2.0], [1.0, 0.1], [1.1, 2.1]], ["a", "a", "b", "b"]
-    >>> DiagonalMetricLearner().fit(X, y).metric_.round(3)
-    array([[1.699, 0.   ],
-           [0.   , 0.291]])
+    >>> DiagonalMetricLearner().fit(X, y).metric_.diagonal().round(2)
+    array([3.98, 0.  ])
     """
 
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> DiagonalMetrics:
@@ -226,7 +239,7 @@ class PositiveDefiniteMetricLearner(ProblemLearner):
 
     Parameters
     ----------
-    objective, method, solver, trace_bound, min_eigenvalue
+    objective, method, solver, trace_bound, min_eigenvalue, scale
         See `GraphMetricLearner`.
     multiclass, class_weight, n_neighbors
         See `GraphMetricLearner`.
@@ -237,7 +250,7 @@ class PositiveDefiniteMetricLearner(ProblemLearner):
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
-    result_, n_iter_, trace_bound_, min_eigenvalue_, graph_
+    result_, n_iter_, trace_bound_, min_eigenvalue_, scale_, graph_
         See `GraphMetricLearner`.
 
     Examples
@@ -245,7 +258,7 @@ class PositiveDefiniteMetricLearner(ProblemLearner):
     >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 0.5], [1.0, 1.5]], ["a", "a", "b", "b"]
     >>> learner = PositiveDefiniteMetricLearner().fit(X, y)
     >>> learner.pair_distance([[X[0], X[1]], [X[0], X[2]]]).round(3)
-    array([2.814, 1.118])
+    array([2.871, 1.119])
     """
 
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> PositiveDefiniteMetrics:

@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
-import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from gdaopt.deadline import Deadline, check_time, unlimited, until
+from gdaopt.deadline import check_time
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.labels import Codes, class_signal
-from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.parameters import Interval
-from gdaopt.methods import solve
-from gdaopt.methods.solve import METHODS
+from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
 from gdaopt.objectives.check import check_interface
 from gdaopt.printing import shortened
-from gdaopt.problem import MetricProblem
-from gdaopt.scaling import TRACE_BOUNDS, auto_min_eigenvalue, read_trace_bound
-from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray, integer, number
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["ProblemLearner", "nearest_of_other_classes"]
 
 _QUERIES = 256  # samples whose neighbours are found at a time
 
 
-class ProblemLearner(SupervisedMetricLearner):
+class ProblemLearner(SolvingLearner, SupervisedMetricLearner):
     """Base of learners that minimise an objective of labelled samples over a feasible set.
 
     It holds everything but the set. A subclass must write ``_feasible_set(self, trace_bound,
@@ -64,18 +52,11 @@ class ProblemLearner(SupervisedMetricLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SolvingLearner._parameter_constraints,
         "objective": [StrOptions(set(OBJECTIVES)), callable],
-        "method": [StrOptions(set(METHODS))],
-        "solver": [str, None],
-        "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
-        "min_eigenvalue": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "multiclass": [StrOptions({"joint"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "max_iterations": [Interval(Integral, 0, None, closed="left"), None],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "verbose": ["boolean"],
     }
 
     def __init__(
@@ -86,6 +67,7 @@ class ProblemLearner(SupervisedMetricLearner):
         solver: str | None = None,
         trace_bound: str | float = "auto",
         min_eigenvalue: str | float = "auto",
+        scale: str = "auto",
         multiclass: str = "joint",
         class_weight: str | dict[Any, float] | None = None,
         n_neighbors: int | None = None,
@@ -94,53 +76,26 @@ class ProblemLearner(SupervisedMetricLearner):
         time_limit: float | None = None,
         verbose: bool = False,
     ) -> None:
+        super().__init__(
+            method=method,
+            solver=solver,
+            trace_bound=trace_bound,
+            min_eigenvalue=min_eigenvalue,
+            scale=scale,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            time_limit=time_limit,
+            verbose=verbose,
+        )
         self.objective = objective
-        self.method = method
-        self.solver = solver
-        self.trace_bound = trace_bound
-        self.min_eigenvalue = min_eigenvalue
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.n_neighbors = n_neighbors
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.time_limit = time_limit
-        self.verbose = verbose
-
-    @abstractmethod
-    def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
-        """Return the feasible set with these bounds."""
 
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
-        limit = self.time_limit
-        seconds = None if limit is None else number("time_limit", limit, above=0)
-        with until(Deadline.after(seconds)):
-            objective = self._objective(X, codes)
-            with unlimited():  # it takes one evaluation, and the start of the run another
-                feasible_set = self._feasible_set(*self._bounds(objective))
-            self.result_ = solve(
-                MetricProblem(objective, feasible_set), self.method, **self._method_options()
-            )
-        self.n_iter_ = self.result_.iterations
-        gap = self.result_.relative_gap
-        if gap is None or gap > self.tolerance:
-            certified = "no gap is certified" if gap is None else f"the certified gap is {gap:.2g}"
-            warnings.warn(
-                f"{type(self).__name__} did not converge: {certified}, tolerance is "
-                f"{self.tolerance:g} ({self.result_.status}: {self.result_.message})",
-                ConvergenceWarning,
-                stacklevel=4,  # the caller of fit, through scikit-learn's decorator
-            )
-        return self.result_.metric
-
-    def _method_options(self) -> dict[str, Any]:
-        """Return the options of the method."""
-        options = {
-            "tolerance": self.tolerance,
-            "max_iterations": self.max_iterations,
-            "verbose": bool(self.verbose),
-        }
-        return options if self.solver is None else {**options, "solver": self.solver}
+        metric = self._solve(X, lambda scaled: self._objective(scaled, codes))
+        warn_unless_converged(self, self.result_)
+        return metric
 
     def _class_weights(self, codes: Codes) -> FloatArray:
         """Return the weight of each class."""
@@ -191,47 +146,6 @@ class ProblemLearner(SupervisedMetricLearner):
                 f"{option} goes with the objectives {', '.join(known)}, and not with "
                 f"{self.objective}; leave it out"
             )
-
-    def _bounds(self, objective: Objective) -> tuple[float, float]:
-        """Return C and ρ."""
-        self.trace_bound_ = read_trace_bound(
-            self.trace_bound, objective, self._feasible_set(1.0, 0.0)
-        )
-        self.min_eigenvalue_ = (
-            auto_min_eigenvalue(self.trace_bound_, objective.n_features)
-            if self.min_eigenvalue == "auto"
-            else number("min_eigenvalue", self.min_eigenvalue, at_least=0)
-        )
-        return self.trace_bound_, self.min_eigenvalue_
-
-    @property
-    def graph_(self) -> MetricGraph:
-        """The learned metric as a graph: edges and self-loops with the names of the features."""
-        check_is_fitted(self)
-        return MetricGraph.of_metric(self.metric_, self._feature_names())
-
-    def plot_graph(self, ax: Axes | None = None) -> Axes:
-        """Draw the learned metric as a graph between the features by `gdaopt.plotting.graph`.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw. By default new axes are made.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes. Edges of negative weight are not drawn; graph metrics have none.
-        """
-        from gdaopt import plotting  # imported on demand: fitting draws nothing
-
-        check_is_fitted(self)
-        return plotting.graph(self.metric_, self._feature_names(), ax=ax)
-
-    def _feature_names(self) -> list[str]:
-        """Return the column names that `fit` was given, or else scikit-learn's x0, x1 and so on."""
-        default = [f"x{number}" for number in range(self.n_features_in_)]
-        return [str(name) for name in getattr(self, "feature_names_in_", default)]
 
 
 def _parameters(make: Callable[..., Objective]) -> Mapping[str, Parameter]:

@@ -73,19 +73,21 @@ class Alignment:
 
 def align(
     metric: FloatArray,
-    min_eigenvalue: float,
+    min_eigenvalue: float | None = None,
     *,
     edge_threshold: float = 0.0,
     guess: FloatArray | None = None,
 ) -> Alignment:
     """Find ``v > 0`` under which every left-end is at least ``min(ρ, λ_min(M))``, up to round-off.
 
+    For a connected M this is the first eigenvector, and all left-ends are λ_min(M).
+
     Parameters
     ----------
     metric : ndarray of shape (K, K)
         Symmetric, with non-positive off-diagonals.
-    min_eigenvalue : float
-        ρ; it decides how accurate v has to be.
+    min_eigenvalue : float, optional
+        ρ; it decides how accurate v has to be. λ_min(M) when left out.
     edge_threshold : float, optional
         Edges of weight above this threshold connect.
     guess : ndarray of shape (K,), optional
@@ -111,13 +113,15 @@ def align(
     Examples
     --------
     >>> M = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])
-    >>> alignment = align(M, min_eigenvalue=0.0)
+    >>> alignment = align(M)
     >>> alignment.left_ends.round(4)
     array([0.1078, 0.1078, 0.1078])
     >>> (alignment.v / np.linalg.norm(alignment.v)).round(4)
     array([0.7511, 0.4886, 0.444 ])
     """
     metric = as_symmetric("metric", metric)
+    if min_eigenvalue is None:
+        min_eigenvalue = smallest_eigenvalue(metric)
     min_eigenvalue = number("min_eigenvalue", min_eigenvalue)
     edge_threshold = number("edge_threshold", edge_threshold)
     if guess is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, eigh
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -18,6 +19,7 @@ from gdaopt.warning_filters import ignoring
 __all__ = ["component_eigenvalues", "smallest_eigenpairs", "smallest_eigenvalue"]
 
 _LARGEST_DENSE = 256  # up to this size a dense solver is the fastest
+_LARGEST_LABELLED = 64  # up to this size components are found fastest without a sparse matrix
 _LOBPCG_ITERATIONS = 40
 _LOBPCG_TOLERANCE = 1e-9  # of the largest entry: values are then exact to the square of it
 _MARGIN = 1e-13  # of the sum of magnitudes on the diagonal: round-off of a factorisation
@@ -62,15 +64,33 @@ def component_eigenvalues(metric: FloatArray) -> FloatArray:
     array([1., 1., 5.])
     """
     metric = as_symmetric("metric", metric)
-    n_components, labels = connected_components(csr_array(metric != 0), directed=False)
+    labels = _component_labels(metric)
     order = np.argsort(labels, kind="stable")
-    sizes = np.bincount(labels, minlength=n_components)
+    sizes = np.bincount(labels)
     values = np.diagonal(metric).copy()  # right where a component is a single feature
     starts = np.cumsum(sizes) - sizes
     for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
         index = order[start : start + size]
         values[index] = _smallest(metric[np.ix_(index, index)])
     return values
+
+
+def _component_labels(metric: FloatArray) -> NDArray[np.signedinteger]:
+    """Return a number for each feature, equal where a path of edges connects them."""
+    size = len(metric)
+    if size > _LARGEST_LABELLED:
+        _, numbers = connected_components(csr_array(metric != 0), directed=False)
+        return numbers
+    # Building a sparse matrix takes longer than all of this: the lowest number spreads along the
+    # edges, and each feature then takes the number that the feature of its own number has.
+    is_near = (metric != 0) | np.eye(size, dtype=bool)
+    labels: NDArray[np.signedinteger] = is_near.argmax(axis=1)
+    while True:
+        lower = np.where(is_near, labels, size).min(axis=1)
+        lower = lower[lower]
+        if np.array_equal(lower, labels):
+            return labels
+        labels = lower
 
 
 def _smallest(matrix: FloatArray) -> float:

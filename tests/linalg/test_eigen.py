@@ -104,6 +104,10 @@ class TestAlign:
     def test_they_do_by_lobpcg(self, metric: FloatArray, rho: Callable[[float], float]) -> None:
         self.test_left_ends_reach_rho(metric, rho)
 
+    @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
+    def test_left_ends_reach_the_smallest_eigenvalue_by_default(self, metric: FloatArray) -> None:
+        assert_aligned(metric, float(eigvalsh(metric)[0]), align(metric))
+
     @PROPERTY
     @given(rng=generators, size=sizes, density=st.sampled_from([0.3, 1.0]), rho=st.floats(0, 1.5))
     def test_left_ends_reach_rho_everywhere(

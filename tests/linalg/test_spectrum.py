@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -137,3 +138,20 @@ def test_component_eigenvalues_are_aligned_left_ends() -> None:
         expected[index] = align(block, 0.0).left_ends
     np.testing.assert_allclose(component_eigenvalues(matrix), expected, atol=1e-9)
     assert component_eigenvalues(matrix).min() == pytest.approx(smallest_eigenvalue(matrix))
+
+
+@pytest.mark.parametrize("size", [1, 2, 13, 64, 65])
+def test_components_are_those_of_the_eigenvalues_of_each(size: int) -> None:
+    """Sparse random graphs and paths, whose vertices have numbers in random order."""
+    rng = np.random.default_rng(size)
+    path = np.zeros((size, size))
+    order = rng.permutation(size)
+    path[order[:-1], order[1:]] = -1.0
+    sparse = np.triu(-1.0 * (rng.random((size, size)) < 0.7 / size), 1)
+    for weights in (path, sparse):
+        metric = weights + weights.T + np.diag(1.0 + rng.random(size))
+        expected = np.empty(size)
+        for component in nx.connected_components(nx.from_numpy_array(metric)):
+            index = sorted(component)
+            expected[index] = eigvalsh(metric[np.ix_(index, index)])[0]
+        np.testing.assert_allclose(component_eigenvalues(metric), expected, atol=1e-13)

@@ -47,6 +47,7 @@ def test_takes_the_steps_of_frank_wolfe(kind: str, floor: float, step: str) -> N
     assert {row.solver for row in list(solved.trace)[1:]} == {"CLARABEL"}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("solver", ["CLARABEL", "SCS", "analytic"])
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
 def test_certificates_hold(kind: str, floor: float, solver: str) -> None:

@@ -22,7 +22,7 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
-from gdaopt.objectives.glr import GLRPoint
+from gdaopt.objectives.glr_point import GLRPoint
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric
@@ -107,6 +107,7 @@ class TestGLR:
             scale = math.sqrt(naive.value(there) * curvature)  # ≥ |slope|, by Cauchy–Schwarz
             assert slope == pytest.approx(np.vdot(naive.gradient(there), matrix), abs=1e-12 * scale)
 
+    @pytest.mark.covering(1)
     def test_200_moves(
         self, glr: gda.GLR, naive: Naive, metric: FloatArray, rng: np.random.Generator
     ) -> None:

@@ -283,6 +283,7 @@ BACKENDS = pytest.mark.parametrize(
 
 class TestEnds:
     @BACKENDS
+    @pytest.mark.slow
     def test_a_killed_parent_loses_what_is_under_way(self, backend: str, tmp_path: Path) -> None:
         for least in (4, 10):
             process = begin(tmp_path, backend)

@@ -30,6 +30,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     return path.with_suffix(".npz"), record_task(path, IRIS, tuple(KINDS), 24, 3, True)
 
 
+@pytest.mark.slow
 def test_a_bench_goes_on_with_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
