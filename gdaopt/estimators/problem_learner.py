@@ -18,7 +18,7 @@ from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.labels import Codes, class_signal
 from gdaopt.estimators.parameters import Interval
-from gdaopt.estimators.solving import SolvingLearner
+from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
 from gdaopt.objectives.check import check_interface
 from gdaopt.printing import shortened
@@ -93,7 +93,9 @@ class ProblemLearner(SolvingLearner, SupervisedMetricLearner):
         self.n_neighbors = n_neighbors
 
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
-        return self._solve(X, lambda scaled: self._objective(scaled, codes))
+        metric = self._solve(X, lambda scaled: self._objective(scaled, codes))
+        warn_unless_converged(self, self.result_)
+        return metric
 
     def _class_weights(self, codes: Codes) -> FloatArray:
         """Return the weight of each class."""
