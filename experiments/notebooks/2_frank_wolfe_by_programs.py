@@ -221,8 +221,8 @@ _ = gda.plotting.left_ends(result, ax=axes[1])
 #
 # ## A constraint of your own in every linear program
 #
-# Suppose that a sensor of feature 0 shall not be connected with feature 1, and that the first two features
-# together may have at most a quarter of the trace. Constraints are written in CVXPY, and go with the problem.
+# Suppose that features 0 and 1 must not be connected, and that these two features together may have at most a
+# quarter of the trace. Constraints are written in CVXPY, and go with the problem.
 # Every program of the run gets them.
 
 # %%
