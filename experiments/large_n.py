@@ -1,7 +1,7 @@
 """Measure learning from many samples: gradients, time, memory and gap of ``"certified"``.
 
-Run ``python experiments/large_n.py`` from the top of a checkout (ten minutes on two quiet cores); it
-prints the tables and writes ``figures/large_n.md``. Each case runs in a process of its own. Times
+Run ``python experiments/large_n.py`` from the top of a checkout (ten minutes on two quiet cores).
+It prints the table and writes ``figures/large_n.md``. Each case runs in a process of its own. Times
 are CPU times as multiples of one evaluation of value and gradient, so that a machine that is busy
 changes little; the seconds are those of the clock. ``--only N`` measures one N and writes nothing.
 """
@@ -148,17 +148,11 @@ def measure(case: Case) -> dict[str, Any]:
         "rounds": result.iterations,
     }
     if case.objective == "GLR":
-        found["overhead"] = one / min(
-            bare(problem_of.pairs.features, y_of(problem_of), M) for _ in range(2)
-        )
+        X, y = problem_of.pairs.features, problem_of.pairs.strata
+        found["overhead"] = one / min(bare(X, y, M) for _ in range(2))
     if case.sample is not None:
         found["whole_seconds"] = cpu(lambda: evaluated(whole))[1]
     return {**found, "peak": peak_memory()}
-
-
-def y_of(glr: gda.GLR) -> Any:
-    """Return the class of each sample in the order of the pairs."""
-    return glr.pairs.strata  # type: ignore[attr-defined]
 
 
 def row(case: Case, found: dict[str, Any]) -> str:
@@ -199,13 +193,13 @@ def main() -> None:
     lines = [
         "# Learning from many samples",
         "",
-        f'`"certified"` to a relative gap of {TOLERANCE:g} over graph metrics, with the trace bound "auto".',
-        "*gradients*: evaluations of value and gradient over all samples. *time / evaluation*: CPU",
-        "time of the whole run as a multiple of one of these, those of samples included; at most "
-        f"{MOST_EVALUATIONS:g} are asked for",
-        "from 4 million pairs on. *evaluation / bare*: one evaluation as a multiple of its products",
-        f"of matrices and one exp a pair; at most {MOST_OVERHEAD:g}. Bold: missed. The last row learns from a",
-        "sample, and its seconds include one evaluation over all 65 000 samples.",
+        f'`"certified"` to a relative gap of {TOLERANCE:g} over graph metrics, with the trace bound',
+        '"auto". *gradients*: evaluations of value and gradient over all samples.',
+        "*time / evaluation*: CPU time of the whole run as a multiple of one of these, those of",
+        f"samples included; at most {MOST_EVALUATIONS:g} are asked for from 4 million pairs on.",
+        "*evaluation / bare*: one evaluation as a multiple of its products of matrices and one exp",
+        f"a pair; at most {MOST_OVERHEAD:g}. Bold: missed. The last row learns from a sample, and",
+        "its seconds include one evaluation over all 65 000 samples.",
         "",
         f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
         f"gdaopt {gda.__version__}.",
