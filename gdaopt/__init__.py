@@ -78,23 +78,29 @@ if TYPE_CHECKING:
     from gdaopt import estimators
     from gdaopt.estimators import (
         DiagonalMetricLearner,
+        DiagonalMetricLearnerCV,
         GraphClassifier,
         GraphMetricLearner,
+        GraphMetricLearnerCV,
         MetricKNeighborsClassifier,
         OneVsRestMetricClassifier,
         PairMetricLearner,
         PositiveDefiniteMetricLearner,
+        PositiveDefiniteMetricLearnerCV,
         TripletMetricLearner,
     )
 else:
     _ESTIMATORS = (
         "DiagonalMetricLearner",
+        "DiagonalMetricLearnerCV",
         "GraphClassifier",
         "GraphMetricLearner",
+        "GraphMetricLearnerCV",
         "MetricKNeighborsClassifier",
         "OneVsRestMetricClassifier",
         "PairMetricLearner",
         "PositiveDefiniteMetricLearner",
+        "PositiveDefiniteMetricLearnerCV",
         "TripletMetricLearner",
     )
 
@@ -125,6 +131,7 @@ __all__ = [
     "CvxpyObjective",
     "DenseObjective",
     "DiagonalMetricLearner",
+    "DiagonalMetricLearnerCV",
     "DiagonalMetrics",
     "DirectoryInUseError",
     "DownloadError",
@@ -133,6 +140,7 @@ __all__ = [
     "GdaoptError",
     "GraphClassifier",
     "GraphMetricLearner",
+    "GraphMetricLearnerCV",
     "GraphMetrics",
     "InaccurateSolutionWarning",
     "InfeasibleProblemError",
@@ -149,6 +157,7 @@ __all__ = [
     "PairHinge",
     "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
+    "PositiveDefiniteMetricLearnerCV",
     "PositiveDefiniteMetrics",
     "ProjectedGradient",
     "Result",

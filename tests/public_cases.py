@@ -126,12 +126,24 @@ _LEARNER = {
     "multiclass": "joint",
     "class_weight": None,
     "n_neighbors": 1,
+    "max_pairs": None,
+    "max_samples": "auto",
+    "random_state": 0,
     "tolerance": 0.5,
     "max_iterations": 2,
     "time_limit": 60.0,
     "verbose": False,
     "X": X,
     "y": Y,
+}
+_LEARNER_CV = {name: value for name, value in _LEARNER.items() if name != "trace_bound"} | {
+    "trace_bounds": [2.0, 4.0],
+    "cv": 2,
+    "scoring": "accuracy",
+    "classifier": None,
+    "rule": "best",
+    "path_tolerance": 0.5,
+    "n_jobs": 1,
 }
 _BOUNDS = {"trace_bound": 4.0, "min_eigenvalue": 0.5}
 
@@ -297,6 +309,15 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "DiagonalMetricLearner": (_fitted(gda.DiagonalMetricLearner), _LEARNER),
         "PositiveDefiniteMetricLearner": (_fitted(gda.PositiveDefiniteMetricLearner), _LEARNER),
+        "GraphMetricLearnerCV": (
+            _fitted(gda.GraphMetricLearnerCV),
+            {**_LEARNER_CV, "edge_floor": 0.125, "edges": None},
+        ),
+        "DiagonalMetricLearnerCV": (_fitted(gda.DiagonalMetricLearnerCV), _LEARNER_CV),
+        "PositiveDefiniteMetricLearnerCV": (
+            _fitted(gda.PositiveDefiniteMetricLearnerCV),
+            _LEARNER_CV,
+        ),
         "PairMetricLearner": (
             _fitted(gda.PairMetricLearner),
             {**_TUPLES, "objective": "pair-hinge", "pairs": [[0, 1], [2, 3], [1, 3]]}

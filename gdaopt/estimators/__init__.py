@@ -23,6 +23,11 @@ from gdaopt.estimators.learners import (
     GraphMetricLearner,
     PositiveDefiniteMetricLearner,
 )
+from gdaopt.estimators.learners_cv import (
+    DiagonalMetricLearnerCV,
+    GraphMetricLearnerCV,
+    PositiveDefiniteMetricLearnerCV,
+)
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.estimators.one_vs_rest import OneVsRestMetricClassifier
@@ -33,11 +38,13 @@ from gdaopt.estimators.triplet_learner import TripletMetricLearner
 __all__ = [
     "AlternatingClassifierWeights",
     "DiagonalMetricLearner",
+    "DiagonalMetricLearnerCV",
     "EuclideanMetric",
     "FeatureGraphLearning",
     "GeometricMeanMetric",
     "GraphClassifier",
     "GraphMetricLearner",
+    "GraphMetricLearnerCV",
     "HarmonicEntropyWeights",
     "JointClassifierWeights",
     "MahalanobisDistance",
@@ -47,6 +54,7 @@ __all__ = [
     "OneVsRestMetricClassifier",
     "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
+    "PositiveDefiniteMetricLearnerCV",
     "ProblemLearner",
     "SupervisedMetricLearner",
     "TransductiveMetricLearner",

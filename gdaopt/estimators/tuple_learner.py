@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 
-from gdaopt.estimators.solving import SolvingLearner
+from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
 from gdaopt.estimators.tuples import called, read_tuples
 from gdaopt.objectives import Objective
 from gdaopt.objectives.check import check_interface
@@ -74,6 +74,7 @@ class TupleLearner(ClassifierMixin, SolvingLearner):
             return objective
 
         self._set_metric(self._solve(tuples.reshape(-1, self.n_features_in_), make))
+        warn_unless_converged(self, self.result_)
 
     @abstractmethod
     def _made(self, samples: FloatArray, places: Any, labels: Any) -> Objective:

@@ -359,6 +359,7 @@ class TestTables:
             shown = f"{label}: stalled".replace(" ", "")  # long ones are wrapped
             assert shown in output.replace(" ", "")
         assert "[bold]: 40 samples" in output
+        assert "the first 6 of 10 runs; gdaopt plot --only NAME draws others" in output
 
     @pytest.mark.slow
     def test_labels_that_are_no_mathematics_are_drawn(self, tmp_path: Path) -> None:

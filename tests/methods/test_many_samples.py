@@ -82,12 +82,12 @@ def test_the_optimum_is_that_of_all_samples(
 @pytest.mark.usefixtures("few_are_many")
 def test_linear_constraints_are_kept() -> None:
     constrained = gda.MetricProblem(
-        objective("glr"), gda.GraphMetrics(3.0, 1e-3), constraints=lambda M: [M[0, 0] <= 0.4]
+        objective("glr"), gda.GraphMetrics(3.0, 1e-3), constraints=lambda M: [M[0, 0] <= 0.1]
     )
     result = gda.solve(constrained, "certified", tolerance=1e-6)
     assert result.status == "converged"
     assert result.trace[1].phase == "sample"
-    assert result.metric[0, 0] <= 0.4 + 1e-8
+    assert abs(result.metric[0, 0] - 0.1) <= 1e-6
     assert result.multipliers is not None
     assert result.multipliers[0] > 0
 
@@ -104,7 +104,7 @@ def test_most_evaluations_are_those_of_samples(name: str, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(FULL[name], "swept", swept)
     gda.solve(problem(name), "certified", tolerance=1e-4)
-    assert set(sizes) == {20, 80, N_SAMPLES} or set(sizes) == {20, 81, N_SAMPLES}
+    assert sorted(set(sizes)) == pytest.approx([20, 80, N_SAMPLES], abs=2)
     assert sizes.count(N_SAMPLES) <= 15 < len(sizes)
 
 
@@ -113,22 +113,29 @@ def test_few_samples_have_no_sample() -> None:
     assert problem("mcml").coarser() is None
 
 
-@pytest.mark.usefixtures("few_are_many")
-def test_samples_are_nested_and_stratified() -> None:
-    whole = objective("glr")
-    levels = [whole]
+def levels_of(name: str) -> list[Any]:
+    levels = [objective(name)]
     while (coarser := levels[-1].coarser()) is not None:
         levels.append(coarser)
-    rows = [{tuple(np.diff(x)) for x in level.pairs.features} for level in levels]
-    assert [len(level) for level in rows] == [400, 80, 20]
-    shares = [level.pairs.signal.mean(axis=0) for level in levels]
-    assert np.ptp(shares, axis=0).max() < 0.1
-    totals = [level.pairs.sample_weight.sum() for level in levels]
-    np.testing.assert_allclose(totals, N_SAMPLES)
-    differences = [set(np.round(np.concatenate([list(r) for r in level]), 9)) for level in rows]
-    assert differences[2] <= differences[1] <= differences[0]
-    again = objective("glr").coarser()
-    np.testing.assert_array_equal(again.pairs.features, levels[1].pairs.features)
+    return levels
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_samples_are_nested_and_always_the_same() -> None:
+    signals = [set(level.pairs.signal.ravel()) for level in levels_of("real")]
+    assert list(map(len, signals)) == [N_SAMPLES, 80, 20]
+    assert signals[2] < signals[1] < signals[0]
+    assert [set(level.pairs.signal.ravel()) for level in levels_of("real")] == signals
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_samples_are_stratified() -> None:
+    for level in levels_of("glr"):
+        pairs = level.pairs
+        weights = pairs.sample_weight @ pairs.signal  # of each class
+        np.testing.assert_allclose(
+            weights, samples()[1].size * objective("glr").pairs.signal.mean(axis=0)
+        )
 
 
 # --- the clock --------------------------------------------------------------------------------
@@ -165,9 +172,11 @@ def test_at_most_one_evaluation_after_the_limit(
 ) -> None:
     asked = problem(name)
     clock.all_pairs = asked.objective.pairs.n_pairs  # type: ignore[attr-defined]
+    asked.objective.at(np.eye(SIZE)).gradient()
+    evaluation, clock.now = clock.now, 0.0
     result = gda.solve(asked, "certified", tolerance=0, time_limit=limit)
     assert result.status == "time_limit"
-    assert clock.now <= max(limit, 1.1) + 1.1
+    assert clock.now <= max(limit, evaluation) + evaluation + 0.05  # and a block
     assert result.lower_bound is not None
     assert result.lower_bound <= result.objective
     assert result.feasible_set.contains(result.metric)

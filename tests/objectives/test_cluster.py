@@ -134,7 +134,10 @@ def test_a_copy_computes_on_its_own_machine(client: Any) -> None:
 
 @pytest.mark.slow
 def test_a_killed_worker_is_survived() -> None:
-    with started(processes=True) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+    with (
+        started(processes=True) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
         glr = gda.GLR(X, Z, client=client)
         expected = gda.GLR(X, Z).value(M)
         assert glr.value(M) == pytest.approx(expected, rel=1e-12)
