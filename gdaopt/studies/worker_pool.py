@@ -38,7 +38,8 @@ __all__ = ["BACKENDS", "ONE_THREAD", "WorkerPool"]
 BACKENDS = ("loky", "dask")
 """Kinds of workers: joblib's processes of this machine, and those of Dask."""
 
-_PATIENCE = 5.0  # seconds to reach a scheduler, and as long again to reach one of its workers
+_PATIENCE = 5.0  # seconds to reach a scheduler
+_FIRST_ANSWER = 30.0  # seconds to reach one of its workers, which has to import gdaopt
 _WITHOUT_WORKERS = 60.0  # seconds without any answer, after which we look whether a worker is left
 _DASK_QUEUE = 1000  # tasks handed out at a time, for the workers of any cluster
 
@@ -267,10 +268,11 @@ def _connected(scheduler: str) -> Iterator[Any]:
             ) from error
         start = f"start some by `dask worker {scheduler} --nthreads 1`"
         try:
-            client.submit(_version, pure=False).result(timeout=_PATIENCE)
+            client.submit(_version, pure=False).result(timeout=_FIRST_ANSWER)
         except TimeoutError as error:
             raise GdaoptError(
-                f"the Dask scheduler at {scheduler} gave no worker within {_PATIENCE:g} s; {start}"
+                f"the Dask scheduler at {scheduler} gave no worker within {_FIRST_ANSWER:g} s; "
+                f"{start}"
             ) from error
         except Exception as error:
             raise _cannot_run(error) from error

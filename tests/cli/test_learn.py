@@ -576,12 +576,12 @@ class TestEnds:
             text=True,
             encoding="utf-8",
         ) as process:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 120
             while not (tmp_path / "out").exists() and time.monotonic() < deadline:
                 time.sleep(0.05)
             time.sleep(2.5)
             process.send_signal(signal.SIGINT)
-            output, error = process.communicate(timeout=30)
+            output, error = process.communicate(timeout=120)
         assert process.returncode == 130, error
         assert "malignant: interrupted (by the user after step" in output
         assert "Traceback" not in error

@@ -145,7 +145,7 @@ class TestRuns:
         }
         start = time.monotonic()
         rows = run_tasks(study(tmp_path / "out"), tasks, ProcessPerTask(jobs=2))
-        assert time.monotonic() - start < 30
+        assert time.monotonic() - start < 55  # they sleep for 60
         assert [row["status"] for row in rows.values()] == ["finished", "iteration_limit"]
         psutil.Process(int(note.read_text())).kill()  # not ours to end, but the test's
         assert capfd.readouterr().err == ""

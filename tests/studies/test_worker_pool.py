@@ -263,7 +263,7 @@ class TestArguments:
     ) -> None:
         from distributed import LocalCluster
 
-        monkeypatch.setattr(worker_pool, "_PATIENCE", 1.0)
+        monkeypatch.setattr(worker_pool, "_FIRST_ANSWER", 1.0)
         with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster:
             pool = WorkerPool(backend="dask", scheduler=cluster.scheduler_address)
             with pytest.raises(gda.GdaoptError, match="gave no worker within 1 s"):
