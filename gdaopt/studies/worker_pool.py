@@ -41,6 +41,7 @@ BACKENDS = ("loky", "dask")
 _PATIENCE = 5.0  # seconds to reach a scheduler
 _FIRST_ANSWER = 30.0  # seconds to reach one of its workers, which has to import gdaopt
 _WITHOUT_WORKERS = 60.0  # seconds without any answer, after which we look whether a worker is left
+_MOST_WAITS = 5  # of these, for the first answer of new workers
 _DASK_QUEUE = 1000  # tasks handed out at a time, for the workers of any cluster
 
 ONE_THREAD = dict.fromkeys(
@@ -156,7 +157,7 @@ class WorkerPool:
             with _loky(jobs) if is_loky else _dask(jobs, self.scheduler) as (workers, n_workers):
                 ended: SimpleQueue[_Outcome] = SimpleQueue()
                 under_way: dict[_Outcome, str] = {}
-                is_broken, n_ended = False, 0
+                is_broken, n_ended, n_waits = False, 0, 0
                 while under_way or (waiting and not is_broken):
                     while waiting and not is_broken and len(under_way) < at_a_time:
                         key = waiting[0]
@@ -175,7 +176,8 @@ class WorkerPool:
                         try:
                             future = ended.get(timeout=_WITHOUT_WORKERS)
                         except Empty:
-                            if n_workers() > 0:
+                            n_waits += 1
+                            if n_workers() > 0 or (n_ended == 0 and n_waits < _MOST_WAITS):
                                 continue
                             if n_ended == 0:
                                 raise GdaoptError("no worker process of Dask starts") from None

@@ -206,7 +206,7 @@ class TestWithoutWorkers:
             pass
 
         monkeypatch.setattr(Nanny, "_on_worker_exit", leave)
-        monkeypatch.setattr(worker_pool, "_WITHOUT_WORKERS", 2.0)
+        monkeypatch.setattr(worker_pool, "_WITHOUT_WORKERS", 1.0)
 
     def test_new_ones_take_over(self, tmp_path: Path) -> None:
         once = {"once": Task(task_cases.kill_once, (tmp_path / "note",))}
