@@ -44,7 +44,18 @@ _SHARED = (  # parameters that every fit has
     "multiclass",
     "class_weight",
     "n_neighbors",
+    "max_pairs",
+    "max_samples",
+    "random_state",
     "max_iterations",
+)
+_FOUND = (  # what the last fit has found, and this one, too
+    "result_",
+    "n_iter_",
+    "scale_",
+    "min_eigenvalue_",
+    "sample_indices_",
+    "full_objective_",
 )
 _ROUND_OFF = 1e-12  # of scores that are to count as equal
 
@@ -92,6 +103,9 @@ class CrossValidatedLearner(SupervisedMetricLearner):
         multiclass: str = "joint",
         class_weight: str | dict[Any, float] | None = None,
         n_neighbors: int | None = None,
+        max_pairs: int | None = None,
+        max_samples: str | int | None = "auto",
+        random_state: int = 0,
         tolerance: float = 1e-4,
         max_iterations: int | None = None,
         time_limit: float | None = None,
@@ -112,6 +126,9 @@ class CrossValidatedLearner(SupervisedMetricLearner):
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.n_neighbors = n_neighbors
+        self.max_pairs = max_pairs
+        self.max_samples = max_samples
+        self.random_state = random_state
         self.tolerance = tolerance
         self.max_iterations = max_iterations
         self.time_limit = time_limit
@@ -150,9 +167,9 @@ class CrossValidatedLearner(SupervisedMetricLearner):
             time_limit=None if deadline is None else max(deadline.left, 1e-9),
             verbose=self.verbose,
         )
-        metric = self.learner_._solve(X, lambda scaled: self.learner_._objective(scaled, codes))
-        self.result_, self.n_iter_ = self.learner_.result_, self.learner_.n_iter_
-        self.scale_, self.min_eigenvalue_ = self.learner_.scale_, self.learner_.min_eigenvalue_
+        metric = self.learner_._optimum(X, codes)
+        for name in _FOUND:
+            setattr(self, name, getattr(self.learner_, name))
         warn_unless_converged(self, self.result_)
         return metric
 

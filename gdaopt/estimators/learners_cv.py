@@ -57,7 +57,7 @@ class GraphMetricLearnerCV(CrossValidatedLearner):
         Number of paths that are computed in parallel, as in scikit-learn.
     method, solver, min_eigenvalue, scale, edge_floor, edges
         See `GraphMetricLearner`. Standard deviations are those of the samples learned from.
-    multiclass, class_weight, n_neighbors
+    multiclass, class_weight, n_neighbors, max_pairs, max_samples, random_state
         See `GraphMetricLearner`.
     tolerance, max_iterations, time_limit, verbose
         See `GraphMetricLearner`. Three quarters of the time limit are for the paths, in equal
@@ -76,7 +76,7 @@ class GraphMetricLearnerCV(CrossValidatedLearner):
         The learner that was fitted to all samples.
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
-    result_, n_iter_, min_eigenvalue_, scale_, graph_
+    result_, n_iter_, min_eigenvalue_, scale_, graph_, sample_indices_, full_objective_
         See `GraphMetricLearner`.
 
     Notes
@@ -121,6 +121,9 @@ class GraphMetricLearnerCV(CrossValidatedLearner):
         multiclass: str = "joint",
         class_weight: str | dict[Any, float] | None = None,
         n_neighbors: int | None = None,
+        max_pairs: int | None = None,
+        max_samples: str | int | None = "auto",
+        random_state: int = 0,
         tolerance: float = 1e-4,
         max_iterations: int | None = None,
         time_limit: float | None = None,
@@ -142,6 +145,9 @@ class GraphMetricLearnerCV(CrossValidatedLearner):
             multiclass=multiclass,
             class_weight=class_weight,
             n_neighbors=n_neighbors,
+            max_pairs=max_pairs,
+            max_samples=max_samples,
+            random_state=random_state,
             tolerance=tolerance,
             max_iterations=max_iterations,
             time_limit=time_limit,
@@ -163,7 +169,7 @@ class DiagonalMetricLearnerCV(CrossValidatedLearner):
         See `GraphMetricLearnerCV`.
     method, solver, min_eigenvalue, scale
         See `GraphMetricLearner`.
-    multiclass, class_weight, n_neighbors
+    multiclass, class_weight, n_neighbors, max_pairs, max_samples, random_state
         See `GraphMetricLearner`.
     tolerance, max_iterations, time_limit, verbose
         See `GraphMetricLearnerCV`.
@@ -174,7 +180,7 @@ class DiagonalMetricLearnerCV(CrossValidatedLearner):
         See `GraphMetricLearnerCV`.
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
-    result_, n_iter_, min_eigenvalue_, scale_, graph_
+    result_, n_iter_, min_eigenvalue_, scale_, graph_, sample_indices_, full_objective_
         See `GraphMetricLearner`.
 
     Examples
@@ -199,7 +205,7 @@ class PositiveDefiniteMetricLearnerCV(CrossValidatedLearner):
         See `GraphMetricLearnerCV`.
     method, solver, min_eigenvalue, scale
         See `GraphMetricLearner`.
-    multiclass, class_weight, n_neighbors
+    multiclass, class_weight, n_neighbors, max_pairs, max_samples, random_state
         See `GraphMetricLearner`.
     tolerance, max_iterations, time_limit, verbose
         See `GraphMetricLearnerCV`.
@@ -210,7 +216,7 @@ class PositiveDefiniteMetricLearnerCV(CrossValidatedLearner):
         See `GraphMetricLearnerCV`.
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
-    result_, n_iter_, min_eigenvalue_, scale_, graph_
+    result_, n_iter_, min_eigenvalue_, scale_, graph_, sample_indices_, full_objective_
         See `GraphMetricLearner`.
 
     Examples

@@ -92,9 +92,7 @@ class SolvingLearner(MetricLearner):
         make : callable
             Returns the objective of the scaled samples.
         """
-        limit = self.time_limit
-        seconds = None if limit is None else number("time_limit", limit, above=0)
-        with until(Deadline.after(seconds)):
+        with until(self._deadline()):
             self.scale_ = self._spreads(X)
             objective = make(X / self.scale_)
             with unlimited():  # it takes one evaluation, and the start of the run another
@@ -104,6 +102,11 @@ class SolvingLearner(MetricLearner):
             )
         self.n_iter_ = self.result_.iterations
         return self._in_units(self.result_.metric)
+
+    def _deadline(self) -> Deadline | None:
+        """Return when the time limit is over if it begins now."""
+        limit = self.time_limit
+        return Deadline.after(None if limit is None else number("time_limit", limit, above=0))
 
     def _in_units(self, metric: FloatArray) -> FloatArray:
         """Return a metric of the scaled features as one of the features."""

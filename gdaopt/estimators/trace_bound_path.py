@@ -31,7 +31,7 @@ _BINDING = 1e-6  # of the trace bound: with less of it left, it binds
 def auto_path(learner: ProblemLearner, X: FloatArray, codes: Codes, count: int) -> FloatArray:
     """Return ascending trace bounds, evenly spaced in the logarithm around the rule "auto"."""
     learner.scale_ = learner._spreads(X)
-    objective = learner._objective(X / learner.scale_, codes)
+    objective = learner._sampled_objective(X / learner.scale_, codes)
     middle = read_trace_bound("auto", objective, learner._feasible_set(1.0, 0.0))
     return middle * np.geomspace(_SMALLEST, _LARGEST, count)
 
@@ -53,7 +53,7 @@ def path_results(
         Ascending.
     """
     learner.scale_ = learner._spreads(X)
-    objective = learner._objective(X / learner.scale_, codes)
+    objective = learner._sampled_objective(X / learner.scale_, codes)
     size = objective.n_features
     last: Result | None = None
     for bound in trace_bounds.tolist():
