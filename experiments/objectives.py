@@ -1,6 +1,6 @@
 """Measure each objective of labelled samples with each method: seconds to a certified 1e-6.
 
-Run ``python experiments/objectives.py`` from the top of a checkout (about 30 minutes). It prints the
+Run ``python experiments/objectives.py`` from the top of a checkout (30 minutes). It prints the
 tables and writes ``figures/objectives.md`` and ``figures/objectives.png``. Each run has a process
 of its own, with one thread.
 """
