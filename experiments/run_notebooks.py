@@ -8,6 +8,7 @@ The scripts are what one edits. Cells with the tag `skip-execution` are for live
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import time
 from pathlib import Path
@@ -19,6 +20,7 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parent / "notebooks"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
 
+_INLINE = "module://matplotlib_inline.backend_inline"  # pictures go into the notebook
 _MOST_SECONDS = 120  # for each cell
 _MEASURED = re.compile(r"\d[\d.,]*(e[-+]?\d+)?\s*(s|ms|µs|×|times)\b|(?<=×)\s*\d[\d.,]*")
 
@@ -28,6 +30,7 @@ def paired(script: Path) -> nbformat.NotebookNode:
     notebook: nbformat.NotebookNode = jupytext.read(script)
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"
+        cell.metadata.pop("lines_to_next_cell", None)  # blank lines of the script
     return notebook
 
 
@@ -46,7 +49,7 @@ def executed(script: Path, *, skipping: str = "skip-execution") -> nbformat.Note
         skip_cells_with_tag=skipping,
         resources={"metadata": {"path": str(script.parent)}},
     )
-    client.execute()
+    client.execute(env={**os.environ, "MPLBACKEND": _INLINE})
     notebook.metadata.pop("language_info", None)  # the version of Python
     return notebook
 

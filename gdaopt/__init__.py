@@ -16,6 +16,7 @@ from gdaopt import datasets, linalg, plotting, programs, steps
 from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate, certify
 from gdaopt.errors import (
+    ClusterError,
     CutOffSamplesWarning,
     DirectoryInUseError,
     DownloadError,
@@ -77,20 +78,30 @@ if TYPE_CHECKING:
     from gdaopt import estimators
     from gdaopt.estimators import (
         DiagonalMetricLearner,
+        DiagonalMetricLearnerCV,
         GraphClassifier,
         GraphMetricLearner,
+        GraphMetricLearnerCV,
         MetricKNeighborsClassifier,
         OneVsRestMetricClassifier,
+        PairMetricLearner,
         PositiveDefiniteMetricLearner,
+        PositiveDefiniteMetricLearnerCV,
+        TripletMetricLearner,
     )
 else:
     _ESTIMATORS = (
         "DiagonalMetricLearner",
+        "DiagonalMetricLearnerCV",
         "GraphClassifier",
         "GraphMetricLearner",
+        "GraphMetricLearnerCV",
         "MetricKNeighborsClassifier",
         "OneVsRestMetricClassifier",
+        "PairMetricLearner",
         "PositiveDefiniteMetricLearner",
+        "PositiveDefiniteMetricLearnerCV",
+        "TripletMetricLearner",
     )
 
     def __getattr__(name: str) -> object:
@@ -115,10 +126,12 @@ __all__ = [
     "Alternating",
     "Certificate",
     "Certified",
+    "ClusterError",
     "CutOffSamplesWarning",
     "CvxpyObjective",
     "DenseObjective",
     "DiagonalMetricLearner",
+    "DiagonalMetricLearnerCV",
     "DiagonalMetrics",
     "DirectoryInUseError",
     "DownloadError",
@@ -127,6 +140,7 @@ __all__ = [
     "GdaoptError",
     "GraphClassifier",
     "GraphMetricLearner",
+    "GraphMetricLearnerCV",
     "GraphMetrics",
     "InaccurateSolutionWarning",
     "InfeasibleProblemError",
@@ -141,7 +155,9 @@ __all__ = [
     "MetricProblem",
     "OneVsRestMetricClassifier",
     "PairHinge",
+    "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
+    "PositiveDefiniteMetricLearnerCV",
     "PositiveDefiniteMetrics",
     "ProjectedGradient",
     "Result",
@@ -156,6 +172,7 @@ __all__ = [
     "TimeLimitError",
     "Trace",
     "TripletHinge",
+    "TripletMetricLearner",
     "UnwritableError",
     "align",
     "certify",

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from gdaopt.printing import plain, shortened
 
 __all__ = [
+    "ClusterError",
     "CutOffSamplesWarning",
     "DirectoryInUseError",
     "DownloadError",
@@ -67,6 +68,10 @@ class SolverFailedError(GdaoptError):
 
 class SolverNotFoundError(GdaoptError, ValueError):
     """The named solver is unknown or does not work here; the message lists those that work."""
+
+
+class ClusterError(GdaoptError):
+    """A cluster of machines no longer answers, or answers with other data; the message says how."""
 
 
 class TimeLimitError(GdaoptError):

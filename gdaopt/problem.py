@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -97,6 +98,21 @@ class MetricProblem:
     def is_convex(self) -> bool:
         """Whether the objective is convex: all are that do not say otherwise."""
         return bool(getattr(self.objective, "convex", True))
+
+    def coarser(self) -> MetricProblem | None:
+        """Return the same problem of fewer samples, which is nearly as good to learn from.
+
+        None where the objective has none to offer: where there are few samples, or no samples.
+        """
+        offered = getattr(self.objective, "coarser", None)
+        objective = None if offered is None else offered()
+        return None if objective is None else self.with_objective(objective)
+
+    def with_objective(self, objective: Objective) -> MetricProblem:
+        """Return the problem of another objective over the same set, with the same constraints."""
+        found = copy(self)  # whose constraints have been read
+        object.__setattr__(found, "objective", objective)
+        return found
 
     # --- the linear constraints ---------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from hypothesis import is_hypothesis_test, settings
 from tests.covering import mark_the_others_slow
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers share the cores; read by numpy
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # subprocesses compile the package once, not each
 os.environ["MPLBACKEND"] = "Agg"  # read when matplotlib is first imported, in subprocesses too
 
 

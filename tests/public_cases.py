@@ -103,6 +103,19 @@ _ALIGNED = {
     "initial_edge_weight": 2.0,
     "initial": None,
 }
+_TUPLES = {
+    "feasible_set": "diagonal",
+    "preprocessor": X,
+    "method": "certified",
+    "solver": None,
+    "trace_bound": 4.0,
+    "min_eigenvalue": 0.5,
+    "scale": "auto",
+    "tolerance": 0.5,
+    "max_iterations": 2,
+    "time_limit": 60.0,
+    "verbose": False,
+}
 _LEARNER = {
     "objective": "glr",
     "method": "certified",
@@ -113,12 +126,24 @@ _LEARNER = {
     "multiclass": "joint",
     "class_weight": None,
     "n_neighbors": 1,
+    "max_pairs": None,
+    "max_samples": "auto",
+    "random_state": 0,
     "tolerance": 0.5,
     "max_iterations": 2,
     "time_limit": 60.0,
     "verbose": False,
     "X": X,
     "y": Y,
+}
+_LEARNER_CV = {name: value for name, value in _LEARNER.items() if name != "trace_bound"} | {
+    "trace_bounds": [2.0, 4.0],
+    "cv": 2,
+    "scoring": "accuracy",
+    "classifier": None,
+    "rule": "best",
+    "path_tolerance": 0.5,
+    "n_jobs": 1,
 }
 _BOUNDS = {"trace_bound": 4.0, "min_eigenvalue": 0.5}
 
@@ -134,12 +159,14 @@ class Trace(gda.DenseObjective):
 
 
 def _fitted(kind: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of the parameters, X and y of an estimator."""
+    """Return a function of the parameters of an estimator and of its `fit`."""
+    of_fit = ("X", "y", "pairs", "triplets", "calibration_params")
 
-    def fit(*, X: Any, y: Any, **parameters: Any) -> Any:
+    def fit(**options: Any) -> Any:
+        given = {name: options.pop(name) for name in of_fit if name in options}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # not converged, masked entries converted
-            return kind(**parameters).fit(X, y)
+            return kind(**options).fit(**given)
 
     return fit
 
@@ -179,7 +206,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "GLR": (
             lambda **options: gda.GLR(**options).value(M),
             {"X": X, "z": Z, "sample_weight": np.ones(6), "pairs": [[0, 1], [1, 3]]}
-            | {"memory_limit": 100},
+            | {"memory_limit": 100, "client": None},
         ),
         "MCML": (
             lambda **options: gda.MCML(**options).value(M),
@@ -282,6 +309,24 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "DiagonalMetricLearner": (_fitted(gda.DiagonalMetricLearner), _LEARNER),
         "PositiveDefiniteMetricLearner": (_fitted(gda.PositiveDefiniteMetricLearner), _LEARNER),
+        "GraphMetricLearnerCV": (
+            _fitted(gda.GraphMetricLearnerCV),
+            {**_LEARNER_CV, "edge_floor": 0.125, "edges": None},
+        ),
+        "DiagonalMetricLearnerCV": (_fitted(gda.DiagonalMetricLearnerCV), _LEARNER_CV),
+        "PositiveDefiniteMetricLearnerCV": (
+            _fitted(gda.PositiveDefiniteMetricLearnerCV),
+            _LEARNER_CV,
+        ),
+        "PairMetricLearner": (
+            _fitted(gda.PairMetricLearner),
+            {**_TUPLES, "objective": "pair-hinge", "pairs": [[0, 1], [2, 3], [1, 3]]}
+            | {"y": [1, -1, -1], "calibration_params": {"strategy": "f_beta", "beta": 2.0}},
+        ),
+        "TripletMetricLearner": (
+            _fitted(gda.TripletMetricLearner),
+            {**_TUPLES, "objective": "logistic-triplets", "triplets": [[0, 1, 2], [3, 4, 5]]},
+        ),
         "GraphClassifier": (
             _fitted(gda.GraphClassifier),
             {"metric": M, "n_neighbors": 2, **transductive, "y": ["a", "b", -1, -1, "a", "b"]},

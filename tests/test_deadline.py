@@ -117,6 +117,7 @@ def test_evaluations_ask_and_can_be_repeated(memory_limit: int) -> None:
     with until(PASSED), pytest.raises(gda.TimeLimitError):
         _ = point.value
     assert point.value == whole.value
+    point, whole = (gda.GLR(X, z, memory_limit=memory_limit).at(np.eye(2)) for _ in range(2))
     with until(PASSED), pytest.raises(gda.TimeLimitError):
         point.gradient()
     np.testing.assert_array_equal(point.gradient(), whole.gradient())

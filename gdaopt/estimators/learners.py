@@ -75,8 +75,18 @@ class GraphMetricLearner(ProblemLearner):
         For ``"lmnn"``, the number of target neighbours of each sample. For ``"glr"``, how many
         nearest samples of other classes to pair each sample with, by the distance in the given
         features; the objective then sums over these pairs only. By default it sums over all pairs.
-        A limit saves time and memory if there are thousands of samples. With fewer than about 50
-        neighbours, the learned metric differs from that of all pairs.
+        These pairs are others than most, and features that are noise have a say in which are near:
+        to save time, prefer `max_samples` or `max_pairs`.
+    max_pairs : int, optional
+        Sum over at most so many pairs, drawn at random: for ``"glr"``, of pairs of different
+        classes, and for ``"logistic-pairs"``, ``"pair-hinge"`` and ``"deml"``, of all pairs. By
+        default it sums over all of them.
+    max_samples : {"auto"} or int, optional
+        Learn from at most about so many samples, drawn at random in the proportions of the
+        classes; with ``"auto"`` 4000, and with None all. Standard deviations are those of all
+        samples.
+    random_state : int, optional
+        Seed of these draws.
     tolerance : float, optional
         The certified relative distance from the optimum at which the method stops. If the fit ends
         further away, for whatever reason, it warns (`sklearn.exceptions.ConvergenceWarning`).
@@ -96,6 +106,12 @@ class GraphMetricLearner(ProblemLearner):
         See `gdaopt.estimators.MetricLearner`. ``metric_`` acts on features as they are passed. It
         is a graph metric, too, as ``S⁻¹ M S⁻¹`` is for each graph metric M and positive diagonal
         S, but its trace is another one.
+    sample_indices_ : ndarray of int, or None
+        The samples that were learned from; None for all. ``result_`` is that of the problem of
+        these samples, and of the pairs that were drawn: its certificate says nothing of the others.
+    full_objective_ : float or None
+        Where samples or pairs were drawn: the objective of all samples and pairs at the metric,
+        which is evaluated once; None where there was no time for it, and where none were drawn.
     result_ : gdaopt.Result
         The result of the method: objective, certificate, status and trace. Its metric is that of
         the standardised features: ``metric_ = result_.metric / np.outer(scale_, scale_)``.
@@ -155,6 +171,9 @@ class GraphMetricLearner(ProblemLearner):
         multiclass: str = "joint",
         class_weight: str | dict[Any, float] | None = None,
         n_neighbors: int | None = None,
+        max_pairs: int | None = None,
+        max_samples: str | int | None = "auto",
+        random_state: int = 0,
         tolerance: float = 1e-4,
         max_iterations: int | None = None,
         time_limit: float | None = None,
@@ -170,6 +189,9 @@ class GraphMetricLearner(ProblemLearner):
             multiclass=multiclass,
             class_weight=class_weight,
             n_neighbors=n_neighbors,
+            max_pairs=max_pairs,
+            max_samples=max_samples,
+            random_state=random_state,
             tolerance=tolerance,
             max_iterations=max_iterations,
             time_limit=time_limit,
@@ -208,7 +230,7 @@ class DiagonalMetricLearner(ProblemLearner):
     ----------
     objective, method, solver, trace_bound, min_eigenvalue, scale
         See `GraphMetricLearner`.
-    multiclass, class_weight, n_neighbors
+    multiclass, class_weight, n_neighbors, max_pairs, max_samples, random_state
         See `GraphMetricLearner`.
     tolerance, max_iterations, time_limit, verbose
         See `GraphMetricLearner`.
@@ -218,6 +240,8 @@ class DiagonalMetricLearner(ProblemLearner):
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
     result_, n_iter_, trace_bound_, min_eigenvalue_, scale_, graph_
+        See `GraphMetricLearner`.
+    sample_indices_, full_objective_
         See `GraphMetricLearner`.
 
     Examples
@@ -241,7 +265,7 @@ class PositiveDefiniteMetricLearner(ProblemLearner):
     ----------
     objective, method, solver, trace_bound, min_eigenvalue, scale
         See `GraphMetricLearner`.
-    multiclass, class_weight, n_neighbors
+    multiclass, class_weight, n_neighbors, max_pairs, max_samples, random_state
         See `GraphMetricLearner`.
     tolerance, max_iterations, time_limit, verbose
         See `GraphMetricLearner`.
@@ -251,6 +275,8 @@ class PositiveDefiniteMetricLearner(ProblemLearner):
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
     result_, n_iter_, trace_bound_, min_eigenvalue_, scale_, graph_
+        See `GraphMetricLearner`.
+    sample_indices_, full_objective_
         See `GraphMetricLearner`.
 
     Examples

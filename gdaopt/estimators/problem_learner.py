@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from inspect import Parameter, signature
 from numbers import Integral
 from typing import Any, ClassVar
@@ -13,12 +14,13 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 
-from gdaopt.deadline import check_time
+from gdaopt.deadline import check_time, until
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.labels import Codes, class_signal
 from gdaopt.estimators.parameters import Interval
-from gdaopt.estimators.solving import SolvingLearner
+from gdaopt.estimators.sampling import random_pairs, stratified_sample
+from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
 from gdaopt.objectives.check import check_interface
 from gdaopt.printing import shortened
@@ -26,6 +28,7 @@ from gdaopt.validation import FloatArray, integer, number
 
 __all__ = ["ProblemLearner", "nearest_of_other_classes"]
 
+_AUTO_SAMPLES = 4000  # eight million pairs: a minute or less, and the metric hardly gains from more
 _QUERIES = 256  # samples whose neighbours are found at a time
 
 
@@ -57,6 +60,9 @@ class ProblemLearner(SolvingLearner, SupervisedMetricLearner):
         "multiclass": [StrOptions({"joint"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "max_pairs": [Interval(Integral, 1, None, closed="left"), None],
+        "max_samples": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
+        "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
     }
 
     def __init__(
@@ -71,6 +77,9 @@ class ProblemLearner(SolvingLearner, SupervisedMetricLearner):
         multiclass: str = "joint",
         class_weight: str | dict[Any, float] | None = None,
         n_neighbors: int | None = None,
+        max_pairs: int | None = None,
+        max_samples: str | int | None = "auto",
+        random_state: int = 0,
         tolerance: float = 1e-4,
         max_iterations: int | None = None,
         time_limit: float | None = None,
@@ -91,9 +100,38 @@ class ProblemLearner(SolvingLearner, SupervisedMetricLearner):
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.n_neighbors = n_neighbors
+        self.max_pairs = max_pairs
+        self.max_samples = max_samples
+        self.random_state = random_state
 
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
-        return self._solve(X, lambda scaled: self._objective(scaled, codes))
+        metric = self._optimum(X, codes)
+        warn_unless_converged(self, self.result_)
+        return metric
+
+    def _optimum(self, X: FloatArray, codes: Codes) -> FloatArray:
+        """Return the metric; set ``result_`` and its like."""
+        with until(self._deadline()):
+            metric = self._solve(X, lambda scaled: self._sampled_objective(scaled, codes))
+            self.full_objective_ = None
+            if self.sample_indices_ is not None or self.max_pairs is not None:
+                with suppress(TimeLimitError):
+                    every = self._objective(X / self.scale_, codes, every_pair=True)
+                    self.full_objective_ = every.at(self.result_.metric).value
+        return metric
+
+    def _sampled_objective(self, X: FloatArray, codes: Codes) -> Objective:
+        """Return the objective of at most `max_samples` scaled samples."""
+        most = _AUTO_SAMPLES if isinstance(self.max_samples, str) else self.max_samples
+        self.sample_indices_ = None
+        if most is None or len(X) <= most:
+            return self._objective(X, codes)
+        self.sample_indices_ = stratified_sample(codes, int(most), self._seed)
+        return self._objective(X[self.sample_indices_], codes[self.sample_indices_])
+
+    @property
+    def _seed(self) -> int:
+        return integer("random_state", self.random_state, at_least=0)
 
     def _class_weights(self, codes: Codes) -> FloatArray:
         """Return the weight of each class."""
@@ -108,13 +146,14 @@ class ProblemLearner(SolvingLearner, SupervisedMetricLearner):
         )
         return weights
 
-    def _objective(self, X: FloatArray, codes: Codes) -> Objective:
-        """Return the objective of the samples."""
+    def _objective(self, X: FloatArray, codes: Codes, every_pair: bool = False) -> Objective:
+        """Return the objective of scaled samples; of all pairs, or of those that were asked for."""
         if callable(self.objective):
-            if self.class_weight is not None or self.n_neighbors is not None:
+            given = (self.class_weight, self.n_neighbors, self.max_pairs)
+            if any(option is not None for option in given):
                 raise InvalidInputError(
-                    "class_weight and n_neighbors are for objectives by name; an objective that "
-                    "is a function weights and chooses the pairs itself"
+                    "class_weight, n_neighbors and max_pairs are for objectives by name; an "
+                    "objective that is a function weights and chooses the pairs itself"
                 )
             objective = self.objective(X, class_signal(codes))
             check_interface(objective)
@@ -132,6 +171,12 @@ class ProblemLearner(SolvingLearner, SupervisedMetricLearner):
             else:
                 self._check_option("n_neighbors", "n_neighbors")
                 options["n_neighbors"] = n_neighbors
+        if self.max_pairs is not None and not every_pair:
+            self._check_option("max_pairs", "pairs")
+            if "pairs" in options:
+                raise InvalidInputError("n_neighbors and max_pairs both choose pairs; pass one")
+            drawn = random_pairs(codes, int(self.max_pairs), self._seed, differ=make is GLR)
+            options["pairs"] = drawn
         return make(X, labels, **options)
 
     def _check_option(self, option: str, parameter: str) -> None:

@@ -21,6 +21,7 @@ from gdaopt.estimators.parameters import Interval
 from gdaopt.methods import METHODS, solve
 from gdaopt.objectives import Objective
 from gdaopt.problem import MetricProblem
+from gdaopt.result import Result
 from gdaopt.scaling import TRACE_BOUNDS, auto_min_eigenvalue, feature_scales, read_trace_bound
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray, number, read_only
@@ -28,7 +29,7 @@ from gdaopt.validation import FloatArray, number, read_only
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SolvingLearner", "feature_spreads"]
+__all__ = ["SolvingLearner", "feature_spreads", "warn_unless_converged"]
 
 _ROUND_OFF = 1e-14  # of the mean: a feature that varies by less is constant
 _LARGEST = 1e150  # spread of a feature; the square of a larger one leaves float64
@@ -91,9 +92,7 @@ class SolvingLearner(MetricLearner):
         make : callable
             Returns the objective of the scaled samples.
         """
-        limit = self.time_limit
-        seconds = None if limit is None else number("time_limit", limit, above=0)
-        with until(Deadline.after(seconds)):
+        with until(self._deadline()):
             self.scale_ = self._spreads(X)
             objective = make(X / self.scale_)
             with unlimited():  # it takes one evaluation, and the start of the run another
@@ -102,17 +101,17 @@ class SolvingLearner(MetricLearner):
                 MetricProblem(objective, feasible_set), self.method, **self._method_options()
             )
         self.n_iter_ = self.result_.iterations
-        gap = self.result_.relative_gap
-        if gap is None or gap > self.tolerance:
-            certified = "no gap is certified" if gap is None else f"the certified gap is {gap:.2g}"
-            warnings.warn(
-                f"{type(self).__name__} did not converge: {certified}, tolerance is "
-                f"{self.tolerance:g} ({self.result_.status}: {self.result_.message})",
-                ConvergenceWarning,
-                stacklevel=5,  # the caller of fit, through _learn and scikit-learn's decorator
-            )
-        metric: FloatArray = self.result_.metric / np.outer(self.scale_, self.scale_)
-        return metric
+        return self._in_units(self.result_.metric)
+
+    def _deadline(self) -> Deadline | None:
+        """Return when the time limit is over if it begins now."""
+        limit = self.time_limit
+        return Deadline.after(None if limit is None else number("time_limit", limit, above=0))
+
+    def _in_units(self, metric: FloatArray) -> FloatArray:
+        """Return a metric of the scaled features as one of the features."""
+        in_units: FloatArray = metric / np.outer(self.scale_, self.scale_)
+        return in_units
 
     def _spreads(self, X: FloatArray) -> FloatArray:
         """Return what the features are divided by."""
@@ -177,6 +176,19 @@ class SolvingLearner(MetricLearner):
         """Return the column names that `fit` was given, or else scikit-learn's x0, x1 and so on."""
         default = [f"x{number}" for number in range(self.n_features_in_)]
         return [str(name) for name in getattr(self, "feature_names_in_", default)]
+
+
+def warn_unless_converged(estimator: Any, result: Result) -> None:
+    """Warn the caller of `fit`, which calls ``_learn``, where this is called."""
+    gap = result.relative_gap
+    if gap is None or gap > estimator.tolerance:
+        certified = "no gap is certified" if gap is None else f"the certified gap is {gap:.2g}"
+        warnings.warn(
+            f"{type(estimator).__name__} did not converge: {certified}, tolerance is "
+            f"{estimator.tolerance:g} ({result.status}: {result.message})",
+            ConvergenceWarning,
+            stacklevel=5,  # through _learn, fit and scikit-learn's decorator
+        )
 
 
 def feature_spreads(X: FloatArray) -> FloatArray:

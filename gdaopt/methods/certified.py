@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, ClassVar
 
@@ -24,7 +24,8 @@ from gdaopt.methods.base import CLOSED_FORM, Method
 from gdaopt.methods.driver import Patience
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.pricing import OraclePricing, ProgramPricing
-from gdaopt.methods.state import Clock, State
+from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.objectives import Linear, SumObjective
 from gdaopt.objectives.protocol import AtomWeightsPoint, Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ProgramOptions
@@ -36,7 +37,10 @@ __all__ = ["Certified"]
 _PRICINGS = ("oracle", "program")
 _FEW_ATOMS = 60  # with more of them in the start, the first round tries to do without them
 _WEIGHTS_ACCURACY = 0.05  # of the gap: how accurate a round solves the master problem
+_MANY_ACCURACY = 0.4
 _FINAL_ACCURACY = 0.2  # of the tolerance, in the last round
+_SAMPLE_ACCURACY = 0.1  # of the gap: how accurate a round solves a problem of fewer samples
+_SAMPLE_GAIN = 0.5  # of the gap is left at most after a round that is worth another one
 _SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
 _ROUND_OFF = 1e-13  # of the objective
 _PATIENCE = 8  # rounds without a smaller gap, after which what is left is round-off
@@ -132,8 +136,14 @@ class Certified(Method):
 class _Run(HullRun):
     """One run."""
 
-    def __init__(self, method: Certified, problem: MetricProblem, clock: Clock) -> None:
-        super().__init__(method, problem, clock)
+    def __init__(
+        self,
+        method: Certified,
+        problem: MetricProblem,
+        clock: Clock,
+        start: ActiveSet | None = None,
+    ) -> None:
+        super().__init__(method, problem, clock, start)
         self._method = method
         size = problem.n_features
         self._pricing = (
@@ -143,25 +153,83 @@ class _Run(HullRun):
         )
         self.n_priced = self._pricing.n_priced
         self._newton_steps = 0
+        self._sample = problem.coarser()
 
     def rounds(self) -> Iterator[State]:
         """Yield the state after each round; end when the certified gap no longer shrinks."""
         patience = Patience(self.gap, _PATIENCE, "rounds")
+        sample = self._sample
+        gained = True  # by the last round with the sample
         for round_ in count(1):
-            start = time.perf_counter()
-            new, columns = self._pricing.joining(self.point, self.best, self.level, self.clock.left)
-            priced = time.perf_counter()
-            with suppress(TimeLimitError):  # the round ends with what it has by then
-                self._improve(new, is_first=round_ == 1)
-            yield self.certified_state(
-                iteration=round_,
-                round=round_,
-                phase="weights",
-                newton_steps=self._newton_steps,
-                objective_seconds=time.perf_counter() - priced,
-                **{"solve_seconds": priced - start, **columns},
-            )
+            before = self.gap
+            if sample is None or not gained:
+                yield self._weights_round(round_)
+                gained = True
+            elif round_ == 1 and self._start is None:
+                yield self._sample_round(round_, sample)
+            else:
+                yield self._sample_round(round_, self._corrected(sample))
+                gained = self.gap <= _SAMPLE_GAIN * before
             patience.check(self.gap, self.lower_bound.round_off)
+
+    def _weights_round(self, round_: int) -> State:
+        """Let the best atoms join, and solve the master problem."""
+        start = time.perf_counter()
+        new, columns = self._pricing.joining(self.point, self.best, self.level, self.clock.left)
+        priced = time.perf_counter()
+        with suppress(TimeLimitError):  # the round ends with what it has by then
+            self._improve(new, is_first=round_ == 1)
+        return self.certified_state(
+            iteration=round_,
+            round=round_,
+            phase="weights",
+            newton_steps=self._newton_steps,
+            objective_seconds=time.perf_counter() - priced,
+            **{"solve_seconds": priced - start, **columns},
+        )
+
+    def _sample_round(self, round_: int, sample: MetricProblem) -> State:
+        """Move to the optimum of a problem of fewer samples, where that is better."""
+        start, before = time.perf_counter(), (self.active_set, self.point, self.multipliers)
+        enough = _SAMPLE_ACCURACY * self.gap
+        method = replace(self._method, tolerance=0.0, absolute_tolerance=enough, time_limit=None)
+        # What is found has to be evaluated with all samples before the time is up.
+        left = self.clock.left
+        clock = Clock(None if left is None else left - self.evaluation_seconds)
+        run = _Run(method, sample, clock, self.active_set if self._start or round_ > 1 else None)
+        with suppress(TimeLimitError, RunEnded, InvalidInputError), clock.limiting():
+            for state in run.states():
+                if method.is_converged(state):
+                    break
+        self._newton_steps += run._newton_steps
+        found = getattr(run, "active_set", None)  # it has none if the time was up at its start
+        if found is not None:
+            with unlimited():
+                self.move_to(found)
+                self.multipliers = run.multipliers
+                if not self.point.value <= before[1].value:
+                    self.active_set, self.point, self.multipliers = before
+        return self.certified_state(
+            iteration=round_,
+            round=round_,
+            phase="sample",
+            newton_steps=self._newton_steps,
+            objective_seconds=time.perf_counter() - start,
+        )
+
+    def _corrected(self, sample: MetricProblem) -> MetricProblem:
+        """Return the problem of fewer samples, its gradient corrected by that of all samples.
+
+        At the current metric its objective has the gradient of all samples, and around it the
+        curvature of the sample ("Algorithm: nested samples").
+        """
+        at = sample.objective.at(self.point.metric)
+        log_convex = self.problem.objective.log_convex
+        factor = math.exp(self.point.log_value - at.log_value) if log_convex else 1.0
+        missing = self.point.gradient() - factor * at.gradient()
+        return sample.with_objective(
+            SumObjective([(factor, sample.objective), (1.0, Linear(missing))])
+        )
 
     def _improve(self, new: Atoms, is_first: bool) -> None:
         """Let atoms join the active set, solve the master problem, and drop atoms of weight 0."""
@@ -179,7 +247,9 @@ class _Run(HullRun):
     def _optimise(self, active_set: ActiveSet) -> None:
         """Move to the optimal weights of an active set."""
         allowed = self._method.allowed_gap(self.point.value)
-        reduction = min(max(_WEIGHTS_ACCURACY, _FINAL_ACCURACY * allowed / self.gap), 0.5)
+        # An evaluation of many samples costs so much that each should see new atoms, too.
+        accuracy = _WEIGHTS_ACCURACY if self._sample is None else _MANY_ACCURACY
+        reduction = min(max(accuracy, _FINAL_ACCURACY * allowed / self.gap), 0.5)
         start = self.atom_weights.at(active_set.atoms, active_set.weights)
         if self.problem.rows is not None:
             self._optimise_with_rows(active_set, start, self.problem.rows, reduction)

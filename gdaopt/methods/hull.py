@@ -39,16 +39,27 @@ class HullRun(ABC):
         The problem.
     clock : Clock
         Says how much time is left.
+    start : ActiveSet, optional
+        Where to start, in place of the method's `initial` and of the middle of the set.
     """
 
     point: Point
     active_set: ActiveSet
     best: PricedAtoms  # for the gradient at the point
     prices: FloatArray  # of the atoms of the active set, for the same gradient
+    evaluation_seconds: float  # what the objective and its gradient took at the start
     n_priced: int = 1  # how many of the best the method wants to see
 
-    def __init__(self, method: Method, problem: MetricProblem, clock: Clock) -> None:
-        self._initial = method.initial_metric(problem)
+    def __init__(
+        self,
+        method: Method,
+        problem: MetricProblem,
+        clock: Clock,
+        start: ActiveSet | None = None,
+    ) -> None:
+        self._start = start
+        if start is None and (initial := method.initial_metric(problem)) is not None:
+            self._start = ActiveSet(*problem.feasible_set.decomposed(initial))
         self.problem = problem
         self.feasible_set = problem.feasible_set
         self.budget = self.feasible_set.budget(problem.n_features)
@@ -74,11 +85,11 @@ class HullRun(ABC):
 
     def states(self) -> Iterator[State]:
         """Yield the start, the middle of the set unless one is given, then the states of rounds."""
-        if self._initial is None:
-            self.move_to(ActiveSet(*self.problem.centre).without_zeros())
-        else:
-            self.move_to(ActiveSet(*self.feasible_set.decomposed(self._initial)).without_zeros())
+        start = ActiveSet(*self.problem.centre) if self._start is None else self._start
+        begin = time.perf_counter()
+        self.move_to(start.without_zeros())
         self.feasible_set.gradient_at(self.point)  # the point keeps it for `check_start`
+        self.evaluation_seconds = time.perf_counter() - begin
         check_start(self.point)
         self.multipliers = TightMultipliers(self.problem).at(self.point)
         yield self.certified_state()

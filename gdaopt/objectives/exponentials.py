@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.pairs import PairValues
+from gdaopt.objectives.pairs import (
+    Block,
+    Frame,
+    Moments,
+    PairSums,
+    PairValues,
+    WeightedPairs,
+    exponential,
+)
 from gdaopt.validation import FloatArray
 
-__all__ = ["ExponentialLine", "ExponentialSum"]
+__all__ = ["ExponentialLine", "ExponentialSum", "exponential_sums"]
 
-_LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
+_HEADROOM = 300.0  # by which exponents may exceed the shift: sums of their exponentials are finite
 
 
 class ExponentialSum:
@@ -63,8 +73,7 @@ class ExponentialSum:
     @cached_property
     def scale(self) -> float:
         """``exp(shift)``: the sum is this times `total`."""
-        # Metrics far outside of the cone have distances below -709: the sum is then infinite.
-        return math.exp(self.shift) if self.shift < _LARGEST_EXPONENT else math.inf
+        return exponential(self.shift)
 
     @property
     def value(self) -> float:
@@ -130,3 +139,46 @@ class ExponentialLine:
         if not (0 < rising < math.inf and 0 < falling < math.inf):
             return (math.inf if rising > 0 else -math.inf), math.nan
         return math.log(rising / falling), rising_rate / rising + falling_rate / falling
+
+
+class _TooLargeError(Exception):
+    """An exponent is far above the shift."""
+
+
+def exponential_sums(pairs: WeightedPairs, frame: Frame) -> PairSums:
+    """Return ``Σ w_p exp(-δ_p)`` and its moments, in one pass over a portion of the pairs.
+
+    The shift is the largest exponent of the first block, which is near to that of all; where it is
+    not, a second pass has the right one.
+    """
+    for n_blocks in (1, None):
+        shift = max(
+            float(np.max(log_weight - distance))
+            for log_weight, distance in islice(
+                zip(pairs.log_weights(), pairs.distances(frame), strict=False), n_blocks
+            )
+        )
+        if shift > -math.inf:
+            with suppress(_TooLargeError):
+                return _shifted_sums(pairs, frame, shift)
+    nothing = np.zeros(pairs.features.shape[1])  # all of them have weight 0
+    return PairSums(-math.inf, 0.0, 0.0, Moments(np.outer(nothing, nothing), nothing))
+
+
+def _shifted_sums(pairs: WeightedPairs, frame: Frame, shift: float) -> PairSums:
+    """Return the sums in units of ``exp(shift)``."""
+    total = 0.0
+
+    def terms(blocks: Iterator[tuple[Block, FloatArray]]) -> Iterator[FloatArray]:
+        nonlocal total
+        total = 0.0
+        for (_, distances), log_weight in zip(blocks, pairs.log_weights(), strict=True):
+            exponents = np.subtract(log_weight - shift, distances, out=distances)
+            if float(exponents.max()) > _HEADROOM:
+                raise _TooLargeError
+            exponentials = np.exp(exponents, out=exponents)
+            total += float(exponentials.sum())
+            yield exponentials
+
+    moments = pairs.moments(frame, terms)
+    return PairSums(shift, total, total, moments)

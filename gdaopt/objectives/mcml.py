@@ -9,6 +9,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.distances import ClassCollapse, DistanceObjective, class_codes, even_trace
+from gdaopt.objectives.many_pairs import stratified
 from gdaopt.objectives.pairs import (
     RectanglePairs,
     checked_samples,
@@ -82,7 +83,20 @@ class MCML(DistanceObjective):
                 "samples of one class"
             )
         self._collapse = loss
+        self._codes = codes[order]
+        self._memory_limit = memory_limit
         super().__init__(RectanglePairs.ordered(features, order), loss, memory_limit)
+
+    def _of_samples(self, size: int) -> MCML | None:
+        if not self._pair_loss.has_many_pairs:
+            return None
+        chosen, counts = stratified(self._codes, size)
+        return MCML(
+            self.pairs.features[chosen],
+            self._codes[chosen],
+            sample_weight=self._collapse.weights[chosen] * counts,
+            memory_limit=self._memory_limit,
+        )
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of even metrics").

@@ -149,6 +149,10 @@ class Objective(Protocol):
     An objective can also have a method ``auto_trace_bound()``, which returns the trace bound C by
     the rule "auto": a bound that follows the scale of its data (`gdaopt.scaling`). Where the
     logarithm is convex there is a rule without it.
+
+    An objective of many samples can also have a method ``coarser()``, which returns the objective
+    of a sample of them, or None where they are few. Methods may begin with the metric that is best
+    for the sample; values, gradients and certificates remain those of all samples.
     """
 
     @property

@@ -161,6 +161,14 @@ class SumObjective(Summable):
             return expressions[0] + math.log(self.factors[0]), constraints
         return self.summed(expressions), constraints
 
+    def coarser(self) -> SumObjective | None:
+        """Return the sum of fewer samples where terms have many; None without such terms."""
+        offered = [getattr(objective, "coarser", lambda: None)() for objective in self.objectives]
+        if all(objective is None for objective in offered):
+            return None
+        pairs = zip(self.factors, offered, self.objectives, strict=True)
+        return SumObjective([(factor, other or own) for factor, other, own in pairs])
+
     def conic_bytes(self) -> float:
         """Return an estimate of the memory of all expressions."""
         return sum(objective.conic_bytes() for objective in self.objectives)

@@ -22,6 +22,8 @@ import gdaopt as gda
 from gdaopt.cli import app
 from gdaopt.cli.errors import IN_USE
 from gdaopt.studies.directory_lock import sole_writer
+from gdaopt.studies.saved_runs import read_runs
+from tests.cli.cases import ALL_PICTURES, undrawn
 
 OUTPUTS = {"comparison.md", "comparison.parquet", "convergence.png", "study.json", "tasks"}
 MEASURED = {"seconds", "tracing_seconds", "peak_memory"}
@@ -97,6 +99,23 @@ class TestOutputs:
             assert row["peak_memory"] > 2**24
             assert row["seconds"] > 0
         assert sorted(seen) == TASKS
+
+    def test_plot_draws_them_and_the_comparison_goes_on(
+        self, compared: tuple[Path, str], tmp_path: Path
+    ) -> None:
+        out = tmp_path / "copy"
+        shutil.copytree(compared[0], out)
+        runs = read_runs([out])
+        joint = "joint:max_iterations=8"
+        assert {run.name for run in runs} == {"certified", f"{joint}, HIGHS", f"{joint}, analytic"}
+        assert len({run.problem for run in runs}) == 1
+        with undrawn():
+            result = CliRunner().invoke(app, ["plot", str(out)])
+        assert result.exit_code == 0, result.output
+        assert names(out) == OUTPUTS | {f"{name}.png" for name in ALL_PICTURES}
+        with undrawn():
+            compare(*ARGUMENTS, "--out", out)
+        assert rows(out) == rows(compared[0])
 
     def test_parquet(self, compared: tuple[Path, str]) -> None:
         out, _ = compared

@@ -359,6 +359,7 @@ class TestTables:
             shown = f"{label}: stalled".replace(" ", "")  # long ones are wrapped
             assert shown in output.replace(" ", "")
         assert "[bold]: 40 samples" in output
+        assert "the first 6 of 10 runs; gdaopt plot --only NAME draws others" in output
 
     @pytest.mark.slow
     def test_labels_that_are_no_mathematics_are_drawn(self, tmp_path: Path) -> None:
@@ -466,7 +467,7 @@ class TestOptions:
         ("arguments", "message"),
         [
             (("iris", "--solver", "HIGSH"), "unknown solver 'HIGSH'; did you mean 'HIGHS'?"),
-            (("iris", "--solver", "glpkk"), "did you mean 'GLPK'? Working here: "),
+            (("iris", "--solver", "glpkk"), "more. Working here: CLARABEL"),
             (("iris", "--method", "alternate"), "unknown method 'alternate'; did you mean 'altern"),
             (("iris", "--positive", "sitosa"), "unknown class 'sitosa'; did you mean 'setosa'?"),
             (("iris", "--scale", "zscor"), "unknown scale 'zscor'; did you mean 'zscore'?"),

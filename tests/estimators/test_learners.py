@@ -244,7 +244,9 @@ def test_an_objective_of_ones_own() -> None:
     X, codes = samples()
     learner = gda.GraphMetricLearner(distances).fit(X, codes)
     assert certified_by_the_learner(learner, X)
-    with pytest.raises(gda.InvalidInputError, match="class_weight and n_neighbors are for"):
+    with pytest.raises(
+        gda.InvalidInputError, match="class_weight, n_neighbors and max_pairs are for"
+    ):
         gda.GraphMetricLearner(distances, n_neighbors=3).fit(X, codes)
 
 

@@ -21,7 +21,7 @@ from gdaopt.backends import protocol
 from gdaopt.methods import aligned, blocks, joint
 from gdaopt.methods import state as state_module
 from gdaopt.objectives.exponentials import ExponentialLine
-from gdaopt.objectives.glr import GLRPoint
+from gdaopt.objectives.glr_point import GLRPoint
 from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.programs import Program
 from gdaopt.programs import base as programs

@@ -203,6 +203,7 @@ def test_steps_out_of_the_domain_are_taken_back(kind: str) -> None:
     assert_same_optimum(certified(problem), result)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("scale", [1e2, 1e5, 1e8])
 @pytest.mark.parametrize("kind", KINDS)
 def test_momentum_that_leaves_floating_point_is_taken_back(kind: str, scale: float) -> None:

@@ -13,7 +13,7 @@ from gdaopt.linalg.directions import (
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.exponentials import ExponentialLine
-from gdaopt.objectives.glr import GLRPoint
+from gdaopt.objectives.glr_point import GLRPoint
 from gdaopt.validation import FloatArray
 from tests.objectives.cases import LogDet, N, samples
 

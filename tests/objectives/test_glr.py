@@ -22,7 +22,7 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
-from gdaopt.objectives.glr import GLRPoint
+from gdaopt.objectives.glr_point import GLRPoint
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric

@@ -170,7 +170,7 @@ def test_over_a_mask_only_its_entries_are_computed(monkeypatch: pytest.MonkeyPat
     edges = [(i, i + 1) for i in range(size - 1)]
     problem = gda.MetricProblem(glr + 0.1 * gda.Ridge(size), gda.GraphMetrics(20.0, edges=edges))
     with monkeypatch.context() as patch:
-        patch.setattr("gdaopt.objectives.glr.GLRPoint.gradient", None)
+        patch.setattr("gdaopt.objectives.glr_point.GLRPoint.gradient", None)
         result = gda.solve(problem, "certified", trace_every=0)
     assert result.status == "converged"
     assert gda.certify(problem, result.metric).relative_gap == pytest.approx(

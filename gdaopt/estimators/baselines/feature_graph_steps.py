@@ -18,7 +18,7 @@ from gdaopt.linalg.directions import ColumnDirection, DiagonalDirection, Directi
 from gdaopt.linalg.projection import project_on_simplex
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives import GLR
-from gdaopt.objectives.glr import GLRPoint
+from gdaopt.objectives.glr_point import GLRPoint
 from gdaopt.validation import FloatArray
 
 __all__ = ["FeatureGraphDescent", "Step", "floors", "start_metric"]

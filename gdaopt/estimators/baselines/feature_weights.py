@@ -10,7 +10,7 @@ import numpy as np
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import project_on_bounded_sum
 from gdaopt.objectives import GLR
-from gdaopt.objectives.glr import GLRAtomWeightsPoint
+from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.validation import FloatArray
 
 __all__ = ["WeightStep", "minimize_over_weights", "regulariser_of_weights"]
@@ -31,7 +31,7 @@ class WeightStep:
 
     Attributes
     ----------
-    point : GLRAtomWeightsPoint
+    point : AtomWeightsPoint
         log Q and its derivatives at the weights that were found.
     gap : float
         Certified bound of how far log Q is above its minimum. For Q, it bounds the relative
@@ -41,14 +41,14 @@ class WeightStep:
         more than round-off, and ``"step_limit"`` if neither holds after the last step.
     """
 
-    point: GLRAtomWeightsPoint
+    point: AtomWeightsPoint
     gap: float
     status: str
 
 
 def regulariser_of_weights(
     X: FloatArray, signal: FloatArray, weights: FloatArray
-) -> GLRAtomWeightsPoint:
+) -> AtomWeightsPoint:
     """Return ``log Σ_ij exp(-Σ_k c_k (x_ik - x_jk)²) ‖z_i - z_j‖²`` at the feature weights c.
 
     Parameters
@@ -62,7 +62,7 @@ def regulariser_of_weights(
 
     Returns
     -------
-    GLRAtomWeightsPoint
+    AtomWeightsPoint
 
     Examples
     --------
@@ -77,7 +77,7 @@ def regulariser_of_weights(
 
 
 def minimize_over_weights(
-    point: GLRAtomWeightsPoint, trace_bound: float, tolerance: float
+    point: AtomWeightsPoint, trace_bound: float, tolerance: float
 ) -> WeightStep:
     """Minimise log Q over ``c ≥ 0, Σc ≤ C`` by proximal gradients with backtracking.
 
@@ -89,7 +89,7 @@ def minimize_over_weights(
 
     Parameters
     ----------
-    point : GLRAtomWeightsPoint
+    point : AtomWeightsPoint
         Where to start; its weights meet the constraints.
     trace_bound : float
         C.
@@ -133,15 +133,15 @@ def minimize_over_weights(
     return WeightStep(best, _gap(best, trace_bound), status)
 
 
-def _gap(point: GLRAtomWeightsPoint, trace_bound: float) -> float:
+def _gap(point: AtomWeightsPoint, trace_bound: float) -> float:
     """Return how far log Q can be above its minimum."""
     slope = point.gradient()
     return float(slope @ point.weights) - trace_bound * min(float(slope.min()), 0.0)
 
 
 def _step(
-    point: GLRAtomWeightsPoint, curvature: float, trace_bound: float, reference: float
-) -> tuple[GLRAtomWeightsPoint, float]:
+    point: AtomWeightsPoint, curvature: float, trace_bound: float, reference: float
+) -> tuple[AtomWeightsPoint, float]:
     """Return the point after a step that ends below the reference, and 1 over the step's length."""
     slope = point.gradient()
     while True:

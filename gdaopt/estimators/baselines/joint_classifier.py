@@ -13,7 +13,7 @@ from gdaopt.estimators.baselines.feature_weights import regulariser_of_weights
 from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
 from gdaopt.estimators.labels import Codes, Mask, one_hot
 from gdaopt.estimators.parameters import Interval
-from gdaopt.objectives.glr import GLRAtomWeightsPoint
+from gdaopt.objectives.glr_atom_weights import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray, integer, read_only
 
 __all__ = ["JointClassifierWeights"]

@@ -8,10 +8,10 @@ import numpy as np
 
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.distances.loss import BlockLoss, DistanceLoss
-from gdaopt.objectives.pairs import KnownChanges, Pairs, PairValues
+from gdaopt.objectives.pairs import Block, Frame, KnownChanges, Pairs, PairSums, PairValues
 from gdaopt.validation import FloatArray
 
-__all__ = ["LossLine", "LossSum"]
+__all__ = ["LossLine", "LossSum", "loss_sums"]
 
 _MOST_PAIRS = 2**18  # that second derivatives are summed over
 _SPARSE = 8  # where few pairs are curved, parts of this size are summed over at once
@@ -155,3 +155,21 @@ class LossLine:
                 factors = loss.factors(KnownChanges(rate[None]))
                 curvature += float(np.vdot(factors, factors))
         return slope, curvature
+
+
+def loss_sums(loss: DistanceLoss, pairs: Pairs, frame: Frame) -> PairSums:
+    """Return the value and the moments of a loss of a portion of the pairs, in one pass."""
+    value = magnitude = 0.0
+
+    def coefficients(blocks: Iterator[tuple[Block, FloatArray]]) -> Iterator[FloatArray]:
+        nonlocal value, magnitude
+        value = magnitude = 0.0
+        for block, distances in blocks:
+            at = loss.at(block, distances)
+            value += at.value
+            magnitude += at.magnitude
+            yield at.coefficients()
+
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        moments = pairs.moments(frame, coefficients)
+    return PairSums(0.0, value, magnitude, moments)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gdaopt.objectives.distances.atom_weights import DistanceAtomWeights
 from gdaopt.objectives.distances.loss import DistanceLoss
 from gdaopt.objectives.distances.pair_loss import PairLoss
 from gdaopt.objectives.distances.point import DistancePoint
+from gdaopt.objectives.many_pairs import SweptAtomWeights, model_size, sample_size
 from gdaopt.objectives.pairs import Pairs, expression_bytes
+from gdaopt.objectives.protocol import AtomWeights
 from gdaopt.objectives.sums import Summable
 from gdaopt.validation import FloatArray, symmetric_matrix
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["DistanceObjective"]
+
+_ORDERS = 2  # in which the pairs of a sample that tells second derivatives can be
 
 
 class DistanceObjective(Summable, ABC):
@@ -63,9 +68,32 @@ class DistanceObjective(Summable, ABC):
         self,
         base: FloatArray,
         log: bool = False,  # noqa: ARG002 (log Q is not convex)
-    ) -> DistanceAtomWeights:
+    ) -> AtomWeights:
         """Return Q as a function of the weights of atoms, around a K×K base."""
-        return DistanceAtomWeights(DistancePoint(self._pair_loss, base))
+        if self._model is None:
+            return DistanceAtomWeights(DistancePoint(self._pair_loss, base))
+        model = DistanceAtomWeights(DistancePoint(self._model._pair_loss, base))
+        return SweptAtomWeights(self, base, False, model)
+
+    @cached_property
+    def _model(self) -> DistanceObjective | None:
+        """The objective of so few samples as are enough for second derivatives."""
+        return self._of_samples(model_size(len(self.pairs.features)) // _ORDERS)
+
+    def coarser(self) -> DistanceObjective | None:
+        """Return the objective of a sample of the samples.
+
+        None where there are few enough, or where the loss does not say how to take a sample.
+        """
+        size = sample_size(len(self.pairs.features))
+        sample = None if size is None else self._of_samples(size)
+        if sample is not None:
+            sample._pair_loss.stands_for_more = True
+        return sample
+
+    def _of_samples(self, size: int) -> DistanceObjective | None:  # noqa: ARG002 (for subclasses)
+        """Return the objective of about so many samples, None where they are as good as all."""
+        return None
 
     def value(self, metric: FloatArray) -> float:
         """Return ``Q(M)``."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
 import numpy as np
 
 from gdaopt.objectives.distances.loss import DistanceLoss
-from gdaopt.objectives.pairs import Memory, Pairs, PairValues
+from gdaopt.objectives.distances.loss_sum import loss_sums
+from gdaopt.objectives.pairs import MANY_PAIRS, Memory, Pairs, PairSums, PairValues
+from gdaopt.threads import mapped
 from gdaopt.validation import FloatArray, integer
 
 __all__ = ["PairLoss"]
@@ -30,12 +32,30 @@ class PairLoss:
         Bytes that the numbers of all pairs may take.
     """
 
+    stands_for_more = False  # pairs, a sample of which these are
+
     def __init__(self, pairs: Pairs, loss: DistanceLoss, memory_limit: int) -> None:
         limit = integer("memory_limit", memory_limit, at_least=1)
         self.pairs = pairs
         self.loss = loss
         self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
         self._memory = Memory(pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
+
+    @property
+    def has_many_pairs(self) -> bool:
+        """Whether there are so many pairs that samples stand for them where that is enough."""
+        return self.stands_for_more or self.pairs.n_pairs > MANY_PAIRS
+
+    def swept(self, metric: FloatArray) -> PairSums:
+        """Return value and moments from one pass over all pairs at a K×K metric."""
+        frame = self.pairs.frame(metric)
+        return PairSums.added(
+            mapped(lambda portion: loss_sums(self.loss, portion, frame), self._portions)
+        )
+
+    @cached_property
+    def _portions(self) -> Sequence[Pairs]:
+        return self.pairs.portions()
 
     @cached_property
     def n_blocks(self) -> int:

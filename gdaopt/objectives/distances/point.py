@@ -14,7 +14,7 @@ from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.distance_round_off import DistanceRoundOff
 from gdaopt.objectives.distances.loss_sum import LossLine, LossSum
 from gdaopt.objectives.distances.pair_loss import PairLoss
-from gdaopt.objectives.pairs import PairValues
+from gdaopt.objectives.pairs import PairSums, PairValues
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.validation import FloatArray, read_only
 
@@ -55,6 +55,9 @@ class DistancePoint:
         self._pairs = pair_loss.pairs
         known = distances or pair_loss.pair_values(self._compute_distances)
         self.loss = LossSum(pair_loss.loss, self._pairs, known, pair_loss.pair_values)
+        self._is_swept = distances is None and (
+            pair_loss.has_many_pairs or not pair_loss.keeps_pairs
+        )
         self._round_off = round_off
         self._moves = moves
         self._last_line: LossLine | None = None
@@ -63,10 +66,15 @@ class DistancePoint:
     def _compute_distances(self) -> Iterator[FloatArray]:
         return self._pairs.products(*DenseDirection(self.metric).factors(self._pairs.features))
 
+    @cached_property
+    def _swept(self) -> PairSums | None:
+        """The sums of one pass over all pairs, where their numbers are too many."""
+        return self.pair_loss.swept(self.metric) if self._is_swept else None
+
     @property
     def value(self) -> float:
         """``Q(M)``."""
-        return self.loss.value
+        return self.loss.value if self._swept is None else self._swept.value
 
     @property
     def log_value(self) -> float:
@@ -76,6 +84,8 @@ class DistancePoint:
     @cached_property
     def _gradient(self) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
+            if self._swept is not None:
+                return read_only(self._swept.moments.scatter)
             return read_only(self._pairs.scatter(self.loss.coefficients))
 
     def gradient(self) -> FloatArray:
@@ -93,7 +103,8 @@ class DistancePoint:
     def gradient_entries(self, edges: Edges) -> KnownEntries:
         """Return the gradient's diagonal and its entries of edges, without the others if few."""
         size = len(self.metric)
-        if "_gradient" in vars(self) or _GATHERING * (size + len(edges[0])) >= size**2:
+        is_known = "_gradient" in vars(self) or self._is_swept
+        if is_known or _GATHERING * (size + len(edges[0])) >= size**2:
             return KnownEntries.of(self._gradient, edges)
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
             return self._pairs.scatter_entries(self.loss.coefficients, edges)
@@ -126,11 +137,14 @@ class DistancePoint:
     def _sizes(self) -> FloatArray:
         """``Σ |c_rc| (x_rk² + x_ck²)``, shape (K,), for the derivatives c by the distances."""
         with np.errstate(over="ignore", invalid="ignore"):
+            if self._swept is not None:
+                return self._swept.moments.sizes
             return self._pairs.squared_sizes(np.abs(c) for c in self.loss.coefficients)
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of losses of distances")."""
         loss, pairs = self.pair_loss.loss, self._pairs
+        magnitude = (self._swept or self.loss).magnitude
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.sqrt(self._sizes)
             of_distances = 2 * self.distance_round_off.form(lengths)
@@ -138,7 +152,7 @@ class DistancePoint:
             of_scatter = pairs.scatter_roundings * self._sizes
             of_loss = loss.coefficient_roundings * (self._sizes + self.pair_loss.offset_sizes)
             return RoundOff(
-                UNIT * (relative * self.loss.magnitude + of_distances),
+                UNIT * (relative * magnitude + of_distances),
                 np.sqrt(2 * UNIT * (of_scatter + of_loss)),
             )
 

@@ -10,6 +10,7 @@ derivatives need the same sums over the pairs, and those sums are here, behind o
 `SignalPairs`                                   all pairs that differ in a signal
 `weighted_pairs`                                pairs with weights from what users pass
 `Block`, `Changes`                              a part of the pairs; how their distances change
+`Frame`, `Moments`, `PairSums`, `MANY_PAIRS`    one pass over many pairs instead of several
 `PairValues`, `Memory`                          numbers of all pairs, kept or recomputed
 `distinct_differences`, `squared_distances`     the distances as CVXPY expressions
 ==============================================  =================================================
@@ -35,13 +36,18 @@ from gdaopt.objectives.pairs.reading import (
 )
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
+from gdaopt.objectives.pairs.sweeps import MANY_PAIRS, Frame, Moments, PairSums, exponential
 
 __all__ = [
+    "MANY_PAIRS",
     "Block",
     "Changes",
+    "Frame",
     "KnownChanges",
     "ListedPairs",
     "Memory",
+    "Moments",
+    "PairSums",
     "PairValues",
     "Pairs",
     "RectanglePairs",
@@ -51,6 +57,7 @@ __all__ = [
     "checked_samples",
     "checked_weights",
     "distinct_differences",
+    "exponential",
     "expression_bytes",
     "n_coefficients",
     "squared_distances",

@@ -17,6 +17,7 @@ from gdaopt.deadline import check_time
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries, paired_sums
 from gdaopt.objectives.pairs.blocks import Block, KnownChanges
+from gdaopt.objectives.pairs.sweeps import Coefficients, Frame, Moments
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["ListedPairs"]
@@ -115,6 +116,26 @@ class ListedPairs:
         """Yield the logarithms of the weights of each run."""
         for pairs in self._runs():
             yield np.log(self._weights[pairs])
+
+    def frame(self, metric: FloatArray) -> Frame:
+        """Return what sweeps at a metric share (see `Pairs`)."""
+        return Frame.of(self.features, metric)
+
+    def distances(self, frame: Frame) -> Iterator[FloatArray]:
+        """Yield the squared distances of each run."""
+        return self.products(self.features @ frame.metric, self.features)
+
+    def moments(self, frame: Frame, coefficients: Coefficients) -> Moments:
+        """Return `scatter` and `squared_sizes` of coefficients of the distances."""
+
+        def computed() -> Iterator[FloatArray]:
+            return coefficients(zip(self.blocks(), self.distances(frame), strict=True))
+
+        return Moments(self.scatter(computed()), self.squared_sizes(map(np.abs, computed())))
+
+    def portions(self) -> list[ListedPairs]:
+        """Return all pairs as one portion."""
+        return [self]
 
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` over all pairs, shape (K, K)."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.pairs.blocks import Block, Changes
+from gdaopt.objectives.pairs.sweeps import Coefficients, Frame, Moments
 from gdaopt.validation import FloatArray
 
 __all__ = ["Pairs", "WeightedPairs"]
@@ -46,6 +47,18 @@ class Pairs(Protocol):
             a and b, the factors of a direction on `features`: either F is 1, or ``left @ right.T``
             is symmetric.
         """
+
+    def frame(self, metric: FloatArray) -> Frame:
+        """Return what the sweeps of all portions at a metric share."""
+
+    def distances(self, frame: Frame) -> Iterator[FloatArray]:
+        """Yield the squared distances of each block; each array may be overwritten by the next."""
+
+    def moments(self, frame: Frame, coefficients: Coefficients) -> Moments:
+        """Return `scatter` and `squared_sizes` of coefficients of the distances, in one pass."""
+
+    def portions(self) -> Sequence[Self]:
+        """Return the pairs in portions, which together have all of them once, in order."""
 
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``Σ_p c_p d_p d_p'``, shape (K, K), exactly symmetric."""

@@ -10,8 +10,10 @@ and quadratic forms of the differences become products of matrices:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import reduce
 from itertools import pairwise, repeat
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,7 @@ from gdaopt.deadline import check_time
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries, paired_sums
 from gdaopt.objectives.pairs.blocks import Block, OuterChanges
+from gdaopt.objectives.pairs.sweeps import Coefficients, Frame, Moments
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["MOST_LEVELS", "RectanglePairs", "chunks", "triangle"]
@@ -34,6 +37,8 @@ _SPARSE = 0.25  # of the pairs of a block: with less that count, these are gathe
 _VERY_SPARSE = 0.03  # with less, differences cost less than products of matrices
 _FEW_DIGITS = 1e-5  # what is left of a sum of squares when most of it cancels
 _LARGEST_SIZE = 1e6  # of a product of a sample: with larger ones the three terms lose digits
+_PORTION = 2**21  # pairs: a portion of a sweep takes long beside what it costs to begin one
+_MOST_PORTIONS = 64
 
 
 class RectanglePairs:
@@ -76,10 +81,7 @@ class RectanglePairs:
         # Of sums of sixteen and more roundings relative to X only four are relative to the centre.
         self._squares = (np.abs(self.features) + np.abs(centre) / 4) ** 2
         self._rectangles = rectangles
-        self.n_pairs = sum(
-            (block.rows.stop - block.rows.start) * (block.columns.stop - block.columns.start)
-            for block in rectangles
-        )
+        self.n_pairs = sum(map(_n_entries, rectangles))
 
     @classmethod
     def ordered(
@@ -143,6 +145,66 @@ class RectanglePairs:
         half += sum(near) / 2  # of products that BLAS does not round alike on both sides
         total: FloatArray = half + half.T
         return total
+
+    def frame(self, metric: FloatArray) -> Frame:
+        """Return what the sweeps of all portions at a metric share."""
+        return Frame.of(self.features, metric)
+
+    def distances(self, frame: Frame) -> Iterator[FloatArray]:
+        """Yield the squared distances of each rectangle; each array is overwritten by the next."""
+        if frame.largest > _LARGEST_SIZE:
+            yield from self.products(self.features @ frame.metric, self.features)
+            return
+        store = np.empty(max(map(_n_entries, self._rectangles)))
+        for block in self.blocks():
+            rows, columns = frame.rows[block.rows], frame.columns[:, block.columns]
+            block_store = store[: len(rows) * columns.shape[1]].reshape(len(rows), -1)
+            yield np.matmul(rows, columns, out=block_store)
+
+    def _distances(self, frame: Frame) -> Iterator[tuple[Block, FloatArray]]:
+        return zip(self.blocks(), self.distances(frame), strict=True)
+
+    def moments(self, frame: Frame, coefficients: Coefficients) -> Moments:
+        """Return `scatter` and `squared_sizes` of coefficients of the distances, in one pass.
+
+        In a portion whose digits cancel the coefficients are computed twice.
+        """
+        size = self.features.shape[1]
+        degrees, magnitudes = np.zeros((2, len(self.features)))
+        products = np.zeros((size, size))
+        for block, p in zip(self.blocks(), coefficients(self._distances(frame)), strict=True):
+            of_rows, of_columns = p.sum(axis=1), np.ones(len(p)) @ p
+            degrees[block.rows] += of_rows
+            degrees[block.columns] += of_columns
+            if p.min() < 0:
+                p_sizes = np.abs(p)
+                of_rows, of_columns = p_sizes.sum(axis=1), p_sizes.sum(axis=0)
+            magnitudes[block.rows] += of_rows
+            magnitudes[block.columns] += of_columns
+            products += self.features[block.rows].T @ (p @ self.features[block.columns])
+        squares = degrees @ self.features**2
+        sizes: FloatArray = magnitudes @ self._squares
+        if _cancel(squares, 2 * np.diagonal(products)).any():
+            return Moments(self.scatter(coefficients(self._distances(frame))), sizes)
+        half = (self.features.T * (degrees / 2)) @ self.features - products
+        return Moments(half + half.T, sizes)
+
+    def portions(self) -> Sequence[Self]:
+        """Return the pairs in portions of about the same size, in order."""
+        n_portions = min(max(1, self.n_pairs // _PORTION), _MOST_PORTIONS, len(self._rectangles))
+        ends = np.cumsum([_n_entries(block) for block in self._rectangles])
+        shares = np.arange(1, n_portions) * (self.n_pairs / n_portions)
+        bounds = [0, *np.searchsorted(ends, shares).tolist(), len(ends)]
+        return [
+            self._chosen(range(first, last)) for first, last in pairwise(bounds) if first < last
+        ]
+
+    def _chosen(self, places: Sequence[int]) -> Self:
+        """Return the pairs of some of the rectangles."""
+        found = copy(self)
+        found._rectangles = [self._rectangles[place] for place in places]
+        found.n_pairs = sum(map(_n_entries, found._rectangles))
+        return found
 
     def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> KnownEntries:
         """Return the diagonal and some entries of `scatter`, in O(pairs K + N n) for n of them."""
@@ -278,6 +340,12 @@ class RectanglePairs:
     def changes(self, block: Block, values: FloatArray) -> OuterChanges:
         """Return ``(a_r - a_c)²`` for the pairs of a block (see `Pairs`)."""
         return OuterChanges(values[:, block.rows], values[:, block.columns])
+
+
+def _n_entries(block: Block) -> int:
+    """Return how many pairs a block has."""
+    rows, columns = block.rows, block.columns
+    return int(rows.stop - rows.start) * int(columns.stop - columns.start)
 
 
 def _cancel(squares: FloatArray, products: FloatArray) -> npt.NDArray[np.bool_]:

@@ -8,7 +8,8 @@ real-valued signal needs all pairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,8 @@ class SignalPairs(RectanglePairs):
     ----------
     features : ndarray of shape (N, K)
         The samples, sorted by the signal and centred: differences stay, cancellation shrinks.
+    strata : ndarray of int, shape (N,)
+        The level of each sample's signal; all the same where the signal has many levels.
     n_pairs : int
         Number of pairs evaluated.
     """
@@ -59,6 +62,11 @@ class SignalPairs(RectanglePairs):
             rectangles = list(triangle(len(signal)))
             self._block_log_weights = [None] * len(rectangles)
         super().__init__(features, rectangles, order)
+        self.strata = (
+            np.sort(level_of.ravel())
+            if len(levels) <= MOST_LEVELS
+            else np.zeros(len(signal), dtype=np.intp)
+        )
         self.signal = read_only(np.ascontiguousarray(signal[order]))
         weight = np.ones(len(signal)) if sample_weight is None else sample_weight[order]
         self.sample_weight = read_only(weight)
@@ -93,6 +101,11 @@ class SignalPairs(RectanglePairs):
         weights[:, : len(rows)] /= 2  # the square on the diagonal holds both orders
         with np.errstate(divide="ignore"):
             return np.log(weights, out=weights)
+
+    def _chosen(self, places: Sequence[int]) -> Self:
+        found = super()._chosen(places)
+        found._block_log_weights = [self._block_log_weights[place] for place in places]
+        return found
 
     @property
     def weight_roundings(self) -> float:

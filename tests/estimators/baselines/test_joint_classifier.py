@@ -11,7 +11,7 @@ import gdaopt as gda
 from gdaopt.estimators.baselines.feature_weights import regulariser_of_weights
 from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights, newton_step
 from gdaopt.estimators.labels import one_hot
-from gdaopt.objectives.glr import GLRAtomWeightsPoint
+from gdaopt.objectives.glr_atom_weights import GLRAtomWeightsPoint
 from gdaopt.validation import FloatArray
 from tests.estimators.baselines.cases import blobs, partly_labelled
 

@@ -1,0 +1,199 @@
+"""The certified solver on many samples: nested samples, sweeps, and the clock.
+
+What counts as many is made small here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt import deadline
+from gdaopt.deadline import Deadline, until
+from gdaopt.methods import state as state_module
+from gdaopt.objectives import many_pairs
+from gdaopt.objectives.distances import pair_loss
+from gdaopt.objectives.distances.pair_loss import PairLoss
+from gdaopt.objectives.pairs import rectangles
+from gdaopt.validation import FloatArray
+
+SIZE, N_SAMPLES = 6, 400
+FULL = {"glr": gda.GLR, "mcml": PairLoss}
+
+
+@pytest.fixture
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("gdaopt.objectives.glr", pair_loss.__name__):
+        monkeypatch.setattr(f"{module}.MANY_PAIRS", 1000)
+    monkeypatch.setattr(many_pairs, "_SMALLEST", 20)
+    monkeypatch.setattr(rectangles, "_PORTION", 2**12)
+
+
+def samples(n_samples: int = N_SAMPLES) -> tuple[FloatArray, Any]:
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 3, n_samples)
+    X = rng.standard_normal((n_samples, SIZE))
+    X[:, :2] += 1.5 * np.eye(3)[y][:, :2]
+    X[:, 3] = X[:, 0] + 0.5 * rng.standard_normal(n_samples)
+    return X, y
+
+
+def objective(name: str) -> Any:
+    X, y = samples()
+    made = {
+        "glr": lambda: gda.GLR(X, np.eye(3)[y]),
+        "real": lambda: gda.GLR(X, X[:, 0] + X[:, 1] ** 2),
+        "mcml": lambda: gda.MCML(X, y),
+        "sum": lambda: 0.5 * gda.GLR(X, y) + gda.Ridge(n_features=SIZE),
+    }
+    return made[name]()
+
+
+def problem(name: str, feasible_set: type[Any] = gda.GraphMetrics) -> gda.MetricProblem:
+    return gda.MetricProblem(objective(name), feasible_set(3.0, 1e-3))
+
+
+@pytest.mark.parametrize("name", ["glr", "real", "mcml", "sum"])
+@pytest.mark.parametrize(
+    "feasible_set", [gda.GraphMetrics, gda.DiagonalMetrics, gda.PositiveDefiniteMetrics]
+)
+def test_the_optimum_is_that_of_all_samples(
+    name: str, feasible_set: type[Any], request: pytest.FixtureRequest
+) -> None:
+    expected = gda.solve(problem(name, feasible_set), "certified", tolerance=1e-6)
+    request.getfixturevalue("few_are_many")
+    found = gda.solve(problem(name, feasible_set), "certified", tolerance=1e-6)
+    assert found.status == "converged"
+    assert found.trace[1].phase == "sample"
+    assert found.lower_bound is not None
+    assert expected.lower_bound is not None
+    slack = 1e-12 * abs(expected.objective)
+    assert found.lower_bound <= expected.objective + slack
+    assert expected.lower_bound <= found.objective + slack
+    assert found.objective == pytest.approx(problem(name).objective.at(found.metric).value)
+    assert found.feasible_set.contains(found.metric)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_linear_constraints_are_kept() -> None:
+    constrained = gda.MetricProblem(
+        objective("glr"), gda.GraphMetrics(3.0, 1e-3), constraints=lambda M: [M[0, 0] <= 0.1]
+    )
+    result = gda.solve(constrained, "certified", tolerance=1e-6)
+    assert result.status == "converged"
+    assert result.trace[1].phase == "sample"
+    assert abs(result.metric[0, 0] - 0.1) <= 1e-6
+    assert result.multipliers is not None
+    assert result.multipliers[0] > 0
+
+
+@pytest.mark.parametrize("name", ["glr", "mcml"])
+@pytest.mark.usefixtures("few_are_many")
+def test_most_evaluations_are_those_of_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    original = FULL[name].swept
+
+    def swept(self: Any, metric: FloatArray) -> Any:
+        sizes.append(len(self.pairs.features))
+        return original(self, metric)
+
+    monkeypatch.setattr(FULL[name], "swept", swept)
+    gda.solve(problem(name), "certified", tolerance=1e-4)
+    assert sorted(set(sizes)) == pytest.approx([20, 80, N_SAMPLES], abs=2)
+    assert sizes.count(N_SAMPLES) <= 15 < len(sizes)
+
+
+def test_few_samples_have_no_sample() -> None:
+    assert problem("glr").coarser() is None
+    assert problem("mcml").coarser() is None
+
+
+def levels_of(name: str) -> list[Any]:
+    levels = [objective(name)]
+    while (coarser := levels[-1].coarser()) is not None:
+        levels.append(coarser)
+    return levels
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_samples_are_nested_and_always_the_same() -> None:
+    signals = [set(level.pairs.signal.ravel()) for level in levels_of("real")]
+    assert list(map(len, signals)) == [N_SAMPLES, 80, 20]
+    assert signals[2] < signals[1] < signals[0]
+    assert [set(level.pairs.signal.ravel()) for level in levels_of("real")] == signals
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_samples_are_stratified() -> None:
+    for level in levels_of("glr"):
+        pairs = level.pairs
+        weights = pairs.sample_weight @ pairs.signal  # of each class
+        np.testing.assert_allclose(
+            weights, samples()[1].size * objective("glr").pairs.signal.mean(axis=0)
+        )
+
+
+# --- the clock --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A clock that goes on by a second in a sweep over all samples, a share of it at each block."""
+    found = SimpleNamespace(now=0.0, asked=0)
+
+    def perf_counter() -> float:
+        found.asked += 1
+        return found.now
+
+    for module in (deadline, state_module):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=perf_counter))
+    original = rectangles.RectanglePairs.distances
+
+    def distances(self: Any, frame: Any) -> Iterator[FloatArray]:
+        for block in original(self, frame):
+            found.now += block.size / found.all_pairs
+            yield block
+
+    monkeypatch.setattr(rectangles.RectanglePairs, "distances", distances)
+    monkeypatch.setattr("gdaopt.threads._n_threads", lambda: 1)
+    return found
+
+
+@pytest.mark.parametrize("name", ["glr", "mcml"])
+@pytest.mark.parametrize("limit", [0.5, 3.5, 5.3, 7.1, 9.9])
+@pytest.mark.usefixtures("few_are_many")
+def test_at_most_one_evaluation_after_the_limit(
+    name: str, limit: float, clock: SimpleNamespace
+) -> None:
+    asked = problem(name)
+    clock.all_pairs = asked.objective.pairs.n_pairs  # type: ignore[attr-defined]
+    asked.objective.at(np.eye(SIZE)).gradient()
+    evaluation, clock.now = clock.now, 0.0
+    result = gda.solve(asked, "certified", tolerance=0, time_limit=limit)
+    assert result.status == "time_limit"
+    assert clock.now <= max(limit, evaluation) + evaluation + 0.05  # and a block
+    assert result.lower_bound is not None
+    assert result.lower_bound <= result.objective
+    assert result.feasible_set.contains(result.metric)
+
+
+@pytest.mark.parametrize("name", ["glr", "mcml"])
+@pytest.mark.usefixtures("few_are_many")
+def test_a_sweep_asks_the_clock_in_each_block(name: str, clock: SimpleNamespace) -> None:
+    asked = objective(name)
+    clock.all_pairs = asked.pairs.n_pairs
+    n_blocks = sum(1 for _ in asked.pairs.blocks())
+    with until(Deadline.after(1e6)):
+        clock.asked = 0
+        asked.at(np.eye(SIZE)).gradient()
+    assert clock.asked >= n_blocks
+    with until(Deadline(at=clock.now + 0.5, time_limit=0.5)):
+        start = clock.now
+        with pytest.raises(gda.TimeLimitError):
+            asked.at(np.eye(SIZE)).gradient()
+    assert clock.now - start <= 0.5 + 2 / n_blocks + 0.1

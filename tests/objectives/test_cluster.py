@@ -1,0 +1,152 @@
+"""The regulariser with its pairs on a Dask cluster: the same numbers, and no endless wait."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.deadline import Deadline, until
+from gdaopt.objectives import cluster as cluster_module
+from gdaopt.objectives.pairs import rectangles
+
+distributed = pytest.importorskip("distributed")
+
+rng = np.random.default_rng(3)
+X = rng.standard_normal((300, 5))
+Z = np.eye(3)[rng.integers(0, 3, 300)]
+M = np.eye(5) / 2
+
+
+@pytest.fixture(autouse=True)
+def many_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rectangles, "_PORTION", 2**11)
+
+
+def started(processes: bool = False) -> Any:
+    return distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=processes,
+        dashboard_address="127.0.0.1:0",
+        silence_logs=50,
+    )
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with started() as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def test_the_numbers_are_those_of_one_machine(client: Any) -> None:
+    there, here = (gda.GLR(X, Z, client=c, memory_limit=1).at(M) for c in (client, None))
+    assert len(there.objective._portions) > 2
+    assert there.value == pytest.approx(here.value, rel=1e-12)
+    np.testing.assert_allclose(there.gradient(), here.gradient(), rtol=1e-12)
+    np.testing.assert_allclose(there.round_off().gradient, here.round_off().gradient, rtol=1e-12)
+
+
+def test_certified_runs_there(client: Any) -> None:
+    found, expected = (
+        gda.solve(
+            gda.MetricProblem(gda.GLR(X, Z, client=c), gda.GraphMetrics(2.0)),
+            "certified",
+            tolerance=1e-5,
+        )
+        for c in (client, None)
+    )
+    assert found.status == "converged"
+    assert found.objective == pytest.approx(expected.objective, rel=2e-5)
+
+
+def test_samples_are_sent_once(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+    original = client.scatter
+    monkeypatch.setattr(client, "scatter", lambda *a, **k: sent.append(1) or original(*a, **k))
+    glr = gda.GLR(X, Z, client=client)
+    for scale in (1.0, 2.0, 3.0):
+        glr.gradient(scale * M)
+    assert len(sent) == 1
+
+
+def test_what_is_no_client_is_refused() -> None:
+    with pytest.raises(gda.InvalidInputError, match=r"client must be a distributed\.Client"):
+        gda.GLR(X, Z, client="tcp://127.0.0.1:8786")
+
+
+def test_other_samples_on_the_workers_are_an_error(client: Any) -> None:
+    glr, other = gda.GLR(X, Z, client=client), gda.GLR(X + rng.random(X.shape), Z, client=client)
+    _ = glr.value(M), other.value(M)
+    assert glr._cluster is not None
+    assert other._cluster is not None
+    glr._cluster._sent = other._cluster._sent
+    with pytest.raises(gda.ClusterError, match="other samples"):
+        glr.value(2 * M)
+
+
+def slow(*arguments: Any) -> Any:
+    time.sleep(5.0)
+
+
+def test_a_time_limit_ends_the_wait(client: Any) -> None:
+    glr = gda.GLR(X, Z, client=client)
+    assert glr._cluster is not None
+    glr._cluster._sums = slow
+    start = time.monotonic()
+    with until(Deadline.after(0.5)), pytest.raises(gda.TimeLimitError):
+        glr.value(M)
+    assert time.monotonic() - start < 4.0
+
+
+@pytest.mark.parametrize("closed", ["client", "scheduler"])
+def test_a_closed_scheduler_is_an_error(closed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "_LOST", 0.5)
+    with started() as cluster:
+        client = distributed.Client(cluster, set_as_default=False)
+        glr = gda.GLR(X, Z, client=client)
+        _ = glr.value(M)
+        if closed == "client":
+            client.close()
+        else:
+            cluster.close()
+        start = time.monotonic()
+        with pytest.raises(gda.ClusterError, match=r"cluster"):
+            glr.value(2 * M)
+        assert time.monotonic() - start < 30.0
+        client.close()
+
+
+def test_a_copy_computes_on_its_own_machine(client: Any) -> None:
+    import pickle
+
+    glr = gda.GLR(X, Z, client=client)
+    copied = pickle.loads(pickle.dumps(glr))
+    assert copied.value(M) == pytest.approx(glr.value(M), rel=1e-12)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_survived() -> None:
+    with (
+        started(processes=True) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        glr = gda.GLR(X, Z, client=client)
+        expected = gda.GLR(X, Z).value(M)
+        assert glr.value(M) == pytest.approx(expected, rel=1e-12)
+        pids = list(client.run(os.getpid).values())
+        killer = threading.Timer(0.2, os.kill, (pids[0], signal.SIGKILL))
+        killer.start()
+        for scale in np.linspace(1.0, 2.0, 30):
+            value = glr.value(scale * M)
+            assert value == pytest.approx(gda.GLR(X, Z).value(scale * M), rel=1e-12)
+        for pid in client.run(os.getpid).values():
+            os.kill(pid, signal.SIGKILL)  # the samples are gone with them
+        assert glr.value(M) == pytest.approx(expected, rel=1e-12)
