@@ -131,11 +131,17 @@ class Patience:
         self._waited = 0 if gap < self._least else self._waited + 1
         self._least = min(self._least, gap)
         if self._waited >= self._most:
+            more = ""
+            if round_off >= self._least / 2:  # as where the optimum is 0, of which a share is 0
+                more = (
+                    "; up to that the objective is at its minimum, and with an absolute_tolerance "
+                    "as large as the gap the run is converged"
+                )
             raise RunEnded(
                 "stalled",
                 f"stopped: the last {self._most} {self._steps} did not lower the certified gap of "
                 f"{self._least:.3g}, of which {round_off:.3g} is what the certificate allows for "
-                "round-off",
+                f"round-off{more}",
             )
 
 

@@ -52,6 +52,10 @@ class MCML(DistanceObjective):
 
     Notes
     -----
+    Where all classes are pairs of samples, Q is positive, and nearly 0 where a large trace is
+    allowed and the pairs are far from each other. Runs then end as *stalled* with a gap that is
+    round-off alone, or as *converged* with an ``absolute_tolerance``.
+
     Evaluation takes O(N² K + N K²) operations. Source: Globerson, Roweis, *Metric learning by
     collapsing classes*, NIPS 2005; "Definition: losses of distances" and "Lemma: second derivatives
     of losses of distances" in ``docs/theory.md``.

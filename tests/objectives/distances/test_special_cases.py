@@ -206,3 +206,22 @@ def test_bad_input(name: str) -> None:
     call, message = BAD[name]
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         call()
+
+
+@pytest.mark.parametrize("trace_bound", [3.0, 1e2, 1e5])
+@pytest.mark.parametrize("kind", ["graph", "definite"])
+def test_mcml_of_pairs_that_are_far_apart_ends_at_its_minimum(
+    kind: str, trace_bound: float
+) -> None:
+    """Its optimum is 0 or next to it, of which a share is no tolerance."""
+    sets = {"graph": gda.GraphMetrics, "definite": gda.PositiveDefiniteMetrics}
+    mcml = gda.MCML([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [3.0, 1.0]], [0, 0, 1, 1])
+    problem = gda.MetricProblem(mcml, sets[kind](trace_bound))
+    result = gda.solve(problem, "certified")
+    assert result.status == "stalled"
+    assert "up to that the objective is at its minimum" in result.message
+    assert result.gap is not None
+    assert 0 <= result.objective < 1e-11
+    assert result.gap <= 1e-12 * max(1.0, trace_bound)
+    again = gda.solve(problem, "certified", absolute_tolerance=2 * result.gap)
+    assert again.status == "converged"
