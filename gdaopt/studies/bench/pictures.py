@@ -142,10 +142,11 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         ax.set_ylim(0, 1.02)
         ax.tick_params(labelsize=_small(ax), labelbottom=True)
         ax.spines[["top", "right"]].set_visible(False)
+    size = _small(grid[0]) + 1
     for ax in grid[len(panels) :]:
         ax.remove()
-    figure.supxlabel("time over the closed form's", fontsize=_small(grid[0]) + 1)
-    figure.supylabel("share verified", fontsize=_small(grid[0]) + 1)
+    figure.supxlabel("time over the closed form's", fontsize=size)
+    figure.supylabel("share verified", fontsize=size)
     return figure
 
 
