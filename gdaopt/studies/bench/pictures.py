@@ -118,8 +118,8 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         for group, kinds in _GROUPS.items()
     ]
     panels = [panel for panel in panels if panel[2]]
-    columns = 2 if width > 5 else 1
-    n_rows = -(-len(panels) // columns)
+    columns = max(min(2 if width > 5 else 1, len(panels)), 1)
+    n_rows = max(-(-len(panels) // columns), 1)
     figure = _figure(width, n_rows * 2.3)
     grid = figure.subplots(n_rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
     ends = [
@@ -142,10 +142,11 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         ax.set_ylim(0, 1.02)
         ax.tick_params(labelsize=_small(ax), labelbottom=True)
         ax.spines[["top", "right"]].set_visible(False)
+    size = _small(grid[0]) + 1
     for ax in grid[len(panels) :]:
         ax.remove()
-    figure.supxlabel("time over the closed form's", fontsize=_small(grid[0]) + 1)
-    figure.supylabel("share verified", fontsize=_small(grid[0]) + 1)
+    figure.supxlabel("time over the closed form's", fontsize=size)
+    figure.supylabel("share verified", fontsize=size)
     return figure
 
 
