@@ -193,8 +193,8 @@ def main() -> None:
     lines = [
         "# Learning from many samples",
         "",
-        f'`"certified"` to a relative gap of {TOLERANCE:g} over graph metrics, with the trace bound',
-        '"auto". *gradients*: evaluations of value and gradient over all samples.',
+        f'`"certified"` to a relative gap of {TOLERANCE:g} over graph metrics, trace bound "auto".',
+        "*gradients*: evaluations of value and gradient over all samples.",
         "*time / evaluation*: CPU time of the whole run as a multiple of one of these, those of",
         f"samples included; at most {MOST_EVALUATIONS:g} are asked for from 4 million pairs on.",
         "*evaluation / bare*: one evaluation as a multiple of its products of matrices and one exp",

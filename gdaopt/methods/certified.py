@@ -255,8 +255,10 @@ class _Run(HullRun):
         solution = solve_master_problem(start, self.budget, reduction, self._method.memory_limit)
         self._newton_steps += solution.newton_steps
         self.move_to(ActiveSet(active_set.atoms, solution.point.weights).without_zeros())
+        # Refining takes hundreds of gradients; rounds with the sample do it there.
         if (
-            self.feasible_set.family.all_unit_vectors
+            self._sample is None
+            and self.feasible_set.family.all_unit_vectors
             and self.active_set.total >= (1 - _SLACK) * self.budget
         ):
             self._refine()
