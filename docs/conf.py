@@ -1,5 +1,8 @@
 """Configuration of Sphinx: `sphinx-build -W -b html docs <directory>`."""
 
+import shutil
+from pathlib import Path
+
 import gdaopt
 
 project = "gdaopt"
@@ -8,17 +11,28 @@ copyright = author
 version = release = gdaopt.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
 ]
-exclude_patterns = ["_templates"]
+exclude_patterns = ["_templates", "_build"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
+
+# Sphinx reads no pages outside of its folder. The notebooks are rendered with the outputs that are
+# committed.
+nb_execution_mode = "off"
+_here = Path(__file__).parent
+shutil.rmtree(_here / "notebooks", ignore_errors=True)
+shutil.copytree(
+    _here.parent / "experiments" / "notebooks",
+    _here / "notebooks",
+    ignore=lambda _, names: [name for name in names if not name.endswith(".ipynb")],
+)
 
 # The pages of the reference are made from each package's __all__. What gdaopt itself offers is
 # documented there alone.

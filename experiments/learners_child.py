@@ -3,12 +3,13 @@
 It runs in the environment of the learner's package, which may lack ``gdaopt``: it needs numpy and
 that package only.
 
-    python learners_child.py MODULE CLASS FOLDS.npz ANSWERS.npz LIMIT
+    python learners_child.py MODULE CLASS PARAMETERS FOLDS.npz ANSWERS.npz LIMIT
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
 import time
@@ -46,7 +47,7 @@ def fit(learner: Any, X: Any, y: Any, limit: float) -> tuple[float, bool]:
 
 def main() -> None:
     """Fit to all folds and write what came out."""
-    module, name, source, target, limit = sys.argv[1:]
+    module, name, parameters, source, target, limit = sys.argv[1:]
     Thread(target=end_with_parent, daemon=True).start()
     learner_class = getattr(importlib.import_module(module), name)
     seconds: list[float] = []
@@ -54,7 +55,7 @@ def main() -> None:
     components: dict[str, Any] = {}
     with np.load(source) as folds:
         for n in range(len(folds.files) // 2):
-            learner = learner_class()
+            learner = learner_class(**json.loads(parameters))
             if "random_state" in learner.get_params():
                 learner.set_params(random_state=0)
             taken, short = fit(learner, folds[f"X{n}"], folds[f"y{n}"], float(limit))

@@ -7,8 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any
@@ -47,11 +47,12 @@ print(json.dumps(found))
 
 @dataclass(frozen=True)
 class Learner:
-    """A row of the table, and the class it stands for."""
+    """A row of the table, and the class it stands for with its parameters."""
 
     name: str
     module: str
     class_name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_ours(self) -> bool:
@@ -65,10 +66,17 @@ class Learner:
 
 
 NO_LEARNING = "no learning"
+_OURS = {
+    "graph": "GraphMetricLearner",
+    "diagonal": "DiagonalMetricLearner",
+    "positive definite": "PositiveDefiniteMetricLearner",
+}
 LEARNERS = (
+    *(Learner(name, "gdaopt", name) for name in _OURS.values()),
     *(
-        Learner(name, "gdaopt", name)
-        for name in ("GraphMetricLearner", "DiagonalMetricLearner", "PositiveDefiniteMetricLearner")
+        Learner(f"GDA, {name.upper()}, {metrics}", "gdaopt", class_name, {"objective": name})
+        for name in ("mcml", "lmnn")
+        for metrics, class_name in _OURS.items()
     ),
     Learner("scikit-learn NCA", "sklearn.neighbors", "NeighborhoodComponentsAnalysis"),
     *(
@@ -157,6 +165,7 @@ def fit_task(stem: Path, python: str, learner: Learner, source: str) -> dict[str
     """Fit a learner to the folds of a data set in a process of its own, and return its row."""
     target = stem.with_suffix(".npz")
     command = [python, learners_child.__file__, learner.module, learner.class_name]
+    command += [json.dumps(dict(learner.parameters))]
     # The child ends with us: nobody else holds the end of the pipe that it reads from.
     its_end, our_end = os.pipe()
     child = subprocess.run(

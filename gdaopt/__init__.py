@@ -29,6 +29,7 @@ from gdaopt.errors import (
     TimeLimitError,
     UnwritableError,
 )
+from gdaopt.linalg import align
 from gdaopt.methods import (
     Alternating,
     Certified,
@@ -56,8 +57,10 @@ from gdaopt.objectives import (
     Linear,
     LogDet,
     LogisticPairs,
+    LogisticTriplets,
     PairHinge,
     Ridge,
+    TripletHinge,
     check_objective,
 )
 from gdaopt.problem import MetricProblem
@@ -75,20 +78,30 @@ if TYPE_CHECKING:
     from gdaopt import estimators
     from gdaopt.estimators import (
         DiagonalMetricLearner,
+        DiagonalMetricLearnerCV,
         GraphClassifier,
         GraphMetricLearner,
+        GraphMetricLearnerCV,
         MetricKNeighborsClassifier,
         OneVsRestMetricClassifier,
+        PairMetricLearner,
         PositiveDefiniteMetricLearner,
+        PositiveDefiniteMetricLearnerCV,
+        TripletMetricLearner,
     )
 else:
     _ESTIMATORS = (
         "DiagonalMetricLearner",
+        "DiagonalMetricLearnerCV",
         "GraphClassifier",
         "GraphMetricLearner",
+        "GraphMetricLearnerCV",
         "MetricKNeighborsClassifier",
         "OneVsRestMetricClassifier",
+        "PairMetricLearner",
         "PositiveDefiniteMetricLearner",
+        "PositiveDefiniteMetricLearnerCV",
+        "TripletMetricLearner",
     )
 
     def __getattr__(name: str) -> object:
@@ -118,6 +131,7 @@ __all__ = [
     "CvxpyObjective",
     "DenseObjective",
     "DiagonalMetricLearner",
+    "DiagonalMetricLearnerCV",
     "DiagonalMetrics",
     "DirectoryInUseError",
     "DownloadError",
@@ -126,6 +140,7 @@ __all__ = [
     "GdaoptError",
     "GraphClassifier",
     "GraphMetricLearner",
+    "GraphMetricLearnerCV",
     "GraphMetrics",
     "InaccurateSolutionWarning",
     "InfeasibleProblemError",
@@ -134,12 +149,15 @@ __all__ = [
     "Linear",
     "LogDet",
     "LogisticPairs",
+    "LogisticTriplets",
     "Method",
     "MetricKNeighborsClassifier",
     "MetricProblem",
     "OneVsRestMetricClassifier",
     "PairHinge",
+    "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
+    "PositiveDefiniteMetricLearnerCV",
     "PositiveDefiniteMetrics",
     "ProjectedGradient",
     "Result",
@@ -153,7 +171,10 @@ __all__ = [
     "State",
     "TimeLimitError",
     "Trace",
+    "TripletHinge",
+    "TripletMetricLearner",
     "UnwritableError",
+    "align",
     "certify",
     "check_objective",
     "datasets",

@@ -1,4 +1,8 @@
-"""Parts of a computation in threads: as many as NumPy's products of matrices would take.
+"""Products of matrices in one thread, and parts of a computation in as many as they would take.
+
+The library of the products starts threads for small ones too, and they wait for each other busily.
+Where something else needs the processors, a product of 100 rows then takes ten to a hundred times
+as long as in one thread.
 
 NumPy lets go of Python's lock in products and exponentials, so that threads work side by side. Each
 of them then calculates alone: the library of the products has one thread for each meanwhile.
@@ -8,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from functools import cache
 from threading import Lock
@@ -16,7 +20,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["mapped"]
+__all__ = ["mapped", "single_threaded"]
 
 Part = TypeVar("Part")
 Found = TypeVar("Found")
@@ -36,6 +40,7 @@ class _SingleThreads:
             # The first sets the limit and the last lifts it: one that is set in between would take
             # the limit itself for what is to be restored.
             if not self._n_users:
+                _n_threads()  # those that there are without the limit
                 self._limit = _controller().limit(limits=1, user_api="blas")
             self._n_users += 1
         try:
@@ -62,6 +67,18 @@ def _n_threads() -> int:
     return max(found, default=1)
 
 
+def single_threaded() -> AbstractContextManager[None]:
+    """Return a context in which each product of matrices, or decomposition, takes one thread.
+
+    Examples
+    --------
+    >>> with single_threaded():
+    ...     mapped(abs, [-1, 2, -3])  # has its threads here too
+    [1, 2, 3]
+    """
+    return _single_threads.used()
+
+
 def mapped(function: Callable[[Part], Found], parts: Sequence[Part]) -> list[Found]:
     """Return the function of each part, in their order.
 
@@ -76,7 +93,7 @@ def mapped(function: Callable[[Part], Found], parts: Sequence[Part]) -> list[Fou
     n_threads = min(_n_threads(), len(parts))
     if n_threads <= 1:
         return [function(part) for part in parts]
-    with _single_threads.used(), ThreadPoolExecutor(n_threads) as pool:
+    with single_threaded(), ThreadPoolExecutor(n_threads) as pool:
         futures = [pool.submit(copy_context().run, function, part) for part in parts]
         try:
             return [future.result() for future in futures]

@@ -1,4 +1,4 @@
-"""What holds for all tests: one thread each, pictures without a screen, and closed."""
+"""What holds for all tests: one thread each, pictures closed, and which cases run by default."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import is_hypothesis_test, settings
+
+from tests.covering import mark_the_others_slow
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers share the cores; read by numpy
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # subprocesses compile the package once, not each
 os.environ["MPLBACKEND"] = "Agg"  # read when matplotlib is first imported, in subprocesses too
 
 
@@ -19,3 +23,21 @@ def _close_figures() -> Iterator[None]:
         from matplotlib import pyplot
 
         pyplot.close("all")
+
+
+settings.register_profile("slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let ``-m slow`` run properties too, with more examples (`tests.helpers.properties`)."""
+    if config.getoption("markexpr") == "slow":
+        settings.load_profile("slow")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is slow
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_the_others_slow(items)
+    if settings.get_current_profile_name() == "slow":
+        for item in items:
+            if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+                item.add_marker(pytest.mark.slow)

@@ -12,8 +12,19 @@ from gdaopt.datasets import load, scale_features
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.validation import FloatArray
 
-PROPERTY = settings(deadline=None, derandomize=True, max_examples=60)
-"""Settings of properties: the same examples in every run."""
+
+def properties(n_examples: int) -> settings:
+    """Return settings of properties: the same examples in every run, a quarter unless it is slow.
+
+    The run of the slow tests makes them all (tests/conftest.py).
+    """
+    if settings.get_current_profile_name() != "slow":
+        n_examples = -(-n_examples // 4)
+    return settings(deadline=None, derandomize=True, max_examples=n_examples)
+
+
+PROPERTY = properties(60)
+"""Settings of most properties."""
 
 generators = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 """Hypothesis strategy of NumPy generators."""

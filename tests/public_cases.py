@@ -103,21 +103,47 @@ _ALIGNED = {
     "initial_edge_weight": 2.0,
     "initial": None,
 }
+_TUPLES = {
+    "feasible_set": "diagonal",
+    "preprocessor": X,
+    "method": "certified",
+    "solver": None,
+    "trace_bound": 4.0,
+    "min_eigenvalue": 0.5,
+    "scale": "auto",
+    "tolerance": 0.5,
+    "max_iterations": 2,
+    "time_limit": 60.0,
+    "verbose": False,
+}
 _LEARNER = {
     "objective": "glr",
     "method": "certified",
     "solver": None,
     "trace_bound": 4.0,
     "min_eigenvalue": 0.5,
+    "scale": "auto",
     "multiclass": "joint",
     "class_weight": None,
     "n_neighbors": 1,
+    "max_pairs": None,
+    "max_samples": "auto",
+    "random_state": 0,
     "tolerance": 0.5,
     "max_iterations": 2,
     "time_limit": 60.0,
     "verbose": False,
     "X": X,
     "y": Y,
+}
+_LEARNER_CV = {name: value for name, value in _LEARNER.items() if name != "trace_bound"} | {
+    "trace_bounds": [2.0, 4.0],
+    "cv": 2,
+    "scoring": "accuracy",
+    "classifier": None,
+    "rule": "best",
+    "path_tolerance": 0.5,
+    "n_jobs": 1,
 }
 _BOUNDS = {"trace_bound": 4.0, "min_eigenvalue": 0.5}
 
@@ -133,12 +159,14 @@ class Trace(gda.DenseObjective):
 
 
 def _fitted(kind: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of the parameters, X and y of an estimator."""
+    """Return a function of the parameters of an estimator and of its `fit`."""
+    of_fit = ("X", "y", "pairs", "triplets", "calibration_params")
 
-    def fit(*, X: Any, y: Any, **parameters: Any) -> Any:
+    def fit(**options: Any) -> Any:
+        given = {name: options.pop(name) for name in of_fit if name in options}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # not converged, masked entries converted
-            return kind(**parameters).fit(X, y)
+            return kind(**options).fit(**given)
 
     return fit
 
@@ -191,12 +219,23 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "LogisticPairs": (
             lambda **options: gda.LogisticPairs(**options).value(M),
-            {"X": X, "y": Y, "bias": 0.5, "pairs": [[0, 1], [0, 3]], "memory_limit": 100},
+            {"X": X, "y": Y, "bias": 0.5, "pairs": [[0, 1], [0, 3]], "memory_limit": 100}
+            | {"similar": None},
         ),
         "PairHinge": (
             lambda **options: gda.PairHinge(**options).value(M),
             {"X": X, "y": Y, "upper": 0.5, "lower": 2.0, "width": 0.5, "memory_limit": 100}
-            | {"pairs": [[0, 1], [0, 3]]},
+            | {"pairs": [[0, 1], [0, 3]], "similar": None},
+        ),
+        "TripletHinge": (
+            lambda **options: gda.TripletHinge(**options).value(M),
+            {"X": X, "triplets": [[0, 1, 2]], "push_weight": 0.5, "margin": 2.0, "width": 0.5}
+            | {"memory_limit": 100},
+        ),
+        "LogisticTriplets": (
+            lambda **options: gda.LogisticTriplets(**options).value(M),
+            {"X": X, "triplets": [[0, 1, 2]], "push_weight": 0.5, "margin": 2.0}
+            | {"memory_limit": 100},
         ),
         "DEML": (
             lambda **options: gda.DEML(**options).value(M),
@@ -270,6 +309,24 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "DiagonalMetricLearner": (_fitted(gda.DiagonalMetricLearner), _LEARNER),
         "PositiveDefiniteMetricLearner": (_fitted(gda.PositiveDefiniteMetricLearner), _LEARNER),
+        "GraphMetricLearnerCV": (
+            _fitted(gda.GraphMetricLearnerCV),
+            {**_LEARNER_CV, "edge_floor": 0.125, "edges": None},
+        ),
+        "DiagonalMetricLearnerCV": (_fitted(gda.DiagonalMetricLearnerCV), _LEARNER_CV),
+        "PositiveDefiniteMetricLearnerCV": (
+            _fitted(gda.PositiveDefiniteMetricLearnerCV),
+            _LEARNER_CV,
+        ),
+        "PairMetricLearner": (
+            _fitted(gda.PairMetricLearner),
+            {**_TUPLES, "objective": "pair-hinge", "pairs": [[0, 1], [2, 3], [1, 3]]}
+            | {"y": [1, -1, -1], "calibration_params": {"strategy": "f_beta", "beta": 2.0}},
+        ),
+        "TripletMetricLearner": (
+            _fitted(gda.TripletMetricLearner),
+            {**_TUPLES, "objective": "logistic-triplets", "triplets": [[0, 1, 2], [3, 4, 5]]},
+        ),
         "GraphClassifier": (
             _fitted(gda.GraphClassifier),
             {"metric": M, "n_neighbors": 2, **transductive, "y": ["a", "b", -1, -1, "a", "b"]},
@@ -328,14 +385,15 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             datasets.scale_features,
             {"X": X, "scale": "unit", "reference": X},
         ),
-        "linalg.align": (
-            linalg.align,
+        "align": (
+            gda.align,
             {"metric": M, "min_eigenvalue": 0.5, "edge_threshold": 0.0, "guess": V},
         ),
         "linalg.decomposition": (linalg.decomposition, {"matrix": M, "v": V}),
         "linalg.discs": (linalg.discs, {"metric": M, "v": V}),
         "linalg.dual_alignment": (linalg.dual_alignment, {"gradient": M, "edges": None}),
         "linalg.edge_weights": (linalg.edge_weights, {"metric": M}),
+        "linalg.entries_of": (linalg.entries_of, {"metric": M, "edges": EDGES}),
         "linalg.generalized_laplacian": (
             linalg.generalized_laplacian,
             {"weights": np.abs(M), "loops": V},
@@ -346,6 +404,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {"S": M, "D": M, "t": 0.5},
         ),
         "linalg.left_ends": (linalg.left_ends, {"metric": M, "v": V}),
+        "linalg.matrix_of": (
+            linalg.matrix_of,
+            {"entries": np.arange(6.0), "n_features": 3, "edges": EDGES},
+        ),
         "linalg.maximum_spanning_tree": (linalg.maximum_spanning_tree, {"metric": M}),
         "linalg.n_components": (linalg.n_components, {"metric": M, "threshold": 0.5}),
         "linalg.path_laplacian": (linalg.path_laplacian, {"size": 3}),
@@ -360,7 +422,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {"results": [run], "ax": None, "relative": False, "problems": ["a"], "legend": True}
             | {"x": None, "y": None, "colors": None},
         ),
-        "plotting.discs": (plotting.discs, {"metric": M, "v": V, "names": NAMES, "ax": None}),
+        "plotting.discs": (
+            plotting.discs,
+            {"metric": M, "v": V, "names": NAMES, "ax": None, "circles": True},
+        ),
         "plotting.graph": (
             lambda **options: len(plotting.graph(**options).lines),
             {"metric": M, "names": NAMES, "ax": None, "threshold": 0.5},

@@ -53,6 +53,7 @@ def without_path(problem: gda.MetricProblem) -> gda.MetricProblem:
     return replace(problem, feasible_set=replace(feasible_set, path_weight=0.0))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 class TestBounds:
     def test_never_above_the_optimum(self, case: Solved) -> None:
@@ -483,6 +484,7 @@ def finished(method: str, objective: str, set_name: str) -> Solved:
     return Solved(problem, result, np.random.default_rng(0))
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("objective", ["iris", "columns", "log det", "dense"])
 @pytest.mark.parametrize("set_name", ["graph", "fixed path"])
@@ -530,6 +532,7 @@ class TestResults:
             assert before is None or (before == after).all()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_metric_is_the_sum_of_its_atoms(case: Solved) -> None:
     result, feasible_set = case.result, case.problem.feasible_set

@@ -109,12 +109,12 @@ def n_checked(seed: int) -> int:
 
 
 def test_never_above_the_optimum() -> None:
-    assert sum(n_checked(seed) > 0 for seed in range(40)) >= 30
+    assert sum(n_checked(seed) > 0 for seed in range(16)) >= 12
 
 
 @pytest.mark.slow
 def test_never_above_the_optimum_at_all() -> None:
-    assert sum(n_checked(seed) > 0 for seed in range(40, 240)) >= 150
+    assert sum(n_checked(seed) > 0 for seed in range(16, 216)) >= 150
 
 
 @pytest.mark.parametrize("set_name", SETS)
@@ -153,13 +153,19 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("set_name", ["diagonal", "graph", "positive definite", "signed"])
+@pytest.mark.covering(2)
+@pytest.mark.parametrize(
+    ("method", "set_name"),
+    [
+        (method, set_name)
+        for method in METHODS
+        for set_name in ("diagonal", "graph", "positive definite", "signed")
+        if set_name == "graph" or method not in ("alternating", "joint")
+    ],
+)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_sets_of_nearly_one_metric(method: str, set_name: str, objective: str) -> None:
     """Round-off of C is more than such a set is wide: no reason to doubt the objective."""
-    if method in ("alternating", "joint") and set_name != "graph":
-        pytest.skip("graph metrics only")
     for share in (1e-10, 1e-12, 1e-14, 5e-16):
         for low in (1.0, 1 / 3, 30.0, 3e-7):
             feasible_set = nearly_one_metric(set_name, 5, low, share)

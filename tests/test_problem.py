@@ -27,6 +27,7 @@ def small(kind: str = "graph", floor: float = 0.0) -> gda.MetricProblem:
     return gda.MetricProblem(gda.GLR(2 * X, z), set_of(kind, 3, 3.0, 1e-2, floor))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("cone", CONES)
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize(("kind", "floor"), SIGNED_HULLS)

@@ -11,9 +11,9 @@ from table1.rows import ROWS
 from table1.tables import (
     Table,
     error_table,
-    glr_table,
     mean_rank_table,
     nearness,
+    objective_table,
     paired_table,
     row_title,
     seconds_table,
@@ -52,9 +52,9 @@ def markdown(outcome: Outcome) -> str:
     )
     lines += _compared(outcome)
     lines += _ranks(outcome)
-    glr = glr_table(outcome)
-    if glr.body:
-        lines += ["## The rows that minimise GLR", "", *_written(glr)]
+    found = objective_table(outcome)
+    if found.body:
+        lines += ["## The rows that minimise an objective", "", *_written(found)]
         lines += [
             "The gap is certified: how far the objective can be above the optimum over the row's "
             "set, as a share of the objective.",

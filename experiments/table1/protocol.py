@@ -49,7 +49,8 @@ class Protocol:
     n_neighbors : int
         k of kNN.
     min_eigenvalue, tolerance, initial_edge_weight : float
-        ρ, the tolerance of the methods that minimise GLR, and the edge weight of the path start.
+        ρ and the tolerance of the methods that minimise an objective, and the edge weight of the
+        path start.
 
     Raises
     ------
@@ -106,13 +107,14 @@ there becomes 0.'
             "each fold is once the test half; the error of a seed is wrong labels / test labels "
             "over its folds.",
             f"Features: {SCALINGS[self.scaling]}; a feature that is constant there becomes 0.",
-            "One against all: for each class a metric is learned on labels 0 and 1; two classes "
-            "are one problem. The same metric serves both classifiers.",
+            "One against all: for each class a metric is learned on labels 0 and 1, but for the "
+            "rows with one metric for all problems; two classes are one problem. The same metric "
+            "serves both classifiers.",
             f"kNN: {self.n_neighbors} neighbours. GB: the harmonic solution on the full graph of "
             "training and test samples, w = exp(-δ), no self-loops, all test samples at once.",
             f"Trace: C = {bound}, K the number of features; metrics without a trace bound of "
             f"their own are scaled to trace {bound}.",
-            f"GLR rows: ρ = {self.min_eigenvalue:g}, tolerance {self.tolerance:g}; path start of "
+            f"GDA's rows: ρ = {self.min_eigenvalue:g}, tolerance {self.tolerance:g}; path start of "
             f"edge weight {self.initial_edge_weight:g}; linear programs in closed form.",
             "Votes: z > 0 is a vote for its class, most votes win, ties go to the first class, no "
             "vote at all to class 1. Scores: the largest z wins. Both are computed from the same "

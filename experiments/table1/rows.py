@@ -10,12 +10,15 @@ from importlib.util import find_spec
 import numpy as np
 
 from gdaopt.errors import unknown_name
-from table1.glr_rows import by_glr
 from table1.learner_rows import LEARNERS, by_learner
+from table1.objective_rows import by_objective
 from table1.protocol import Protocol
 from table1.training import Learned, Training
 
 __all__ = ["DEFAULT", "ROWS", "Row", "available", "find_rows"]
+
+
+_METRICS = {"graph": "graph", "diagonal": "diagonal", "definite": "positive definite"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +35,9 @@ class Row:
         Called with a `Training`; returns a `Learned`.
     one_metric : bool
         Whether one metric serves all classes, instead of one for each class against the rest.
-    is_glr : bool
-        Whether the row minimises the graph Laplacian regulariser, so that its facts say how well.
+    objective : str
+        The name of the objective that the row minimises, so that its facts say how well; empty for
+        none.
     needs : str
         A package that the row needs and gdaopt does not; empty for none.
     by_default : bool
@@ -44,20 +48,21 @@ class Row:
     settings: str
     learn: Callable[[Training], Learned]
     one_metric: bool = False
-    is_glr: bool = False
+    objective: str = ""
     needs: str = ""
     by_default: bool = True
 
 
-def _glr(
-    title: str, settings: str, name: str, metrics: str = "graph", *, joint: bool = False
+def _objective(
+    title: str, name: str, method: str, kind: str = "graph", *, one_metric: bool = False
 ) -> Row:
+    of = " of all classes, one metric for all problems," if one_metric else ""
     return Row(
         title=title,
-        settings=settings,
-        learn=by_glr(name, metrics),
-        one_metric=joint,
-        is_glr=True,
+        settings=f"{name.upper()}{of} over {_METRICS[kind]} metrics, {method}",
+        learn=by_objective(name, method, kind),
+        one_metric=one_metric,
+        objective=name.upper(),
     )
 
 
@@ -97,29 +102,23 @@ ROWS: Mapping[str, Row] = {
         "gmml",
     ),
     "fgl": _learner("Hu, Gao, Cheung, Guo 2019 (FGL)", "trace bound C", "fgl"),
-    "alternating": _glr(
-        "GDA, the paper's (alternating)", "GLR over graph metrics, alternating", "alternating"
-    ),
+    "alternating": _objective("GDA, the paper's (alternating)", "glr", "alternating"),
     "euclidean": _learner("no learning (M = I)", "the identity", "euclidean"),
-    "joint": _glr("GDA, all entries (joint)", "GLR over graph metrics, joint", "joint"),
-    "certified-graph": _glr(
-        "optimum, graph metrics", "GLR over graph metrics, certified", "certified"
+    "joint": _objective("GDA, all entries (joint)", "glr", "joint"),
+    "certified-graph": _objective("optimum, graph metrics", "glr", "certified"),
+    "certified-diagonal": _objective("optimum, diagonal", "glr", "certified", "diagonal"),
+    "certified-definite": _objective("optimum, positive definite", "glr", "certified", "definite"),
+    "multiclass": _objective(
+        "optimum, one metric for all classes", "glr", "certified", one_metric=True
     ),
-    "certified-diagonal": _glr(
-        "optimum, diagonal", "GLR over diagonal metrics, certified", "certified", "diagonal"
-    ),
-    "certified-definite": _glr(
-        "optimum, positive definite",
-        "GLR over positive definite metrics, certified",
-        "certified",
-        "definite",
-    ),
-    "multiclass": _glr(
-        "optimum, one metric for all classes",
-        "GLR of all classes' signals over graph metrics, certified: one metric for all problems",
-        "certified",
-        joint=True,
-    ),
+    # They draw each class together: of one class against the rest they would collapse the rest.
+    **{
+        f"{name}-{kind}": _objective(
+            f"GDA, {name.upper()}, {words}", name, "certified", kind, one_metric=True
+        )
+        for name in ("mcml", "lmnn")
+        for kind, words in _METRICS.items()
+    },
     "nca": _learner(
         "NCA (scikit-learn)", "NeighborhoodComponentsAnalysis, its defaults; trace C", "nca"
     ),

@@ -15,9 +15,9 @@ __all__ = [
     "N_PUBLISHED",
     "Table",
     "error_table",
-    "glr_table",
     "mean_rank_table",
     "nearness",
+    "objective_table",
     "paired_table",
     "row_title",
     "seconds_table",
@@ -169,12 +169,13 @@ def paired_table(outcome: Outcome, reference: str, classifier: str) -> Table:
     return Table([CLASSIFIERS[classifier], *outcome.datasets], body)
 
 
-def glr_table(outcome: Outcome) -> Table:
-    """Return objective, certified gap and components of the rows that minimise GLR."""
+def objective_table(outcome: Outcome) -> Table:
+    """Return objective, certified gap and components of the rows that minimise an objective."""
     head = [
         "row",
         "data set",
-        "objective, median",
+        "objective",
+        "median",
         "certified gap, median",
         "largest",
         "components, median",
@@ -184,7 +185,7 @@ def glr_table(outcome: Outcome) -> Table:
     body = []
     for row, dataset, block in _present(outcome):
         told = list(block.metrics())
-        if not ROWS[row].is_glr or not told:
+        if not ROWS[row].objective or not told:
             continue
         gaps = [found["relative_gap"] for found in told if found["relative_gap"] is not None]
         components = [found["components"] for found in told]
@@ -192,6 +193,7 @@ def glr_table(outcome: Outcome) -> Table:
             [
                 row_title(outcome, row),
                 dataset,
+                ROWS[row].objective,
                 f"{median(found['objective'] for found in told):.4g}",
                 f"{median(gaps):.1e}" if gaps else _NOTHING,
                 f"{max(gaps):.1e}" if gaps else _NOTHING,

@@ -48,8 +48,9 @@ class Training:
 
     @property
     def labels(self) -> npt.NDArray[np.intp]:
-        """The training half's labels, 0 and 1, of the first signal; shape (n_labelled,)."""
-        return self.signal[:, 0].astype(np.intp)
+        """The training half's labels, shape (n_labelled,): 0 and 1, or numbers of all classes."""
+        codes = self.signal[:, 0] if self.signal.shape[1] == 1 else self.signal.argmax(axis=1)
+        return codes.astype(np.intp)
 
     @property
     def trace_bound(self) -> float:
@@ -66,7 +67,7 @@ class Learned:
     metric : ndarray of shape (K, K)
         M.
     facts : mapping
-        Plain values, such as the objective; empty for rows that do not minimise GLR.
+        Plain values, such as the objective; empty for rows that minimise no objective.
     """
 
     metric: FloatArray

@@ -10,7 +10,7 @@ least value falls by about λ when b rises by 1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -47,6 +47,16 @@ class RowPattern:
     def rows(self) -> npt.NDArray[np.intp]:
         """The row of each coefficient."""
         return np.repeat(np.arange(self.n_rows), np.diff(self.starts))
+
+    @cached_property
+    def every_row(self) -> npt.NDArray[np.int32]:
+        """The numbers of all rows."""
+        return np.arange(self.n_rows, dtype=np.int32)
+
+    @cached_property
+    def every_column(self) -> npt.NDArray[np.int32]:
+        """The numbers of all variables."""
+        return np.arange(self.size, dtype=np.int32)
 
     @property
     def n_rows(self) -> int:
@@ -206,15 +216,15 @@ class LinearArrays:
             one does.
         """
         rows, reduced = self.row_values(point), self.reduced_costs(row_duals)
+        values, multipliers = np.concatenate([point, rows]), np.concatenate([reduced, row_duals])
+        lower = np.concatenate([self.lower, self.row_lower])
+        upper = np.concatenate([self.upper, self.row_upper])
         # cost·x = reduced·x + y·Ax, and the multipliers prove the same for the bounds in the place
         # of x and Ax: what is left are these differences.
-        gap = float(reduced @ _slack(reduced, self.lower, self.upper, point))
-        gap += float(row_duals @ _slack(row_duals, self.row_lower, self.row_upper, rows))
-        size = float(np.abs(self.cost) @ np.abs(point) + np.abs(row_duals) @ np.abs(rows))
-        over = max(
-            float(np.maximum(self.lower - point, point - self.upper).max(initial=0.0)),
-            float(np.maximum(self.row_lower - rows, rows - self.row_upper).max(initial=0.0)),
-        )
+        gap = float(multipliers @ _slack(multipliers, lower, upper, values))
+        terms = np.concatenate([self.cost, row_duals]) * values
+        size = float(np.abs(terms, out=terms).sum())
+        over = float(np.maximum(lower - values, values - upper).max(initial=0.0))
         return Residuals(over, gap / size if size else gap)
 
     def signed(self, multipliers: Mapping[str, FloatArray]) -> FloatArray:
@@ -256,7 +266,9 @@ class LinearArrays:
                 found[part.name] = _shaped(part, np.maximum(own, 0.0))
         return found
 
-    def in_units(self, unit: float | FloatArray, row_scale: FloatArray) -> LinearArrays:
+    def in_units(
+        self, unit: float | FloatArray, row_scale: FloatArray, cost: FloatArray
+    ) -> LinearArrays:
         """Return the same program for the points divided by their unit.
 
         Parameters
@@ -265,20 +277,40 @@ class LinearArrays:
             Sizes of the entries, ≥ 0. An entry of size 0 stays 0.
         row_scale : ndarray of shape (m,)
             What the rows are multiplied by; 0 for a row that holds, whose bounds are left out.
+        cost : ndarray of shape (n,)
+            The costs in these units.
         """
-        units = np.broadcast_to(unit, self.cost.shape)
-        by = np.where(units > 0, units, 1.0)
+        pattern = self.pattern
+        units = np.full(pattern.size, unit)
+        can_move = units > 0
+        all_move = bool(can_move.all())
+        by = units if all_move else np.where(can_move, units, 1.0)
         lower, upper = self.lower / by, self.upper / by
         upper[upper > _NO_BOUND] = np.inf
-        pattern = self.pattern
-        return replace(
-            self,
-            cost=self.cost * units,
-            lower=np.where(units > 0, lower, 0.0),
-            upper=np.where(units > 0, upper, 0.0),
-            coefficients=self.coefficients * units[pattern.columns] * row_scale[pattern.rows],
-            row_lower=_times(self.row_lower, row_scale, -np.inf),
-            row_upper=_times(self.row_upper, row_scale, np.inf),
+        if not all_move:
+            lower[~can_move] = upper[~can_move] = 0.0
+        return LinearArrays(
+            cost,
+            lower,
+            upper,
+            pattern,
+            self.coefficients * units[pattern.columns] * row_scale[pattern.rows],
+            _times(self.row_lower, row_scale, -np.inf),
+            _times(self.row_upper, row_scale, np.inf),
+            self.parts,
+        )
+
+    def with_cost(self, cost: FloatArray) -> LinearArrays:
+        """Return the same program with another cost."""
+        return LinearArrays(
+            cost,
+            self.lower,
+            self.upper,
+            self.pattern,
+            self.coefficients,
+            self.row_lower,
+            self.row_upper,
+            self.parts,
         )
 
 
@@ -290,16 +322,19 @@ def _slack(
     A multiplier without a bound on its side should be 0: the size of the value, or 1 where that is
     larger, stands for the distance.
     """
-    slack = values - np.where(multipliers > 0, lower, upper)
-    missing = np.isinf(slack)
+    bounds = np.where(multipliers > 0, lower, upper)
+    slack: FloatArray = values - bounds
+    missing = np.isinf(bounds)
     if missing.any():
-        sizes = np.maximum(np.abs(values[missing]), 1.0)
-        slack[missing] = np.where(multipliers[missing] > 0, sizes, -sizes)
+        sizes = np.maximum(np.abs(values), 1.0)
+        slack = np.where(missing, np.copysign(sizes, multipliers), slack)
     return slack
 
 
 def _times(bounds: FloatArray, scale: FloatArray, nothing: float) -> FloatArray:
     """Return bounds times their scale, and no bound where it is 0."""
+    if scale.all():
+        return bounds * scale
     return np.multiply(bounds, scale, out=np.full_like(bounds, nothing), where=scale > 0)
 
 

@@ -157,14 +157,13 @@ class HighsModel:
             if basis.valid:
                 highs.setBasis(basis)
         else:
-            columns = np.arange(pattern.size, dtype=np.int32)
-            highs.changeColsCost(pattern.size, columns, arrays.cost)
-            if not _same(arrays.lower, sent.lower) or not _same(arrays.upper, sent.upper):
+            highs.changeColsCost(pattern.size, pattern.every_column, arrays.cost)
+            # Most steps keep the polytope, and so the very arrays.
+            if arrays.lower is not sent.lower or arrays.upper is not sent.upper:
+                columns = pattern.every_column
                 highs.changeColsBounds(pattern.size, columns, arrays.lower, arrays.upper)
-            if not _same(arrays.row_lower, sent.row_lower) or not _same(
-                arrays.row_upper, sent.row_upper
-            ):
-                rows = np.arange(pattern.n_rows, dtype=np.int32)
+            if arrays.row_lower is not sent.row_lower or arrays.row_upper is not sent.row_upper:
+                rows = pattern.every_row
                 highs.changeRowsBounds(pattern.n_rows, rows, arrays.row_lower, arrays.row_upper)
         self._sent = arrays
 

@@ -53,9 +53,13 @@ def bench(
         str, typer.Option(help=f"methods of whole runs: of {', '.join(METHODS)}; or {_NONE}")
     ] = ",".join(METHODS),
     repeats: Annotated[int, typer.Option(help="of each sequence; the median counts")] = 1,
+    steps: Annotated[int, typer.Option(help="most steps of a run")] = 300,
     most: Annotated[
-        int, typer.Option(help="programs of each run, from its start, or random ones of each kind")
-    ] = 200,
+        int,
+        typer.Option(
+            help="programs of each kind: spread evenly over those of a run, or random ones"
+        ),
+    ] = 100,
     cap: Annotated[
         float, typer.Option(help="seconds for a program, and what one counts that is not verified")
     ] = 10.0,
@@ -83,6 +87,7 @@ def bench(
         "tolerances": _numbers("--tolerances", tolerances, float),
         "runs": [] if runs == _NONE else _words(runs),
         "repeats": repeats,
+        "steps": steps,
         "most": most,
         "cap": cap,
         "budget": budget,

@@ -44,6 +44,7 @@ from gdaopt.studies.learning import (
     read_edges,
     summary,
 )
+from gdaopt.studies.pictures import MOST_PANELS
 from gdaopt.studies.run_directory import RunDirectory
 
 __all__ = ["learn"]
@@ -199,6 +200,11 @@ def learn(
     )
     for sentence in closing(directory.results.values(), method, edge_floor or 0.0):
         console.print(sentence)
+    if len(directory.results) > MOST_PANELS:
+        console.print(
+            f"discs, left-ends and graphs are drawn of the first {MOST_PANELS} of "
+            f"{len(directory.results)} runs; gdaopt plot --only NAME draws others"
+        )
     console.print(plain(f"written to {directory.path}"), soft_wrap=True)
     statuses = {result.status for result in directory.results.values()}
     if "interrupted" in statuses:

@@ -23,19 +23,28 @@ from gdaopt.estimators.learners import (
     GraphMetricLearner,
     PositiveDefiniteMetricLearner,
 )
+from gdaopt.estimators.learners_cv import (
+    DiagonalMetricLearnerCV,
+    GraphMetricLearnerCV,
+    PositiveDefiniteMetricLearnerCV,
+)
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.estimators.one_vs_rest import OneVsRestMetricClassifier
+from gdaopt.estimators.pair_learner import PairMetricLearner
 from gdaopt.estimators.problem_learner import ProblemLearner
+from gdaopt.estimators.triplet_learner import TripletMetricLearner
 
 __all__ = [
     "AlternatingClassifierWeights",
     "DiagonalMetricLearner",
+    "DiagonalMetricLearnerCV",
     "EuclideanMetric",
     "FeatureGraphLearning",
     "GeometricMeanMetric",
     "GraphClassifier",
     "GraphMetricLearner",
+    "GraphMetricLearnerCV",
     "HarmonicEntropyWeights",
     "JointClassifierWeights",
     "MahalanobisDistance",
@@ -43,8 +52,11 @@ __all__ = [
     "MetricKNeighborsClassifier",
     "MetricLearner",
     "OneVsRestMetricClassifier",
+    "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
+    "PositiveDefiniteMetricLearnerCV",
     "ProblemLearner",
     "SupervisedMetricLearner",
     "TransductiveMetricLearner",
+    "TripletMetricLearner",
 ]

@@ -21,17 +21,14 @@ from sklearn.base import (
 )
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_array,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.labels import Codes, Mask, read_labels
 from gdaopt.estimators.samples import read_labelled_samples, read_samples
+from gdaopt.estimators.tuples import read_tuples
 from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, finite_array, read_only, refuse_masked
+from gdaopt.validation import FloatArray, finite_array, read_only
 
 __all__ = [
     "MahalanobisDistance",
@@ -177,19 +174,15 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             If `pairs` has another shape.
         """
         check_is_fitted(self)
-        refuse_masked("pairs", pairs)
-        pairs = check_array(
-            pairs, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name="pairs"
-        )
-        if pairs.ndim != 3 or pairs.shape[1:] != (2, self.n_features_in_):
-            raise InvalidInputError(
-                f"pairs has shape {pairs.shape}; pairs of samples with {self.n_features_in_} "
-                f"features have shape (n_pairs, 2, {self.n_features_in_})"
-            )
+        samples = self._read_pairs(pairs)
         distances: FloatArray = np.linalg.norm(
-            (pairs[:, 0] - pairs[:, 1]) @ self.components_.T, axis=1
+            (samples[:, 0] - samples[:, 1]) @ self.components_.T, axis=1
         )
         return distances
+
+    def _read_pairs(self, pairs: Any) -> FloatArray:
+        """Return pairs as an array of shape (n_pairs, 2, n_features)."""
+        return read_tuples("pairs", pairs, 2, n_features=self.n_features_in_)
 
     def pair_score(self, pairs: Any) -> FloatArray:
         """Return minus the learned distance of each pair, which is larger for closer samples.
@@ -382,9 +375,13 @@ def components_of(metric: FloatArray) -> FloatArray:
     array([[ 2., -1.],
            [ 0.,  3.]])
     """
+    # Divided by powers of two, M has a diagonal of about 1, and features of any unit keep digits.
+    scales = np.sqrt(np.maximum(np.diagonal(metric), 0.0))
+    units = np.where(scales > 0, np.exp2(np.frexp(scales)[1]), 1.0)
+    scaled = metric / units / units[:, None]
     try:
-        components: FloatArray = scipy.linalg.cholesky(metric)
+        components: FloatArray = scipy.linalg.cholesky(scaled)
     except scipy.linalg.LinAlgError:
-        values, vectors = scipy.linalg.eigh(metric)
+        values, vectors = scipy.linalg.eigh(scaled)
         components = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    return components
+    return components * units

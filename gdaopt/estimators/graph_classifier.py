@@ -48,6 +48,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         an estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, a clone
         of it is fitted: on all samples if it has a parameter `missing_label`, too, else on the
         labelled samples. To use a fitted learner as it is, pass ``learner.metric_``.
+        A pipeline may end with a learner.
     n_neighbors : int, default=None
         Join two samples by an edge only if one is among this many nearest neighbours of the other.
         Memory and time then grow with the number of edges instead of the number of pairs. None
@@ -70,7 +71,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         the label of the nearest labelled sample, and `fit` warns of them. A weight below 1e-300 is
         not an edge.
     metric_ : ndarray of shape (n_features, n_features)
-        M.
+        M. That of a pipeline acts on the features that its steps before the learner return.
     metric_learner_ : estimator or None
         The fitted clone of `metric` if that is a learner.
     n_features_in_ : int

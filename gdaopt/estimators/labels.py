@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from gdaopt.errors import InvalidInputError
@@ -19,6 +20,7 @@ __all__ = [
     "Mask",
     "class_signal",
     "fitted_clone",
+    "last_step",
     "one_hot",
     "read_labels",
     "takes_unlabelled",
@@ -175,9 +177,24 @@ def class_signal(codes: Codes) -> FloatArray:
 def takes_unlabelled(estimator: Any) -> bool:
     """Say whether an estimator's `fit` takes samples without labels.
 
-    Such an estimator has the parameter `missing_label`.
+    Such an estimator, or the last step of such a pipeline, has the parameter `missing_label`.
     """
-    return "missing_label" in estimator.get_params(deep=False)
+    return "missing_label" in last_step(estimator).get_params(deep=False)
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the last step of a pipeline, and any other estimator itself.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+    >>> last_step(make_pipeline(StandardScaler(), MaxAbsScaler()))
+    MaxAbsScaler()
+    """
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator
 
 
 def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labelled: Mask) -> Any:
@@ -214,4 +231,5 @@ def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labell
         return copy.fit(X[labelled], labels)
     y = np.full(len(X), None, dtype=object)
     y[labelled] = labels
-    return copy.set_params(missing_label=None).fit(X, y)
+    last_step(copy).set_params(missing_label=None)
+    return copy.fit(X, y)

@@ -26,9 +26,10 @@ class GraphMetricLearner(ProblemLearner):
     different classes move far apart, as far as the trace bound allows. The problem is convex, and
     ``result_`` holds a certificate of how far the learned metric can be from the optimum.
 
-    If the features have very different units, put a `sklearn.preprocessing.StandardScaler` before
-    the learner. The diagonal entries of M add up to at most the trace bound. A feature whose values
-    are small would need a large entry, and even the whole trace bound may be too small for it.
+    By default the problem is that of the features divided by their standard deviations, so that
+    features of any units may be passed as they are (`scale`). The metric M acts on the features
+    as they are passed, while ``result_``, the trace bound and the graph are those of the
+    standardised features.
 
     Parameters
     ----------
@@ -44,9 +45,14 @@ class GraphMetricLearner(ProblemLearner):
         Name of a solver, for methods that solve programs, such as ``"alternating"``.
     trace_bound : {"auto", "K"} or float, optional
         C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
-        it is the number of features.
+        it is the number of features. It bounds the trace of the metric of standardised features.
     min_eigenvalue : {"auto"} or float, optional
         ρ, less than C/K. With ``"auto"`` it is a thousandth of C/K.
+    scale : {"auto", "none"}, optional
+        With ``"auto"`` each feature is divided by its standard deviation before the problem is
+        made, as by a `sklearn.preprocessing.StandardScaler`, and the metric is given back in the
+        units of the features; a feature that is constant is left as it is. With ``"none"`` all
+        features are left as they are, which is right if they share a unit that matters.
     edge_floor : float, optional
         ε. If it is positive, edges of at least this weight connect all features. The methods with
         this option, ``"alternating"`` and ``"joint"``, choose the edges themselves. With any other
@@ -69,8 +75,18 @@ class GraphMetricLearner(ProblemLearner):
         For ``"lmnn"``, the number of target neighbours of each sample. For ``"glr"``, how many
         nearest samples of other classes to pair each sample with, by the distance in the given
         features; the objective then sums over these pairs only. By default it sums over all pairs.
-        A limit saves time and memory if there are thousands of samples. With fewer than about 50
-        neighbours, the learned metric differs from that of all pairs.
+        These pairs are others than most, and features that are noise have a say in which are near:
+        to save time, prefer `max_samples` or `max_pairs`.
+    max_pairs : int, optional
+        Sum over at most so many pairs, drawn at random: for ``"glr"``, of pairs of different
+        classes, and for ``"logistic-pairs"``, ``"pair-hinge"`` and ``"deml"``, of all pairs. By
+        default it sums over all of them.
+    max_samples : {"auto"} or int, optional
+        Learn from at most about so many samples, drawn at random in the proportions of the
+        classes; with ``"auto"`` 4000, and with None all. Standard deviations are those of all
+        samples.
+    random_state : int, optional
+        Seed of these draws.
     tolerance : float, optional
         The certified relative distance from the optimum at which the method stops. If the fit ends
         further away, for whatever reason, it warns (`sklearn.exceptions.ConvergenceWarning`).
@@ -87,15 +103,27 @@ class GraphMetricLearner(ProblemLearner):
     Attributes
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.MetricLearner`.
+        See `gdaopt.estimators.MetricLearner`. ``metric_`` acts on features as they are passed. It
+        is a graph metric, too, as ``S⁻¹ M S⁻¹`` is for each graph metric M and positive diagonal
+        S, but its trace is another one.
+    sample_indices_ : ndarray of int, or None
+        The samples that were learned from; None for all. ``result_`` is that of the problem of
+        these samples, and of the pairs that were drawn: its certificate says nothing of the others.
+    full_objective_ : float or None
+        Where samples or pairs were drawn: the objective of all samples and pairs at the metric,
+        which is evaluated once; None where there was no time for it, and where none were drawn.
     result_ : gdaopt.Result
-        The result of the method: objective, certificate, status and trace.
+        The result of the method: objective, certificate, status and trace. Its metric is that of
+        the standardised features: ``metric_ = result_.metric / np.outer(scale_, scale_)``.
+    scale_ : ndarray of shape (n_features,)
+        What each feature was divided by: its standard deviation, or 1.
     n_iter_ : int
         Number of iterations of the method.
     trace_bound_, min_eigenvalue_ : float
         C and ρ.
     graph_ : MetricGraph
-        The edges and self-loops of the metric, with the names of the features.
+        The edges and self-loops of the metric of the standardised features, with the names of the
+        features. In these units weights can be compared whatever the features measure.
 
     Notes
     -----
@@ -137,11 +165,15 @@ class GraphMetricLearner(ProblemLearner):
         solver: str | None = None,
         trace_bound: str | float = "auto",
         min_eigenvalue: str | float = "auto",
+        scale: str = "auto",
         edge_floor: float = 0.0,
         edges: Any = None,
         multiclass: str = "joint",
         class_weight: str | dict[Any, float] | None = None,
         n_neighbors: int | None = None,
+        max_pairs: int | None = None,
+        max_samples: str | int | None = "auto",
+        random_state: int = 0,
         tolerance: float = 1e-4,
         max_iterations: int | None = None,
         time_limit: float | None = None,
@@ -153,9 +185,13 @@ class GraphMetricLearner(ProblemLearner):
             solver=solver,
             trace_bound=trace_bound,
             min_eigenvalue=min_eigenvalue,
+            scale=scale,
             multiclass=multiclass,
             class_weight=class_weight,
             n_neighbors=n_neighbors,
+            max_pairs=max_pairs,
+            max_samples=max_samples,
+            random_state=random_state,
             tolerance=tolerance,
             max_iterations=max_iterations,
             time_limit=time_limit,
@@ -192,9 +228,9 @@ class DiagonalMetricLearner(ProblemLearner):
 
     Parameters
     ----------
-    objective, method, solver, trace_bound, min_eigenvalue
+    objective, method, solver, trace_bound, min_eigenvalue, scale
         See `GraphMetricLearner`.
-    multiclass, class_weight, n_neighbors
+    multiclass, class_weight, n_neighbors, max_pairs, max_samples, random_state
         See `GraphMetricLearner`.
     tolerance, max_iterations, time_limit, verbose
         See `GraphMetricLearner`.
@@ -203,15 +239,16 @@ class DiagonalMetricLearner(ProblemLearner):
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
-    result_, n_iter_, trace_bound_, min_eigenvalue_, graph_
+    result_, n_iter_, trace_bound_, min_eigenvalue_, scale_, graph_
+        See `GraphMetricLearner`.
+    sample_indices_, full_objective_
         See `GraphMetricLearner`.
 
     Examples
     --------
     >>> X, y = [[0.0, 0.0], [0.1, 2.0], [1.0, 0.1], [1.1, 2.1]], ["a", "a", "b", "b"]
-    >>> DiagonalMetricLearner().fit(X, y).metric_.round(3)
-    array([[1.699, 0.   ],
-           [0.   , 0.291]])
+    >>> DiagonalMetricLearner().fit(X, y).metric_.diagonal().round(2)
+    array([3.98, 0.  ])
     """
 
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> DiagonalMetrics:
@@ -226,9 +263,9 @@ class PositiveDefiniteMetricLearner(ProblemLearner):
 
     Parameters
     ----------
-    objective, method, solver, trace_bound, min_eigenvalue
+    objective, method, solver, trace_bound, min_eigenvalue, scale
         See `GraphMetricLearner`.
-    multiclass, class_weight, n_neighbors
+    multiclass, class_weight, n_neighbors, max_pairs, max_samples, random_state
         See `GraphMetricLearner`.
     tolerance, max_iterations, time_limit, verbose
         See `GraphMetricLearner`.
@@ -237,7 +274,9 @@ class PositiveDefiniteMetricLearner(ProblemLearner):
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
         See `gdaopt.estimators.MetricLearner`.
-    result_, n_iter_, trace_bound_, min_eigenvalue_, graph_
+    result_, n_iter_, trace_bound_, min_eigenvalue_, scale_, graph_
+        See `GraphMetricLearner`.
+    sample_indices_, full_objective_
         See `GraphMetricLearner`.
 
     Examples
@@ -245,7 +284,7 @@ class PositiveDefiniteMetricLearner(ProblemLearner):
     >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 0.5], [1.0, 1.5]], ["a", "a", "b", "b"]
     >>> learner = PositiveDefiniteMetricLearner().fit(X, y)
     >>> learner.pair_distance([[X[0], X[1]], [X[0], X[2]]]).round(3)
-    array([2.814, 1.118])
+    array([2.871, 1.119])
     """
 
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> PositiveDefiniteMetrics:

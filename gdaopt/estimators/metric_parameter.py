@@ -1,4 +1,4 @@
-"""The parameter `metric` of the classifiers: None, a matrix, or a metric learner."""
+"""The parameter `metric` of the classifiers: None, a matrix, a metric learner, or a pipeline."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
+from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.validation import check_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import components_of
-from gdaopt.estimators.labels import Mask, fitted_clone
+from gdaopt.estimators.labels import Mask, fitted_clone, last_step
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, read_only, symmetric_matrix
 
@@ -33,7 +35,9 @@ class MetricSpace:
     metric : ndarray of shape (K, K)
         M, symmetric, positive semidefinite, read-only.
     learner : estimator or None
-        The fitted learner of M, if there is one.
+        The fitted learner of M, or pipeline that ends with it, if there is one.
+    before : Pipeline or None
+        The steps of a pipeline before its learner: M acts on what they return.
     components : ndarray of shape (K, K)
         L with ``M = L'L``.
     centre : ndarray of shape (K,)
@@ -43,11 +47,14 @@ class MetricSpace:
 
     metric: FloatArray
     learner: Any
+    before: Pipeline | None
     components: FloatArray
     centre: FloatArray
 
     def coordinates(self, X: FloatArray) -> FloatArray:
-        """Return ``(X - centre) L'``, shape (n_samples, K)."""
+        """Return ``(X - centre) L'``, shape (n_samples, K), for samples as `fit` was given them."""
+        if self.before is not None:
+            X = _transformed(self.before, X)
         coordinates: FloatArray = (X - self.centre) @ self.components.T
         return coordinates
 
@@ -62,7 +69,7 @@ def metric_space(
     metric : None, array-like of shape (K, K), or estimator
         None stands for the identity. A learner has `get_mahalanobis_matrix`, `metric_` or
         `components_` after its `fit`. The learners of gdaopt and of metric-learn have them, and so
-        does scikit-learn's `NeighborhoodComponentsAnalysis`.
+        does scikit-learn's `NeighborhoodComponentsAnalysis`. A pipeline may end with a learner.
     X : ndarray of shape (N, K)
         Samples.
     labelled : ndarray of bool, shape (N,)
@@ -89,19 +96,26 @@ def metric_space(
     array([[-2.,  0.],
            [ 2.,  0.]])
     """
-    learner = None
+    learner, before = None, None
     matrix = metric
     if metric is None:
         matrix = np.eye(X.shape[1])
     elif hasattr(metric, "fit"):
         learner = fitted_clone(metric, X, labels, labelled)
-        matrix = _learned_matrix(learner)
+        matrix = _learned_matrix(last_step(learner))
+        if isinstance(learner, Pipeline):
+            before = learner[:-1]
+            X = _transformed(before, X)
     matrix = _checked(matrix, X.shape[1])
-    # Divided by the scales, M has a diagonal of 1, so that features of any scale keep their digits.
-    scales = np.sqrt(np.maximum(np.diagonal(matrix), 0.0))
-    units = np.where(scales > 0, scales, 1.0)
-    components = components_of(matrix / np.outer(units, units)) * scales
-    return MetricSpace(read_only(matrix), learner, components, X.mean(axis=0))
+    return MetricSpace(
+        read_only(matrix), learner, before, read_only(components_of(matrix)), X.mean(axis=0)
+    )
+
+
+def _transformed(steps: Pipeline, X: FloatArray) -> FloatArray:
+    """Return samples after the steps before a learner."""
+    transformed: FloatArray = check_array(steps.transform(X), dtype=np.float64)
+    return transformed
 
 
 def _learned_matrix(learner: Any) -> Any:

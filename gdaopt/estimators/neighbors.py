@@ -31,6 +31,7 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         M, positive semidefinite. None stands for the identity. If it is a metric learner, that is,
         an estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, a clone
         of it is fitted on the samples. To use a fitted learner as it is, pass ``learner.metric_``.
+        A pipeline may end with a learner.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weight of a vote, as in `KNeighborsClassifier`.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
@@ -45,7 +46,7 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     neighbors_ : KNeighborsClassifier
         The classifier that was fitted on the mapped samples.
     metric_ : ndarray of shape (n_features, n_features)
-        M.
+        M. That of a pipeline acts on the features that its steps before the learner return.
     metric_learner_ : estimator or None
         The fitted clone of `metric` if that is a learner.
     n_features_in_ : int

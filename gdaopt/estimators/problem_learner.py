@@ -2,46 +2,37 @@
 
 from __future__ import annotations
 
-import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from inspect import Parameter, signature
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from gdaopt.deadline import Deadline, check_time, unlimited, until
+from gdaopt.deadline import check_time, until
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.labels import Codes, class_signal
-from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.parameters import Interval
-from gdaopt.methods import solve
-from gdaopt.methods.solve import METHODS
+from gdaopt.estimators.sampling import random_pairs, stratified_sample
+from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
 from gdaopt.objectives.check import check_interface
 from gdaopt.printing import shortened
-from gdaopt.problem import MetricProblem
-from gdaopt.scaling import TRACE_BOUNDS, auto_min_eigenvalue, read_trace_bound
-from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray, integer, number
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["ProblemLearner", "nearest_of_other_classes"]
 
+_AUTO_SAMPLES = 4000  # eight million pairs: a minute or less, and the metric hardly gains from more
 _QUERIES = 256  # samples whose neighbours are found at a time
 
 
-class ProblemLearner(SupervisedMetricLearner):
+class ProblemLearner(SolvingLearner, SupervisedMetricLearner):
     """Base of learners that minimise an objective of labelled samples over a feasible set.
 
     It holds everything but the set. A subclass must write ``_feasible_set(self, trace_bound,
@@ -64,18 +55,14 @@ class ProblemLearner(SupervisedMetricLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SolvingLearner._parameter_constraints,
         "objective": [StrOptions(set(OBJECTIVES)), callable],
-        "method": [StrOptions(set(METHODS))],
-        "solver": [str, None],
-        "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
-        "min_eigenvalue": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "multiclass": [StrOptions({"joint"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "max_iterations": [Interval(Integral, 0, None, closed="left"), None],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "verbose": ["boolean"],
+        "max_pairs": [Interval(Integral, 1, None, closed="left"), None],
+        "max_samples": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
+        "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
     }
 
     def __init__(
@@ -86,61 +73,65 @@ class ProblemLearner(SupervisedMetricLearner):
         solver: str | None = None,
         trace_bound: str | float = "auto",
         min_eigenvalue: str | float = "auto",
+        scale: str = "auto",
         multiclass: str = "joint",
         class_weight: str | dict[Any, float] | None = None,
         n_neighbors: int | None = None,
+        max_pairs: int | None = None,
+        max_samples: str | int | None = "auto",
+        random_state: int = 0,
         tolerance: float = 1e-4,
         max_iterations: int | None = None,
         time_limit: float | None = None,
         verbose: bool = False,
     ) -> None:
+        super().__init__(
+            method=method,
+            solver=solver,
+            trace_bound=trace_bound,
+            min_eigenvalue=min_eigenvalue,
+            scale=scale,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            time_limit=time_limit,
+            verbose=verbose,
+        )
         self.objective = objective
-        self.method = method
-        self.solver = solver
-        self.trace_bound = trace_bound
-        self.min_eigenvalue = min_eigenvalue
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.n_neighbors = n_neighbors
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.time_limit = time_limit
-        self.verbose = verbose
-
-    @abstractmethod
-    def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
-        """Return the feasible set with these bounds."""
+        self.max_pairs = max_pairs
+        self.max_samples = max_samples
+        self.random_state = random_state
 
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
-        limit = self.time_limit
-        seconds = None if limit is None else number("time_limit", limit, above=0)
-        with until(Deadline.after(seconds)):
-            objective = self._objective(X, codes)
-            with unlimited():  # it takes one evaluation, and the start of the run another
-                feasible_set = self._feasible_set(*self._bounds(objective))
-            self.result_ = solve(
-                MetricProblem(objective, feasible_set), self.method, **self._method_options()
-            )
-        self.n_iter_ = self.result_.iterations
-        gap = self.result_.relative_gap
-        if gap is None or gap > self.tolerance:
-            certified = "no gap is certified" if gap is None else f"the certified gap is {gap:.2g}"
-            warnings.warn(
-                f"{type(self).__name__} did not converge: {certified}, tolerance is "
-                f"{self.tolerance:g} ({self.result_.status}: {self.result_.message})",
-                ConvergenceWarning,
-                stacklevel=4,  # the caller of fit, through scikit-learn's decorator
-            )
-        return self.result_.metric
+        metric = self._optimum(X, codes)
+        warn_unless_converged(self, self.result_)
+        return metric
 
-    def _method_options(self) -> dict[str, Any]:
-        """Return the options of the method."""
-        options = {
-            "tolerance": self.tolerance,
-            "max_iterations": self.max_iterations,
-            "verbose": bool(self.verbose),
-        }
-        return options if self.solver is None else {**options, "solver": self.solver}
+    def _optimum(self, X: FloatArray, codes: Codes) -> FloatArray:
+        """Return the metric; set ``result_`` and its like."""
+        with until(self._deadline()):
+            metric = self._solve(X, lambda scaled: self._sampled_objective(scaled, codes))
+            self.full_objective_ = None
+            if self.sample_indices_ is not None or self.max_pairs is not None:
+                with suppress(TimeLimitError):
+                    every = self._objective(X / self.scale_, codes, every_pair=True)
+                    self.full_objective_ = every.at(self.result_.metric).value
+        return metric
+
+    def _sampled_objective(self, X: FloatArray, codes: Codes) -> Objective:
+        """Return the objective of at most `max_samples` scaled samples."""
+        most = _AUTO_SAMPLES if isinstance(self.max_samples, str) else self.max_samples
+        self.sample_indices_ = None
+        if most is None or len(X) <= most:
+            return self._objective(X, codes)
+        self.sample_indices_ = stratified_sample(codes, int(most), self._seed)
+        return self._objective(X[self.sample_indices_], codes[self.sample_indices_])
+
+    @property
+    def _seed(self) -> int:
+        return integer("random_state", self.random_state, at_least=0)
 
     def _class_weights(self, codes: Codes) -> FloatArray:
         """Return the weight of each class."""
@@ -155,13 +146,14 @@ class ProblemLearner(SupervisedMetricLearner):
         )
         return weights
 
-    def _objective(self, X: FloatArray, codes: Codes) -> Objective:
-        """Return the objective of the samples."""
+    def _objective(self, X: FloatArray, codes: Codes, every_pair: bool = False) -> Objective:
+        """Return the objective of scaled samples; of all pairs, or of those that were asked for."""
         if callable(self.objective):
-            if self.class_weight is not None or self.n_neighbors is not None:
+            given = (self.class_weight, self.n_neighbors, self.max_pairs)
+            if any(option is not None for option in given):
                 raise InvalidInputError(
-                    "class_weight and n_neighbors are for objectives by name; an objective that "
-                    "is a function weights and chooses the pairs itself"
+                    "class_weight, n_neighbors and max_pairs are for objectives by name; an "
+                    "objective that is a function weights and chooses the pairs itself"
                 )
             objective = self.objective(X, class_signal(codes))
             check_interface(objective)
@@ -179,6 +171,12 @@ class ProblemLearner(SupervisedMetricLearner):
             else:
                 self._check_option("n_neighbors", "n_neighbors")
                 options["n_neighbors"] = n_neighbors
+        if self.max_pairs is not None and not every_pair:
+            self._check_option("max_pairs", "pairs")
+            if "pairs" in options:
+                raise InvalidInputError("n_neighbors and max_pairs both choose pairs; pass one")
+            drawn = random_pairs(codes, int(self.max_pairs), self._seed, differ=make is GLR)
+            options["pairs"] = drawn
         return make(X, labels, **options)
 
     def _check_option(self, option: str, parameter: str) -> None:
@@ -191,47 +189,6 @@ class ProblemLearner(SupervisedMetricLearner):
                 f"{option} goes with the objectives {', '.join(known)}, and not with "
                 f"{self.objective}; leave it out"
             )
-
-    def _bounds(self, objective: Objective) -> tuple[float, float]:
-        """Return C and ρ."""
-        self.trace_bound_ = read_trace_bound(
-            self.trace_bound, objective, self._feasible_set(1.0, 0.0)
-        )
-        self.min_eigenvalue_ = (
-            auto_min_eigenvalue(self.trace_bound_, objective.n_features)
-            if self.min_eigenvalue == "auto"
-            else number("min_eigenvalue", self.min_eigenvalue, at_least=0)
-        )
-        return self.trace_bound_, self.min_eigenvalue_
-
-    @property
-    def graph_(self) -> MetricGraph:
-        """The learned metric as a graph: edges and self-loops with the names of the features."""
-        check_is_fitted(self)
-        return MetricGraph.of_metric(self.metric_, self._feature_names())
-
-    def plot_graph(self, ax: Axes | None = None) -> Axes:
-        """Draw the learned metric as a graph between the features by `gdaopt.plotting.graph`.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw. By default new axes are made.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes. Edges of negative weight are not drawn; graph metrics have none.
-        """
-        from gdaopt import plotting  # imported on demand: fitting draws nothing
-
-        check_is_fitted(self)
-        return plotting.graph(self.metric_, self._feature_names(), ax=ax)
-
-    def _feature_names(self) -> list[str]:
-        """Return the column names that `fit` was given, or else scikit-learn's x0, x1 and so on."""
-        default = [f"x{number}" for number in range(self.n_features_in_)]
-        return [str(name) for name in getattr(self, "feature_names_in_", default)]
 
 
 def _parameters(make: Callable[..., Objective]) -> Mapping[str, Parameter]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import numpy.typing as npt
 from sklearn.utils.validation import validate_data
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, refuse_masked
 
 __all__ = ["read_labelled_samples", "read_samples"]
 
+_SHOWN = 5  # names of columns in a message
 _DATES = ("m", "M")  # kinds of NumPy's times: a conversion to floats makes numbers of them
 
 
@@ -31,7 +34,8 @@ def read_samples(estimator: Any, X: Any, *, reset: bool = True) -> FloatArray:
     Raises
     ------
     InvalidInputError
-        If the samples are masked, are dates, or hold whole numbers that are too large for floats.
+        If the samples are masked, are dates, have columns of text, or hold whole numbers that are
+        too large for floats.
 
     Examples
     --------
@@ -45,6 +49,9 @@ def read_samples(estimator: Any, X: Any, *, reset: bool = True) -> FloatArray:
         samples: FloatArray = validate_data(estimator, X, dtype=np.float64, reset=reset)
     except OverflowError as error:
         raise _too_large() from error
+    except (TypeError, ValueError) as error:
+        _refuse_text(X, error)
+        raise
     return samples
 
 
@@ -56,7 +63,57 @@ def read_labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[FloatArray, n
         samples, labels = validate_data(estimator, X, y, dtype=np.float64)
     except OverflowError as error:
         raise _too_large() from error
+    except (TypeError, ValueError) as error:
+        _refuse_text(X, error)
+        raise
     return samples, labels
+
+
+def _refuse_text(X: Any, error: Exception) -> None:
+    """Raise an error with the names of the columns that hold text, if there are some."""
+    texts = {name: text for name, values in _columns(X) if (text := _text(values)) is not None}
+    if not texts:
+        return
+    which, holds, them = (
+        ("column", "holds", "it") if len(texts) == 1 else ("columns", "hold", "them")
+    )
+    raise InvalidInputError(
+        f"{which} {_listed(list(texts))} of X {holds} text, such as "
+        f"{shortened(next(iter(texts.values())))}; turn {them} into numbers, such as by "
+        f"sklearn.preprocessing.OneHotEncoder, or drop {them}"
+    ) from error
+
+
+def _columns(X: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
+    """Yield the names and values of columns: of a data frame, or of rows, by their numbers."""
+    if hasattr(X, "columns") and hasattr(X, "iloc"):
+        for number, name in enumerate(X.columns):
+            yield name, np.asarray(X.iloc[:, number])
+        return
+    try:
+        values = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        return
+    if values.ndim == 2 and values.dtype.kind in "OUS":
+        yield from enumerate(values.T)
+
+
+def _text(values: npt.NDArray[Any]) -> str | None:
+    """Return the first text that is no number; None if there is none."""
+    if values.dtype.kind in "OUS":
+        for value in values:
+            if isinstance(value, str):
+                try:
+                    float(value)
+                except ValueError:
+                    return str(value)
+    return None
+
+
+def _listed(names: list[Any]) -> str:
+    """Return names for a message."""
+    shown = ", ".join(shortened(name) for name in names[:_SHOWN])
+    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _refuse_hidden(name: str, value: Any) -> None:

@@ -10,6 +10,7 @@ from gdaopt.linalg.directions import (
 )
 from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.eigen import Alignment, align
+from gdaopt.linalg.entries import entries_of, matrix_of
 from gdaopt.linalg.geodesic import geometric_mean, geometric_mean_of_inverse
 from gdaopt.linalg.gershgorin import discs, left_ends
 from gdaopt.linalg.known_entries import KnownEntries
@@ -42,10 +43,12 @@ __all__ = [
     "discs",
     "dual_alignment",
     "edge_weights",
+    "entries_of",
     "generalized_laplacian",
     "geometric_mean",
     "geometric_mean_of_inverse",
     "left_ends",
+    "matrix_of",
     "maximum_spanning_tree",
     "n_components",
     "pair_atoms",

@@ -32,7 +32,7 @@ from gdaopt.warning_filters import ignoring
 __all__ = ["Alignment", "align"]
 
 _SMALLEST_DIAGONAL = 1e-12  # of tr M / K, for the preconditioner
-_SMALLEST_FOR_LOBPCG = 5  # for smaller matrices SciPy itself uses a dense solver
+_LARGEST_DENSE = 256  # up to this size a dense solver is the fastest
 _LOBPCG_ITERATIONS = 20
 _LOBPCG_TOLERANCE = 1e-5  # of tr M / K: its square is about the polish's margin
 _MARGINS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # σ below the estimate of λ_min, in tr M / K
@@ -54,7 +54,8 @@ class Alignment:
     left_ends : ndarray of shape (K,)
         ``(M v)_i / v_i``.
     scaling : str
-        How v was found: ``"lobpcg"``, ``"eigh"``, either with ``"+polish"``, or ``"resolvent"``.
+        How v was found: by ``"eigh"`` or, for large matrices, by ``"lobpcg"``, either with
+        ``"+polish"``, or by the ``"resolvent"``.
     iterations : int
         LOBPCG iterations used.
     """
@@ -72,23 +73,26 @@ class Alignment:
 
 def align(
     metric: FloatArray,
-    min_eigenvalue: float,
+    min_eigenvalue: float | None = None,
     *,
     edge_threshold: float = 0.0,
     guess: FloatArray | None = None,
 ) -> Alignment:
     """Find ``v > 0`` under which every left-end is at least ``min(ρ, λ_min(M))``, up to round-off.
 
+    For a connected M this is the first eigenvector, and all left-ends are λ_min(M).
+
     Parameters
     ----------
     metric : ndarray of shape (K, K)
         Symmetric, with non-positive off-diagonals.
-    min_eigenvalue : float
-        ρ; it decides how accurate v has to be.
+    min_eigenvalue : float, optional
+        ρ; it decides how accurate v has to be. λ_min(M) when left out.
     edge_threshold : float, optional
         Edges of weight above this threshold connect.
     guess : ndarray of shape (K,), optional
-        Where LOBPCG starts, such as the v of a metric nearby.
+        Where LOBPCG starts, such as the v of a metric nearby. It is asked when K is above 256; up
+        to there a dense solver is faster.
 
     Returns
     -------
@@ -109,13 +113,15 @@ def align(
     Examples
     --------
     >>> M = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])
-    >>> alignment = align(M, min_eigenvalue=0.0)
+    >>> alignment = align(M)
     >>> alignment.left_ends.round(4)
     array([0.1078, 0.1078, 0.1078])
     >>> (alignment.v / np.linalg.norm(alignment.v)).round(4)
     array([0.7511, 0.4886, 0.444 ])
     """
     metric = as_symmetric("metric", metric)
+    if min_eigenvalue is None:
+        min_eigenvalue = smallest_eigenvalue(metric)
     min_eigenvalue = number("min_eigenvalue", min_eigenvalue)
     edge_threshold = number("edge_threshold", edge_threshold)
     if guess is not None:
@@ -146,7 +152,7 @@ def _first_eigenvector(
 ) -> tuple[FloatArray | None, str, int]:
     """Return a positive approximation of the first eigenvector, its source, its iterations."""
     size = len(metric)
-    if size >= _SMALLEST_FOR_LOBPCG:
+    if size > _LARGEST_DENSE:
         start = np.ones(size) if guess is None else guess
         diagonal = np.maximum(np.diagonal(metric), _SMALLEST_DIAGONAL * unit)
 

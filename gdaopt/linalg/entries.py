@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, as_symmetric, as_vector, integer
 
 __all__ = [
     "Edges",
@@ -102,7 +102,7 @@ def as_edges(value: Any, n_features: int) -> Edges:
             "edges must be two arrays of indices i < j of as many edges, below "
             f"n_features = {n_features}; got {shortened(value)}"
         )
-    return rows.astype(np.intp), columns.astype(np.intp)
+    return rows.astype(np.intp, copy=False), columns.astype(np.intp, copy=False)
 
 
 def no_edges() -> Edges:
@@ -122,26 +122,74 @@ def pairs_of(n_features: int, edges: Edges) -> Edges:
     return np.concatenate([diagonal, edges[0]]), np.concatenate([diagonal, edges[1]])
 
 
-def entries_of(metric: FloatArray, edges: Edges) -> FloatArray:
-    """Return the diagonal and the edge weights of a metric, shape (K + n_edges,).
+def entries_of(metric: FloatArray, edges: Edges | None = None) -> FloatArray:
+    """Return the entries of a metric as a vector: the diagonal, then the edge weights ``-M_ij``.
+
+    Parameters
+    ----------
+    metric : ndarray of shape (K, K)
+        Symmetric.
+    edges : tuple of two ndarrays of int, shape (n,), optional
+        Rows i and columns j of the edges, i < j; all pairs, row by row, when left out.
+
+    Returns
+    -------
+    ndarray of shape (K + n,)
+        ``M_ii``, then ``-M_ij`` of the edges: what the variable of `gdaopt.programs.JointProgram`
+        is. `matrix_of` is the way back.
+
+    Raises
+    ------
+    InvalidInputError
+        For a matrix that is not symmetric, and edges that are no pairs i < j of its rows.
+
+    Notes
+    -----
+    A linear function ⟨G, M⟩ costs ``G_ii`` for a unit of the diagonal, and ``-2 G_ij`` for a unit
+    of an edge weight, because an edge stands in M twice and with the opposite sign.
 
     Examples
     --------
-    >>> entries_of(np.array([[2.0, -1.0], [-1.0, 3.0]]), all_edges(2))
+    >>> entries_of(np.array([[2.0, -1.0], [-1.0, 3.0]]))
     array([2., 3., 1.])
     """
+    metric = as_symmetric("metric", metric)
+    size = len(metric)
+    edges = all_edges(size) if edges is None else as_edges(edges, size)
     return np.concatenate([np.diagonal(metric), -metric[edges]])
 
 
-def matrix_of(entries: FloatArray, n_features: int, edges: Edges) -> FloatArray:
+def matrix_of(entries: FloatArray, n_features: int, edges: Edges | None = None) -> FloatArray:
     """Return the symmetric matrix with the given diagonal and edge weights.
+
+    Parameters
+    ----------
+    entries : ndarray of shape (K + n,)
+        See `entries_of`.
+    n_features : int
+        K.
+    edges : tuple of two ndarrays of int, shape (n,), optional
+        Rows i and columns j of the edges, i < j; all pairs, row by row, when left out.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        With ``-y_ij`` in rows i and j for the weight y_ij of an edge, and 0 where there is none.
+
+    Raises
+    ------
+    InvalidInputError
+        For entries of another number, and edges that are no pairs i < j of features.
 
     Examples
     --------
-    >>> matrix_of(np.array([2.0, 3.0, 1.0]), 2, all_edges(2))
+    >>> matrix_of(np.array([2.0, 3.0, 1.0]), 2)
     array([[ 2., -1.],
            [-1.,  3.]])
     """
+    n_features = integer("n_features", n_features, at_least=1)
+    edges = all_edges(n_features) if edges is None else as_edges(edges, n_features)
+    entries = as_vector("entries", entries, n_features + len(edges[0]))
     matrix = np.zeros((n_features, n_features))
     matrix[edges] = -entries[n_features:]
     matrix += matrix.T

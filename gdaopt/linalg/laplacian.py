@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.sparse.csgraph import minimum_spanning_tree
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, neighbors
@@ -203,8 +203,18 @@ def n_components(metric: FloatArray, threshold: float) -> int:
     3
     """
     metric, threshold = as_symmetric("metric", metric), number("threshold", threshold)
-    adjacency = csr_array((metric < -threshold).astype(np.int8))
-    return int(connected_components(adjacency, directed=False)[0])
+    adjacent = metric < -threshold
+    # Breadth first on the dense matrix: to make a sparse one of it takes longer.
+    unseen = adjacent.any(axis=1)
+    found = len(metric) - int(np.count_nonzero(unseen))  # those without edges
+    while unseen.any():
+        found += 1
+        front = np.zeros_like(unseen)
+        front[unseen.argmax()] = True
+        while front.any():
+            unseen &= ~front
+            front = adjacent[front].any(axis=0) & unseen
+    return found
 
 
 def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:

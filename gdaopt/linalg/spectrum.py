@@ -64,7 +64,7 @@ def component_eigenvalues(metric: FloatArray) -> FloatArray:
     array([1., 1., 5.])
     """
     metric = as_symmetric("metric", metric)
-    labels = _component_labels(metric != 0)
+    labels = _component_labels(metric)
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)
     values = np.diagonal(metric).copy()  # right where a component is a single feature
@@ -75,16 +75,16 @@ def component_eigenvalues(metric: FloatArray) -> FloatArray:
     return values
 
 
-def _component_labels(is_edge: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return a number for each vertex of a graph, equal where a path connects them."""
-    size = len(is_edge)
+def _component_labels(metric: FloatArray) -> NDArray[np.signedinteger]:
+    """Return a number for each feature, equal where a path of edges connects them."""
+    size = len(metric)
     if size > _LARGEST_LABELLED:
-        labels: NDArray[np.intp] = connected_components(csr_array(is_edge), directed=False)[1]
-        return labels
+        _, numbers = connected_components(csr_array(metric != 0), directed=False)
+        return numbers
     # Building a sparse matrix takes longer than all of this: the lowest number spreads along the
-    # edges, and each vertex then takes the number that the vertex of its own number has.
-    is_near = is_edge | np.eye(size, dtype=bool)
-    labels = is_near.argmax(axis=1)
+    # edges, and each feature then takes the number that the feature of its own number has.
+    is_near = (metric != 0) | np.eye(size, dtype=bool)
+    labels: NDArray[np.signedinteger] = is_near.argmax(axis=1)
     while True:
         lower = np.where(is_near, labels, size).min(axis=1)
         lower = lower[lower]

@@ -193,18 +193,20 @@ class _Run(HullRun):
         start, before = time.perf_counter(), (self.active_set, self.point, self.multipliers)
         enough = _SAMPLE_ACCURACY * self.gap
         method = replace(self._method, tolerance=0.0, absolute_tolerance=enough, time_limit=None)
-        run = _Run(
-            method, sample, self.clock, self.active_set if self._start or round_ > 1 else None
-        )
-        with suppress(TimeLimitError, RunEnded, InvalidInputError):
+        # What is found has to be evaluated with all samples before the time is up.
+        left = self.clock.left
+        clock = Clock(None if left is None else left - self.evaluation_seconds)
+        run = _Run(method, sample, clock, self.active_set if self._start or round_ > 1 else None)
+        with suppress(TimeLimitError, RunEnded, InvalidInputError), clock.limiting():
             for state in run.states():
                 if method.is_converged(state):
                     break
         self._newton_steps += run._newton_steps
-        with suppress(AttributeError):  # the time was up before there was anything
-            self.multipliers = run.multipliers
-            self.move_to(run.active_set)
+        found = getattr(run, "active_set", None)  # it has none if the time was up at its start
+        if found is not None:
             with unlimited():
+                self.move_to(found)
+                self.multipliers = run.multipliers
                 if not self.point.value <= before[1].value:
                     self.active_set, self.point, self.multipliers = before
         return self.certified_state(

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
@@ -29,9 +30,12 @@ from gdaopt.methods.tracer import Tracer
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
+from gdaopt.threads import single_threaded
 from gdaopt.validation import read_only
 
 __all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
+
+_FEW_FEATURES = 512  # with no more, threads gain little in a decomposition or a block of pairs
 
 
 class StallRule:
@@ -190,6 +194,17 @@ def run(method: Method, problem: MetricProblem) -> Result:
         Unless the method says ``on_interrupt="return"``.
     """
     method.check(problem)
+    with _threads_of(problem):
+        return _run(method, problem)
+
+
+def _threads_of(problem: MetricProblem) -> AbstractContextManager[None]:
+    """Return the context in which steps calculate."""
+    return single_threaded() if problem.n_features <= _FEW_FEATURES else nullcontext()
+
+
+def _run(method: Method, problem: MetricProblem) -> Result:
+    """Run a method that has been checked."""
     clock = Clock(method.time_limit)
     tracer = Tracer(problem, clock, method.trace_every, method.keep_iterates)
     states = method.states(problem, clock)
@@ -267,12 +282,12 @@ def iterate(method: Method, problem: MetricProblem) -> Iterator[State]:
     clock = Clock(method.time_limit)
     states = method.states(problem, clock)
     try:
-        with unlimited():
+        with unlimited(), _threads_of(problem):
             state = _next_finite(states)
         while True:
             yield state
             _check_limits(method, state, clock)
-            with clock.limiting():
+            with clock.limiting(), _threads_of(problem):
                 state = _next_finite(states)
     except (RunEnded, TimeLimitError):
         return

@@ -19,6 +19,7 @@ from gdaopt.objectives.protocol import AtomWeights, AtomWeightsPoint, Line, Obje
 from gdaopt.objectives.quadratic import Linear, Ridge
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.objectives.sums import Summable, SumObjective
+from gdaopt.objectives.triplet_losses import LogisticTriplets, TripletHinge
 
 OBJECTIVES: dict[str, Callable[..., Objective]] = {
     "glr": GLR,
@@ -50,6 +51,7 @@ __all__ = [
     "Linear",
     "LogDet",
     "LogisticPairs",
+    "LogisticTriplets",
     "Objective",
     "PairHinge",
     "Point",
@@ -57,6 +59,7 @@ __all__ = [
     "RoundOff",
     "SumObjective",
     "Summable",
+    "TripletHinge",
     "assumed_round_off",
     "check_objective",
 ]

@@ -10,11 +10,11 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.distances import (
     DistanceObjective,
     Identity,
-    LabelledPairs,
     MinusRoot,
     Separable,
     Term,
     even_trace,
+    read_labelled_pairs,
 )
 from gdaopt.objectives.pairs import squared_distances
 from gdaopt.validation import number
@@ -83,10 +83,11 @@ class DEML(DistanceObjective):
         memory_limit: int = 2**28,
     ) -> None:
         self.similar_weight = number("similar_weight", similar_weight, at_least=0)
-        labelled = LabelledPairs.read(X, y, pairs).without_equal()
+        labelled = read_labelled_pairs(
+            X, y, pairs, need_similar=bool(self.similar_weight)
+        ).without_equal()
         terms = [Term(False, MinusRoot(), 1 / labelled.n_dissimilar)]
         if self.similar_weight:
-            labelled.need_similar()
             weight = self.similar_weight / labelled.count(similar=True)
             terms.append(Term(True, Identity(), weight))
         self._loss = Separable(labelled, tuple(terms))

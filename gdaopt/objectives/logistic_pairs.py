@@ -8,11 +8,11 @@ import numpy as np
 
 from gdaopt.objectives.distances import (
     DistanceObjective,
-    LabelledPairs,
     Logistic,
     Separable,
     Term,
     even_trace,
+    read_labelled_pairs,
 )
 from gdaopt.validation import number
 
@@ -29,18 +29,20 @@ class LogisticPairs(DistanceObjective):
     pairs of two classes, n pairs in all. That is the mean negative log-likelihood where a pair is
     of one class with the probability ``1 / (1 + exp(δ_ij - b))``. Q is convex.
 
-
     Parameters
     ----------
     X : array-like of shape (N, K)
         Samples × features.
-    y : array-like of shape (N,)
-        Class labels: numbers, booleans or texts.
+    y : array-like of shape (N,), optional
+        Class labels: numbers, booleans or texts. Pairs of one class are similar.
     bias : float, optional
         b > 0: the squared distance at which both kinds of pairs are as likely.
     pairs : array-like of int, shape (n, 2), optional
         Sum over these pairs only, such as those of near samples where N is large. All pairs when
         left out.
+    similar : array-like of bool, shape (n,), optional
+        Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
+        class or of two, and the classes are not known.
     memory_limit : int, optional
         Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
         block by block in each pass instead of being kept.
@@ -49,8 +51,9 @@ class LogisticPairs(DistanceObjective):
     ------
     InvalidInputError
         For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
-        coincide, one class only, no two samples of one class, pairs that refer to samples that X
-        does not have, or pairs of one class only, or a bias that is not positive.
+        coincide, one class only, no two samples of one class, both y and similar or neither, pairs
+        that refer to samples that X does not have, pairs that are all similar or all dissimilar, or
+        a bias that is not positive.
 
     Notes
     -----
@@ -68,15 +71,15 @@ class LogisticPairs(DistanceObjective):
     def __init__(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         bias: float = 1.0,
         pairs: Any = None,
+        similar: Any = None,
         memory_limit: int = 2**28,
     ) -> None:
         self.bias = number("bias", bias, above=0)
-        labelled = LabelledPairs.read(X, y, pairs)
-        labelled.need_similar()
+        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
         similar, dissimilar = labelled.count(similar=True), labelled.count(similar=False)
         weight = 1 / (similar + dissimilar)
         self._loss = Separable(

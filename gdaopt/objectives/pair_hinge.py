@@ -8,11 +8,11 @@ import numpy as np
 
 from gdaopt.objectives.distances import (
     DistanceObjective,
-    LabelledPairs,
     Separable,
     SmoothHinge,
     Term,
     even_trace,
+    read_labelled_pairs,
 )
 from gdaopt.validation import number
 
@@ -30,13 +30,12 @@ class PairHinge(DistanceObjective):
     h is 0 for z ≤ 0, ``z²/(2ω)`` up to the width ω and ``z - ω/2`` above, at most ω/2 below
     ``max(0, z)``. Q is convex. In a sum with `gdaopt.LogDet` it is the penalty form of ITML.
 
-
     Parameters
     ----------
     X : array-like of shape (N, K)
         Samples × features.
-    y : array-like of shape (N,)
-        Class labels: numbers, booleans or texts.
+    y : array-like of shape (N,), optional
+        Class labels: numbers, booleans or texts. Pairs of one class are similar.
     upper : float, optional
         u ≥ 0: squared distance of pairs of one class that costs nothing.
     lower : float, optional
@@ -46,6 +45,9 @@ class PairHinge(DistanceObjective):
     pairs : array-like of int, shape (n, 2), optional
         Sum over these pairs only, such as those of near samples where N is large. All pairs when
         left out.
+    similar : array-like of bool, shape (n,), optional
+        Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
+        class or of two, and the classes are not known.
     memory_limit : int, optional
         Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
         block by block in each pass instead of being kept.
@@ -54,9 +56,9 @@ class PairHinge(DistanceObjective):
     ------
     InvalidInputError
         For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
-        coincide, one class only, no two samples of one class, pairs that refer to samples that X
-        does not have, or pairs of one class only, or a
-        threshold or a width that is out of its range.
+        coincide, one class only, no two samples of one class, both y and similar or neither, pairs
+        that refer to samples that X does not have, pairs that are all similar or all dissimilar, or
+        a threshold or a width that is out of its range.
 
     Notes
     -----
@@ -74,19 +76,19 @@ class PairHinge(DistanceObjective):
     def __init__(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         upper: float = 1.0,
         lower: float = 2.0,
         width: float = 0.2,
         pairs: Any = None,
+        similar: Any = None,
         memory_limit: int = 2**28,
     ) -> None:
         self.upper = number("upper", upper, at_least=0)
         self.lower = number("lower", lower, above=0)
         self.width = number("width", width, above=0)
-        labelled = LabelledPairs.read(X, y, pairs)
-        labelled.need_similar()
+        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
         similar, dissimilar = labelled.count(similar=True), labelled.count(similar=False)
         weight, hinge = 1 / (similar + dissimilar), SmoothHinge(self.width)
         self._loss = Separable(

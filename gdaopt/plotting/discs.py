@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import gershgorin
 from gdaopt.linalg.eigen import align
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.plotting.canvas import AxesArray, axes_of_shape, fit_text, letters, panel_width, scale
-from gdaopt.plotting.names import feature_names, shortened
+from gdaopt.plotting.canvas import (
+    AxesArray,
+    axes_of_shape,
+    fit_text,
+    font_size,
+    letters,
+    panel_width,
+    scale,
+)
+from gdaopt.plotting.names import feature_names, shortened, written
 from gdaopt.plotting.runs import metric_and_threshold
-from gdaopt.plotting.style import BLUE, ORANGE
+from gdaopt.plotting.style import BLUE, COLOURS, GREY, LINE_STYLES, ORANGE
 from gdaopt.result import Result
-from gdaopt.validation import FloatArray, positive_vector
+from gdaopt.validation import FloatArray, flag, positive_vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,11 +40,14 @@ def discs(
     v: FloatArray | None = None,
     names: Sequence[str] | None = None,
     ax: Any = None,
+    *,
+    circles: bool = False,
 ) -> AxesArray:
     """Draw the Gershgorin discs of a metric M, as they are and aligned, one row for each feature.
 
-    Each disc is flattened to the height of its row. Its centre, radius and left-end can be read off
-    the horizontal axis, which has the same limits in both panels.
+    Each disc is flattened to the height of its row, or drawn as a true circle in the complex plane.
+    Its centre, radius and left-end can be read off the horizontal axis, which has the same limits
+    in both panels.
 
     Parameters
     ----------
@@ -48,17 +61,22 @@ def discs(
         are too low for all names, every second, third, … has its name.
     ax : pair of matplotlib.axes.Axes, optional
         Where to draw, with None for a panel that is not wanted; by default a new figure.
+    circles : bool, optional
+        Draw true circles around centres on the real axis, and the eigenvalues of M as crosses. Only
+        for up to 7 features, as more circles cannot be told apart.
 
     Returns
     -------
     pair of matplotlib.axes.Axes
         The discs of M, and those of ``diag(1/v) M diag(v)``: for each disc an ellipse of its
-        width, a dot at its centre and a bar at its left-end; and a dashed line at λ_min.
+        width (or a circle), a dot at its centre and a bar at its left-end; and a dashed line at
+        λ_min.
 
     Raises
     ------
     InvalidInputError
-        For a matrix that is not symmetric, and for a wrong number of names or axes.
+        For a matrix that is not symmetric, for a wrong number of names or axes, and for circles of
+        too many features.
 
     Examples
     --------
@@ -69,25 +87,40 @@ def discs(
     >>> [round(float(disc.get_center()[0] - disc.get_width() / 2), 4) for disc in aligned.patches]
     [0.1078, 0.1078, 0.1078]
     """
-    from gdaopt.plotting.ticks import name_rows
-
     M, threshold = metric_and_threshold(metric)
     labels = feature_names(names, len(M))
-    pair = axes_of_shape(ax, (2,), width=10, height=1.3 + 0.24 * len(M))
+    circles = flag("circles", circles)
+    if circles and len(M) > len(COLOURS):
+        raise InvalidInputError(
+            f"circles of {len(M)} features cannot be told apart; leave circles out for more than "
+            f"{len(COLOURS)}"
+        )
+    pair = axes_of_shape(ax, (2,), width=10, height=5.0 if circles else 1.3 + 0.24 * len(M))
     scalings = (None, _scaling(M, threshold) if v is None else positive_vector("v", v, len(M)))
     raw, aligned = pair
     panels = [panel for panel in pair if panel is not None]
     longest = min((letters(panel, len(panels)) for panel in panels), default=1)
+    labels = [shortened(label, longest) for label in labels]
     for panel, scaling in zip(pair, scalings, strict=True):
         if panel is not None:
-            _draw(panel, *gershgorin.discs(M, scaling), smallest_eigenvalue(M))
-            name_rows(panel, [shortened(label, longest) for label in labels])
+            centres, radii = gershgorin.discs(M, scaling)
+            if circles:
+                _draw_circles(panel, centres, radii, labels)
+                _mark_eigenvalues(panel, M)
+            else:
+                _draw_rows(panel, centres, radii, labels)
+            _mark_smallest(panel, smallest_eigenvalue(M))
     if raw is not None:
         raw.set_title("Gershgorin discs")
     if aligned is not None:
         aligned.set_title("aligned discs")
     if raw is not None and aligned is not None:
         aligned.tick_params(axis="y", labelleft=False)
+        if circles:
+            aligned.set_ylabel("")
+            highest = max(panel.get_ylim()[1] for panel in pair)
+            for panel in pair:
+                panel.set_ylim(-highest, highest)
         both = np.array([raw.get_xlim(), aligned.get_xlim()])
         for panel in pair:
             panel.set_xlim(both.min(), both.max())
@@ -104,12 +137,14 @@ def _scaling(M: FloatArray, threshold: float) -> FloatArray:
     have other signs is aligned as if these were all negative.
     """
     comparison = gershgorin.comparison_matrix(M)
-    return align(comparison, smallest_eigenvalue(comparison), edge_threshold=threshold).v
+    return align(comparison, edge_threshold=threshold).v
 
 
-def _draw(ax: Axes, centres: FloatArray, radii: FloatArray, smallest: float) -> None:
-    """Draw one panel."""
+def _draw_rows(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequence[str]) -> None:
+    """Draw each disc in a row of its own."""
     from matplotlib.patches import Ellipse
+
+    from gdaopt.plotting.ticks import name_rows
 
     size = scale(ax)
     rows = np.arange(len(centres))
@@ -129,8 +164,52 @@ def _draw(ax: Axes, centres: FloatArray, radii: FloatArray, smallest: float) -> 
     ends = centres - radii
     ax.plot(ends, rows, "|", color="black", markersize=8 * size, label="left-ends", zorder=4)
     ax.plot(centres + radii, rows, alpha=0)  # invisible, so that the limits hold the right ends
-    label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
-    style: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "linewidth": 1.2 * size}
-    ax.axvline(smallest, label=label, zorder=3, **style)
     ax.set_ylim(len(centres) - 0.4, -0.6)  # the first feature on top
+    name_rows(ax, labels)
+
+
+def _draw_circles(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequence[str]) -> None:
+    """Draw the discs as circles in the complex plane."""
+    from matplotlib.patches import Circle
+
+    size = scale(ax)
+    looks = list(zip(COLOURS, cycle(LINE_STYLES), strict=False))
+    for centre, radius, label, (colour, line) in zip(centres, radii, labels, looks, strict=False):
+        style: dict[str, Any] = {"edgecolor": colour, "linestyle": line, "linewidth": 1.4 * size}
+        middle = (float(centre), 0.0)
+        ax.add_patch(Circle(middle, float(radius), facecolor=f"{colour}1F", zorder=2, **style))
+        ax.annotate(
+            written(label),
+            (float(centre), float(radius)),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="center",
+            color=colour,
+            fontsize=font_size(ax, "small"),
+            parse_math=False,
+        )
+    on_axis = np.zeros(len(centres))
+    ax.plot(centres, on_axis, "o", color="black", markersize=3 * size, label="centres", zorder=4)
+    ends = centres - radii
+    ax.plot(ends, on_axis, "|", color="black", markersize=14 * size, label="left-ends", zorder=4)
+    ax.plot(centres + radii, on_axis, alpha=0)
+    ax.axhline(0.0, color=GREY, linewidth=0.6 * size, zorder=1)
+    highest = 1.2 * max(float(radii.max()), 0.1 * float(np.abs(centres).max()) or 1.0)
+    ax.set_ylim(-highest, highest)
+    ax.set_aspect("equal")
+    ax.set_ylabel("imaginary axis")
+
+
+def _mark_eigenvalues(ax: Axes, M: FloatArray) -> None:
+    """Draw the eigenvalues on the real axis."""
+    found = np.linalg.eigvalsh(M)
+    look: dict[str, Any] = {"color": ORANGE, "markersize": 6 * scale(ax), "zorder": 5}
+    ax.plot(found, np.zeros(len(found)), "x", label="eigenvalues", **look)
+
+
+def _mark_smallest(ax: Axes, smallest: float) -> None:
+    """Draw a dashed line at λ_min."""
+    label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
+    style: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "linewidth": 1.2 * scale(ax)}
+    ax.axvline(smallest, label=label, zorder=3, **style)
     ax.set_xlabel(f"real axis (dashed: {label})")

@@ -78,8 +78,6 @@ class ProgramSolution:
         Largest entry of the change that brought the solver's point back into the polytope.
     solver, status : str
         Who solved it and how it ended.
-    seconds : StageSeconds
-        Wall time of the stages of the call, failed attempts included.
     reported_seconds : float or None
         The time that the solver reports of itself, where it reports one.
     iterations : int or None
@@ -93,11 +91,20 @@ class ProgramSolution:
     repair_distance: float
     solver: str
     status: str
-    seconds: StageSeconds
     reported_seconds: float | None
     iterations: int | None
     restarts: int
     _multipliers: Callable[[], dict[str, FloatArray] | None]
+    _watch: Stopwatch
+
+    def __post_init__(self) -> None:
+        # The last lap of the call: to make this object takes some of its time, too.
+        self._watch.lap("unpack")
+
+    @cached_property
+    def seconds(self) -> StageSeconds:
+        """Wall time of the stages of the call, failed attempts included."""
+        return self._watch.seconds
 
     @cached_property
     def duals(self) -> dict[str, FloatArray] | None:
@@ -209,17 +216,19 @@ class Program(ABC, Generic[PolytopeT]):
         """Say whether the problem follows CVXPY's rules for cheap re-solves."""
         return bool(self.problem.is_dpp())
 
-    def _in_units(self, polytope: PolytopeT) -> LinearArrays:
-        """Return the arrays of a polytope in its units, without costs."""
-        if self._last is None or self._last[0] is not polytope:  # most steps keep the polytope
-            arrays = self.arrays(np.zeros(self.size), polytope)
-            scales = self._row_scales(polytope)
-            row_scale = np.empty(arrays.pattern.n_rows)
-            for part in arrays.parts:
-                if part.kind == "rows":
-                    row_scale[part.where] = scales[part.name]
-            self._last = polytope, arrays.in_units(polytope.unit, row_scale)
-        return self._last[1]
+    def _in_units(self, cost: FloatArray, polytope: PolytopeT) -> LinearArrays:
+        """Return the arrays of a polytope in its units, with costs that are in them."""
+        if self._last is not None and self._last[0] is polytope:  # most steps keep the polytope
+            return self._last[1].with_cost(cost)
+        arrays = self.arrays(cost, polytope)
+        scales = self._row_scales(polytope)
+        row_scale = np.empty(arrays.pattern.n_rows)
+        for part in arrays.parts:
+            if part.kind == "rows":
+                row_scale[part.where] = scales[part.name]
+        in_units = arrays.in_units(polytope.unit, row_scale, cost)
+        self._last = polytope, in_units
+        return in_units
 
     def moves(self, cost: FloatArray, polytope: PolytopeT) -> bool:
         """Say whether some entry that can move has a cost: else all points are optimal."""
@@ -312,25 +321,24 @@ class Program(ABC, Generic[PolytopeT]):
             point = polytope.repaired(found)
             moves = np.abs(point - found)
             moved = float(moves.max())
-            if (moves > _FARTHEST * polytope.unit).any():
+            if moved > 0 and (moves > _FARTHEST * polytope.unit).any():
                 raise SolverFailedError(
                     f"{solver} called the {self.name} {answer.status} and returned a point outside "
                     f"of the polytope by {moved:.3g}, more than inexact solvers are off by"
                 )
         value = float(cost @ point)
         status = f"{answer.status}, asked again" if answer.restarts else answer.status
-        watch.lap("unpack")
         return ProgramSolution(
             point,
             value,
             moved,
             solver,
             status,
-            watch.seconds,
             answer.reported_seconds,
             answer.iterations,
             answer.restarts,
             lambda: self._duals(answer, cost, polytope),
+            watch,
         )
 
     def _duals(
@@ -389,7 +397,7 @@ class _Prepared(Generic[PolytopeT]):
 
     def arrays(self) -> LinearArrays:
         """Return the arrays, in units."""
-        return replace(self.program._in_units(self.polytope), cost=self._costs)
+        return self.program._in_units(self._costs, self.polytope)
 
     @property
     def _costs(self) -> FloatArray:

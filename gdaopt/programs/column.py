@@ -185,6 +185,9 @@ class ColumnProgram(Program[ColumnPolytope]):
 
     Its parameters are ``cost``, ``floor``, ``upper``, ``weights`` and ``budget``.
 
+    For ⟨G, M⟩ the cost is ``h_j = -2 G_jc``: the variable is ``x_j = -M_jc``, which stands in M
+    twice, in column c and in row c.
+
     Examples
     --------
     >>> program = ColumnProgram(2, "HIGHS")

@@ -122,6 +122,8 @@ class DiagonalPolytope:
 class DiagonalProgram(Program[DiagonalPolytope]):
     """The diagonal program for CVXPY, with parameters ``cost``, ``lower``, ``trace_bound``.
 
+    For ⟨G, M⟩ the cost is ``G_ii``.
+
     Examples
     --------
     >>> program = DiagonalProgram(2, "HIGHS")

@@ -199,6 +199,9 @@ class JointProgram(Program[JointPolytope]):
     Its parameters are ``cost``, ``min_eigenvalue``, ``trace_bound``, ``floor``, and ``forward`` and
     ``backward``, the ratios v_j/v_i and v_i/v_j of each edge, all in the polytope's units.
 
+    For ⟨G, M⟩ the cost is ``G_ii`` for the diagonal and ``-2 G_ij`` for the edges: the variable is
+    ``y_ij = -M_ij``, which stands in M twice (see `gdaopt.linalg.entries_of`).
+
     Parameters
     ----------
     n_features : int

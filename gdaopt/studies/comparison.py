@@ -19,7 +19,7 @@ from gdaopt.io import write_atomically, write_text
 from gdaopt.printing import shortened
 from gdaopt.result import Result
 from gdaopt.sets import EdgeMask
-from gdaopt.studies.comparison_table import completed, markdown, spec_of, to_pandas
+from gdaopt.studies.comparison_table import completed, markdown, name_among, to_pandas
 from gdaopt.studies.comparison_task import solve_task
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.learning import LearningOptions
@@ -245,13 +245,7 @@ class Comparison:
 
     def _name(self, row: Mapping[str, Any]) -> str:
         """Return a method with its options, and with its solver where it is run with several."""
-        of_method = [
-            task.about["solver"]
-            for task in self.tasks.values()
-            if (task.about["class"], task.about["method"], task.about["options"])
-            == (row["class"], row["method"], row["options"])
-        ]
-        return spec_of(row) if len(of_method) == 1 else f"{spec_of(row)}, {row['solver']}"
+        return name_among(row, (task.about for task in self.tasks.values()))
 
 
 def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:

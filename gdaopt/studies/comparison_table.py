@@ -14,7 +14,16 @@ from gdaopt.trace import relative_gap
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COMPACT", "LEGEND", "completed", "markdown", "spec_of", "to_pandas", "written"]
+__all__ = [
+    "COMPACT",
+    "LEGEND",
+    "completed",
+    "markdown",
+    "name_among",
+    "spec_of",
+    "to_pandas",
+    "written",
+]
 
 Row = Mapping[str, Any]
 
@@ -87,6 +96,23 @@ def spec_of(row: Row) -> str:
     'frank-wolfe:variant=away'
     """
     return ":".join(filter(None, (row["method"], row["options"])))
+
+
+def name_among(row: Row, rows: Iterable[Row]) -> str:
+    """Return a row's method with its options, and its solver where other rows differ in it alone.
+
+    Examples
+    --------
+    >>> row = {"class": "a", "method": "joint", "options": "", "solver": "HIGHS"}
+    >>> name_among(row, [row]), name_among(row, [row, row | {"solver": "CLARABEL"}])
+    ('joint', 'joint, HIGHS')
+    """
+    alike = [
+        other["solver"]
+        for other in rows
+        if all(other[name] == row[name] for name in ("class", "method", "options"))
+    ]
+    return spec_of(row) if len(alike) == 1 else f"{spec_of(row)}, {row['solver']}"
 
 
 def _as(form: str, name: str, scale: float = 1.0) -> Callable[[Row], str]:

@@ -1,4 +1,4 @@
-"""Reading the runs that `gdaopt learn` or `Result.save` wrote."""
+"""Reading the runs that `gdaopt learn`, `gdaopt compare` or `Result.save` wrote."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 from gdaopt.errors import InvalidInputError
 from gdaopt.io import parse_json
 from gdaopt.result import Result
+from gdaopt.studies.comparison_table import name_among
 from gdaopt.studies.pictures import Run
+from gdaopt.studies.study_directory import read_study
 
 __all__ = ["FORMAT", "RECORD", "read_record", "read_runs"]
 
@@ -34,18 +36,20 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     return record if ours and isinstance(record.get("classes"), dict) else None
 
 
-def read_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Run]:
+def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     """Return the runs saved in directories.
 
     Runs of `gdaopt learn` are named after their class, and are of the same problem when data set,
-    class, scale of the features, feasible set and ε are the same. In a directory without its
-    ``result.json`` every npz file that `Result.save` wrote is a run, named after the file; each
-    name is a problem. With several directories the directory comes first in the name.
+    class, scale of the features, feasible set and ε are the same. Runs of `gdaopt compare` are
+    named after their class, where there are several, and their method; each class is a problem. In
+    a directory of neither, every npz file that `Result.save` wrote is a run, named after the file;
+    each name is a problem. Such a file can be given itself. With several directories the directory
+    comes first in the name.
 
     Parameters
     ----------
-    folders : iterable of path-like
-        The directories.
+    paths : iterable of path-like
+        The directories and files.
 
     Returns
     -------
@@ -55,20 +59,18 @@ def read_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Run]:
     Raises
     ------
     InvalidInputError
-        For a directory that does not exist, holds no results, or whose results are damaged.
+        For what does not exist, holds no results, or whose results are damaged.
 
     Examples
     --------
     >>> read_runs(["no such directory"])
     Traceback (most recent call last):
         ...
-    gdaopt.errors.InvalidInputError: no such directory is not a directory
+    gdaopt.errors.InvalidInputError: there is no directory or file no such directory
     """
-    paths = [Path(folder) for folder in folders]
-    prefixes = _prefixes(paths)
-    return [
-        run for path, prefix in zip(paths, prefixes, strict=True) for run in _read(path, prefix)
-    ]
+    read = [Path(path) for path in paths]
+    prefixes = _prefixes(read)
+    return [run for path, prefix in zip(read, prefixes, strict=True) for run in _read(path, prefix)]
 
 
 def _prefixes(paths: list[Path]) -> list[str]:
@@ -88,15 +90,20 @@ def _prefixes(paths: list[Path]) -> list[str]:
 
 
 def _read(path: Path, prefix: str) -> list[Run]:
-    """Return the runs of one directory."""
+    """Return the runs of one directory, or that of a file."""
+    if path.is_file():
+        return [_of_file(path, prefix)]
     if not path.is_dir():
-        raise InvalidInputError(f"{path} is not a directory")
+        raise InvalidInputError(f"there is no directory or file {path}")
     record = read_record(path)
-    runs = _unrecorded(path, prefix) if record is None else _recorded(path, prefix, record)
+    if record is not None:
+        runs = _recorded(path, prefix, record)
+    else:
+        runs = _compared(path, prefix) or _unrecorded(path, prefix)
     if not runs:
         raise InvalidInputError(
-            f"{path} holds no results: no {RECORD} of gdaopt learn, and no npz file that "
-            "Result.save wrote"
+            f"{path} holds no results: no {RECORD} of gdaopt learn, no results of gdaopt compare, "
+            "and no npz file that Result.save wrote"
         )
     return runs
 
@@ -132,6 +139,35 @@ def _recorded(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
         raise InvalidInputError(
             f"{path / RECORD} is damaged: {error!r}; remove it to read the npz files beside it"
         ) from error
+
+
+def _compared(path: Path, prefix: str) -> list[Run]:
+    """Return the finished runs of `gdaopt compare`."""
+    study = read_study(path)
+    if study is None or "methods" not in study[0]:
+        return []
+    options, rows = study
+    rows = {stem: row for stem, row in rows.items() if "objective" in row}
+    several = len(options["classes"]) > 1
+    runs = []
+    for stem, row in rows.items():
+        result = Result.load(stem.with_suffix(".npz"))
+        name = name_among(row, rows.values())
+        runs.append(
+            Run(
+                name=f"{prefix}{row['class']}: {name}" if several else f"{prefix}{name}",
+                problem=(options["data_sha256"], row["class"], result.feasible_set),
+                result=result,
+            )
+        )
+    return runs
+
+
+def _of_file(path: Path, prefix: str) -> Run:
+    """Return the run that `Result.save` wrote into a file."""
+    result = Result.load(path)
+    name = prefix.removesuffix(": ").removesuffix(".npz") or path.stem
+    return Run(name=name, problem=(path.stem, len(result.metric)), result=result)
 
 
 def _unrecorded(path: Path, prefix: str) -> list[Run]:

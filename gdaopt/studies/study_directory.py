@@ -19,7 +19,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.io import parse_json, remove_abandoned, write_text
 from gdaopt.studies.directory_lock import content, sole_writer
 
-__all__ = ["RECORD", "StudyDirectory", "task_key"]
+__all__ = ["RECORD", "StudyDirectory", "read_study", "task_key"]
 
 RECORD = "study.json"
 """The name of the file in which a study says what it was begun with."""
@@ -131,15 +131,7 @@ class StudyDirectory:
         That is so when the row is not there or is not as it was written, or when a file of the task
         is missing.
         """
-        stem = self.stem(key)
-        try:
-            entry = parse_json(stem.with_suffix(".json").read_text(encoding="utf-8"))
-            row: dict[str, Any] = entry["row"]
-            whole = entry["sha256"] == _digest(row, entry["files"])
-            whole &= all((self.tasks / name).exists() for name in entry["files"])
-            return row if whole and isinstance(row["status"], str) else None
-        except (OSError, ValueError, LookupError, TypeError):
-            return None
+        return _read_row(self.stem(key).with_suffix(".json"))
 
     def write_row(self, key: str, row: Mapping[str, Any]) -> None:
         """Write the row of a task whose other files are there, which makes it finished.
@@ -204,6 +196,32 @@ class StudyDirectory:
                 f"{self.path} holds a study of other options: {'; '.join(differences)}; "
                 "choose another --out, or the options there to go on with it"
             )
+
+
+def read_study(path: Path) -> tuple[dict[str, Any], dict[Path, dict[str, Any]]] | None:
+    """Return the options of a study and its finished rows, without adding to it.
+
+    The rows are by the path of the task's files without their ending; None where there is no study
+    that can be read.
+    """
+    try:
+        options = dict(parse_json((path / RECORD).read_text(encoding="utf-8"))["options"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    rows = {file: _read_row(file) for file in sorted((path / "tasks").glob("*.json"))}
+    return options, {file.with_suffix(""): row for file, row in rows.items() if row is not None}
+
+
+def _read_row(file: Path) -> dict[str, Any] | None:
+    """Return the row of a file, None where it is not as it was written or a file is missing."""
+    try:
+        entry = parse_json(file.read_text(encoding="utf-8"))
+        row: dict[str, Any] = entry["row"]
+        whole = entry["sha256"] == _digest(row, entry["files"])
+        whole &= all((file.parent / name).exists() for name in entry["files"])
+        return row if whole and isinstance(row["status"], str) else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
 
 
 def _digest(row: Mapping[str, Any], files: list[str]) -> str:

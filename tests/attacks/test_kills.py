@@ -16,9 +16,9 @@ from tests.attacks.cases import COMMANDS, SEEDS, finish, names, start, tables, u
 from tests.process_cases import posix_only
 
 CASES = [
-    pytest.param("learn", 0, 2),
+    pytest.param("learn", 0, 1),
     *(
-        pytest.param(name, seed, 4, marks=pytest.mark.slow)
+        pytest.param(name, seed, 3, marks=pytest.mark.slow)
         for seed in range(1, 4)
         for name in COMMANDS
         if seed <= SEEDS.get(name, seed)

@@ -42,6 +42,7 @@ def solve_diagonal(**options: Any) -> ProgramSolution:
 # --- Answers -------------------------------------------------------------------------------------
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [2, 10])
 @pytest.mark.parametrize("block", ["diagonal", "column"])
@@ -218,6 +219,7 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Fault:
     return Fault(monkeypatch)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
 @pytest.mark.parametrize("steps", [0, 1])
 @pytest.mark.parametrize("method", METHODS)
@@ -235,6 +237,7 @@ def test_a_fault_ends_the_run(kind: str, method: str, steps: int, fault: Fault) 
     np.testing.assert_array_equal(result.metric, unharmed.metric)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", FAULTS)

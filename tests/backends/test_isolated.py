@@ -153,6 +153,7 @@ def test_a_worker_killed_in_a_solve(tmp_path: Path) -> None:
 
 
 @posix_only
+@pytest.mark.slow
 def test_a_worker_killed_between_solves() -> None:
     sabotaged()
     before = worker()
@@ -207,7 +208,7 @@ def run_isolated() -> gda.Result:
     return gda.solve(gda.MetricProblem(glr, gda.GraphMetrics(4.0)), "joint", isolate=True)
 
 
-@pytest.mark.parametrize("fault", ["hang", "die"])
+@pytest.mark.parametrize("fault", [pytest.param("hang", marks=pytest.mark.slow), "die"])
 def test_the_end_of_a_worker_disturbs_no_other_thread(fault: str) -> None:
     """A solver hangs, or its process dies, in one thread, while runs go on in another."""
     alone = run_isolated()
@@ -277,10 +278,14 @@ child.join()
 @pytest.mark.parametrize(
     "code",
     [
-        pytest.param(SOLVE, id="end"),
-        pytest.param(SOLVE + "raise SystemExit(0)", id="exit"),
+        pytest.param(SOLVE, id="end", marks=pytest.mark.slow),
+        pytest.param(SOLVE + "raise SystemExit(0)", id="exit", marks=pytest.mark.slow),
         pytest.param(SOLVE_IN_A_THREAD, id="thread"),
-        pytest.param(SOLVE_IN_A_FORK, id="thread of multiprocessing's process", marks=posix_only),
+        pytest.param(
+            SOLVE_IN_A_FORK,
+            id="thread of multiprocessing's process",
+            marks=[posix_only, pytest.mark.slow],
+        ),
     ],
 )
 def test_scripts_end_quietly_and_their_worker_with_them(code: str) -> None:
@@ -316,6 +321,7 @@ print([name for name in sys.modules if "loky" in name])
 
 
 @posix_only
+@pytest.mark.slow
 def test_a_fork_starts_a_worker_of_its_own() -> None:
     code = (
         SOLVE

@@ -22,6 +22,8 @@ import gdaopt as gda
 from gdaopt.cli import app
 from gdaopt.cli.errors import IN_USE
 from gdaopt.studies.directory_lock import sole_writer
+from gdaopt.studies.saved_runs import read_runs
+from tests.cli.cases import ALL_PICTURES, undrawn
 
 OUTPUTS = {"comparison.md", "comparison.parquet", "convergence.png", "study.json", "tasks"}
 MEASURED = {"seconds", "tracing_seconds", "peak_memory"}
@@ -98,6 +100,23 @@ class TestOutputs:
             assert row["seconds"] > 0
         assert sorted(seen) == TASKS
 
+    def test_plot_draws_them_and_the_comparison_goes_on(
+        self, compared: tuple[Path, str], tmp_path: Path
+    ) -> None:
+        out = tmp_path / "copy"
+        shutil.copytree(compared[0], out)
+        runs = read_runs([out])
+        joint = "joint:max_iterations=8"
+        assert {run.name for run in runs} == {"certified", f"{joint}, HIGHS", f"{joint}, analytic"}
+        assert len({run.problem for run in runs}) == 1
+        with undrawn():
+            result = CliRunner().invoke(app, ["plot", str(out)])
+        assert result.exit_code == 0, result.output
+        assert names(out) == OUTPUTS | {f"{name}.png" for name in ALL_PICTURES}
+        with undrawn():
+            compare(*ARGUMENTS, "--out", out)
+        assert rows(out) == rows(compared[0])
+
     def test_parquet(self, compared: tuple[Path, str]) -> None:
         out, _ = compared
         frame = pd.read_parquet(out / "comparison.parquet")
@@ -152,6 +171,7 @@ class TestOutputs:
 
 
 class TestGoingOn:
+    @pytest.mark.slow
     def test_after_a_kill(self, compared: tuple[Path, str], tmp_path: Path) -> None:
         out = tmp_path / "out"
         code = "from gdaopt.cli import app; app()"
@@ -242,14 +262,14 @@ class TestGoingOn:
             "--positive",
             "virginica",
             "--methods",
-            "certified,joint",
+            "certified",
             "--out",
             out,
         )
         output = compare(*arguments, "--edges", file)
         assert "certified" in output
         assert "set graph with at most 1 edges" in (out / "comparison.md").read_text()
-        assert len(rows(out)) == 2
+        assert len(rows(out)) == 1
         mask = gda.GraphMetrics(4.0, 1e-6, edges=[(2, 3)])
         for path in out.glob("tasks/*.npz"):
             assert gda.Result.load(path).feasible_set == mask
@@ -268,6 +288,7 @@ class TestGoingOn:
 
 
 class TestBackends:
+    @pytest.mark.slow
     def test_joblib(self, compared: tuple[Path, str], tmp_path: Path) -> None:
         """The same rows and files as from processes for each run."""
         output = compare(*ARGUMENTS, "--backend", "loky", "--jobs", 2, "--out", tmp_path)
@@ -276,6 +297,7 @@ class TestBackends:
         assert names(tmp_path) == OUTPUTS
         assert names(tmp_path / "tasks") == names(compared[0] / "tasks")
 
+    @pytest.mark.slow
     def test_a_dask_cluster(self, compared: tuple[Path, str], tmp_path: Path) -> None:
         distributed = pytest.importorskip("distributed")
         with distributed.LocalCluster(

@@ -79,11 +79,12 @@ class TestDefaults:
         data = gda.datasets.load("iris")
         X = gda.datasets.scale_features(data.features)
         feasible_set = gda.GraphMetrics(4.0, 1e-6)
+        own = gda.solve(gda.MetricProblem(gda.GLR(X, data.signal("setosa")), feasible_set))
         for name in IRIS:
-            own = gda.solve(gda.MetricProblem(gda.GLR(X, data.signal(name)), feasible_set))
             loaded = gda.Result.load(iris[0] / f"{name}.npz")
-            np.testing.assert_array_equal(loaded.metric, own.metric)
-            np.testing.assert_array_equal(loaded.trace.left_ends, own.trace.left_ends)
+            assert np.array_equal(loaded.metric, own.metric) is (name == "setosa")
+            if name == "setosa":
+                np.testing.assert_array_equal(loaded.trace.left_ends, own.trace.left_ends)
             assert (loaded.status, loaded.solver) == ("stalled", "HIGHS")
             assert feasible_set.contains(loaded.metric)
 
@@ -153,8 +154,10 @@ class TestDefaults:
 
 @pytest.mark.usefixtures("no_pictures")
 class TestDirectories:
+    ARGUMENTS = ("iris", "--solver", "analytic", "--tolerance", "0.03")  # a few steps
+
     def learn(self, out: Path, *arguments: object, code: int = 0) -> str:
-        return learn("iris", "--solver", "analytic", "--out", out, *arguments, code=code)
+        return learn(*self.ARGUMENTS, "--out", out, *arguments, code=code)
 
     def test_one_that_holds_something_is_left_alone(self, tmp_path: Path) -> None:
         (tmp_path / "mine.txt").write_text("mine")
@@ -188,7 +191,7 @@ class TestDirectories:
         self.learn(tmp_path)
         with interrupt(3 + 2, gda.GLR, "at"), pytest.raises(SystemExit):  # 3 check the starts
             # between two runs, where on_interrupt does not reach
-            app(["learn", "iris", "--force", "--solver", "analytic", "--out", str(tmp_path)])
+            app(["learn", *self.ARGUMENTS, "--force", "--out", str(tmp_path)])
         assert names(tmp_path) == files(*IRIS)
         assert set(record(tmp_path)["files"]) == files(*IRIS)
         self.learn(tmp_path, "--force", "--positive", "virginica")
@@ -230,7 +233,7 @@ class TestDirectories:
         self.learn(tmp_path / "whole")
         out = tmp_path / "out"
         with interrupt(2, RunDirectory, "add"), pytest.raises(SystemExit):
-            app(["learn", "iris", "--solver", "analytic", "--out", str(out)])
+            app(["learn", *self.ARGUMENTS, "--out", str(out)])
         (out / ".virginica.npz.999999999-0a1b2c3d.tmp").write_text("half")
         (out / ".gdaopt.lock").touch()  # of a process that is no more
         first = (out / "setosa.npz").stat().st_mtime_ns
@@ -255,7 +258,7 @@ class TestDirectories:
 
     def test_a_damaged_result_is_learned_again(self, tmp_path: Path) -> None:
         with interrupt(2, RunDirectory, "add"), pytest.raises(SystemExit):
-            app(["learn", "iris", "--solver", "analytic", "--out", str(tmp_path)])
+            app(["learn", *self.ARGUMENTS, "--out", str(tmp_path)])
         (tmp_path / "setosa.npz").write_bytes(b"PK")
         assert "there already" not in self.learn(tmp_path)
         assert names(tmp_path) == files(*IRIS)
@@ -356,7 +359,9 @@ class TestTables:
             shown = f"{label}: stalled".replace(" ", "")  # long ones are wrapped
             assert shown in output.replace(" ", "")
         assert "[bold]: 40 samples" in output
+        assert "the first 6 of 10 runs; gdaopt plot --only NAME draws others" in output
 
+    @pytest.mark.slow
     def test_labels_that_are_no_mathematics_are_drawn(self, tmp_path: Path) -> None:
         data = write_csv(tmp_path / "[bold] $\\q$.csv", [*self.AWKWARD])
         out = tmp_path / "out"
@@ -462,6 +467,7 @@ class TestOptions:
         ("arguments", "message"),
         [
             (("iris", "--solver", "HIGSH"), "unknown solver 'HIGSH'; did you mean 'HIGHS'?"),
+            (("iris", "--solver", "glpkk"), "more. Working here: CLARABEL"),
             (("iris", "--method", "alternate"), "unknown method 'alternate'; did you mean 'altern"),
             (("iris", "--positive", "sitosa"), "unknown class 'sitosa'; did you mean 'setosa'?"),
             (("iris", "--scale", "zscor"), "unknown scale 'zscor'; did you mean 'zscore'?"),
@@ -495,7 +501,7 @@ class TestOptions:
 
     def test_errors_go_to_stderr_in_one_line(self, tmp_path: Path) -> None:
         process = subprocess.run(
-            command("learn", "iris", "--solver", "glpkk"),
+            command("learn", "irsi"),
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -503,8 +509,7 @@ class TestOptions:
         )
         assert (process.returncode, process.stdout) == (2, "")
         assert len(process.stderr.splitlines()) == 1
-        assert "unknown solver 'glpkk'; did you mean 'GLPK'?" in process.stderr
-        assert "Working here: " in process.stderr
+        assert "'irsi'; did you mean 'iris'?" in process.stderr
         assert names(tmp_path) == set()
 
     def test_it_says_what_it_does_from_the_start(self, tmp_path: Path) -> None:
@@ -560,6 +565,7 @@ class TestEnds:
         assert gda.GraphMetrics(4.0).contains(result.metric)
 
     @posix_only
+    @pytest.mark.slow
     def test_interrupted_by_a_signal(self, tmp_path: Path) -> None:
         arguments = ("learn", "breast_cancer", "--tolerance", 0, "--out", "out")
         with subprocess.Popen(

@@ -13,7 +13,9 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.studies.directory_lock import sole_writer
+from gdaopt.studies.pictures import Run
 from gdaopt.studies.saved_runs import read_runs
+from gdaopt.studies.study_directory import StudyDirectory, task_key
 from tests.cli.cases import (
     ALL_PICTURES,
     content,
@@ -26,6 +28,17 @@ from tests.cli.cases import (
 )
 
 STARTS = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a few steps on one class, without pictures."""
+    out = tmp_path_factory.mktemp("learned") / "run"
+    with undrawn():
+        learn(
+            "iris", "--positive", "setosa", "--solver", "analytic", "--tolerance", 0.1, "--out", out
+        )
+    return out
 
 
 class TestPlot:
@@ -42,7 +55,9 @@ class TestPlot:
             gda.solve(problem, solver="analytic").save(folder / stem)
         return folder
 
-    @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+    @pytest.mark.parametrize(
+        "suffix", ["pdf", *(pytest.param(name, marks=pytest.mark.slow) for name in ("png", "svg"))]
+    )
     def test_formats(self, tmp_path: Path, suffix: str) -> None:
         folder = self.own(tmp_path / "own", "run")
         before = content(folder)
@@ -89,7 +104,8 @@ class TestPlot:
             learn("iris", *arguments, "a")
             learn("iris", *arguments, "b", "--tolerance", 0.1)
             learn("iris", *arguments, "c", "--trace-bound", 2)
-        self.plot("a", "b", "c")
+        with undrawn("convergence"):
+            self.plot("a", "b", "c")
         assert names(Path("gdaopt-plots")) == {f"{name}.png" for name in ALL_PICTURES}
         runs = read_runs(["a", "b", "c"])
         assert [run.name for run in runs] == ["a: setosa", "b: setosa", "c: setosa"]
@@ -105,8 +121,59 @@ class TestPlot:
         runs = read_runs([folder])
         assert [run.name for run in runs] == ["_first $\\q", "second"]
         assert len({run.problem for run in runs}) == 2
-        self.plot(folder, "--out", tmp_path / "out")
+        with undrawn("discs"):
+            self.plot(folder, "--out", tmp_path / "out")
         assert len(names(tmp_path / "out")) == len(ALL_PICTURES)
+
+    def test_files(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        self.own(tmp_path / "own", "first", "second")
+        with undrawn():
+            self.plot("own/first.npz", "own/second.npz")
+        assert names(tmp_path / "own") == {"first.npz", "second.npz"}
+        assert len(names(tmp_path / "gdaopt-plots")) == len(ALL_PICTURES)
+        both = read_runs(["own/first.npz", "own/second.npz"])
+        assert [run.name for run in both] == ["first", "second"]
+        assert [run.name for run in read_runs(["own/first.npz"])] == ["first"]
+        twins = read_runs(["own/first.npz", "own/../own/first.npz"])
+        assert [run.name for run in twins] == ["own/first", "own/../own/first"]
+
+    def test_a_comparison_of_several_classes(self, tmp_path: Path) -> None:
+        folder = tmp_path / "compared"
+        options = {"methods": ["alternating"], "classes": ["a", "b"], "data_sha256": "0"}
+        study = StudyDirectory(folder, options)
+        own = self.own(tmp_path / "own", "run")
+        for name in ("a", "b"):
+            for solver in ("analytic", "highspy"):
+                key = task_key(name, solver)
+                shutil.copy(own / "run.npz", study.stem(key).with_suffix(".npz"))
+                row = {"class": name, "method": "alternating", "options": "", "solver": solver}
+                study.write_row(key, {**row, "status": "stalled", "objective": 1.0})
+        study.write_row("dead", {**row, "status": "died"})
+        runs = read_runs([folder])
+        assert [run.name for run in runs] == [
+            *("a: alternating, analytic", "a: alternating, highspy"),
+            *("b: alternating, analytic", "b: alternating, highspy"),
+        ]
+        first, second, third, _ = (run.problem for run in runs)
+        assert first == second != third
+        with undrawn():
+            self.plot(folder, "--only", "a: alternating, highspy")
+        assert names(folder) == {"study.json", "tasks", *(f"{name}.png" for name in ALL_PICTURES)}
+
+    def test_only_some_runs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = self.own(tmp_path / "own", "a", "b", "c")
+        drawn: list[list[str]] = []
+
+        def draw(runs: list[Run], *_: object, **__: object) -> list[Path]:
+            drawn.append([run.name for run in runs])
+            return []
+
+        monkeypatch.setattr("gdaopt.cli.plot.write_pictures", draw)
+        self.plot(folder, "--only", "c", "--only", "a")
+        self.plot(folder)
+        assert drawn == [["c", "a"], ["a", "b", "c"]]
+        assert "unknown run 'd'" in self.plot(folder, "--only", "d", code=2)
 
     def test_directories_of_the_same_name(self, tmp_path: Path) -> None:
         for parent in ("1", "2"):
@@ -123,10 +190,11 @@ class TestPlot:
         full = self.own(tmp_path / "full", "run")
         assert f"{empty} holds no results" in self.plot(full, empty, code=2)
         absent = tmp_path / "absent"
-        assert f"{absent} is not a directory" in self.plot(absent, code=2)
-        assert "is not a directory" in self.plot(full / "run.npz", code=2)
+        assert f"there is no directory or file {absent}" in self.plot(absent, code=2)
+        (full / "notes.txt").write_text("mine")
+        assert "notes.txt is not a saved" in self.plot(full / "notes.txt", code=2)
         assert names(empty) == set()
-        assert names(full) == {"run.npz"}
+        assert names(full) == {"run.npz", "notes.txt"}
         assert "unknown picture format 'jpg'" in self.plot(full, "--format", "jpg", code=2)
         (tmp_path / "file").write_text("mine")
         assert "cannot write to" in self.plot(full, "--out", tmp_path / "file" / "x", code=2)
@@ -148,12 +216,12 @@ class TestPlot:
     )
     def test_damaged_records(
         self,
-        iris: tuple[Path, str],
+        learned: Path,
         tmp_path: Path,
         change: Callable[[dict[str, Any]], object],
         message: str,
     ) -> None:
-        shutil.copytree(iris[0], tmp_path / "run")
+        shutil.copytree(learned, tmp_path / "run")
         content = record(tmp_path / "run")
         change(content)
         (tmp_path / "run" / "result.json").write_text(json.dumps(content))
@@ -174,5 +242,5 @@ class TestPlot:
 
     def test_help(self) -> None:
         output = run("plot", "--help")
-        for option in ("DIR...", "--out", "--format", "png|pdf|svg"):
+        for option in ("DIR|FILE...", "--only", "--out", "--format", "png|pdf|svg"):
             assert option in output

@@ -1,8 +1,13 @@
 """The README and the documentation: the examples run, and the lists are complete."""
 
+import importlib
+import pkgutil
 import re
+import shlex
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from matplotlib import pyplot
@@ -17,6 +22,7 @@ TOP = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (TOP / "docs").glob("*.md"))]
 ELSEWHERE = {"docs/extending.md"}  # whose recipes are a program each: tests/docs/test_extending.py
 MOST_WORDS = 1200  # of the README
+EXTRAS = {"dask", "docs", "notebooks", "solvers", "test"}
 
 
 def text(page: str) -> str:
@@ -34,6 +40,33 @@ def program(page: str) -> str:
 def test_the_examples_of_a_page_run(page: str) -> None:
     exec(compile(program(page), page, "exec"), {})
     pyplot.close("all")
+
+
+def shell_commands(page: str) -> list[str]:
+    """Return the commands of all blocks of a page for the shell."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", text(page), re.DOTALL | re.MULTILINE)
+    return [line for block in blocks for line in block.splitlines() if line]
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])
+def test_the_shell_commands_of_a_page_are_right(page: str) -> None:
+    """Those of the README are run by .ci/run; others name files and commands that there are."""
+    of_readme = shell_commands("README.md")
+    known = {
+        command.name or getattr(command.callback, "__name__", "")
+        for command in app.registered_commands
+    }
+    for line in shell_commands(page):
+        words = shlex.split(line, comments=True)
+        if line in of_readme or not words:
+            continue
+        for program, argument in pairwise(words):
+            if Path(program).name == "gdaopt":
+                assert argument in known, line
+            if Path(program).name in ("bash", "python", "pytest", "notebook") and "/" in argument:
+                assert (TOP / argument).exists(), line
+        for extra in re.findall(r"\[([a-z,]+)\]", line):
+            assert set(extra.split(",")) <= EXTRAS, line
 
 
 def test_the_readme_is_one_screen_and_links() -> None:
@@ -69,11 +102,34 @@ def test_a_list_is_complete(page: str, names: list[str]) -> None:
     assert [name for name in names if name not in text(page)] == []
 
 
-def test_every_public_name_is_in_the_reference() -> None:
-    reference = text("docs/api/index.rst")
-    assert "gdaopt" in reference.split()
-    packages = {
-        getattr(gdaopt, name).__name__
-        for name in ("estimators", "linalg", "objectives", "plotting", "sets")
+NOT_PUBLIC = {
+    "gdaopt.cli": "the commands, on a page of their own",
+    "gdaopt.estimators.baselines": "its names are those of gdaopt.estimators",
+    "gdaopt.master": "what the method certified is made of",
+    "gdaopt.studies": "what the commands are made of",
+    "gdaopt.studies.bench": "what the command bench is made of",
+}
+"""Packages that are not in the reference, and why."""
+
+
+def packages() -> dict[str, ModuleType]:
+    """Return all packages by name."""
+    found = pkgutil.walk_packages(gdaopt.__path__, "gdaopt.")
+    return {"gdaopt": gdaopt} | {
+        module.name: importlib.import_module(module.name) for module in found if module.ispkg
     }
-    assert [name for name in sorted(packages) if name not in reference] == []
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    """The pages of the reference list all of `__all__`, so that only packages can lack."""
+    pages = {word for word in text("docs/api/index.rst").split() if word.startswith("gdaopt")}
+    listed = {name for page in pages for name in importlib.import_module(page).__all__}
+    for package, module in packages().items():
+        assert (package in pages) != (package in NOT_PUBLIC), package
+        for name in getattr(module, "__all__", ()) if package in pages else ():
+            thing = getattr(module, name)
+            if isinstance(thing, ModuleType):
+                assert thing.__name__ in pages, name
+            elif callable(thing):
+                assert thing.__doc__, f"{package}.{name} has no docstring"
+    assert set(importlib.import_module("gdaopt.estimators.baselines").__all__) <= listed

@@ -61,6 +61,6 @@ def certified_by_the_learner(learner: Any, X: FloatArray) -> bool:
     return (
         learner.result_.status == "converged"
         and learner.result_.relative_gap <= learner.tolerance
-        and feasible_set.contains(learner.metric_)
+        and feasible_set.contains(learner.result_.metric)
         and bool(np.isfinite(learner.transform(X)).all())
     )

@@ -62,7 +62,8 @@ def test_all_distances_are_the_metrics(fitted: Any, wine: tuple[FloatArray, Any]
 
 
 def test_components_and_matrix(fitted: Any) -> None:
-    np.testing.assert_array_equal(fitted.metric_, fitted.result_.metric)
+    units = np.outer(fitted.scale_, fitted.scale_)
+    np.testing.assert_allclose(fitted.metric_ * units, fitted.result_.metric, rtol=1e-15)
     product = fitted.components_.T @ fitted.components_
     np.testing.assert_allclose(product, fitted.metric_, atol=1e-14 * np.trace(fitted.metric_))
     np.testing.assert_array_equal(np.tril(fitted.components_, -1), 0)
@@ -160,7 +161,8 @@ def test_data_frames_in_and_out() -> None:
     assert list(learner.classes_) == ["class_0", "class_1", "class_2"]
     a, b, weight = learner.graph_.named_edges()[0]
     i, j = (data.feature_names.index(name) for name in (a, b))
-    assert weight == -learner.metric_[i, j] == -np.triu(learner.metric_, 1).min()
+    metric = learner.result_.metric
+    assert weight == -metric[i, j] == -np.triu(metric, 1).min()
 
 
 def test_sparse_samples_are_refused(wine: tuple[FloatArray, Any]) -> None:

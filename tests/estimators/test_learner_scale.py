@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.estimators.labels import class_signal
 from gdaopt.estimators.problem_learner import nearest_of_other_classes
 from gdaopt.scaling import auto_trace_bound
-from tests.estimators.cases import LEARNERS, certified_by_the_learner, samples
+from tests.estimators.cases import LEARNERS, SETS, certified_by_the_learner, samples
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -38,7 +39,8 @@ def test_by_powers_of_two_it_drops_out_to_the_last_bit(learner: Any) -> None:
 def test_scales_of_single_features(learner: Any, exponents: tuple[int, ...]) -> None:
     X, codes = samples()
     X = X * 10.0 ** np.array(exponents)
-    assert certified_by_the_learner(learner().fit(X, codes), X)
+    for way in ("auto", "none"):
+        assert certified_by_the_learner(learner(scale=way).fit(X, codes), X)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -73,7 +75,7 @@ def test_four_is_the_largest_mean_squared_distance_of_a_feature(
     differences = X[pairs[:, 0]] - X[pairs[:, 1]]
     mean = shares @ differences**2
     for learner in LEARNERS:
-        found = learner(class_weight=weights, n_neighbors=neighbors).fit(X, codes)
+        found = learner(class_weight=weights, n_neighbors=neighbors, scale="none").fit(X, codes)
         assert found.trace_bound_ == pytest.approx(4 / mean.max(), rel=1e-12)
         assert found.min_eigenvalue_ == pytest.approx(1e-3 * found.trace_bound_ / 4)
 
@@ -111,7 +113,7 @@ def test_larger_sets_have_smaller_optima(name: str) -> None:
 def test_distances_neither_vanish_nor_underflow(name: str, learner: Any) -> None:
     """What the rule promises of each metric of the set, on raw features."""
     data = load(name)
-    fitted = learner().fit(data.features, data.labels)
+    fitted = learner(scale="none").fit(data.features, data.labels)
     transformed = fitted.transform(data.features)
     distances = cdist(transformed, transformed, "sqeuclidean")
     different = data.labels[:, None] != data.labels
@@ -120,15 +122,15 @@ def test_distances_neither_vanish_nor_underflow(name: str, learner: Any) -> None
 
 
 @pytest.mark.parametrize(
-    "learner",
+    ("learner", "k"),
     [
-        gda.GraphMetricLearner,
-        gda.DiagonalMetricLearner,
-        pytest.param(gda.PositiveDefiniteMetricLearner, marks=pytest.mark.slow),
+        (gda.GraphMetricLearner, 1000),
+        (gda.DiagonalMetricLearner, 1000),
+        pytest.param(gda.PositiveDefiniteMetricLearner, 300, marks=pytest.mark.slow),
     ],
 )
-def test_few_samples_of_many_features(learner: Any) -> None:
-    X, codes = samples(n=60, k=1000)
+def test_few_samples_of_many_features(learner: Any, k: int) -> None:
+    X, codes = samples(n=60, k=k)
     assert certified_by_the_learner(learner(tolerance=1e-3).fit(X, codes), X)
 
 
@@ -136,4 +138,78 @@ def test_few_samples_of_many_features(learner: Any) -> None:
 def test_samples_too_near_or_far_for_a_rule(scale: float) -> None:
     X, codes = samples()
     with pytest.raises(gda.InvalidInputError, match=r"samples of different classes differ by "):
-        gda.GraphMetricLearner().fit(scale * X, codes)
+        gda.GraphMetricLearner(scale="none").fit(scale * X, codes)
+
+
+# --- Standardised features -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", ["glr", "mcml"])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_raw_and_standardised_features_give_the_same_predictions(
+    learner: Any, objective: str
+) -> None:
+    if objective == "mcml" and learner is not gda.GraphMetricLearner:
+        pytest.skip("one set is enough")
+    data = load("wine")
+    raw, standardised = data.features, StandardScaler().fit_transform(data.features)
+    predictions = [
+        gda.MetricKNeighborsClassifier(metric=learner(objective))
+        .fit(X[::2], data.labels[::2])
+        .predict(X[1::2])
+        for X in (raw, raw * 10.0 ** np.arange(-6, 7), raw[:, ::-1] + 1e3, standardised)
+    ]
+    for other in predictions[1:]:
+        np.testing.assert_array_equal(predictions[0], other)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_the_metric_is_in_the_units_of_the_features(learner: Any) -> None:
+    X, codes = samples()
+    X = X * [1e-3, 1.0, 20.0, 1e6] + [0.0, 5.0, -5.0, 1e3]
+    auto, by_hand = learner(), learner(scale="none")
+    auto.fit(X, codes)
+    by_hand.fit(X / X.std(axis=0), codes)
+    np.testing.assert_allclose(auto.scale_, X.std(axis=0), rtol=1e-12)
+    units = np.outer(auto.scale_, auto.scale_)
+    trace = by_hand.trace_bound_
+    np.testing.assert_allclose(auto.metric_ * units, by_hand.metric_, atol=1e-9 * trace)
+    np.testing.assert_array_equal(auto.graph_.edges, by_hand.graph_.edges)
+    pairs = np.stack([X[:10], X[10:20]], axis=1)
+    expected = by_hand.pair_distance(pairs / auto.scale_)
+    np.testing.assert_allclose(auto.pair_distance(pairs), expected, rtol=1e-6)
+    # A congruence keeps the signs of entries and eigenvalues: it is a graph metric, too.
+    member = SETS[learner](np.trace(auto.metric_) * (1 + 1e-9), 0.0)
+    assert member.contains(auto.metric_)
+
+
+def test_constant_features_are_left_as_they_are() -> None:
+    X, codes = samples()
+    noise = 0.1 + 1e-17 * np.arange(len(X))  # of round-off, and not of anything measured
+    noise[::3] = np.nextafter(0.1, 1)
+    wide = np.column_stack([X, np.full(len(X), 1e6), noise])
+    learner = gda.GraphMetricLearner().fit(wide, codes)
+    assert learner.scale_[4:].tolist() == [1.0, 1.0]
+    plain = gda.GraphMetricLearner().fit(X, codes)
+    np.testing.assert_allclose(learner.scale_[:4], plain.scale_)
+    assert certified_by_the_learner(learner, wide)
+    assert learner.result_.objective == pytest.approx(plain.result_.objective, rel=1e-2)
+
+
+def test_features_whose_squares_leave_floating_point() -> None:
+    X, codes = samples()
+    X[:, 2] *= 1e-160
+    with pytest.raises(gda.InvalidInputError, match=r"feature x2 varies by .*e-161, and the squar"):
+        gda.GraphMetricLearner().fit(X, codes)
+
+
+def test_a_function_sees_the_standardised_samples() -> None:
+    X, codes = samples()
+    seen = []
+
+    def objective(Z: Any, signal: Any) -> gda.GLR:
+        seen.append(Z)
+        return gda.GLR(Z, signal)
+
+    gda.DiagonalMetricLearner(objective).fit(100 * X + 3, codes)
+    np.testing.assert_allclose(seen[0].std(axis=0), 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -68,7 +69,7 @@ def test_an_edge_floor_takes_a_tree_of_the_mask() -> None:
     X, codes = samples()
     star = [(0, 3), (1, 3), (2, 3)]
     for method in ("certified", "joint"):
-        learner = gda.GraphMetricLearner(edges=star, edge_floor=0.01, method=method)
+        learner = gda.GraphMetricLearner(edges=star, edge_floor=0.01, method=method, scale="none")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # "joint" ends where it stalls
             learner.fit(X, codes)
@@ -106,7 +107,7 @@ def test_joint_is_the_sum_of_the_binary_problems() -> None:
     assert joint.value(metric) == pytest.approx(sum(q.value(metric) for q in binary), rel=1e-13)
     gradients = sum(q.gradient(metric) for q in binary)
     np.testing.assert_allclose(joint.gradient(metric), gradients, rtol=1e-12)
-    learner = gda.GraphMetricLearner().fit(X, codes)
+    learner = gda.GraphMetricLearner(scale="none").fit(X, codes)
     result = learner.result_
     assert result.objective == pytest.approx(joint.value(learner.metric_), rel=1e-12)
     feasible_set = gda.GraphMetrics(learner.trace_bound_, learner.min_eigenvalue_)
@@ -128,14 +129,14 @@ def test_labels_are_names_only(learner: Any) -> None:
 
 def test_two_classes_have_one_signal() -> None:
     X, codes = samples(classes=2)
-    learner = gda.GraphMetricLearner().fit(X, np.where(codes, "yes", "no"))
+    learner = gda.GraphMetricLearner(scale="none").fit(X, np.where(codes, "yes", "no"))
     glr = gda.GLR(X, codes)
     assert learner.result_.objective == pytest.approx(glr.value(learner.metric_), rel=1e-12)
 
 
 def test_many_classes() -> None:
     X, codes = samples(n=80, classes=20)
-    learner = gda.GraphMetricLearner().fit(X, codes)
+    learner = gda.GraphMetricLearner(scale="none").fit(X, codes)
     assert certified_by_the_learner(learner, X)
     glr = gda.GLR(X, class_signal(codes))
     assert learner.result_.objective == pytest.approx(glr.value(learner.metric_), rel=1e-12)
@@ -155,6 +156,7 @@ def test_two_samples_of_each_class(learner: Any) -> None:
 def test_class_weights_are_copies_of_samples(learner: Any) -> None:
     X, codes = samples()
     times = np.array([1, 3, 2])
+    learner = partial(learner, scale="none")
     repeated = learner(tolerance=1e-8).fit(
         X.repeat(times[codes], axis=0), codes.repeat(times[codes])
     )
@@ -219,9 +221,11 @@ def test_few_neighbours_learn_nearly_the_same() -> None:
 
 def test_methods_and_solvers() -> None:
     X, codes = samples()
-    best = gda.GraphMetricLearner().fit(X, codes).result_
+    best = gda.GraphMetricLearner(scale="none").fit(X, codes).result_
     with pytest.warns(ConvergenceWarning, match="the certified gap is .*, tolerance is 0.0001"):
-        learner = gda.GraphMetricLearner(method="alternating", solver="analytic").fit(X, codes)
+        learner = gda.GraphMetricLearner(method="alternating", solver="analytic", scale="none").fit(
+            X, codes
+        )
     found = learner.result_
     assert found.method == "alternating"
     assert best.objective * (1 - 1e-4) <= found.objective
@@ -240,7 +244,9 @@ def test_an_objective_of_ones_own() -> None:
     X, codes = samples()
     learner = gda.GraphMetricLearner(distances).fit(X, codes)
     assert certified_by_the_learner(learner, X)
-    with pytest.raises(gda.InvalidInputError, match="class_weight and n_neighbors are for"):
+    with pytest.raises(
+        gda.InvalidInputError, match="class_weight, n_neighbors and max_pairs are for"
+    ):
         gda.GraphMetricLearner(distances, n_neighbors=3).fit(X, codes)
 
 
@@ -283,7 +289,7 @@ def test_an_end_far_from_the_optimum_warns_whatever_its_status(learner: Any, met
     if method == "joint" and learner is not gda.GraphMetricLearner:
         pytest.skip("over graph metrics only")
     X, y = clouds_apart()
-    found = learner(trace_bound=3.0, method=method)
+    found = learner(trace_bound=3.0, method=method, scale="none")
     words = "did not converge: .*gap.* \\(stalled: .*multiply the features by"
     with pytest.warns(ConvergenceWarning, match=words) as caught:
         found.fit(X, y)
@@ -368,6 +374,7 @@ def test_fewer_than_two_classes() -> None:
         {"trace_bound": 0},
         {"trace_bound": "large"},
         {"min_eigenvalue": -1.0},
+        {"scale": "unit"},
         {"edge_floor": -1.0},
         {"multiclass": "ovr"},
         {"class_weight": "equal"},

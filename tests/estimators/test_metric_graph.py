@@ -22,9 +22,9 @@ def fitted(request: pytest.FixtureRequest) -> Any:
 def test_graph_of_the_metric(fitted: Any) -> None:
     graph = fitted.graph_
     assert graph.feature_names == tuple(f"x{i}" for i in range(13))
-    np.testing.assert_allclose(graph.self_loops, fitted.metric_.sum(axis=1))
+    np.testing.assert_allclose(graph.self_loops, fitted.result_.metric.sum(axis=1))
     i, j = graph.edges.T
-    np.testing.assert_array_equal(graph.weights, -fitted.metric_[i, j])
+    np.testing.assert_array_equal(graph.weights, -fitted.result_.metric[i, j])
     assert (np.diff(np.abs(graph.weights)) <= 0).all()
     assert (graph.weights > 0).all() or isinstance(fitted, gda.PositiveDefiniteMetricLearner)
     assert (len(graph.edges) == 0) == isinstance(fitted, gda.DiagonalMetricLearner)

@@ -9,12 +9,18 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_wine
+from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from gdaopt.estimators import GraphMetricLearner
+from gdaopt.estimators import (
+    GraphMetricLearner,
+    HarmonicEntropyWeights,
+    MetricKNeighborsClassifier,
+    OneVsRestMetricClassifier,
+)
 from gdaopt.estimators.graph_classifier import GraphClassifier
 from gdaopt.validation import FloatArray
 from tests.estimators.cases import SEARCHES, halves
@@ -87,3 +93,40 @@ class TestMetric:
 
         np.testing.assert_array_equal(GraphClassifier(Named()).fit(X, y).metric_, 2 * np.eye(3))
         np.testing.assert_array_equal(GraphClassifier(Asked()).fit(X, y).metric_, 4 * np.eye(3))
+
+
+class TestPipeline:
+    @pytest.mark.parametrize(
+        "classifier", [GraphClassifier, MetricKNeighborsClassifier, OneVsRestMetricClassifier]
+    )
+    def test_that_ends_with_a_learner(self, classifier: Any) -> None:
+        X, y = halves()
+        if classifier is MetricKNeighborsClassifier:
+            X, y = X[y != -1], y[y != -1]
+        shifted = X * [1e3, 1.0, 1e-3] + 7.0
+        parameter = "learner" if classifier is OneVsRestMetricClassifier else "metric"
+        steps = make_pipeline(StandardScaler(), PCA(2), GraphMetricLearner())
+        fitted = classifier(**{parameter: steps}).fit(shifted, y)
+        known = y != -1
+        before = make_pipeline(StandardScaler(), PCA(2)).fit(shifted[known])
+        expected = classifier(**{parameter: GraphMetricLearner()}).fit(before.transform(shifted), y)
+        np.testing.assert_array_equal(
+            fitted.predict(shifted), expected.predict(before.transform(shifted))
+        )
+        if parameter == "metric":
+            assert fitted.metric_.shape == (2, 2)
+            assert isinstance(fitted.metric_learner_[-1], GraphMetricLearner)
+
+    def test_with_a_transductive_learner_sees_all_samples(self) -> None:
+        X, y = halves()
+        steps = make_pipeline(StandardScaler(), HarmonicEntropyWeights())
+        fitted = GraphClassifier(steps).fit(X, y)
+        scaler = StandardScaler().fit(X)
+        expected = GraphClassifier(HarmonicEntropyWeights()).fit(scaler.transform(X), y)
+        np.testing.assert_allclose(fitted.metric_, expected.metric_)
+        np.testing.assert_array_equal(fitted.transduction_, expected.transduction_)
+
+    def test_without_a_learner(self) -> None:
+        X, y = halves()
+        with pytest.raises(ValueError, match="learns no metric"):
+            GraphClassifier(make_pipeline(StandardScaler(), MinMaxScaler())).fit(X, y)

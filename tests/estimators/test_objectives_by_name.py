@@ -18,7 +18,7 @@ NAMES = tuple(name for name in OBJECTIVES if name != "glr")
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_the_objective_with_its_rule(name: str) -> None:
     X, y = samples()
-    learner = gda.GraphMetricLearner(name).fit(X, y)
+    learner = gda.GraphMetricLearner(name, scale="none").fit(X, y)
     objective = OBJECTIVES[name](X, np.unique(y, return_inverse=True)[1])
     assert learner.trace_bound_ == auto_trace_bound(objective, gda.GraphMetrics(1.0))
     assert learner.result_.relative_gap is not None
@@ -28,10 +28,12 @@ def test_it_is_the_objective_with_its_rule(name: str) -> None:
 
 def test_options_go_to_the_objectives_that_have_them() -> None:
     X, y = samples()
-    balanced = gda.GraphMetricLearner("mcml", class_weight={0: 1.0, 1: 5.0, 2: 1.0}).fit(X, y)
+    balanced = gda.GraphMetricLearner(
+        "mcml", class_weight={0: 1.0, 1: 5.0, 2: 1.0}, scale="none"
+    ).fit(X, y)
     objective = gda.MCML(X, y, sample_weight=np.where(y == 1, 5.0, 1.0))
     assert balanced.result_.objective == pytest.approx(objective.value(balanced.metric_))
-    nearest = gda.GraphMetricLearner("lmnn", n_neighbors=1).fit(X, y)
+    nearest = gda.GraphMetricLearner("lmnn", n_neighbors=1, scale="none").fit(X, y)
     lmnn = gda.LMNN(X, y, n_neighbors=1)
     assert nearest.result_.objective == pytest.approx(lmnn.value(nearest.metric_))
 

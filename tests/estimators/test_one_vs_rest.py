@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -19,7 +20,12 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
-from gdaopt.estimators import TransductiveMetricLearner
+from gdaopt.estimators import (
+    EuclideanMetric,
+    MetricKNeighborsClassifier,
+    OneVsRestMetricClassifier,
+    TransductiveMetricLearner,
+)
 from gdaopt.estimators.one_vs_rest import class_scores
 from gdaopt.validation import FloatArray
 from tests.estimators.cases import samples
@@ -248,3 +254,35 @@ def test_bad_labels_and_learners(parameters: Any, y: Any, message: str) -> None:
 def test_bad_parameters(parameters: Any) -> None:
     with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
         gda.OneVsRestMetricClassifier(**parameters).fit(*samples())
+
+
+# --- Probabilities -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_probabilities_are_the_shares_of_the_binary_classifiers(classes: int) -> None:
+    X, codes = samples(classes=classes)
+    names = np.array(["ash", "birch", "cedar"])[codes]
+    half = np.arange(60) % 4 < 2
+    fitted = OneVsRestMetricClassifier(aggregation="score").fit(X[half], names[half])
+    found = fitted.predict_proba(X[~half])
+    assert found.shape == (30, classes)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(fitted.classes_[found.argmax(axis=1)], fitted.predict(X[~half]))
+
+
+def test_no_probability_at_all_is_the_same_for_all_classes() -> None:
+    X = np.array([[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]])
+    fitted = OneVsRestMetricClassifier(EuclideanMetric(), MetricKNeighborsClassifier(3)).fit(
+        X, [0, 0, 1, 1, 2, 2]
+    )
+    for estimator in fitted.estimators_:
+        estimator.predict_proba = lambda X: np.column_stack([np.ones(len(X)), np.zeros(len(X))])
+    np.testing.assert_allclose(fitted.predict_proba(X), 1 / 3)
+
+
+def test_probabilities_need_those_of_the_classifier() -> None:
+    X, codes = samples()
+    fitted = OneVsRestMetricClassifier(EuclideanMetric(), RidgeClassifier()).fit(X, codes)
+    assert not hasattr(fitted, "predict_proba")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gdaopt as gda
@@ -54,3 +55,24 @@ def test_masked_labels_are_refused(estimator: Any) -> None:
 
 def test_a_mask_that_hides_nothing_is_no_mask() -> None:
     assert np.array_equal(EuclideanMetric().fit(np.ma.masked_array(X), Y).metric_, np.eye(2))
+
+
+def test_columns_of_text_are_named() -> None:
+    frame = pd.DataFrame({"width": [1.0, 2, 3, 4], "colour": ["red", "blue", "red", "red"]})
+    message = "column 'colour' of X holds text, such as 'red'; turn it into numbers"
+    for table in (frame, frame.astype({"colour": "category"})):
+        with pytest.raises(gda.InvalidInputError, match=message):
+            gda.GraphMetricLearner().fit(table, Y)
+        with pytest.raises(gda.InvalidInputError, match=message):
+            gda.GraphClassifier().fit(table, Y)
+    frame["shape"] = ["round", "flat", "flat", "round"]
+    with pytest.raises(
+        gda.InvalidInputError,
+        match="columns 'colour', 'shape' of X hold text, such as 'red'; turn them",
+    ):
+        EuclideanMetric().fit(frame, Y)
+    rows = [[1, "2.5"], [2, "3"], [4, "much"], [0, "1"]]
+    with pytest.raises(gda.InvalidInputError, match="column 1 of X holds text, such as 'much'"):
+        EuclideanMetric().fit(rows, Y)
+    numbers = pd.DataFrame({"width": [1.0, 2, 3, 4], "height": ["1", "2.5", "3", "4"]})
+    assert EuclideanMetric().fit(numbers, Y).n_features_in_ == 2  # as scikit-learn reads it

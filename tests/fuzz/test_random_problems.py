@@ -20,8 +20,8 @@ from tests.fuzz.problems import KINDS, Ingredients
 from tests.fuzz.reference import Bounds, Reference
 from tests.fuzz.runs import outcomes
 
-FEW = 25  # problems of the default suite: about four seconds
-CHUNKS, CHUNK = 60, 50  # of the slow one: about two minutes on two cores
+FEW = 12  # problems of the default suite: about two seconds
+CHUNKS, CHUNK = 100, 20  # of the slow one: about two minutes on two cores
 
 
 def check(seeds: Iterable[int]) -> None:

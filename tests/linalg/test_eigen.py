@@ -85,12 +85,28 @@ def assert_aligned(metric: FloatArray, min_eigenvalue: float, found: Alignment) 
     np.testing.assert_array_equal(found.left_ends, left_ends(metric, v))
 
 
+@pytest.fixture
+def by_lobpcg(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask LOBPCG from K = 5 on; for smaller matrices SciPy itself uses a dense solver."""
+    monkeypatch.setattr(eigen, "_LARGEST_DENSE", 4)
+
+
 class TestAlign:
     @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
     @pytest.mark.parametrize("rho", RHOS.values(), ids=RHOS.keys())
     def test_left_ends_reach_rho(self, metric: FloatArray, rho: Callable[[float], float]) -> None:
         min_eigenvalue = rho(float(eigvalsh(metric)[0]))
         assert_aligned(metric, min_eigenvalue, align(metric, min_eigenvalue))
+
+    @pytest.mark.usefixtures("by_lobpcg")
+    @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
+    @pytest.mark.parametrize("rho", RHOS.values(), ids=RHOS.keys())
+    def test_they_do_by_lobpcg(self, metric: FloatArray, rho: Callable[[float], float]) -> None:
+        self.test_left_ends_reach_rho(metric, rho)
+
+    @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
+    def test_left_ends_reach_the_smallest_eigenvalue_by_default(self, metric: FloatArray) -> None:
+        assert_aligned(metric, float(eigvalsh(metric)[0]), align(metric))
 
     @PROPERTY
     @given(rng=generators, size=sizes, density=st.sampled_from([0.3, 1.0]), rho=st.floats(0, 1.5))
@@ -128,6 +144,7 @@ class TestAlign:
         min_eigenvalue = float(eigvalsh(metric)[0])
         assert_aligned(metric, min_eigenvalue, align(metric, min_eigenvalue))
 
+    @pytest.mark.usefixtures("by_lobpcg")
     @pytest.mark.parametrize("size", [13, 60])
     @pytest.mark.parametrize("seed", range(5))
     def test_a_warm_start_takes_fewer_iterations(self, size: int, seed: int) -> None:
@@ -141,10 +158,17 @@ class TestAlign:
 
     @pytest.mark.parametrize(
         ("metric", "scaling"),
-        [("random-4", "eigh"), ("random-13", "lobpcg"), ("disconnected-13", "resolvent")],
+        [("random-4", "eigh"), ("random-60", "eigh"), ("disconnected-13", "resolvent")],
     )
     def test_says_how_v_was_found(self, metric: str, scaling: str) -> None:
         assert align(METRICS[metric], 1e-6).scaling.removesuffix("+polish") == scaling
+
+    def test_large_matrices_are_for_lobpcg(self) -> None:
+        metric = random_metric(np.random.default_rng(0), 257)
+        found = align(metric, 1e-6)
+        assert found.scaling.startswith("lobpcg")
+        assert found.iterations > 0
+        assert_aligned(metric, 1e-6, found)
 
     def test_edges_below_the_threshold_do_not_connect(self) -> None:
         metric = np.array([[1.0, -1e-6], [-1e-6, 2.0]])
@@ -162,6 +186,7 @@ def eigh_of_nan(matrix: FloatArray, **_: Any) -> Any:
     return np.full(1, np.nan), np.full((len(matrix), 1), np.nan)
 
 
+@pytest.mark.usefixtures("by_lobpcg")
 @pytest.mark.parametrize("metric", ["random-13", "random-path-30-0.1", "decades-13"])
 @pytest.mark.parametrize(
     "lobpcg", [raises(LinAlgError("breakdown")), raises(ValueError("no")), lobpcg_of_nan]
@@ -191,6 +216,7 @@ class TestFallBacks:
         assert_aligned(METRICS[metric], 1e-6, found)
 
 
+@pytest.mark.usefixtures("by_lobpcg")
 @pytest.mark.parametrize("size", [6, 13, 40])
 def test_a_solver_that_finds_a_later_eigenvector_is_put_right(
     size: int, monkeypatch: pytest.MonkeyPatch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
@@ -18,13 +18,13 @@ from gdaopt.linalg.projection import (
     project_spectrum,
 )
 from gdaopt.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.helpers import PROPERTY, generators, properties, random_symmetric
 
 sizes = st.sampled_from([1, 2, 3, 5, 12, 30])
 
 
 class TestProjectedOnSimplex:
-    @settings(PROPERTY, max_examples=200)
+    @properties(200)
     @given(generators, sizes, st.floats(-6, 6), st.booleans())
     def test_is_the_shifted_positive_part(
         self, rng: np.random.Generator, size: int, magnitude: float, ties: bool
@@ -77,7 +77,7 @@ def value_of(variable: cp.Variable) -> FloatArray:
     return np.asarray(variable.value)
 
 
-@settings(PROPERTY, max_examples=25)
+@properties(25)
 @given(generators, st.integers(1, 6))
 def test_bounded_sum_and_spectrum_are_cvxpys(rng: np.random.Generator, size: int) -> None:
     point, most = 2 * rng.standard_normal(size), float(rng.uniform(0.1, 3))

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gdaopt.master.simplex import minimize_on_simplex
 from gdaopt.validation import FloatArray
-from tests.helpers import PROPERTY, generators
+from tests.helpers import generators, properties
 
 SLOPES = ("any", "ties", "zero")
 
@@ -71,7 +71,7 @@ class Quadratic:
 
 
 class TestMinimizeOnSimplex:
-    @settings(PROPERTY, max_examples=300)
+    @properties(300)
     @given(generators, sizes, st.sampled_from(SLOPES), st.sampled_from(STARTS))
     def test_is_a_minimiser(
         self, rng: np.random.Generator, size: int, slopes: str, starts: str
@@ -86,7 +86,7 @@ class TestMinimizeOnSimplex:
         assert program.value(x) <= 0
         np.testing.assert_array_equal(program.start, given_start)
 
-    @settings(PROPERTY, max_examples=60)
+    @properties(60)
     @given(generators, st.sampled_from([2, 3, 8, 20]), st.sampled_from([3, 7, 11]))
     def test_units_of_the_variables(
         self, rng: np.random.Generator, size: int, decades: int
@@ -103,7 +103,7 @@ class TestMinimizeOnSimplex:
         x = minimize_on_simplex(gradient, scaled, start)
         np.testing.assert_allclose(x[:-1] / units, target, rtol=1e-9)
 
-    @settings(PROPERTY, max_examples=60)
+    @properties(60)
     @given(generators, st.sampled_from([2, 5, 12, 30]))
     def test_entries_of_many_magnitudes(self, rng: np.random.Generator, size: int) -> None:
         """H with eigenvalues over 14 decades and more: what is lost is still below 1e-5."""
@@ -133,7 +133,7 @@ class TestMinimizeOnSimplex:
             x = minimize_on_simplex(program.gradient, program.hessian, program.start)
             assert program.value(x) / unit == pytest.approx(reference.value, rel=1e-6, abs=1e-7)
 
-    @settings(PROPERTY, max_examples=100)
+    @properties(100)
     @given(generators, sizes)
     def test_what_costs_more_gets_exactly_nothing(
         self, rng: np.random.Generator, size: int

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.weights import MasterSolution, solve_master_problem
 from gdaopt.objectives.protocol import AtomWeightsPoint
-from tests.helpers import PROPERTY, generators
+from tests.helpers import generators, properties
 from tests.master.cases import random_atoms
 
 ROOMY, NONE = 2**30, 1  # memory for the Hessian: Newton's method, or the first-order one
@@ -58,7 +58,7 @@ class Master:
 
 
 class TestSolveMasterProblem:
-    @settings(PROPERTY, max_examples=25)
+    @properties(25)
     @given(generators, st.sampled_from([1, 3, 8]), st.sampled_from([0.0, 0.4, 1.0]))
     @pytest.mark.parametrize("memory_limit", [ROOMY, NONE], ids=["newton", "first order"])
     @pytest.mark.parametrize("kind", ["glr", "log det"])

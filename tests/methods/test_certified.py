@@ -10,14 +10,14 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.validation import FloatArray
-from tests.helpers import PROPERTY, random_metric, scaled
+from tests.helpers import PROPERTY, properties, random_metric, scaled
 from tests.methods.certified_cases import (
     ADVICE,
     HULLS,
@@ -57,8 +57,10 @@ def test_converges(cell: Cell) -> None:
     assert_optimal(problem, result, 1e-9)
     again = gda.certify(problem, result.metric)
     assert again.objective == pytest.approx(result.objective, rel=1e-10)
-    # The run has kept the best bound of all rounds, and knows its sums from the atoms; from the
-    # metric alone the bound is up to eleven times as far, by how a processor rounds.
+    # The run has kept the best bound of all rounds. The last metric's own may be farther: near the
+    # optimum Q changes by the square of the distance and the gap by the distance itself, so that
+    # metrics which Q, known to 1e-14 or so, cannot tell apart have gaps up to 1e-7 of it. In one
+    # cell of the grid they go from 1.7e-9 to 1.08e-8 in the last rounds, of the same Q to 1e-13.
     assert again.relative_gap <= 2e-8 or again.gap <= 1.5 * again.round_off
 
 
@@ -85,6 +87,7 @@ def raw_covariance(name: str) -> FloatArray:
     return np.asarray(np.cov(features.T, bias=True))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("trace_bound", [1e4, 1e9])
 @pytest.mark.parametrize("name", ["one constant", "wine"])
@@ -96,7 +99,9 @@ def test_log_det_of_raw_features(name: str, trace_bound: float, kind: str) -> No
         assert_optimal(problem, gda.solve(problem, "certified", max_iterations=100), 1e-6)
 
 
-@pytest.mark.parametrize("trace_bound", [1e2, 1e4, 1e6, 1e9])
+@pytest.mark.parametrize(
+    "trace_bound", [1e2, 1e9, *(pytest.param(C, marks=pytest.mark.slow) for C in (1e4, 1e6))]
+)
 def test_log_det_of_raw_breast_cancer(trace_bound: float) -> None:
     covariance = raw_covariance("breast_cancer")
     problem = gda.MetricProblem(gda.LogDet(covariance), gda.GraphMetrics(trace_bound, 0.0))
@@ -141,7 +146,7 @@ def test_every_step_is_feasible_and_no_worse(case: Case, kind: str) -> None:
     assert result.lower_bound == watch.states[-1].lower_bound
 
 
-@settings(PROPERTY, max_examples=40)
+@properties(40)
 @given(cases(bounds_follow=False), kinds)
 def test_any_scale_converges_or_says_what_to_rescale(case: Case, kind: str) -> None:
     problem = of_kind(case.hull_problem(), kind)
@@ -162,7 +167,7 @@ def test_any_scale_converges_or_says_what_to_rescale(case: Case, kind: str) -> N
         assert_optimal(problem, result, 1e-9)
 
 
-@settings(PROPERTY, max_examples=25)
+@properties(25)
 @given(cases(bounds_follow=True, with_floor=False), kinds, st.integers(0, 2**32 - 1))
 def test_the_order_of_features_and_samples_does_not_matter(
     case: Case, kind: str, seed: int
@@ -197,7 +202,7 @@ def test_the_metric_follows_the_order_of_features(kind: str) -> None:
     np.testing.assert_allclose(second.metric, first.metric[np.ix_(order, order)], atol=1e-4)
 
 
-@settings(PROPERTY, max_examples=30)
+@properties(30)
 @given(cases(bounds_follow=True), kinds, st.sampled_from([-50.0, -3.3, 2.7, 50.0]))
 def test_features_and_bounds_scale_together(case: Case, kind: str, log_scale: float) -> None:
     first = of_kind(replace(case, log_scale=0.0).problem(), kind)
@@ -266,6 +271,7 @@ def objective_of(name: str, size: int) -> gda.GLR | gda.LogDet | Nearest:
     return gda.GLR(X, np.where(np.arange(9) < 4, 1.0, -1.0))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("size", [3, 5])
 @pytest.mark.parametrize("name", ["glr", "log det", "nearest"])
 @pytest.mark.parametrize(("kind", "path_weight"), HULLS)

@@ -44,6 +44,7 @@ def assert_as_certified(
 # --- The grid ------------------------------------------------------------------------------------
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize(
     "size", [3, *(pytest.param(size, marks=pytest.mark.slow) for size in (5, 20))]
 )
@@ -78,6 +79,7 @@ def test_is_the_certified_optimum(
         assert loaded.repair_distance == loaded.trace[-1].repair_distance == result.repair_distance
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("name", "positive"),
     [
@@ -99,6 +101,7 @@ def test_built_in_data(method: str, solver: str, name: str, positive: str) -> No
     assert edges == certified(problem).components
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("log_scale", [-5.0, -2.0, 2.0, 5.0])
 @pytest.mark.parametrize(("kind", "floor"), [("graph", 0.05), ("diagonal", 0.0), ("definite", 0.0)])
 @pytest.mark.parametrize(("method", "solver"), WAYS)

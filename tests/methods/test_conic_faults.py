@@ -86,6 +86,7 @@ FAULTS: dict[str, tuple[Strike, str]] = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_leaves_the_start(fault: str, method: str, stub: Stub) -> None:
@@ -202,7 +203,7 @@ def test_time_limits(method: str, stub: Stub) -> None:
     assert "user_limit" in result.message
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["sdp", pytest.param("socp", marks=pytest.mark.slow)])
 def test_in_a_worker_it_is_the_same(method: str) -> None:
     try:
         here, there = (

@@ -208,6 +208,7 @@ def test_an_objective_stalls_by_its_size(log_convex: bool, longest: int) -> None
     assert next(rounds).value < 4 / longest
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("room", [1.0, 1.5])
 @pytest.mark.parametrize(
     ("method", "options"),

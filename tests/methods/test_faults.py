@@ -184,6 +184,7 @@ def assert_solved_by(result: gda.Result, solver: str, after: int, reasons: Seque
     assert not any(row.solver == "HIGHS" for row in list(result.trace)[after + 1 :])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_closed_form_takes_over(fault: str, method: str, stub: Stub) -> None:
@@ -296,7 +297,7 @@ def new_worker() -> None:
     isolated._kill()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["joint", pytest.param("alternating", marks=pytest.mark.slow)])
 def test_a_run_in_a_worker_is_the_same_run(method: str) -> None:
     here = gda.solve(iris(), method, tolerance=1e-2)
     there = gda.solve(iris(), method, tolerance=1e-2, isolate=True)
@@ -306,7 +307,7 @@ def test_a_run_in_a_worker_is_the_same_run(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("fallback", [(), "analytic"])
+@pytest.mark.parametrize("fallback", [(), pytest.param("analytic", marks=pytest.mark.slow)])
 def test_a_worker_that_dies_in_a_run(
     method: str, fallback: str, monkeypatch: pytest.MonkeyPatch, new_worker: None
 ) -> None:
@@ -326,7 +327,7 @@ def test_a_worker_that_dies_in_a_run(
     assert "it ended its worker process" in result.trace[2].solver_status
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["alternating", pytest.param("joint", marks=pytest.mark.slow)])
 def test_a_run_that_hangs_ends_at_its_limit(
     method: str, monkeypatch: pytest.MonkeyPatch, new_worker: None
 ) -> None:

@@ -31,6 +31,7 @@ def problem(feasible_set: FeasibleSet) -> gda.MetricProblem:
     return gda.MetricProblem(gda.GLR(X[::3], z[::3]), feasible_set)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("step", STEPS)

@@ -27,6 +27,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(
     ("method", "with_floor"),
@@ -42,7 +43,7 @@ def test_invariants(method: str, with_floor: bool, step: str) -> None:
     """Of every step rule on every kind of set, at every state."""
     seen: list[float] = []
 
-    @settings(max_examples=12, deadline=None, derandomize=True)
+    @settings(max_examples=6, deadline=None, derandomize=True)
     @given(cases(bounds_follow=True, with_floor=with_floor))
     def check(case: Case) -> None:
         problem = case.problem()
@@ -80,14 +81,16 @@ def joint(problem: gda.MetricProblem, **options: Any) -> gda.Result:
 
 @pytest.fixture(scope="module")
 def on_wine() -> gda.Result:
-    return joint(wine())
+    return joint(wine(), tolerance=1e-4)
 
 
 @pytest.mark.parametrize(
     ("dataset", "positive", "solver"),
     [
-        *(("wine", f"class_{index}", "analytic") for index in range(3)),
+        ("wine", "class_0", "analytic"),
         ("iris", "virginica", "HIGHS"),
+        pytest.param("wine", "class_1", "analytic", marks=pytest.mark.slow),
+        pytest.param("wine", "class_2", "analytic", marks=pytest.mark.slow),
         pytest.param("wine", "class_2", "HIGHS", marks=pytest.mark.slow),
         pytest.param("breast_cancer", "malignant", "analytic", marks=pytest.mark.slow),
     ],
@@ -117,16 +120,15 @@ def test_stalls_after_two_rounds_that_gain_little(on_wine: gda.Result) -> None:
     ends = on_wine.trace.column("objective")[::13]
     gains = (ends[:-2] - ends[2:]) / ends[:-2]
     assert on_wine.status == "stalled"
-    assert gains[-1] <= 1e-5 < gains[:-1].min()
+    assert gains[-1] <= 1e-4 < gains[:-1].min()
     assert "the last 2 rounds lowered" in on_wine.message
 
 
-@pytest.mark.parametrize("align", ["eigenvector", "gradient"])
-@pytest.mark.parametrize("edge_floor", [0.0, 0.01])
+@pytest.mark.parametrize(
+    ("align", "edge_floor"), [("eigenvector", 0.0), ("eigenvector", 0.01), ("gradient", 0.0)]
+)
 def test_continued_from_its_end_it_makes_one_more_window(align: str, edge_floor: float) -> None:
-    if align == "gradient" and edge_floor:
-        pytest.skip("refused")
-    options: dict[str, Any] = {"align": align, "tolerance": 1e-4, "edge_floor": edge_floor}
+    options: dict[str, Any] = {"align": align, "tolerance": 1e-3, "edge_floor": edge_floor}
     first = joint(wine(), **options)
     again = joint(wine(), initial=first.metric, **options)
     assert first.status == again.status == "stalled"

@@ -141,6 +141,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, clock: FakeTime, what: str, seconds: f
         before_each(monkeypatch, owner, name, lambda: setattr(clock, "now", clock.now + seconds))
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("what", ["program", "gradient", "line"])
 @pytest.mark.parametrize("seconds", [0.03, 0.3, 7.0])
 @pytest.mark.parametrize("every", [0, 1])
@@ -226,6 +227,7 @@ def test_programs_are_told_what_is_left(
 # --- Interrupts ----------------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
@@ -285,6 +287,7 @@ def test_an_interrupt_within_a_callback_propagates_by_default(method: str) -> No
 # --- Traces of every n-th step -------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("every", [2, 7, 10, 10_000])
 def test_every_nth_step_has_a_row_and_all_times(method: str, every: int, fake: FakeTime) -> None:
     full = solve(method)
@@ -311,6 +314,7 @@ def test_every_nth_step_has_a_row_and_all_times(method: str, every: int, fake: F
     assert full.trace[-1].seconds <= thin.trace[-1].seconds <= thin.seconds
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("every", [0, 1, 7])
 def test_bounds_are_the_largest_of_the_rows_so_far(method: str, every: int) -> None:
     """Of what `gda.certify` says of each row's metric; rows left out add nothing."""
@@ -353,6 +357,7 @@ def test_other_periods_are_refused(method: str, every: Any) -> None:
 # --- Kept iterates and files ---------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("every", [1, 5])
 def test_iterates_are_the_metrics_of_their_rows(method: str, every: int) -> None:
     result = solve(method, trace_every=every, keep_iterates=True)
@@ -392,6 +397,7 @@ def test_parquet_holds_the_data_frame(method: str, tmp_path: Path) -> None:
 # --- Warm starts ---------------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("edge_floor", [0.0, 0.05])
 def test_continued_from_its_own_end_a_run_stops_at_once(method: str, edge_floor: float) -> None:
     """After one more window: a round of the alternation, two of the joint method.

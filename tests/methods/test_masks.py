@@ -92,6 +92,7 @@ def test_the_certified_optimum_is_cvxpys(seed: int, objective: str) -> None:
     assert result.objective == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("objective", ["glr", "log-det"])
 @pytest.mark.parametrize("seed", SEEDS[1::4])
 def test_every_step_keeps_to_the_edges(seed: int, objective: str) -> None:
@@ -144,10 +145,10 @@ def test_the_semidefinite_program_has_a_variable_for_each_entry() -> None:
     [
         ("certified", {}),
         ("certified", {"pricing": "program", "max_iterations": 20}),
-        ("alternating", {"max_iterations": 40}),
-        ("alternating", {"edge_floor": 0.01, "max_iterations": 40}),
-        ("joint", {"max_iterations": 30}),
-        ("joint", {"align": "gradient", "solver": "analytic"}),
+        ("alternating", {"max_iterations": 15}),
+        ("alternating", {"edge_floor": 0.01, "max_iterations": 15}),
+        ("joint", {"max_iterations": 10}),
+        ("joint", {"align": "gradient", "solver": "analytic", "max_iterations": 30}),
         ("frank-wolfe", {"variant": "away", "max_iterations": 60}),
         ("projected-gradient", {"max_iterations": 60}),
         ("socp", {}),
@@ -171,6 +172,7 @@ def test_the_mask_of_all_edges_changes_no_bit(method: str, options: dict[str, An
 # --- Edge floors ---------------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("method", ["alternating", "joint"])
 @pytest.mark.parametrize("seed", range(4))
 def test_edge_floors_connect_by_edges_of_the_mask(method: str, seed: int) -> None:

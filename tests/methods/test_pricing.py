@@ -16,6 +16,7 @@ from tests.methods.run_cases import Case
 # --- Atoms from a program ------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("path_weight", [0.0, 0.05])
 @pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL", "ECOS", "SCS", "SCIPY"])
 @pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")

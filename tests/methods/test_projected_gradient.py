@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.validation import FloatArray
-from tests.helpers import PROPERTY, random_metric, random_symmetric, scaled
+from tests.helpers import properties, random_metric, random_symmetric, scaled
 from tests.methods.certified_cases import (
     ADVICE,
     HULLS,
@@ -52,6 +52,7 @@ class Counting(Watch):
 # --- The optimum ---------------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("name", ["glr", "log det", "nearest"])
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
@@ -90,7 +91,7 @@ def test_built_in_data(kind: str, name: str, positive: str) -> None:
     assert_same_optimum(certified(problem), result)
 
 
-@settings(PROPERTY, max_examples=25)
+@properties(25)
 @given(cases(bounds_follow=True), st.sampled_from(KINDS))
 def test_every_step_is_feasible_and_no_worse(case: Case, kind: str) -> None:
     problem = of_kind(case.hull_problem(), kind)
@@ -202,6 +203,7 @@ def test_steps_out_of_the_domain_are_taken_back(kind: str) -> None:
     assert_same_optimum(certified(problem), result)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("scale", [1e2, 1e5, 1e8])
 @pytest.mark.parametrize("kind", KINDS)
 def test_momentum_that_leaves_floating_point_is_taken_back(kind: str, scale: float) -> None:

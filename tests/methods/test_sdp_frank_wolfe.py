@@ -47,6 +47,7 @@ def test_takes_the_steps_of_frank_wolfe(kind: str, floor: float, step: str) -> N
     assert {row.solver for row in list(solved.trace)[1:]} == {"CLARABEL"}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("solver", ["CLARABEL", "SCS", "analytic"])
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
 def test_certificates_hold(kind: str, floor: float, solver: str) -> None:
@@ -142,6 +143,7 @@ def test_fall_backs(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert result.objective < result.trace[0].objective
 
 
+@pytest.mark.slow
 def test_in_a_worker_it_is_the_same() -> None:
     try:
         here, there = (

@@ -24,7 +24,8 @@ from tests.programs.cases import (
 )
 
 PROBLEMS = [
-    *(("iris", name) for name in ("setosa", "versicolor", "virginica")),
+    *(("iris", name) for name in ("setosa", "versicolor")),
+    pytest.param("iris", "virginica", marks=pytest.mark.slow),
     *(("wine", f"class_{index}") for index in range(3)),
     pytest.param("breast_cancer", "malignant", marks=pytest.mark.slow),
 ]
@@ -65,6 +66,7 @@ def run(dataset: str, positive: str, solver: str) -> Run:
     return Run(feasible_set, result, met)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("solver", ["analytic", *SOLVERS])
 def test_the_run_stalls_below_its_start(dataset: str, positive: str, solver: str) -> None:
     need(solver)
@@ -78,6 +80,7 @@ def test_the_run_stalls_below_its_start(dataset: str, positive: str, solver: str
         assert done.result.objective <= 0.9 * objectives[0]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_each_solver_solves_the_programs_of_the_run_with_highs(
     dataset: str, positive: str, solver: str

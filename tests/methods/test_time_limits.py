@@ -119,6 +119,7 @@ def solve(objective: str, method: str, **options: Any) -> gda.Result:
         return gda.solve(problem(objective), name, tolerance=0, **(more | options))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("every", [0, 1])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("objective", OBJECTIVES)

@@ -180,6 +180,7 @@ class TestAgainstTheMetric:
         expected = np.einsum("ki,ij,kj->k", vectors, gradient, vectors)
         assert_near(weighted.gradient(), expected, 1e-12)
 
+    @pytest.mark.covering(1)
     def test_differences(
         self,
         objective: Any,

@@ -107,6 +107,7 @@ class TestGLR:
             scale = math.sqrt(naive.value(there) * curvature)  # ≥ |slope|, by Cauchy–Schwarz
             assert slope == pytest.approx(np.vdot(naive.gradient(there), matrix), abs=1e-12 * scale)
 
+    @pytest.mark.covering(1)
     def test_200_moves(
         self, glr: gda.GLR, naive: Naive, metric: FloatArray, rng: np.random.Generator
     ) -> None:

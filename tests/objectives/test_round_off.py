@@ -170,6 +170,7 @@ def points(objective: Any, rng: np.random.Generator, size: float) -> Iterator[Po
         yield point
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
 @pytest.mark.parametrize("name", CASES)
 def test_the_lowered_tangent_is_below_the_objective(name: str, size: float) -> None:

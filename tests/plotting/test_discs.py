@@ -10,7 +10,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Ellipse
+from matplotlib.patches import Circle, Ellipse
 
 import gdaopt as gda
 from gdaopt import plotting
@@ -107,6 +107,7 @@ def test_given_axes() -> None:
         ({"metric": [[1.0, 2.0], [0.0, 1.0]]}, "metric is not symmetric"),
         ({"names": ["a"]}, "names holds 1 names for 3 features"),
         ({"ax": Figure().subplots()}, r"ax must be an array of 2 axes, got shape \(\)"),
+        ({"metric": np.eye(8), "circles": True}, "circles of 8 features cannot be told apart"),
     ],
 )
 def test_bad_input(arguments: dict[str, Any], message: str) -> None:
@@ -123,3 +124,21 @@ def test_a_run_is_drawn_by_its_metric_and_its_set() -> None:
     found = gershgorin.discs(run.metric, align(run.metric, LAMBDA_MIN, edge_threshold=1e3).v)
     drawn = discs_on(plotting.discs(nothing_counts)[1])
     np.testing.assert_allclose(drawn[1], found[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("metric", [METRIC, np.diag([1.0, 2.0]), np.zeros((1, 1))])
+def test_circles_are_round_and_on_the_real_axis(metric: FloatArray) -> None:
+    pair = plotting.discs(metric, circles=True)
+    for ax, v in zip(pair, (None, align(metric).v), strict=True):
+        circles = [patch for patch in ax.patches if isinstance(patch, Circle)]
+        centres, radii = gershgorin.discs(metric, v)
+        middles = np.array([circle.get_center() for circle in circles])
+        np.testing.assert_array_equal(middles, np.column_stack([centres, 0 * centres]))
+        assert [circle.get_radius() for circle in circles] == pytest.approx(radii, abs=1e-9)
+        (eigenvalues,) = (line for line in ax.lines if line.get_label() == "eigenvalues")
+        np.testing.assert_allclose(xy(eigenvalues)[0], np.linalg.eigvalsh(metric), atol=1e-12)
+    render(pair[0])
+    for ax in pair:
+        origin, right, up = ax.transData.transform([(0, 0), (1, 0), (0, 1)])
+        assert right[0] - origin[0] == pytest.approx(up[1] - origin[1])
+    assert pair[0].get_ylim() == pair[1].get_ylim()

@@ -19,7 +19,7 @@ import gdaopt as gda
 from gdaopt import plotting
 from gdaopt.datasets import load, scale_features
 from gdaopt.plotting.ticks import name_rows, symmetric_log
-from tests.plotting.cases import with_rows
+from tests.plotting.cases import METRIC, with_rows
 from tests.plotting.layout import outside, overprinted
 
 WIDTHS = (3.3, pytest.param(7.0, marks=pytest.mark.slow))
@@ -82,6 +82,11 @@ PICTURES: dict[str, tuple[Callable[[Any], Any], tuple[int, int], float]] = {
         lambda ax: plotting.discs(runs()["certified"], names=WINE.feature_names, ax=ax),
         (1, 2),
         0.75,
+    ),
+    "discs, circles": (
+        lambda ax: plotting.discs(METRIC, names=["length", "width", "depth"], ax=ax, circles=True),
+        (1, 2),
+        0.6,
     ),
     "discs, 30 features": (
         lambda ax: plotting.discs(cancer_metric(), names=CANCER.feature_names, ax=ax),

@@ -48,6 +48,7 @@ kinds = st.sampled_from(["", *KINDS])
 # --- The grid: closed form against every solver --------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")  # judged by the answer
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kind", KINDS)

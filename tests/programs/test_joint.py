@@ -9,7 +9,7 @@ from itertools import product
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -19,7 +19,7 @@ from gdaopt.linalg.entries import all_edges, entries_of, matrix_of
 from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.floors import tree_floors
 from gdaopt.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 from tests.programs.cases import exact_minimum
 from tests.sets.mask_cases import random_mask
 
@@ -357,7 +357,7 @@ GRADIENTS = ("any", "positive definite", "negative definite", "zeros", "ties", "
 
 
 class TestDualAlignment:
-    @settings(PROPERTY, max_examples=200)
+    @properties(200)
     @given(generators, st.integers(1, 12), st.sampled_from(GRADIENTS))
     def test_the_joint_program_has_the_value_of_the_exact_oracle(
         self, rng: np.random.Generator, size: int, kind: str

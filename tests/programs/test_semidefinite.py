@@ -21,6 +21,7 @@ def costs_of(gradient: FloatArray, edges: Edges) -> FloatArray:
 # --- The program ---------------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("size", [1, 2, 5, 8])
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
 def test_programs_have_the_value_of_the_exact_oracle(kind: str, floor: float, size: int) -> None:

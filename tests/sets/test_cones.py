@@ -5,11 +5,11 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
-from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.helpers import generators, properties, random_symmetric
 from tests.methods.certified_cases import (
     HULLS,
     set_of,
@@ -21,7 +21,7 @@ CONES = ["semidefinite", "second-order"]
 # --- The second-order form -----------------------------------------------------------------------
 
 
-@settings(PROPERTY, max_examples=30)
+@properties(30)
 @given(generators, st.sampled_from(HULLS), st.integers(1, 6), st.sampled_from([1e-5, 1.0, 1e5]))
 def test_both_forms_are_the_exact_oracle(
     rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float

@@ -84,12 +84,14 @@ def assert_oracle_is_the_optimum(
 
 class TestAgainstCvxpy:
     @families
-    @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 8, 10, 12])
+    @pytest.mark.parametrize(
+        "size", [1, 2, 3, 6, *(pytest.param(size, marks=pytest.mark.slow) for size in (10, 12))]
+    )
     def test_constraints_have_the_same_optimum(self, family: Family, size: int) -> None:
         assert_oracle_is_the_optimum(family, size, by_hand=False, n_draws=1, seed=0)
 
     @families
-    @pytest.mark.parametrize("size", [1, 2, 3, 6])
+    @pytest.mark.parametrize("size", [1, 2, 3])
     def test_constraints_by_hand_have_the_same_optimum(self, family: Family, size: int) -> None:
         assert_oracle_is_the_optimum(family, size, by_hand=True, n_draws=1, seed=100)
 

@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_matrix
 
@@ -21,7 +21,7 @@ import gdaopt as gda
 from gdaopt.linalg.laplacian import n_components, unit_laplacian
 from gdaopt.sets import EdgeMask, set_of_record
 from gdaopt.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.helpers import PROPERTY, generators, properties, random_symmetric
 from tests.sets.mask_cases import MaskedSet, is_allowed, random_mask, random_set, without_mask
 
 PAIRS = [(0, 1), (0, 3), (1, 2)]
@@ -169,7 +169,7 @@ def least_price(gradient: FloatArray, feasible_set: MaskedSet) -> float:
     return float(min(prices))
 
 
-@settings(PROPERTY, max_examples=200)
+@properties(200)
 @given(generators, sizes, kinds, st.floats(-100, 100))
 def test_the_oracle_is_the_best_of_all_pairs(
     rng: np.random.Generator, size: int, kind: str, magnitude: float

@@ -9,14 +9,14 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.linalg import projection
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.helpers import generators, properties, random_metric, random_symmetric
 from tests.methods.certified_cases import HULLS, set_of
 
 ACCURACY = 1e-10  # of C, the default
@@ -51,6 +51,7 @@ def value_of(variable: cp.Variable) -> FloatArray:
 # --- Against other implementations ---------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("size", [2, 3, 5, 8])
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # judged by the answer
@@ -95,7 +96,7 @@ def test_signs_and_trace_alone_are_a_quadratic_program(
 # --- Properties ----------------------------------------------------------------------------------
 
 
-@settings(PROPERTY, max_examples=120)
+@properties(120)
 @given(generators, hulls, sizes, units)
 def test_no_member_is_on_the_targets_side(
     rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
@@ -114,7 +115,7 @@ def test_no_member_is_on_the_targets_side(
     assert worst <= 10 * size * ACCURACY * bound * (bound + distance(member, target))
 
 
-@settings(PROPERTY, max_examples=60)
+@properties(60)
 @given(generators, hulls, sizes, units)
 def test_members_stay_where_they_are(
     rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
@@ -130,7 +131,7 @@ def test_members_stay_where_they_are(
         assert found.eigen_decompositions <= 2
 
 
-@settings(PROPERTY, max_examples=60)
+@properties(60)
 @given(generators, hulls, sizes, st.sampled_from([1e-3, 0.1, 10.0]))
 def test_never_takes_points_farther_apart(
     rng: np.random.Generator, hull: tuple[str, float], size: int, apart: float
@@ -141,7 +142,7 @@ def test_never_takes_points_farther_apart(
     assert distance(*nearest) <= distance(target, other) + 1e-7 * feasible_set.trace_bound
 
 
-@settings(PROPERTY, max_examples=40)
+@properties(40)
 @given(generators, hulls, st.integers(2, 6), st.sampled_from([1e-6, 1e-3, 1e3, 1e6]))
 def test_scales_with_the_set(
     rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
@@ -20,7 +20,7 @@ from gdaopt.linalg.directions import (
 )
 from gdaopt.objectives.protocol import Line
 from gdaopt.steps import Exact
-from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 from tests.methods.run_cases import Case, cases
 from tests.steps.cases import Function, parabola
 
@@ -139,7 +139,7 @@ def test_a_slope_that_falls_by_decades_at_the_start(curved: bool) -> None:
 
 
 @pytest.mark.parametrize("curved", [True, False])
-@settings(max_examples=200, deadline=None, derandomize=True)
+@properties(200)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 30), log_rate=st.floats(-4, 3))
 def test_sums_of_exponentials(curved: bool, seed: int, size: int, log_rate: float) -> None:
     rng = np.random.default_rng(seed)
@@ -187,12 +187,13 @@ def test_glr_lines_end_inside_and_at_both_ends() -> None:
     assert found == {0.0, 1.0, None}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("method", ["alternating", "joint"])
 @pytest.mark.parametrize("rule", ["adaptive", "short", "agnostic", "full"])
 def test_exact_is_the_lowest_after_one_step(method: str, rule: str) -> None:
     lower: list[bool] = []
 
-    @settings(max_examples=40, deadline=None, derandomize=True)
+    @properties(40)
     @given(cases(bounds_follow=True))
     def check(case: Case) -> None:
         exact, other = (

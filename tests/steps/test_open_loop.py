@@ -80,6 +80,7 @@ def fixed(kind: str, seed: int) -> Fixed:
     return Fixed(Nearest(random_metric(rng, 4) / 2), 1.0, v)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", ["glr", "nearest"])
 @pytest.mark.parametrize("seed", range(3))
 def test_agnostic_keeps_its_bound_on_a_fixed_polytope(kind: str, seed: int) -> None:

@@ -60,6 +60,7 @@ class TestRuns:
         directory.write_row("n1", finished(1))
         assert run_tasks(directory, squares(1), ProcessPerTask()) == {"n1": finished(1)}
 
+    @pytest.mark.slow
     def test_two_at_a_time(self, tmp_path: Path) -> None:
         one, two = study(tmp_path / "1"), study(tmp_path / "2")
         tasks = squares(3, 1, 2)
@@ -133,6 +134,7 @@ class TestRuns:
         assert not is_alive(int((tmp_path / "pid").read_text()))
         assert run_tasks(directory, tasks, ProcessPerTask(deadline=3)) == rows
 
+    @pytest.mark.slow
     def test_processes_of_a_task_do_not_hold_it_up(
         self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
@@ -194,7 +196,9 @@ def begin(tmp_path: Path, function: str) -> tuple[subprocess.Popen[str], int]:
 
 
 class TestEnds:
-    @pytest.mark.parametrize("function", ["sleep", "hold_lock"])
+    @pytest.mark.parametrize(
+        "function", [pytest.param("sleep", marks=pytest.mark.slow), "hold_lock"]
+    )
     def test_workers_end_with_their_parent(self, function: str, tmp_path: Path) -> None:
         if function == "hold_lock" and sys.platform != "linux":
             pytest.skip("no kernel to ask")

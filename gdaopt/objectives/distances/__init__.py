@@ -6,6 +6,7 @@
 `ClassCollapse`                     all distances of a sample in a softmax: MCML
 `NeighborTriplets`                  distances to target neighbours against those to impostors: LMNN
 `Separable`, `LabelledPairs`        one distance at a time: LogisticPairs, PairHinge, DEML
+`ListedTriplets`                    two distances of a sample: TripletHinge, LogisticTriplets
 `Quadruplets`                       two distances at a time: LSML
 ==================================  ===============================================================
 
@@ -14,12 +15,20 @@ An objective is a subclass of `DistanceObjective` with a file of its own in `gda
 
 from gdaopt.objectives.distances.collapse import ClassCollapse
 from gdaopt.objectives.distances.even_metric import even_trace
+from gdaopt.objectives.distances.labelled_pairs import LabelledPairs, read_labelled_pairs
 from gdaopt.objectives.distances.labels import class_codes
+from gdaopt.objectives.distances.listed_triplets import ListedTriplets
 from gdaopt.objectives.distances.loss import BlockLoss, DistanceLoss
 from gdaopt.objectives.distances.objective import DistanceObjective
 from gdaopt.objectives.distances.quadruplets import Quadruplets
-from gdaopt.objectives.distances.scalar import Identity, Logistic, MinusRoot, SmoothHinge
-from gdaopt.objectives.distances.separable import LabelledPairs, Separable, Term
+from gdaopt.objectives.distances.scalar import (
+    Identity,
+    Logistic,
+    MinusRoot,
+    ScalarFunction,
+    SmoothHinge,
+)
+from gdaopt.objectives.distances.separable import Separable, Term
 from gdaopt.objectives.distances.triplets import NeighborTriplets, target_neighbors
 
 __all__ = [
@@ -29,14 +38,17 @@ __all__ = [
     "DistanceObjective",
     "Identity",
     "LabelledPairs",
+    "ListedTriplets",
     "Logistic",
     "MinusRoot",
     "NeighborTriplets",
     "Quadruplets",
+    "ScalarFunction",
     "Separable",
     "SmoothHinge",
     "Term",
     "class_codes",
     "even_trace",
+    "read_labelled_pairs",
     "target_neighbors",
 ]

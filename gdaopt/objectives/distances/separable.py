@@ -7,170 +7,24 @@ A pair is similar, of one class, or dissimilar, of two classes. Each kind has a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.distances.labels import Codes, class_codes
+from gdaopt.objectives.distances.labelled_pairs import Chosen, LabelledPairs
 from gdaopt.objectives.distances.scalar import ScalarFunction, Values
-from gdaopt.objectives.pairs import (
-    Block,
-    Changes,
-    ListedPairs,
-    Pairs,
-    RectanglePairs,
-    checked_pairs,
-    checked_samples,
-    squared_distances,
-)
+from gdaopt.objectives.pairs import Block, Changes, squared_distances
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["LabelledPairs", "Separable", "Term"]
+__all__ = ["Separable", "Term"]
 
 _NEGLIGIBLE = 1e-9  # of the largest in a block: second derivatives that hardly change a Newton step
-
-Mask = npt.NDArray[np.bool_]
-
-Chosen = Mask | EllipsisType
-"""Some entries of a block, or all."""
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledPairs:
-    """Pairs of samples, of which it is known whether they are of one class.
-
-    Attributes
-    ----------
-    pairs : Pairs
-        The pairs.
-    codes : ndarray of int, shape (N,)
-        The classes of the samples.
-    listed : ndarray of int, shape (n, 2), or None
-        The pairs one by one; None for all pairs.
-    places : ndarray of int, shape (N,), or None
-        Where pairs of two classes that coincide are left out: samples that coincide have the same
-        number.
-    """
-
-    pairs: Pairs
-    codes: Codes
-    listed: npt.NDArray[np.intp] | None
-    places: npt.NDArray[np.intp] | None = None
-
-    @cached_property
-    def n_dissimilar(self) -> int:
-        """How many pairs are of two classes, with those that are left out."""
-        return self.count(similar=False)
-
-    @classmethod
-    def read(cls, X: Any, y: Any, pairs: Any) -> LabelledPairs:
-        """Return the pairs of samples with labels, or those of a list.
-
-        Raises
-        ------
-        InvalidInputError
-            For samples, labels or pairs that are not valid, or where no pair is of two classes.
-        """
-        features = checked_samples(X)
-        codes = class_codes(y, len(features))
-        if pairs is None:
-            order = np.argsort(codes, kind="stable")
-            codes = codes[order]
-            return cls(RectanglePairs.by_class(features[order], codes), codes, None)
-        listed = checked_pairs(pairs, len(features))
-        listed = listed[listed[:, 0] != listed[:, 1]]
-        found = cls(
-            ListedPairs(features, listed[:, 0], listed[:, 1], np.ones(len(listed))), codes, listed
-        )
-        if not found.count(similar=False):
-            raise InvalidInputError("pairs holds no two samples of different classes")
-        return found
-
-    def without_equal(self) -> LabelledPairs:
-        """Return these pairs without those of two classes whose samples coincide.
-
-        Raises
-        ------
-        InvalidInputError
-            Where no pair of two classes is left.
-        """
-        _, places = np.unique(self.pairs.features, axis=0, return_inverse=True)
-        left = replace(self, places=places.ravel())
-        if not left.count(similar=False):
-            raise InvalidInputError(
-                "all pairs of samples of different classes coincide: no metric tells them apart"
-            )
-        vars(left)["n_dissimilar"] = self.n_dissimilar
-        return left
-
-    def need_similar(self) -> None:
-        """Raise an `InvalidInputError` where no pair is of one class."""
-        if not self.count(similar=True):
-            where = "X" if self.listed is None else "pairs"
-            raise InvalidInputError(
-                f"{where} holds no two samples of one class; such pairs pull the metric together"
-            )
-
-    def count(self, *, similar: bool) -> int:
-        """Return how many pairs are of one class, or of two classes."""
-        return sum(int(self.mask(block, similar).sum()) for block in self.pairs.blocks())
-
-    def mean_squares(self, *, similar: bool) -> FloatArray:
-        """Return the mean squared differences of the features, of one kind of pairs, shape (K,)."""
-        masks = (self.mask(block, similar).astype(np.float64) for block in self.pairs.blocks())
-        squares: FloatArray = self.pairs.scatter_diagonal(masks) / self.count(similar=similar)
-        return squares
-
-    def chosen(self, block: Block, similar: bool) -> Chosen | None:
-        """Return an index of those entries of a block, None where there are none of them."""
-        if self.listed is None and self.places is None:
-            rows, columns = self.codes[block.rows], self.codes[block.columns]
-            if rows[-1] < columns[0]:  # classes ascend
-                return None if similar else ...
-            is_one = rows[0] == columns[-1]
-            if is_one and not similar:
-                return None
-            if is_one and block.columns.start >= block.rows.stop:
-                return ...
-        mask = self.mask(block, similar)
-        return mask if mask.any() else None
-
-    def mask(self, block: Block, similar: bool) -> Mask:
-        """Return which entries of a block are pairs of one class, or of two; each pair once."""
-        if self.listed is not None:
-            left, right = self.listed[block.rows].T
-            listed: Mask = (self.codes[left] == self.codes[right]) == similar
-            if self.places is not None and not similar:
-                listed &= self.places[left] != self.places[right]
-            return listed
-        compare = np.equal if similar else np.not_equal
-        mask: Mask = compare.outer(self.codes[block.rows], self.codes[block.columns])
-        if block.columns.start < block.rows.stop:
-            # Rows meet the samples of their own run twice, and themselves.
-            rows = np.arange(block.rows.start, block.rows.stop)
-            mask &= np.less.outer(rows, np.arange(block.columns.start, block.columns.stop))
-        if self.places is not None and not similar:
-            mask &= np.not_equal.outer(self.places[block.rows], self.places[block.columns])
-        return mask
-
-    def one_by_one(self, *, similar: bool) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Return both samples of the pairs of one class, or of two."""
-        if self.listed is None:
-            left, right = np.triu_indices(len(self.codes), 1)
-        else:
-            left, right = self.listed.T
-        chosen = (self.codes[left] == self.codes[right]) == similar
-        if self.places is not None and not similar:
-            chosen &= self.places[left] != self.places[right]
-        return left[chosen], right[chosen]
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,8 +142,9 @@ class RectanglePairs:
             near[:] = [sum(near, _scattered(rows, columns, p))]
 
         half = self.features.T @ self._half_scatter(coefficients, add_near)
+        half += sum(near) / 2  # of products that BLAS does not round alike on both sides
         total: FloatArray = half + half.T
-        return sum(near, total)
+        return total
 
     def frame(self, metric: FloatArray) -> Frame:
         """Return what the sweeps of all portions at a metric share."""

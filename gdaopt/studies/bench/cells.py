@@ -108,7 +108,13 @@ def _line(
 
 
 def run_task(
-    _: Path, sequence: Sequence, method: str, solver: str, tolerance: float, limits: Limits
+    _: Path,
+    sequence: Sequence,
+    method: str,
+    solver: str,
+    tolerance: float,
+    steps: int,
+    limits: Limits,
 ) -> dict[str, Any]:
     """Solve a whole problem, its programs by a solver of which a tolerance is asked.
 
@@ -120,6 +126,8 @@ def run_task(
         The method.
     solver, tolerance, limits
         As for `replay_task`.
+    steps : int
+        Most steps of the run.
 
     Returns
     -------
@@ -133,7 +141,9 @@ def run_task(
             method,
             solver=solver,
             solver_opts=options or None,
+            max_iterations=steps,
             time_limit=limits.budget,
+            trace_every=0,
         )
     return {
         "objective": result.objective,

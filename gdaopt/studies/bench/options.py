@@ -55,8 +55,10 @@ class BenchOptions:
         Methods of whole runs by each solver: of ``"alternating"`` and ``"joint"``.
     repeats : int
         How often each sequence is solved; the median of the times counts.
+    steps : int
+        Most steps of a run, of those that are recorded and of whole runs by each solver.
     most : int
-        Programs of each method's run, from its start, or random ones of each kind.
+        Programs of each kind: spread evenly over those of a run, or random ones.
     cap : float
         Seconds for a program, and what one that is not verified counts.
     budget : float
@@ -83,7 +85,8 @@ class BenchOptions:
     tolerances: Sequence[float] = (1e-6, 1e-4)
     runs: Sequence[str] = METHODS
     repeats: int = 1
-    most: int = 200
+    steps: int = 300
+    most: int = 100
     cap: float = 10.0
     budget: float = 60.0
     jobs: int = 1
@@ -104,7 +107,7 @@ class BenchOptions:
                 f"tolerances must be numbers between 0 and 1, at least one, got {shortened(asked)}"
             )
         object.__setattr__(self, "tolerances", tuple(sorted(tolerances)))
-        for name in ("repeats", "most", "jobs"):
+        for name in ("repeats", "steps", "most", "jobs"):
             store_integer(self, name, at_least=1)
         for name in ("cap", "budget"):
             store_number(self, name, above=0)
@@ -116,7 +119,7 @@ class BenchOptions:
             "solvers": {name: version_of(name) for name in self.solvers},
             **{name: list(getattr(self, name)) for name in ("programs", "starts", "runs")},
             "tolerances": list(self.tolerances),
-            **{name: getattr(self, name) for name in ("repeats", "most", "cap", "budget")},
+            **{name: getattr(self, name) for name in ("repeats", "steps", "most", "cap", "budget")},
         }
 
 
@@ -164,9 +167,10 @@ def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
     if any(isinstance(name, str) and name.lower() == ALL for name in names):
         if len(names) > 1:
             raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")
-        names = (HighspyBackend.name, *(info.name for info in solvers() if info.usable))
-        names = tuple(name for name in names if name not in _TWINS)
-    found = [find_backend(name) for name in names]
+        usable = (info.name for info in solvers() if info.usable)
+        found = [HighspyBackend.name, *(name for name in usable if name not in _TWINS)]
+    else:
+        found = [find_backend(name) for name in names]
     return tuple(dict.fromkeys([ANALYTIC, *found]))
 
 

@@ -30,12 +30,12 @@ _KINDS = (
     *("simplex", "interior point", "first order", "active set", "augmented Lagrangian"),
     *("closed form", "unknown"),
 )
-_LOOKS = {  # colour, line style and marker of a kind of algorithm
-    kind: (COLOURS[i], LINE_STYLES[i % len(LINE_STYLES)], MARKERS[i])
-    for i, kind in enumerate(_KINDS)
-}
+_LOOKS = {kind: (COLOURS[i], MARKERS[i]) for i, kind in enumerate(_KINDS)}
 _STARTS = {"cold": ("o", "none"), "re-solve": ("o", "full"), "hot": ("D", "full")}
-_BEST = 5  # solvers that a profile names
+_GROUPS = {  # panels of the profiles
+    **{kind: (kind,) for kind in ("simplex", "interior point", "first order")},
+    "others": ("active set", "augmented Lagrangian", "unknown"),
+}
 
 
 def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
@@ -98,46 +98,66 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
 def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     """Draw performance profiles by the closed form's times; see `performance_profile`.
 
+    A panel for each group of solvers: theirs in colours, those of all others in grey behind.
+
     Parameters
     ----------
     programs, cap, width
         As for `times`.
     """
     del cap  # what is not verified counts as unsolved here
-    names = list(programs["data"].unique())
-    figure = _figure(width, 0.5 + len(names) * min(2.8, 0.75 * width))
-    grid = figure.subplots(len(names), 1, squeeze=False)[:, 0]
-    for name, ax in zip(names, grid, strict=True):
+    found = {}
+    for name in programs["data"].unique():
         own = programs[(programs["data"] == name) & (programs["start"] == "re-solve")]
-        own = own[own["tolerance"] == own["tolerance"].min()]
-        seconds = _seconds(own)
-        reference = seconds.get(ANALYTIC)
-        found = performance_profile(seconds, reference)
-        found.pop(ANALYTIC, None)
-        best = sorted(found, key=lambda one: _half(found[one]))[:_BEST]
-        last = max([1.0, *(float(ratios[-1]) for ratios, _ in found.values() if len(ratios))])
-        for solver, (ratios, shares) in found.items():
-            colour, line, _ = _LOOKS[algorithm_of(solver)]
-            # From no program at the left end to the solver's own share at the right one.
-            ax.step(
-                np.concatenate([[1.0], ratios, [last]]),
-                np.concatenate([[0.0], shares, shares[-1:] if len(shares) else [0.0]]),
-                where="post",
-                color=colour,
-                linestyle=line,
-                linewidth=1.6 if solver in best else 0.8,
-                alpha=1.0 if solver in best else 0.6,
-            )
-        text = "fastest: " + ", ".join(best)
-        ax.set_title(f"{name}\n{text}", fontsize=_small(ax), loc="left", wrap=True)
+        seconds = _seconds(own[own["tolerance"] == own["tolerance"].min()])
+        found[name] = performance_profile(seconds, seconds.get(ANALYTIC))
+        found[name].pop(ANALYTIC, None)
+    panels = [
+        (name, group, [one for one in profile if algorithm_of(one) in kinds])
+        for name, profile in found.items()
+        for group, kinds in _GROUPS.items()
+    ]
+    panels = [panel for panel in panels if panel[2]]
+    columns = 2 if width > 5 else 1
+    n_rows = -(-len(panels) // columns)
+    figure = _figure(width, n_rows * 2.3)
+    grid = figure.subplots(n_rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    ends = [
+        float(ratios[-1]) for one in found.values() for ratios, _ in one.values() if len(ratios)
+    ]
+    last = max([1.0, *ends])
+    for ax, (name, group, solvers) in zip(grid, panels, strict=False):
+        profile = found[name]
+        for solver in profile:
+            if solver not in solvers:
+                _draw_profile(ax, profile[solver], last, color="#DDDDDD", linewidth=0.6, zorder=1)
+        solvers.sort(key=lambda one: _half(profile[one]))
+        for i, solver in enumerate(solvers):
+            line = LINE_STYLES[i % len(LINE_STYLES)]
+            look = {"color": COLOURS[i % len(COLOURS)], "linestyle": line, "linewidth": 1.4}
+            _draw_profile(ax, profile[solver], last, label=solver, **look)
+        ax.legend(loc="upper left", fontsize=_small(ax), frameon=False, handlelength=2.4)
+        ax.set_title(f"{name}: {group}", fontsize=_small(ax) + 1, loc="left")
         ax.set_xscale("log")
         ax.set_ylim(0, 1.02)
-        ax.set_ylabel("share verified", fontsize=_small(ax) + 1)
-        ax.tick_params(labelsize=_small(ax))
+        ax.tick_params(labelsize=_small(ax), labelbottom=True)
         ax.spines[["top", "right"]].set_visible(False)
-    grid[-1].set_xlabel("time over the closed form's", fontsize=_small(grid[-1]) + 1)
-    _legend(figure, programs, lines=True)
+    for ax in grid[len(panels) :]:
+        ax.remove()
+    figure.supxlabel("time over the closed form's", fontsize=_small(grid[0]) + 1)
+    figure.supylabel("share verified", fontsize=_small(grid[0]) + 1)
     return figure
+
+
+def _draw_profile(ax: Axes, profile: tuple[Any, Any], last: float, **look: Any) -> None:
+    """Draw a curve from no program at the left end to the solver's own share at the right one."""
+    ratios, shares = profile
+    ax.step(
+        np.concatenate([[1.0], ratios, [last]]),
+        np.concatenate([[0.0], shares, shares[-1:] if len(shares) else [0.0]]),
+        where="post",
+        **look,
+    )
 
 
 def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
@@ -165,7 +185,7 @@ def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
             if kept
         ]
         for (solver, tolerance), (seconds, residual) in marks.items():
-            colour, _, marker = _LOOKS[algorithm_of(solver)]
+            colour, marker = _LOOKS[algorithm_of(solver)]
             tight = tolerance == own["tolerance"].min()
             ax.plot(
                 *(1e3 * seconds, residual),
@@ -184,8 +204,14 @@ def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         )
         for key in best:
             x, y = marks[key]
-            ax.annotate(
-                key[0], (1e3 * x, y), (4, 4), textcoords="offset points", fontsize=_small(ax)
+            ax.annotate(  # to the left: what is there would be better
+                key[0],
+                (1e3 * x, y),
+                (-5, 0),
+                textcoords="offset points",
+                horizontalalignment="right",
+                verticalalignment="center",
+                fontsize=_small(ax),
             )
         ax.set_xscale("log")
         ax.set_yscale("log")
@@ -277,21 +303,19 @@ def _legend(
     programs: pd.DataFrame,
     *,
     starts: bool = False,
-    lines: bool = False,
     markers: bool = False,
 ) -> None:
     """Write which colour is which kind of algorithm, below the panels."""
     from matplotlib.lines import Line2D
 
-    solvers = [name for name in programs["solver"].unique() if not (lines and name == ANALYTIC)]
-    used = {algorithm_of(name) for name in solvers}
+    used = {algorithm_of(name) for name in programs["solver"].unique()}
     handles = [
         Line2D(
             [],
             [],
             color=_LOOKS[kind][0],
-            linestyle=_LOOKS[kind][1] if lines else "none",  # type: ignore[arg-type]
-            marker=None if lines else _LOOKS[kind][2] if markers else "s",
+            linestyle="none",
+            marker=_LOOKS[kind][1] if markers else "s",
             markersize=4.5,
             label=kind,
         )
@@ -313,7 +337,7 @@ def _legend(
             for start in _STARTS
             if start in set(programs["start"])
         ]
-    columns = 4 if figure.get_figwidth() > 5 else 3 if not lines else 2
+    columns = 4 if figure.get_figwidth() > 5 else 3
     size = _small(figure.axes[0])
     figure.legend(
         handles=handles, loc="outside lower center", ncols=columns, fontsize=size, frameon=False

@@ -84,7 +84,7 @@ class Sequence:
 
 
 def record_task(
-    path: Path, sequence: Sequence, kinds: tuple[str, ...], most: int, bounded: bool
+    path: Path, sequence: Sequence, kinds: tuple[str, ...], steps: int, most: int, bounded: bool
 ) -> dict[str, Any]:
     """Record a sequence: the function of its task.
 
@@ -96,8 +96,10 @@ def record_task(
         What is recorded.
     kinds : tuple of str
         The kinds of programs that are kept.
+    steps : int
+        Most steps of each method's run.
     most : int
-        Programs of each method's run, or random ones of each kind.
+        Programs of each kind: spread evenly over those of a run, or random ones.
     bounded : bool
         Whether a lower bound of the optimum is needed as well.
 
@@ -116,9 +118,10 @@ def record_task(
     for method in dict.fromkeys(KINDS[kind] for kind in kinds):
         own = Path(f"{path}.{method}.npz")
         solve(
-            problem, method, solver="analytic", max_iterations=most, trace_every=0, record=own
+            problem, method, solver="analytic", max_iterations=steps, trace_every=0, record=own
         )  # one program a step
-        programs += [program for program in load_programs(own) if program.kind in kinds]
+        recorded = load_programs(own)
+        programs += [recorded[i] for i in _spread([one.kind for one in recorded], kinds, most)]
         own.unlink()
     save_programs(f"{path}.npz", programs)
     bound = None
@@ -131,6 +134,16 @@ def record_task(
             trace_every=0,
         ).lower_bound
     return {"kinds": [program.kind for program in programs], "lower_bound": bound}
+
+
+def _spread(found: list[str], kinds: tuple[str, ...], most: int) -> list[int]:
+    """Return where the programs are that are kept: at most so many of each kind, in order."""
+    kept: list[int] = []
+    for kind in kinds:
+        own = [i for i, one in enumerate(found) if one == kind]
+        picked = np.linspace(0, len(own) - 1, min(most, len(own))).round().astype(int)
+        kept += [own[i] for i in picked]
+    return sorted(kept)
 
 
 def _clouds(size: int) -> tuple[FloatArray, FloatArray]:

@@ -69,7 +69,8 @@ class Bench:
         for sequence in sequences:
             key = task_key("recorded", sequence.name)
             needs_bound = bool(options.runs) and not sequence.is_random
-            arguments = (sequence, tuple(options.programs), options.most, needs_bound)
+            kinds = tuple(options.programs)
+            arguments = (sequence, kinds, options.steps, options.most, needs_bound)
             self.recordings[key] = Task(record_task, arguments, {"data": sequence.name})
             self.tasks |= self._cells(sequence, self._file(key), limits)
 
@@ -83,8 +84,8 @@ class Bench:
                 about: dict[str, Any] = {"data": name, "solver": solver, "tolerance": tolerance}
                 for method in methods:
                     key = task_key(name, method, solver, tolerance)
-                    arguments = (sequence, method, solver, tolerance, limits)
-                    found[key] = Task(run_task, arguments, {**about, "method": method})
+                    run = (sequence, method, solver, tolerance, options.steps, limits)
+                    found[key] = Task(run_task, run, {**about, "method": method})
                 for start in starts_of(solver, options.starts):
                     for repeat in range(options.repeats):
                         cell: tuple[Path, str, Start | str, float, Limits]

@@ -194,8 +194,9 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
         "own. *Cold*: everything anew; *re-solve*: what was compiled is kept; *hot*: started from",
         "the last answer.",
         "",
-        f"Tolerances: {asked}. At most {options.most} programs of each run, repeats: "
-        f"{options.repeats}, budget of a cell {options.budget:g} s. {machine()}. Versions: {used}.",
+        f"Tolerances: {asked}. At most {options.most} programs of each kind, spread evenly over",
+        f"those of a run of at most {options.steps} steps; repeats: {options.repeats}; budget of a",
+        f"cell {options.budget:g} s. {machine()}. Versions: {used}.",
     ]
     heads = [
         *("solver", "version", "start", "verified", f"within {loosest:g}", "wrong", "inaccurate"),
@@ -212,8 +213,8 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
     if len(runs):
         lines += [
             *("", "## Whole runs", ""),
-            "*Excess*: over a certified lower bound of the optimum. *Repair*: the largest change",
-            "that brought an answer back into its polytope.",
+            f"At most {options.steps} steps. *Excess*: over a certified lower bound of the",
+            "optimum. *Repair*: the largest change that brought an answer back into its polytope.",
             "",
         ]
         names = ["data", "method", "solver", "tolerance", "excess", "steps", "repair", "seconds"]

@@ -86,6 +86,7 @@ class TestOutput:
         assert re.search(r"By votes, \d of the 46 published numbers", output)
         assert f"written to {out}" in output
 
+    @pytest.mark.slow
     def test_numbers_do_not_depend_on_the_number_of_jobs(
         self, measured: tuple[Path, str], tmp_path: Path
     ) -> None:
@@ -97,6 +98,7 @@ class TestOutput:
         command(*SMALL, "--out", tmp_path)
         assert parquet(tmp_path) == parquet(measured[0])
 
+    @pytest.mark.slow
     def test_the_folder_is_the_command(self, measured: tuple[Path, str], tmp_path: Path) -> None:
         """Worker processes find the functions of the tasks by the name of the package."""
         command = [sys.executable, PACKAGE, *SMALL, "--out", "out", "--figures", "new/figures"]
@@ -277,7 +279,7 @@ def running(*arguments: object) -> Iterator[subprocess.Popen[bytes]]:
 
 
 QUICK_ROWS = [row for row in available(DEFAULT)[0] if row not in ("joint", "alternating")]
-QUICK = ("--datasets", "iris,wine", "--rows", ",".join(QUICK_ROWS), "--seeds", 2)
+QUICK = ("--datasets", "iris,wine", "--rows", ",".join(QUICK_ROWS), "--seeds", 1)
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ class TestMarkdown:
             "* alternating on iris: 8 × ConvergenceWarning",
             "## Compared with GDA, the paper's (alternating)",
             "Nadeau and Bengio 2003",
-            "| GDA, the paper's (alternating) | iris | 5 | 2.5e-01 | 2.5e-01 | 3 | 3 | 8 |",
+            "| GDA, the paper's (alternating) | iris | GLR | 5 | 2.5e-01 | 2.5e-01 | 3 | 3 | 8 |",
             "| GDA, the paper's (alternating) | 2 | – |",
         ):
             assert part in text

@@ -17,10 +17,13 @@ class TestRegistry:
         paper = ["zhu2003", "mao2016", "yang2018", "gmml", "fgl", "alternating"]
         assert list(ROWS)[:6] == paper
         assert set(DEFAULT) == set(ROWS) - {"yang2018-sdp"}
-        assert [name for name, row in ROWS.items() if row.is_glr] == [
-            *("alternating", "joint", "certified-graph", "certified-diagonal"),
-            *("certified-definite", "multiclass"),
-        ]
+        sets = ("graph", "diagonal", "definite")
+        for objective, names in {
+            "GLR": ["alternating", "joint", *(f"certified-{kind}" for kind in sets), "multiclass"],
+            "MCML": [f"mcml-{kind}" for kind in sets],
+            "LMNN": [f"lmnn-{kind}" for kind in sets],
+        }.items():
+            assert [name for name, row in ROWS.items() if row.objective == objective] == names
 
     def test_absent_packages(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("table1.rows.find_spec", lambda _: None)

@@ -16,6 +16,7 @@ N, K = 16, 4
 LABELS = np.array(["b", "a", "b", "c"] * 3 + ["a"] * 4)
 PAIRS = [(0, 1), (5, 2), (3, 7), (0, 4), (1, 15), (14, 15), (8, 8), (10, 6)]
 QUADRUPLETS = [(0, 2, 0, 1), (1, 5, 3, 9), (4, 6, 4, 7), (12, 13, 2, 11), (0, 15, 1, 14)]
+TRIPLETS = [(0, 2, 1), (1, 5, 3), (4, 6, 7), (12, 13, 11), (0, 15, 14), (3, 3, 8), (9, 2, 10)]
 N_NEIGHBORS = 2
 
 
@@ -93,6 +94,12 @@ def lsml(D: Any, quadruplets: Any) -> Any:
     return sum(np.maximum(difference, 0) ** 2 for difference in differences) / len(quadruplets)
 
 
+def triplet_loss(D: Any, pull: float, function: Callable[[Any], Any]) -> Any:
+    """Return the mean loss of `TRIPLETS` with a margin of 1."""
+    terms = [pull * D[i, j] + (1 - pull) * function(1 + D[i, j] - D[i, k]) for i, j, k in TRIPLETS]
+    return sum(terms) / len(TRIPLETS)
+
+
 @dataclass(frozen=True)
 class Case:
     """An objective, and its formula of all distances, labels and samples."""
@@ -130,6 +137,45 @@ CASES: dict[str, Case] = {
     "logistic, listed": Case(
         lambda X, y, **options: gda.LogisticPairs(X, y, bias=1.5, pairs=PAIRS, **options),
         lambda D, y, X: logistic(D, y, DISTINCT),
+        is_ordered=True,
+    ),
+    "logistic, similar": Case(
+        lambda X, y, **options: gda.LogisticPairs(
+            X, bias=1.5, pairs=PAIRS, similar=[y[i] == y[j] for i, j in PAIRS], **options
+        ),
+        lambda D, y, X: logistic(D, y, DISTINCT),
+        is_ordered=True,
+    ),
+    "hinge, similar": Case(
+        lambda X, y, **options: gda.PairHinge(
+            X,
+            upper=2,
+            lower=9,
+            width=3,
+            pairs=PAIRS,
+            similar=np.arange(len(PAIRS)) % 2 == 0,
+            **options,
+        ),
+        lambda D, y, X: (
+            sum(
+                hinge(D[pair] - 2 if n % 2 == 0 else 9 - D[pair], 3.0)
+                for n, pair in enumerate(PAIRS)
+                if pair[0] != pair[1]
+            )
+            / len(DISTINCT)
+        ),
+        is_ordered=True,
+    ),
+    "triplets, hinge": Case(
+        lambda X, y, **options: gda.TripletHinge(X, TRIPLETS, width=3, **options),
+        lambda D, y, X: triplet_loss(D, 0.5, lambda z: hinge(z, 3.0)),
+        is_ordered=True,
+    ),
+    "triplets, logistic": Case(
+        lambda X, y, **options: gda.LogisticTriplets(
+            X, TRIPLETS, push_weight=0.75, margin=1, **options
+        ),
+        lambda D, y, X: triplet_loss(D, 0.25, lambda z: np.log1p(np.exp(z))),
         is_ordered=True,
     ),
     "hinge": Case(

@@ -247,6 +247,8 @@ SETS: dict[str, Any] = {
         ("hinge", "graph"),
         ("DEML", "definite"),
         ("LSML", "diagonal"),
+        ("triplets, hinge", "definite"),
+        ("triplets, logistic", "graph"),
     ],
 )
 def test_certified_is_the_optimum(name: str, kind: str) -> None:

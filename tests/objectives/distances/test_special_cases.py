@@ -160,6 +160,37 @@ BAD: dict[str, tuple[Any, str]] = {
         lambda: gda.DEML([[0.0], [0.0], [1.0]], [0, 1, 0], pairs=[[0, 1], [0, 2]]),
         "all pairs of samples of different classes coincide",
     ),
+    "labels and similar": (
+        lambda: gda.LogisticPairs(X, LABELS, pairs=[[0, 1]], similar=[True]),
+        "got both y and similar",
+    ),
+    "no labels": (lambda: gda.PairHinge(X, pairs=[[0, 1]]), "got neither y nor similar"),
+    "similar, no pairs": (lambda: gda.PairHinge(X, similar=[True]), "similar needs pairs"),
+    "similar numbers": (
+        lambda: gda.LogisticPairs(X, pairs=[[0, 1], [0, 2]], similar=[1, -1]),
+        "similar must be a boolean for each of the 2 pairs, got [1, -1]",
+    ),
+    "too few are said similar": (
+        lambda: gda.LogisticPairs(X, pairs=[[0, 1], [0, 2]], similar=[True]),
+        "similar must be a boolean for each of the 2 pairs",
+    ),
+    "none dissimilar": (
+        lambda: gda.LogisticPairs(X, pairs=[[0, 1]], similar=[True]),
+        "pairs holds no two dissimilar samples",
+    ),
+    "none similar": (
+        lambda: gda.LogisticPairs(X, pairs=[[0, 1]], similar=[False]),
+        "pairs holds no two similar samples",
+    ),
+    "pairs for triplets": (lambda: gda.TripletHinge(X, [[0, 1]]), "of shape (n, 3)"),
+    "no triplets": (
+        lambda: gda.TripletHinge(X, np.empty((0, 3), dtype=int)),
+        "triplets holds none",
+    ),
+    "triplets, push_weight": (
+        lambda: gda.LogisticTriplets(X, [[0, 1, 2]], push_weight=1.5),
+        "push_weight must be at most 1",
+    ),
     "labels and quadruplets": (
         lambda: gda.LSML(X, LABELS, quadruplets=[[0, 1, 2, 3]]),
         "pass either labels y or quadruplets, got both",

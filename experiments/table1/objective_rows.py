@@ -1,4 +1,4 @@
-"""Rows that minimise the graph Laplacian regulariser: the paper's method, and the optimum."""
+"""Rows that minimise an objective over a set: the paper's method, and certified optima."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from typing import Any
 
 from gdaopt.errors import GdaoptError
 from gdaopt.methods import Method, make_method, solve
-from gdaopt.objectives import GLR
+from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import SETS
 from table1.protocol import Protocol
 from table1.training import Learned, Training
 
-__all__ = ["by_glr"]
+__all__ = ["by_objective"]
 
 _ALIGNED = ("alternating", "joint")  # methods that begin at the path start and solve programs
 _ENDS = ("converged", "stalled")
 
 
-def by_glr(method: str, kind: str) -> Callable[[Training], Learned]:
+def by_objective(objective: str, method: str, kind: str) -> Callable[[Training], Learned]:
     """Return the function that learns a metric by a method over a set, and certifies it.
 
     Parameters
     ----------
+    objective : str
+        A name of `gdaopt.objectives.OBJECTIVES`, with its defaults.
     method : {"alternating", "joint", "certified"}
         The first two solve their linear programs in closed form.
     kind : str
@@ -36,7 +38,7 @@ def by_glr(method: str, kind: str) -> Callable[[Training], Learned]:
     >>> import numpy as np
     >>> X, signal = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), np.array([[0.0], [1.0], [1.0]])
     >>> training = Training(X, np.full(3, True), signal, 0, Protocol())
-    >>> by_glr("certified", "diagonal")(training).facts["status"]
+    >>> by_objective("mcml", "certified", "diagonal")(training).facts["status"]
     'converged'
     """
 
@@ -48,8 +50,9 @@ def by_glr(method: str, kind: str) -> Callable[[Training], Learned]:
             trace_bound=training.trace_bound,
             min_eigenvalue=protocol.min_eigenvalue,
         )
-        problem = MetricProblem(GLR(training.samples, training.signal), feasible_set)
-        result = solve(problem, _method(method, protocol))
+        labels = training.signal if objective == "glr" else training.labels
+        made = OBJECTIVES[objective](training.samples, labels)
+        result = solve(MetricProblem(made, feasible_set), _method(method, protocol))
         if result.status not in _ENDS:
             raise GdaoptError(f"{method} ended as {result.status}: {result.message}")
         return Learned(result.metric, _facts(result))
@@ -66,7 +69,7 @@ def _method(name: str, protocol: Protocol) -> Method:
 
 
 def _facts(result: Result) -> dict[str, Any]:
-    """Return what is known of a metric that minimises GLR, as plain values."""
+    """Return what is known of a metric that minimises an objective, as plain values."""
     gap = result.relative_gap
     return {
         "status": result.status,

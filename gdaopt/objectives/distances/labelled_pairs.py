@@ -1,0 +1,255 @@
+"""Pairs of samples of which it is known whether they are similar: by classes, or one by one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import EllipsisType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.distances.labels import Codes, class_codes
+from gdaopt.objectives.pairs import (
+    Block,
+    ListedPairs,
+    Pairs,
+    RectanglePairs,
+    checked_pairs,
+    checked_samples,
+)
+from gdaopt.printing import shortened
+from gdaopt.validation import FloatArray, refuse_masked
+
+__all__ = ["Chosen", "LabelledPairs", "read_labelled_pairs"]
+
+Indices = npt.NDArray[np.intp]
+
+Mask = npt.NDArray[np.bool_]
+
+Chosen = Mask | EllipsisType
+"""Some entries of a block, or all."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPairs(ABC):
+    """Pairs of samples. A pair is similar, most often of one class, or dissimilar.
+
+    Attributes
+    ----------
+    pairs : Pairs
+        The pairs.
+    places : ndarray of int, shape (N,), or None
+        Where dissimilar pairs that coincide are left out: samples that coincide have the same
+        number.
+    """
+
+    pairs: Pairs
+    places: Indices | None
+
+    @abstractmethod
+    def mask(self, block: Block, similar: bool) -> Mask:
+        """Return which entries of a block are similar pairs, or dissimilar ones; each pair once."""
+
+    @abstractmethod
+    def one_by_one(self, *, similar: bool) -> tuple[Indices, Indices]:
+        """Return both samples of the similar pairs, or of the dissimilar ones."""
+
+    def chosen(self, block: Block, similar: bool) -> Chosen | None:
+        """Return an index of those entries of a block, None where there are none of them."""
+        mask = self.mask(block, similar)
+        return mask if mask.any() else None
+
+    @cached_property
+    def n_dissimilar(self) -> int:
+        """How many pairs are dissimilar, with those that are left out."""
+        return self.count(similar=False)
+
+    def without_equal(self) -> Self:
+        """Return these pairs without dissimilar ones whose samples coincide.
+
+        Raises
+        ------
+        InvalidInputError
+            Where no dissimilar pair is left.
+        """
+        _, places = np.unique(self.pairs.features, axis=0, return_inverse=True)
+        left = replace(self, places=places.ravel())
+        if not left.count(similar=False):
+            raise InvalidInputError(
+                "all pairs of samples of different classes coincide: no metric tells them apart"
+            )
+        vars(left)["n_dissimilar"] = self.n_dissimilar
+        return left
+
+    def count(self, *, similar: bool) -> int:
+        """Return how many pairs are similar, or dissimilar."""
+        return sum(int(self.mask(block, similar).sum()) for block in self.pairs.blocks())
+
+    def mean_squares(self, *, similar: bool) -> FloatArray:
+        """Return the mean squared differences of the features, of one kind of pairs, shape (K,)."""
+        masks = (self.mask(block, similar).astype(np.float64) for block in self.pairs.blocks())
+        squares: FloatArray = self.pairs.scatter_diagonal(masks) / self.count(similar=similar)
+        return squares
+
+
+@dataclass(frozen=True, eq=False)
+class PairsByClass(LabelledPairs):
+    """All pairs of samples with labels, which are sorted by class.
+
+    Attributes
+    ----------
+    codes : ndarray of int, shape (N,)
+        The classes of the samples, ascending.
+    """
+
+    codes: Codes
+
+    def chosen(self, block: Block, similar: bool) -> Chosen | None:
+        """Return an index of those entries of a block, None where there are none of them."""
+        if self.places is None:
+            rows, columns = self.codes[block.rows], self.codes[block.columns]
+            if rows[-1] < columns[0]:  # classes ascend
+                return None if similar else ...
+            is_one = rows[0] == columns[-1]
+            if is_one and not similar:
+                return None
+            if is_one and block.columns.start >= block.rows.stop:
+                return ...
+        return super().chosen(block, similar)
+
+    def mask(self, block: Block, similar: bool) -> Mask:
+        """Return which entries of a block are similar pairs, or dissimilar ones; each pair once."""
+        compare = np.equal if similar else np.not_equal
+        mask: Mask = compare.outer(self.codes[block.rows], self.codes[block.columns])
+        if block.columns.start < block.rows.stop:
+            # Rows meet the samples of their own run twice, and themselves.
+            rows = np.arange(block.rows.start, block.rows.stop)
+            mask &= np.less.outer(rows, np.arange(block.columns.start, block.columns.stop))
+        if self.places is not None and not similar:
+            mask &= np.not_equal.outer(self.places[block.rows], self.places[block.columns])
+        return mask
+
+    def one_by_one(self, *, similar: bool) -> tuple[Indices, Indices]:
+        """Return both samples of the similar pairs, or of the dissimilar ones."""
+        left, right = np.triu_indices(len(self.codes), 1)
+        chosen = (self.codes[left] == self.codes[right]) == similar
+        if self.places is not None and not similar:
+            chosen &= self.places[left] != self.places[right]
+        return left[chosen], right[chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class PairsOneByOne(LabelledPairs):
+    """Pairs of a list.
+
+    Attributes
+    ----------
+    listed : ndarray of int, shape (n, 2)
+        Both samples of each pair.
+    similar : ndarray of bool, shape (n,)
+        Which pairs are similar.
+    """
+
+    listed: Indices
+    similar: Mask
+
+    def mask(self, block: Block, similar: bool) -> Mask:
+        """Return which entries of a block are similar pairs, or dissimilar ones."""
+        return self._chosen(block.rows, similar)
+
+    def one_by_one(self, *, similar: bool) -> tuple[Indices, Indices]:
+        """Return both samples of the similar pairs, or of the dissimilar ones."""
+        left, right = self.listed[self._chosen(slice(None), similar)].T
+        return left, right
+
+    def _chosen(self, rows: slice, similar: bool) -> Mask:
+        chosen: Mask = self.similar[rows] == similar
+        if self.places is not None and not similar:
+            left, right = self.listed[rows].T
+            chosen &= self.places[left] != self.places[right]
+        return chosen
+
+
+def read_labelled_pairs(
+    X: Any, y: Any, pairs: Any, similar: Any = None, *, need_similar: bool = False
+) -> LabelledPairs:
+    """Return all pairs of samples with labels, or those of a list with or without labels.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        Samples.
+    y : array-like of shape (N,) or None
+        Labels of the samples; None where `similar` is given.
+    pairs : array-like of int, shape (n, 2), or None
+        The pairs; None for all.
+    similar : array-like of bool, shape (n,), or None
+        Which of the pairs are similar; None where the labels say it.
+    need_similar : bool, optional
+        Whether to refuse pairs none of which is similar.
+
+    Raises
+    ------
+    InvalidInputError
+        For samples, labels or pairs that are not valid, where both or none of `y` and `similar` are
+        given, or where no pair is dissimilar.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0], [3.0]]
+    >>> by_class = read_labelled_pairs(X, ["a", "a", "b"], None)
+    >>> by_class.count(similar=True), by_class.count(similar=False)
+    (1, 2)
+    >>> read_labelled_pairs(X, None, [[0, 1], [1, 2]], [True, False]).n_dissimilar
+    1
+    """
+    features = checked_samples(X)
+    if (y is None) == (similar is None):
+        raise InvalidInputError(
+            "pass either labels y, or pairs and which of them are similar, "
+            + ("got neither y nor similar" if y is None else "got both y and similar")
+        )
+    codes = None if y is None else class_codes(y, len(features))
+    found: LabelledPairs
+    if pairs is None:
+        if codes is None:
+            raise InvalidInputError("similar needs pairs, of which it says which are similar")
+        order = np.argsort(codes, kind="stable")
+        codes = codes[order]
+        found = PairsByClass(RectanglePairs.by_class(features[order], codes), None, codes)
+    else:
+        listed = checked_pairs(pairs, len(features))
+        flags = (
+            _flags(similar, len(listed))
+            if codes is None
+            else codes[listed[:, 0]] == codes[listed[:, 1]]
+        )
+        differ = listed[:, 0] != listed[:, 1]
+        listed, flags = listed[differ], flags[differ]
+        of_list = ListedPairs(features, listed[:, 0], listed[:, 1], np.ones(len(listed)))
+        found = PairsOneByOne(of_list, None, listed, flags)
+    if not found.n_dissimilar:
+        which = "samples of different classes" if similar is None else "dissimilar samples"
+        raise InvalidInputError(f"pairs holds no two {which}")
+    if need_similar and not found.count(similar=True):
+        where = "X" if pairs is None else "pairs"
+        which = "samples of one class" if similar is None else "similar samples"
+        raise InvalidInputError(
+            f"{where} holds no two {which}; such pairs pull the metric together"
+        )
+    return found
+
+
+def _flags(similar: Any, n_pairs: int) -> Mask:
+    """Return which pairs are similar; refuse what is not one boolean for each pair."""
+    refuse_masked("similar", similar)
+    flags = np.asarray(similar)
+    if flags.dtype != bool or flags.shape != (n_pairs,):
+        raise InvalidInputError(
+            f"similar must be a boolean for each of the {n_pairs} pairs, got {shortened(similar)}"
+        )
+    return flags

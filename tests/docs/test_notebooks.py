@@ -1,0 +1,87 @@
+"""The notebooks: in step with their scripts, and what they show is what they do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+import run_notebooks
+
+from gdaopt.warning_filters import ignoring
+
+SCRIPTS = run_notebooks.SCRIPTS
+each_script = pytest.mark.parametrize("script", SCRIPTS, ids=[path.stem for path in SCRIPTS])
+
+
+def committed(script: Path) -> nbformat.NotebookNode:
+    notebook: nbformat.NotebookNode = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
+    return notebook
+
+
+def executed(script: Path, **options: Any) -> nbformat.NotebookNode:
+    with ignoring(module=r"(jupyter_client|nbclient|zmq|asyncio|traitlets)"):
+        return run_notebooks.executed(script, **options)
+
+
+def test_there_are_notebooks_and_no_others() -> None:
+    assert len(SCRIPTS) == 5
+    made = sorted(path.stem for path in run_notebooks.FOLDER.glob("*.ipynb"))
+    assert made == [path.stem for path in SCRIPTS]
+
+
+@each_script
+def test_a_notebook_is_in_step_with_its_script(script: Path) -> None:
+    def content(notebook: nbformat.NotebookNode) -> list[tuple[Any, ...]]:
+        return [
+            (cell.cell_type, cell.source, dict(cell.metadata), cell.id) for cell in notebook.cells
+        ]
+
+    assert content(committed(script)) == content(run_notebooks.paired(script))
+
+
+@each_script
+def test_a_notebook_has_outputs_without_errors_and_warnings(script: Path) -> None:
+    cells = [cell for cell in committed(script).cells if cell.cell_type == "code"]
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert sum("image/png" in output.get("data", {}) for output in outputs) >= 1
+    assert {output.output_type for output in outputs} <= {"stream", "display_data"}
+    assert {output.name for output in outputs if output.output_type == "stream"} == {"stdout"}
+
+
+@each_script
+def test_solutions_are_folded_and_assert(script: Path) -> None:
+    cells = committed(script).cells
+    exercises = sum(cell.source.count("**Exercise") for cell in cells)
+    solutions = [cell for cell in cells if cell.source.startswith("# Solution")]
+    assert exercises >= 3
+    assert len(solutions) == exercises
+    for cell in solutions:
+        assert cell.metadata.tags == ["hide-cell"]
+        assert cell.metadata.jupyter.source_hidden
+        assert "assert " in cell.source, cell.source.splitlines()[0]
+
+
+@pytest.mark.slow
+@each_script
+def test_a_fresh_run_says_the_same(script: Path) -> None:
+    assert run_notebooks.texts(executed(script)) == run_notebooks.texts(committed(script))
+
+
+def test_times_are_no_difference() -> None:
+    def said(text: str) -> list[list[str]]:
+        cell = nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output("stream", text=text)])
+        return run_notebooks.texts(nbformat.v4.new_notebook(cells=[cell]))
+
+    assert said("a run:  12.25 ms, 3 times as fast") == said("a run: 1.5e+03 ms, 11 times as fast")
+    assert said("objective 12.25 in 3 ms") != said("objective 12.26 in 3 ms")
+
+
+@pytest.mark.slow
+def test_the_slider_is_drawn_where_there_are_widgets() -> None:
+    pytest.importorskip("ipywidgets")
+    notebook = executed(SCRIPTS[0], skipping="none")
+    (cell,) = (cell for cell in notebook.cells if "skip-execution" in cell.metadata.get("tags", ()))
+    kinds = [kind for output in cell.outputs for kind in output.get("data", {})]
+    assert "application/vnd.jupyter.widget-view+json" in kinds

@@ -1,0 +1,193 @@
+"""Learners that choose their trace bound by cross-validation."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gdaopt as gda
+from gdaopt.estimators.cross_validated import _choice
+from gdaopt.estimators.trace_bound_path import path_results
+from tests.estimators.cases import samples
+
+SINGLE = {
+    gda.GraphMetricLearnerCV: gda.GraphMetricLearner,
+    gda.DiagonalMetricLearnerCV: gda.DiagonalMetricLearner,
+    gda.PositiveDefiniteMetricLearnerCV: gda.PositiveDefiniteMetricLearner,
+}
+SMALL: dict[str, Any] = {"trace_bounds": 2, "cv": 2, "path_tolerance": 0.1}
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    [gda.DiagonalMetricLearnerCV(**SMALL)]
+)
+@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    [gda.GraphMetricLearnerCV(**SMALL), gda.PositiveDefiniteMetricLearnerCV(**SMALL)]
+)
+@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
+def test_scikit_learns_checks_of_the_siblings(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("learner", SINGLE)
+def test_scores_are_those_of_a_grid_search_without_a_path(learner: Any) -> None:
+    X, y = samples()
+    X = X * [1e-3, 1.0, 10.0, 1e3]
+    bounds = [4.0, 0.25, 1.0]
+    found = learner(trace_bounds=bounds, cv=3, path_tolerance=1e-7, rule="best").fit(X, y)
+    pipeline = make_pipeline(SINGLE[learner](tolerance=1e-7), KNeighborsClassifier())
+    name = SINGLE[learner].__name__.lower()
+    search = GridSearchCV(pipeline, {f"{name}__trace_bound": sorted(bounds)}, cv=3).fit(X, y)
+    for key in ("mean_test_score", "std_test_score", "split1_test_score", "rank_test_score"):
+        np.testing.assert_allclose(found.cv_results_[key], search.cv_results_[key], err_msg=key)
+    assert found.trace_bound_ == search.best_params_[f"{name}__trace_bound"]
+    assert found.best_score_ == pytest.approx(search.best_score_)
+    assert found.best_index_ == search.best_index_
+    np.testing.assert_allclose(
+        found.metric_, SINGLE[learner](trace_bound=found.trace_bound_).fit(X, y).metric_
+    )
+    assert found.cv_results_["params"][found.best_index_]["trace_bound"] == found.trace_bound_
+    assert (found.cv_results_["mean_fit_time"] > 0).all()
+
+
+@pytest.mark.parametrize("objective", ["glr", "mcml"])
+@pytest.mark.parametrize("learner", list(SINGLE.values()))
+def test_each_fit_of_a_path_is_a_single_fit(learner: Any, objective: str) -> None:
+    X, y = samples()
+    bounds = np.geomspace(0.1, 10.0, 6)
+    tolerance = 1e-3
+    made = learner(objective, tolerance=tolerance)
+    made.classes_, made.n_features_in_ = np.unique(y), 4
+    results = list(path_results(made, X, y, bounds))
+    for bound, result in zip(bounds, results, strict=True):
+        alone = learner(objective, trace_bound=bound, tolerance=tolerance).fit(X, y).result_
+        assert result.status == "converged"
+        assert result.feasible_set == alone.feasible_set
+        assert result.relative_gap is not None
+        assert result.relative_gap <= tolerance
+        assert result.objective <= alone.objective + tolerance * abs(result.objective)
+        assert alone.objective <= result.objective + tolerance * abs(alone.objective)
+    assert sum(result.iterations for result in results[1:]) <= 12
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        gda.DiagonalMetricLearnerCV,
+        pytest.param(gda.GraphMetricLearnerCV, marks=pytest.mark.slow),
+        pytest.param(gda.PositiveDefiniteMetricLearnerCV, marks=pytest.mark.slow),
+    ],
+)
+def test_as_many_jobs_as_one_likes(learner: Any) -> None:
+    X, y = samples()
+    one, two = (
+        learner(["glr", "mcml"], trace_bounds=3, cv=2, n_jobs=jobs).fit(X, y) for jobs in (1, 2)
+    )
+    assert (one.trace_bound_, one.objective_) == (two.trace_bound_, two.objective_)
+    for key in ("param_trace_bound", "mean_test_score", "rank_test_score"):
+        np.testing.assert_array_equal(one.cv_results_[key], two.cv_results_[key])
+    np.testing.assert_allclose(one.metric_, two.metric_, rtol=1e-9, atol=1e-12)
+
+
+def test_the_path_goes_around_the_rule_auto() -> None:
+    X, y = samples()
+    found = gda.GraphMetricLearnerCV(trace_bounds=5, cv=2).fit(100 * X, y)
+    auto = gda.GraphMetricLearner().fit(100 * X, y).trace_bound_
+    bounds = found.cv_results_["param_trace_bound"]
+    assert bounds[[0, -1]] == pytest.approx([auto / 16, 3 * auto])
+    np.testing.assert_allclose(bounds[1:] / bounds[:-1], 48**0.25)
+
+
+def test_the_rule_of_one_standard_error() -> None:
+    X, y = samples(n=90)
+    found = gda.DiagonalMetricLearnerCV(trace_bounds=6).fit(X, y)
+    best = clone(found).set_params(rule="best").fit(X, y)
+    scores = np.array([found.cv_results_[f"split{n}_test_score"] for n in range(5)])
+    means, top = scores.mean(axis=0), scores.mean(axis=0).argmax()
+    assert best.best_index_ == top
+    error = scores[:, top].std(ddof=1) / np.sqrt(5)
+    assert found.best_index_ == np.flatnonzero(means >= means[top] - error)[0]
+    assert found.trace_bound_ <= best.trace_bound_
+
+
+def test_of_several_objectives_the_first_near_place_counts() -> None:
+    means = np.array([[0.5, 0.8, 0.9], [0.7, 0.85, 0.85], [0.85, 0.86, 0.80]])
+    errors = np.full((3, 3), 0.06)
+    assert _choice(means, errors, "best") == 2
+    assert _choice(means, errors, "one-standard-error") == 6
+    assert _choice(means, errors / 10, "one-standard-error") == 2
+    tie = np.array([[0.9, 0.9], [0.9, 0.9]])
+    assert _choice(tie, errors[:2, :2], "best") == 0
+
+
+def test_what_is_fitted_is_the_learner_of_the_choice() -> None:
+    X, y = samples()
+    found = gda.GraphMetricLearnerCV("mcml", trace_bounds=3, cv=2, edges=[(0, 1)]).fit(X, y)
+    assert found.result_.status == "converged"
+    assert found.result_.relative_gap <= 1e-4
+    assert {tuple(edge) for edge in found.graph_.edges.tolist()} <= {(0, 1)}
+    assert found.learner_.get_params()["edges"] == [(0, 1)]
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.transform(X), found.transform(X))
+    by_function = gda.DiagonalMetricLearnerCV(gda.GLR, trace_bounds=2, cv=2, n_jobs=2).fit(X, y)
+    assert by_function.objective_ is gda.GLR
+
+
+def test_other_scores_classifiers_and_folds() -> None:
+    X, y = samples()
+    folds = list(StratifiedKFold(2, shuffle=True, random_state=1).split(X, y))
+    found = gda.DiagonalMetricLearnerCV(
+        scoring="neg_log_loss",
+        classifier=KNeighborsClassifier(9),
+        cv=folds,
+        trace_bounds=2,
+    ).fit(X, y)
+    assert "split1_test_score" in found.cv_results_
+    assert (found.cv_results_["mean_test_score"] < 0).all()
+    single = gda.DiagonalMetricLearnerCV(cv=folds[:1], trace_bounds=2).fit(X, y)
+    assert single.best_index_ in (0, 1)
+
+
+def test_a_limit_ends_paths_and_the_last_fit_and_warns() -> None:
+    X, y = samples()
+    learner = gda.GraphMetricLearnerCV(trace_bounds=3, cv=2, time_limit=1e-6)
+    with pytest.warns(ConvergenceWarning, match="GraphMetricLearnerCV did not conv") as caught:
+        learner.fit(X, y)
+    assert caught[0].filename == __file__
+    assert learner.result_.status == "time_limit"
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"objective": "lda"}, "'objective' parameter"),
+        ({"objective": ["glr", "lda"]}, "got 'lda' in it"),
+        ({"objective": []}, "objective is an empty list"),
+        ({"trace_bounds": 0}, "'trace_bounds' parameter"),
+        ({"trace_bounds": [1.0, -2.0]}, "trace_bounds must be positive, got -2"),
+        ({"trace_bounds": [1.0, np.nan]}, "trace_bounds holds nan"),
+        ({"rule": "median"}, "'rule' parameter"),
+        ({"scoring": "beauty"}, "'scoring' parameter"),
+        ({"path_tolerance": -1}, "'path_tolerance' parameter"),
+        ({"cv": 1}, "n_splits"),
+    ],
+)
+def test_bad_parameters(bad: dict[str, Any], message: str) -> None:
+    X, y = samples()
+    with pytest.raises(ValueError, match=message):
+        gda.GraphMetricLearnerCV(**bad).fit(X, y)

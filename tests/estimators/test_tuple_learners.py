@@ -1,0 +1,295 @@
+"""Learners of pairs and triplets, with metric-learn's conventions."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gdaopt as gda
+from gdaopt.estimators.threshold import best_threshold
+from gdaopt.validation import FloatArray
+from tests.estimators.cases import samples
+
+SETS = {
+    "graph": gda.GraphMetrics,
+    "diagonal": gda.DiagonalMetrics,
+    "definite": gda.PositiveDefiniteMetrics,
+}
+LEARNERS = [gda.PairMetricLearner, gda.TripletMetricLearner]
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # scikit-learn has few checks for inputs of three dimensions
+
+    @parametrize_with_checks([learner() for learner in LEARNERS])  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @pytest.mark.filterwarnings("ignore:Can't test estimator")
+    def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+        check(estimator)
+
+
+def pairs(n: int = 60) -> tuple[FloatArray, np.ndarray, np.ndarray]:
+    """Return samples, pairs of them as indices, and 1 for pairs of one class, else -1."""
+    X, codes = samples()
+    X = X * [1e-3, 1.0, 50.0, 1.0]
+    found = np.random.default_rng(0).permutation(len(X))[:n].reshape(-1, 2)
+    found = np.concatenate([found, np.roll(found, 1, axis=0) % len(X)])
+    return X, found, np.where(codes[found[:, 0]] == codes[found[:, 1]], 1, -1)
+
+
+def triplets() -> tuple[FloatArray, np.ndarray]:
+    """Return samples, and triplets of two samples of one class and a third of another."""
+    X, codes = samples()
+    rng = np.random.default_rng(1)
+    found: list[tuple[int, int, int]] = []
+    while len(found) < 50:
+        i, j, k = rng.choice(len(X), 3, replace=False)
+        if codes[i] == codes[j] != codes[k]:
+            found.append((i, j, k))
+    return X * [1e-3, 1.0, 50.0, 1.0], np.array(found)
+
+
+def fit(learner: Any, with_indices: bool = False) -> Any:
+    """Fit a learner to its tuples."""
+    if isinstance(learner, gda.PairMetricLearner):
+        X, found, y = pairs()
+        given: tuple[Any, ...] = (found if with_indices else X[found], y)
+    else:
+        X, found = triplets()
+        given = (found if with_indices else X[found],)
+    return learner.fit(*given)
+
+
+# --- What is learned -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", SETS)
+@pytest.mark.parametrize("objective", ["logistic-pairs", "pair-hinge"])
+def test_the_metric_of_pairs_is_the_optimum_of_its_problem(objective: str, kind: str) -> None:
+    X, found, y = pairs()
+    learner = gda.PairMetricLearner(objective, feasible_set=kind).fit(X[found], y)
+    make = {"logistic-pairs": gda.LogisticPairs, "pair-hinge": gda.PairHinge}[objective]
+    spreads = X[found].reshape(-1, 4).std(axis=0)
+    np.testing.assert_allclose(learner.scale_, spreads, rtol=1e-12)
+    by_hand = make(X / spreads, pairs=found, similar=y == 1)
+    assert learner.trace_bound_ == pytest.approx(by_hand.auto_trace_bound())
+    feasible_set = SETS[kind](learner.trace_bound_, learner.min_eigenvalue_)
+    optimum = gda.solve(gda.MetricProblem(by_hand, feasible_set), "certified", tolerance=1e-7)
+    assert learner.result_.status == "converged"
+    assert learner.result_.lower_bound <= optimum.objective
+    assert learner.result_.objective == pytest.approx(optimum.objective, rel=2e-4)
+    units = np.outer(spreads, spreads)
+    np.testing.assert_allclose(learner.metric_ * units, learner.result_.metric, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", SETS)
+@pytest.mark.parametrize("objective", ["triplet-hinge", "logistic-triplets"])
+def test_the_metric_of_triplets_is_the_optimum_of_its_problem(objective: str, kind: str) -> None:
+    X, found = triplets()
+    learner = gda.TripletMetricLearner(objective, feasible_set=kind).fit(X[found])
+    make = {"triplet-hinge": gda.TripletHinge, "logistic-triplets": gda.LogisticTriplets}[objective]
+    by_hand = make(X / learner.scale_, found)
+    assert learner.trace_bound_ == pytest.approx(by_hand.auto_trace_bound())
+    feasible_set = SETS[kind](learner.trace_bound_, learner.min_eigenvalue_)
+    optimum = gda.solve(gda.MetricProblem(by_hand, feasible_set), "certified", tolerance=1e-7)
+    assert learner.result_.status == "converged"
+    assert learner.result_.objective == pytest.approx(optimum.objective, rel=2e-4)
+    plain = np.mean([((X[i] - X[j]) ** 2).sum() < ((X[i] - X[k]) ** 2).sum() for i, j, k in found])
+    assert learner.score(X[found]) > plain
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_indices_are_the_samples_that_they_stand_for(learner: Any) -> None:
+    X = pairs()[0]
+    expected = fit(learner())
+    names = np.array([f"file{n}" for n in range(len(X))])
+
+    def of_names(asked: Any) -> FloatArray:
+        return X[[int(name.removeprefix("file")) for name in asked]]
+
+    by_array = fit(learner(preprocessor=X), with_indices=True)
+    np.testing.assert_array_equal(by_array.metric_, expected.metric_)
+    asked = np.array([[0, 5], [7, 2]])
+    distances = expected.pair_distance(X[asked])
+    np.testing.assert_allclose(by_array.pair_distance(asked), distances)
+    by_array.preprocessor = of_names
+    np.testing.assert_allclose(by_array.pair_distance(names[asked]), distances)
+    np.testing.assert_allclose(by_array.pair_distance(X[asked]), distances)  # samples do, too
+
+
+def test_ones_own_objective_and_set() -> None:
+    X, found, y = pairs()
+
+    def deml(samples: FloatArray, places: Any, similar: Any) -> gda.DEML:
+        labels = np.arange(len(samples))
+        labels[places[similar, 1]] = labels[places[similar, 0]]
+        return gda.DEML(samples, labels, pairs=places)
+
+    only = partial(gda.GraphMetrics, edges=[(0, 1)])
+    learner = gda.PairMetricLearner(deml, feasible_set=only).fit(X[found], y)
+    assert learner.result_.status == "converged"
+    assert not learner.metric_[0, 2:].any()
+
+    def wrong(trace_bound: float, min_eigenvalue: float) -> Any:
+        return np.eye(3)
+
+    with pytest.raises(gda.InvalidInputError, match="what feasible_set returns must be"):
+        gda.PairMetricLearner(feasible_set=wrong).fit(X[found], y)
+
+
+# --- Predictions ---------------------------------------------------------------------------------
+
+
+def test_predictions_of_pairs() -> None:
+    X, found, y = pairs()
+    learner = gda.PairMetricLearner().fit(X[found], y)
+    distances = learner.pair_distance(X[found])
+    np.testing.assert_array_equal(learner.decision_function(X[found]), -distances)
+    assert learner.score(X[found], y) == roc_auc_score(y, -distances)
+    predicted = learner.predict(X[found])
+    np.testing.assert_array_equal(predicted, np.where(distances <= learner.threshold_, 1, -1))
+    others = np.concatenate([distances - 1e-9, distances + 1e-9])
+    most = max(np.mean(np.where(distances <= t, 1, -1) == y) for t in others)
+    assert np.mean(predicted == y) == pytest.approx(most)
+    assert learner.set_threshold(0).threshold_ == 0.0
+    assert (learner.predict(X[found]) == -1).all()
+    assert learner.classes_.tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize("strategy", ["accuracy", "f_beta", "max_tpr", "max_tnr"])
+@pytest.mark.parametrize("seed", range(4))
+def test_thresholds_are_the_best_of_all(strategy: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    similar = rng.random(30) < 0.5
+    distances = np.round(rng.random(30) + np.where(similar, 0.0, 0.3), 1)  # some are equal
+
+    def goodness(threshold: float) -> float:
+        called = distances <= threshold
+        found, wrong = (called & similar).sum(), (called & ~similar).sum()
+        tpr, tnr = found / similar.sum(), 1 - wrong / (~similar).sum()
+        precision = found / max(called.sum(), 1)
+        by_strategy = {
+            "accuracy": (called == similar).mean(),
+            "f_beta": 5 * precision * tpr / (4 * precision + tpr) if found else 0.0,
+            "max_tpr": tpr if tnr >= 0.7 else -1,
+            "max_tnr": tnr if tpr >= 0.7 else -1,
+        }
+        return float(by_strategy[strategy])
+
+    found = best_threshold(distances, similar, strategy, min_rate=0.7, beta=2.0)
+    best = max(goodness(t) for t in [-1.0, *np.unique(distances)])
+    assert goodness(found) == pytest.approx(best)
+
+
+def test_calibration_by_other_pairs() -> None:
+    X, found, y = pairs()
+    learner = gda.PairMetricLearner(preprocessor=X)
+    strict = clone(learner).fit(found, y, {"strategy": "max_tpr", "min_rate": 1.0})
+    assert (strict.predict(found)[y == -1] == -1).all()
+    learner.fit(found[:40], y[:40])
+    learner.calibrate_threshold(found[40:], y[40:], "max_tnr", min_rate=1.0)
+    assert (learner.predict(found[40:])[y[40:] == 1] == 1).all()
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"strategy": "best"}, "unknown strategy"),
+        ({"strategy": "max_tpr"}, "needs min_rate, a number from 0 to 1, got None"),
+        ({"strategy": "max_tnr", "min_rate": 2}, "got 2"),
+        ({"strategy": "f_beta", "beta": 0}, "beta must be"),
+    ]
+    for bad, message in cases:
+        with pytest.raises(gda.InvalidInputError, match=message):
+            learner.calibrate_threshold(found, y, **bad)
+        with pytest.raises(gda.InvalidInputError, match=message):
+            learner.fit(found, y, bad)
+    with pytest.raises(gda.InvalidInputError, match="all 2 pairs are similar"):
+        learner.calibrate_threshold(found[:2], [1, 1])
+
+
+def test_predictions_of_triplets() -> None:
+    X, found = triplets()
+    learner = gda.TripletMetricLearner(preprocessor=X).fit(found)
+    near, far = learner.pair_distance(found[:, :2]), learner.pair_distance(found[:, [0, 2]])
+    np.testing.assert_allclose(learner.decision_function(found), far - near)
+    np.testing.assert_array_equal(learner.predict(X[found]), np.where(far > near, 1, -1))
+    assert learner.score(found) == np.mean(far > near)
+    assert learner.score(found[:, [0, 2, 1]]) == np.mean(far < near)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_searches_and_copies(learner: Any) -> None:
+    X, found, y = pairs()
+    given: Any = (found, y) if learner is gda.PairMetricLearner else (triplets()[1],)
+    search = GridSearchCV(learner(preprocessor=X), {"feasible_set": list(SETS)}, cv=2).fit(*given)
+    scores = cross_val_score(learner(preprocessor=X), *given, cv=3)
+    assert len(scores) == 3
+    assert scores.min() > 0.5
+    best = pickle.loads(pickle.dumps(search.best_estimator_))
+    np.testing.assert_array_equal(best.predict(given[0]), search.predict(given[0]))
+
+
+# --- Errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_limit_warns_the_caller(learner: Any) -> None:
+    with pytest.warns(ConvergenceWarning, match="did not converge") as caught:
+        fit(learner(max_iterations=0))
+    assert caught[0].filename == __file__
+
+
+X, FOUND, Y = pairs()
+
+
+@pytest.mark.parametrize(
+    ("given", "y", "options", "message"),
+    [
+        (FOUND, Y, {}, "(n_pairs, 2, n_features); indices of samples need a preprocessor"),
+        (X[FOUND][:, :1], Y, {}, "pairs has shape (60, 1, 4)"),
+        (FOUND[:, :1], Y, {"preprocessor": X}, "pairs of indices have shape (n_pairs, 2)"),
+        (FOUND + 50, Y, {"preprocessor": X}, "preprocessor has 0 to 59"),
+        (FOUND - 1, Y, {"preprocessor": X}, "pairs refers to samples -1 to"),
+        (FOUND + 0.5, Y, {"preprocessor": X}, "pairs must hold whole numbers"),
+        (FOUND, Y, {"preprocessor": lambda n: X[:3]}, "returned 3 samples for 60 indices"),
+        (X[FOUND], Y == 1, {}, "y must be 1 for similar pairs and -1 for dissimilar ones"),
+        (X[FOUND], Y + 1, {}, "y must be 1 for similar pairs and -1 for dissimilar ones"),
+        (X[FOUND], None, {}, "requires y to be passed"),
+        (X[FOUND], Y[:-1], {}, "inconsistent numbers of samples"),
+        (X[FOUND], np.ones(60), {}, "pairs holds no two dissimilar samples"),
+        (X[FOUND], -np.ones(60), {}, "pairs holds no two similar samples"),
+        (X[FOUND] * np.nan, Y, {}, "Input pairs contains NaN"),
+        (np.ma.masked_equal(X[FOUND], X[0, 0]), Y, {}, "masked"),
+    ],
+)
+def test_bad_pairs(given: Any, y: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        gda.PairMetricLearner(**options).fit(given, y)
+
+
+@pytest.mark.parametrize("bad", [{"objective": "glr"}, {"feasible_set": "signed"}, {"scale": 1}])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_bad_parameters(learner: Any, bad: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameterError, match=f"'{next(iter(bad))}' parameter"):
+        fit(learner(**bad))
+
+
+def test_nothing_before_fit_and_other_features_after_it() -> None:
+    for call in (
+        lambda: gda.PairMetricLearner().predict(X[FOUND]),
+        lambda: gda.PairMetricLearner().score(X[FOUND], Y),
+        lambda: gda.PairMetricLearner().set_threshold(1),
+        lambda: gda.PairMetricLearner().calibrate_threshold(X[FOUND], Y),
+        lambda: gda.TripletMetricLearner().predict(X[FOUND]),
+    ):
+        with pytest.raises(NotFittedError):
+            call()
+    with pytest.raises(gda.InvalidInputError, match="pairs of samples with 4 features have"):
+        gda.PairMetricLearner().fit(X[FOUND], Y).predict(X[FOUND][:, :, :3])

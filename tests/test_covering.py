@@ -1,0 +1,56 @@
+"""The part of a product of parameters that runs by default."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import pytest
+
+from tests.covering import covering_part, mark_the_others_slow
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.mark.parametrize("strength", [1, 2, 3])
+def test_all_combinations_occur_in_few_cases(strength: int) -> None:
+    sizes = (5, 4, 3, 2)
+    cases = list(product(*map(range, sizes)))
+    chosen = [cases[place] for place in covering_part(cases, strength)]
+    for factors in combinations(range(len(sizes)), strength):
+        found = {tuple(case[factor] for factor in factors) for case in chosen}
+        assert found == set(product(*(range(sizes[factor]) for factor in factors)))
+    assert len(set(chosen)) == len(chosen) <= {1: 5, 2: 25, 3: 80}[strength]
+
+
+def test_cases_that_are_missing_are_not_asked_for() -> None:
+    cases = [(a, b) for a, b in product(range(3), range(3)) if a != b]
+    assert sorted(covering_part(cases, 2)) == list(range(6))
+    assert covering_part([(0,), (1,)], 2) == [0, 1]
+
+
+def test_the_other_cases_are_slow(pytester: pytest.Pytester) -> None:
+    """Of those that are not slow anyway, of a test that is marked."""
+    items = pytester.getitems(
+        """
+        import pytest
+
+        VALUES = [0, 1, pytest.param(2, marks=pytest.mark.slow)]
+
+        @pytest.mark.covering(1)
+        class TestMarked:
+            @pytest.mark.parametrize("a", VALUES)
+            @pytest.mark.parametrize("b", "bcd")
+            def test_covered(self, a, b): pass
+
+            def test_no_parameters(self): pass
+
+        @pytest.mark.parametrize("a", VALUES)
+        def test_not_marked(a): pass
+        """
+    )
+    mark_the_others_slow(items)
+    names = {item.name for item in items if item.get_closest_marker("slow") is None}
+    assert names == {
+        *("test_covered[b-0]", "test_covered[c-1]", "test_covered[d-0]", "test_no_parameters"),
+        *("test_not_marked[0]", "test_not_marked[1]"),
+    }
