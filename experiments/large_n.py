@@ -173,7 +173,7 @@ def row(case: Case, found: dict[str, Any]) -> str:
         f"{found['pairs'] / 1e6:.1f}",
         "" if found["gradients"] is None else str(found["gradients"]),
         judged(f"{found['units']:.1f}", found["units"], most),
-        "" if overhead is None else judged(f"{overhead:.2f}", overhead, MOST_OVERHEAD),
+        "" if overhead is None else judged(f"{overhead:.2f}", overhead, most and MOST_OVERHEAD),
         judged(f"{seconds:.1f}", seconds, case.most_seconds),
         judged(f"{found['peak'] / 1e6:.0f}", found["peak"], case.most_memory),
         f"{found['gap']:.1e}",
@@ -198,7 +198,7 @@ def main() -> None:
         "*time / evaluation*: CPU time of the whole run as a multiple of one of these, those of",
         f"samples included; at most {MOST_EVALUATIONS:g} are asked for from 4 million pairs on.",
         "*evaluation / bare*: one evaluation as a multiple of its products of matrices and one exp",
-        f"a pair; at most {MOST_OVERHEAD:g}. Bold: missed. The last row learns from a sample, and",
+        f"a pair; at most {MOST_OVERHEAD:g}, also from there on. Bold: missed. The last row learns from a sample, and",
         "its seconds include one evaluation over all 65 000 samples.",
         "",
         f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
