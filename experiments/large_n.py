@@ -198,8 +198,8 @@ def main() -> None:
         "*time / evaluation*: CPU time of the whole run as a multiple of one of these, those of",
         f"samples included; at most {MOST_EVALUATIONS:g} are asked for from 4 million pairs on.",
         "*evaluation / bare*: one evaluation as a multiple of its products of matrices and one exp",
-        f"a pair; at most {MOST_OVERHEAD:g}, also from there on. Bold: missed. The last row learns from a sample, and",
-        "its seconds include one evaluation over all 65 000 samples.",
+        f"a pair; at most {MOST_OVERHEAD:g}, also from there on. Bold: missed. The last row",
+        "learns from a sample, and its seconds include one evaluation over all 65 000 samples.",
         "",
         f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
         f"gdaopt {gda.__version__}.",
