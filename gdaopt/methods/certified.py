@@ -39,7 +39,7 @@ _FEW_ATOMS = 60  # with more of them in the start, the first round tries to do w
 _WEIGHTS_ACCURACY = 0.05  # of the gap: how accurate a round solves the master problem
 _MANY_ACCURACY = 0.4
 _FINAL_ACCURACY = 0.2  # of the tolerance, in the last round
-_SAMPLE_ACCURACY = 0.1  # of the gap: how accurate a round solves a problem of fewer samples
+_SAMPLE_ACCURACY = 0.2  # of the gap: how accurate a round solves a problem of fewer samples
 _SAMPLE_GAIN = 0.5  # of the gap is left at most after a round that is worth another one
 _SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
 _ROUND_OFF = 1e-13  # of the objective
@@ -257,8 +257,10 @@ class _Run(HullRun):
         solution = solve_master_problem(start, self.budget, reduction, self._method.memory_limit)
         self._newton_steps += solution.newton_steps
         self.move_to(ActiveSet(active_set.atoms, solution.point.weights).without_zeros())
+        # Refining takes hundreds of gradients; rounds with the sample do it there.
         if (
-            self.feasible_set.family.all_unit_vectors
+            self._sample is None
+            and self.feasible_set.family.all_unit_vectors
             and self.active_set.total >= (1 - _SLACK) * self.budget
         ):
             self._refine()

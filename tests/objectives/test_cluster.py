@@ -47,8 +47,9 @@ def client() -> Iterator[Any]:
 
 
 def test_the_numbers_are_those_of_one_machine(client: Any) -> None:
-    there, here = (gda.GLR(X, Z, client=c, memory_limit=1).at(M) for c in (client, None))
-    assert len(there.objective._portions) > 2
+    on_cluster = gda.GLR(X, Z, client=client)
+    there, here = on_cluster.at(M), gda.GLR(X, Z, memory_limit=1).at(M)
+    assert len(on_cluster._portions) > 2
     assert there.value == pytest.approx(here.value, rel=1e-12)
     np.testing.assert_allclose(there.gradient(), here.gradient(), rtol=1e-12)
     np.testing.assert_allclose(there.round_off().gradient, here.round_off().gradient, rtol=1e-12)
@@ -70,7 +71,12 @@ def test_certified_runs_there(client: Any) -> None:
 def test_samples_are_sent_once(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Any] = []
     original = client.scatter
-    monkeypatch.setattr(client, "scatter", lambda *a, **k: sent.append(1) or original(*a, **k))
+
+    def scatter(*arguments: Any, **options: Any) -> Any:
+        sent.append(arguments)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(client, "scatter", scatter)
     glr = gda.GLR(X, Z, client=client)
     for scale in (1.0, 2.0, 3.0):
         glr.gradient(scale * M)
