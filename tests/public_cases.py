@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from sklearn.neighbors import KNeighborsClassifier
 
 import gdaopt as gda
 from gdaopt import datasets, estimators, linalg, plotting, programs, scaling, steps
@@ -137,10 +138,10 @@ _LEARNER = {
     "y": Y,
 }
 _LEARNER_CV = {name: value for name, value in _LEARNER.items() if name != "trace_bound"} | {
-    "trace_bounds": [2.0, 4.0],
+    "trace_bounds": [4.0],
     "cv": 2,
     "scoring": "accuracy",
-    "classifier": None,
+    "classifier": KNeighborsClassifier(1),
     "rule": "best",
     "path_tolerance": 0.5,
     "n_jobs": 1,
