@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.datasets import load_digits, make_classification
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -33,8 +33,7 @@ LEARNERS: dict[str, Any] = {
     "diagonal": gda.DiagonalMetricLearner,
     "definite": gda.PositiveDefiniteMetricLearner,
 }
-DATA = ("iris", "wine", "breast_cancer", "seeds", "digits")
-DIGITS = 600  # so many of them
+DATA = ("iris", "wine", "breast_cancer", "seeds")
 SEEDS = range(2)
 NOISY = {  # samples, features, of which informative, classes
     "2 classes": (1500, 100, 6, 2),
@@ -57,14 +56,6 @@ def error(X: FloatArray, y: Any, queries: FloatArray, answers: Any) -> float:
     return 100 - 100 * float(KNeighborsClassifier().fit(X, y).score(queries, answers))
 
 
-def samples(name: str) -> tuple[FloatArray, Any]:
-    """Return samples and labels."""
-    if name == "digits":
-        X, y = load_digits(return_X_y=True)
-        return np.asarray(X[:DIGITS], dtype=np.float64), y[:DIGITS]
-    return load(name).features, load(name).labels
-
-
 def scales() -> Iterator[str]:
     """Yield the table of raw and standardised features."""
     columns = [f"{name}, {scale}" for name in LEARNERS for scale in ("raw", "standardised")]
@@ -73,7 +64,7 @@ def scales() -> Iterator[str]:
     yield f"| data | no learning, raw | no learning, standardised | {' | '.join(columns)} |"
     yield f"|---|--:|--:|{'--:|' * len(columns)}"
     for name in DATA:
-        X, y = samples(name)
+        X, y = load(name).features, load(name).labels
         rows = []
         for seed in SEEDS:
             for train, test in StratifiedKFold(2, shuffle=True, random_state=seed).split(X, y):
@@ -138,7 +129,7 @@ def paths() -> Iterator[str]:
     yield "| data | set | one fit, s | path, in fits | path without starts, in fits |"
     yield "|---|---|--:|--:|--:|"
     for name in ("wine", "breast_cancer"):
-        X, y = samples(name)
+        X, y = load(name).features, load(name).labels
         classes, codes = np.unique(y, return_inverse=True)
         for kind, make in LEARNERS.items():
             start = time.process_time()
@@ -169,8 +160,8 @@ def main() -> None:
         "",
         fill(
             "Errors of 5 nearest neighbours, in %, in metrics learned to 1e-3. Scale: means of 4 "
-            "halves of each data set (of the first 600 digits), on features as they are "
-            '(`scale="none"`) and divided by their standard deviations (`scale="auto"`). Samples and pairs: diagonal metrics on '
+            'halves of each data set, on features as they are (`scale="none"`) and divided by '
+            'their standard deviations (`scale="auto"`). Samples and pairs: diagonal metrics on '
             "data of `make_classification`, as many test samples as training samples; CPU seconds "
             f"of the fit. {sizes}. "
             "Paths: what the 10 fits of a learner with cross-validation on one fold cost, "
