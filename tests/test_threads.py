@@ -1,88 +1,51 @@
-"""Steps calculate in one thread where features are few: threads that wait take the time of others.
-
-What a run limits is what it finds again at its end, also where it ends by an error.
-"""
+"""Threads: the order of what they find, deadlines and errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
 
 import gdaopt as gda
-from gdaopt.methods import State, driver
+from gdaopt import threads
+from gdaopt.deadline import Deadline, check_time, until
 from gdaopt.threads import mapped
 
 
-def n_threads() -> set[int]:
-    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+@pytest.fixture(params=[1, 3])
+def n_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(threads, "_n_threads", lambda: request.param)
+    return int(request.param)
 
 
-@pytest.fixture
-def two() -> Iterator[None]:
-    with threadpool_limits(2, user_api="blas"):
-        if n_threads() != {2}:
-            pytest.skip("no library of products whose threads can be set")
-        yield
+def test_what_is_found_is_in_order(n_threads: int) -> None:
+    names: set[str] = set()
+
+    def square(number: int) -> int:
+        names.add(threading.current_thread().name)
+        return number**2
+
+    assert mapped(square, range(50)) == [number**2 for number in range(50)]
+    assert (threading.main_thread().name in names) == (n_threads == 1)
 
 
-def problem() -> gda.MetricProblem:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
-    return gda.MetricProblem(gda.MCML(X, y), gda.GraphMetrics(3.0))
-
-
-@pytest.mark.usefixtures("two")
-class TestRuns:
-    def test_one_thread_inside_and_all_of_them_afterwards(self) -> None:
-        seen: list[set[int]] = []
-
-        def note(_: State) -> None:
-            seen.append(n_threads())
-
-        gda.solve(problem(), "certified", max_iterations=2, callback=note)
-        assert seen
-        assert all(found == {1} for found in seen)
-        assert n_threads() == {2}
-
-    def test_after_an_error(self) -> None:
-        def fail(_: State) -> None:
-            raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError):
-            gda.solve(problem(), "certified", callback=fail)
-        assert n_threads() == {2}
-
-    def test_between_the_states_of_a_loop_all_threads_are_there(self) -> None:
-        for state in gda.iterate(problem(), "certified"):
-            assert n_threads() == {2}
-            if state.iteration == 2:
-                break
-
-    def test_many_features_have_their_threads(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(driver, "_FEW_FEATURES", 2)
-        seen: list[set[int]] = []
-        gda.solve(
-            problem(), "certified", max_iterations=1, callback=lambda _: seen.append(n_threads())
-        )
-        assert {2} in seen
-
-    def test_a_run_in_a_run(self) -> None:
-        def again(_: State) -> None:
-            gda.solve(problem(), "certified", max_iterations=1)
-            assert n_threads() == {1}
-
-        gda.solve(problem(), "certified", max_iterations=1, callback=again)
-        assert n_threads() == {2}
-
-
-def test_mapped() -> None:
-    assert mapped(lambda part: part**2, range(20)) == [n**2 for n in range(20)]
-
-    def fail(part: int) -> int:
-        return 1 // part
-
+@pytest.mark.usefixtures("n_threads")
+def test_deadlines_and_errors_reach_the_caller() -> None:
+    with until(Deadline(-np.inf, 2.0)), pytest.raises(gda.TimeLimitError):
+        mapped(lambda _: check_time(), range(5))
     with pytest.raises(ZeroDivisionError):
-        mapped(fail, [1, 0, 1])
+        mapped(lambda number: 1 / number, range(5))
+
+
+def test_products_have_their_threads_back() -> None:
+    def n_of_products() -> list[int]:
+        found = threads._controller().select(user_api="blas").info()
+        return [pool["num_threads"] for pool in found]
+
+    before = n_of_products()
+    with threads._single_threads.used():
+        with threads._single_threads.used():
+            assert set(n_of_products()) <= {1}
+        assert set(n_of_products()) <= {1}
+    assert n_of_products() == before

@@ -161,7 +161,7 @@ ax.set_aspect("equal")
 _ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
 
 # %% [markdown]
-# Each triangle touches the curved boundary in one point: where $v$ is the first eigenvector. A method that
+# Above the axis, each triangle touches the arc in one point: where $v$ is the first eigenvector. A method that
 # solves a linear program over a triangle, moves, and takes a new $v$, can therefore never leave the half
 # disc, and needs no projection. That is the idea of the paper; notebook 2 runs it.
 #

@@ -156,7 +156,7 @@ print(f"dual:     {solution.duals['budget']:.4f}")
 
 # %% [markdown]
 # So the dual of the budget says how steep the objective is along the best direction. The duals of `rows` say
-# what it would be worth to lower $\rho$ for one row alone; where they are zero, the row is not tight.
+# what it would be worth to lower $\rho$ for one row alone. The dual of a row that is not tight is zero.
 #
 # **Exercise 1.** Write the program yourself: a symmetric CVXPY variable, $M_{ij} \le 0$, $M v \ge \rho v$,
 # $\operatorname{tr} M \le C$, and the cost $\langle G, M \rangle$. Compare its value with the one above.
@@ -221,8 +221,8 @@ _ = gda.plotting.left_ends(result, ax=axes[1])
 #
 # ## A constraint of your own in every linear program
 #
-# Suppose that a sensor of feature 0 shall not be connected with feature 1, and that the first two features
-# together may have at most a quarter of the trace. Constraints are written in CVXPY, and go with the problem.
+# Suppose that features 0 and 1 must not be connected, and that these two features together may have at most a
+# quarter of the trace. Constraints are written in CVXPY, and go with the problem.
 # Every program of the run gets them.
 
 # %%
@@ -242,7 +242,8 @@ print(f"{gda.solve(problem, 'joint', solver='HIGHS', max_iterations=30).objectiv
 
 # %% [markdown]
 # The option `record=` has kept all linear programs of the run. Here is the first one, as it was given to
-# CVXPY, with the two constraints at its end under their own names:
+# CVXPY, with the two constraints at its end under their own names. (What begins with `coefficients:` and `bounds:` are
+# the parameters that hold a constraint of yours as a row on the entries.)
 
 # %%
 first = recorded[0]

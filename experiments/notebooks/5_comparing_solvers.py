@@ -91,8 +91,8 @@ for (solver, start), answers in replayed.items():
     print(f"{solver:9} {start:9} {1e3 * total:8.2f} ms {1e3 * inside:10.2f} ms")
 
 # %% [markdown]
-# The times are of one run on the machine that made this page, so read their sizes and not their digits. A cold
-# program costs many times a warm one, and most of that is CVXPY and not the solver. `"highspy"` is the same HiGHS
+# The times are of one run on the machine that made this page, so read their sizes and not their digits. Through
+# CVXPY a cold program costs two to three times a warm one, and most of both is CVXPY and not the solver. `"highspy"` is the same HiGHS
 # without CVXPY. `"analytic"` is the closed form. **Trap 1: to time `problem.solve()` is to time CVXPY.**
 
 # %%

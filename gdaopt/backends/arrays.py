@@ -323,8 +323,11 @@ def _slack(
     larger, stands for the distance.
     """
     bounds = np.where(multipliers > 0, lower, upper)
-    sizes = np.maximum(np.abs(values), 1.0)
-    slack: FloatArray = np.where(np.isinf(bounds), np.copysign(sizes, multipliers), values - bounds)
+    slack: FloatArray = values - bounds
+    missing = np.isinf(bounds)
+    if missing.any():
+        sizes = np.maximum(np.abs(values), 1.0)
+        slack = np.where(missing, np.copysign(sizes, multipliers), slack)
     return slack
 
 

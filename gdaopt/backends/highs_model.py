@@ -158,9 +158,12 @@ class HighsModel:
                 highs.setBasis(basis)
         else:
             highs.changeColsCost(pattern.size, pattern.every_column, arrays.cost)
-            if arrays.lower is not sent.lower:  # most steps keep the polytope, and its arrays
-                columns, rows = pattern.every_column, pattern.every_row
+            # Most steps keep the polytope, and so the very arrays.
+            if arrays.lower is not sent.lower or arrays.upper is not sent.upper:
+                columns = pattern.every_column
                 highs.changeColsBounds(pattern.size, columns, arrays.lower, arrays.upper)
+            if arrays.row_lower is not sent.row_lower or arrays.row_upper is not sent.row_upper:
+                rows = pattern.every_row
                 highs.changeRowsBounds(pattern.n_rows, rows, arrays.row_lower, arrays.row_upper)
         self._sent = arrays
 

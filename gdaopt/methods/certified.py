@@ -37,9 +37,10 @@ __all__ = ["Certified"]
 _PRICINGS = ("oracle", "program")
 _FEW_ATOMS = 60  # with more of them in the start, the first round tries to do without them
 _WEIGHTS_ACCURACY = 0.05  # of the gap: how accurate a round solves the master problem
+_MANY_ACCURACY = 0.4
 _FINAL_ACCURACY = 0.2  # of the tolerance, in the last round
-_SAMPLE_ACCURACY = 0.02  # of the gap: how accurate a round solves a problem of fewer samples
-_SAMPLE_GAIN = 0.5  # of the gap is left at most after a round that was worth it
+_SAMPLE_ACCURACY = 0.1  # of the gap: how accurate a round solves a problem of fewer samples
+_SAMPLE_GAIN = 0.5  # of the gap is left at most after a round that is worth another one
 _SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
 _ROUND_OFF = 1e-13  # of the objective
 _PATIENCE = 8  # rounds without a smaller gap, after which what is left is round-off
@@ -152,21 +153,23 @@ class _Run(HullRun):
         )
         self.n_priced = self._pricing.n_priced
         self._newton_steps = 0
+        self._sample = problem.coarser()
 
     def rounds(self) -> Iterator[State]:
         """Yield the state after each round; end when the certified gap no longer shrinks."""
         patience = Patience(self.gap, _PATIENCE, "rounds")
-        sample = self.problem.coarser()
+        sample = self._sample
+        gained = True  # by the last round with the sample
         for round_ in count(1):
             before = self.gap
-            if sample is None:
+            if sample is None or not gained:
                 yield self._weights_round(round_)
+                gained = True
             elif round_ == 1 and self._start is None:
                 yield self._sample_round(round_, sample)
             else:
                 yield self._sample_round(round_, self._corrected(sample))
-                if self.gap > _SAMPLE_GAIN * before:
-                    sample = None  # it has told what it knows
+                gained = self.gap <= _SAMPLE_GAIN * before
             patience.check(self.gap, self.lower_bound.round_off)
 
     def _weights_round(self, round_: int) -> State:
@@ -190,18 +193,20 @@ class _Run(HullRun):
         start, before = time.perf_counter(), (self.active_set, self.point, self.multipliers)
         enough = _SAMPLE_ACCURACY * self.gap
         method = replace(self._method, tolerance=0.0, absolute_tolerance=enough, time_limit=None)
-        run = _Run(
-            method, sample, self.clock, self.active_set if self._start or round_ > 1 else None
-        )
-        with suppress(TimeLimitError, RunEnded, InvalidInputError):
+        # What is found has to be evaluated with all samples before the time is up.
+        left = self.clock.left
+        clock = Clock(None if left is None else left - self.evaluation_seconds)
+        run = _Run(method, sample, clock, self.active_set if self._start or round_ > 1 else None)
+        with suppress(TimeLimitError, RunEnded, InvalidInputError), clock.limiting():
             for state in run.states():
                 if method.is_converged(state):
                     break
         self._newton_steps += run._newton_steps
-        with suppress(AttributeError):  # the time was up before there was anything
-            self.multipliers = run.multipliers
-            self.move_to(run.active_set)
+        found = getattr(run, "active_set", None)  # it has none if the time was up at its start
+        if found is not None:
             with unlimited():
+                self.move_to(found)
+                self.multipliers = run.multipliers
                 if not self.point.value <= before[1].value:
                     self.active_set, self.point, self.multipliers = before
         return self.certified_state(
@@ -242,7 +247,9 @@ class _Run(HullRun):
     def _optimise(self, active_set: ActiveSet) -> None:
         """Move to the optimal weights of an active set."""
         allowed = self._method.allowed_gap(self.point.value)
-        reduction = min(max(_WEIGHTS_ACCURACY, _FINAL_ACCURACY * allowed / self.gap), 0.5)
+        # An evaluation of many samples costs so much that each should see new atoms, too.
+        accuracy = _WEIGHTS_ACCURACY if self._sample is None else _MANY_ACCURACY
+        reduction = min(max(accuracy, _FINAL_ACCURACY * allowed / self.gap), 0.5)
         start = self.atom_weights.at(active_set.atoms, active_set.weights)
         if self.problem.rows is not None:
             self._optimise_with_rows(active_set, start, self.problem.rows, reduction)

@@ -47,6 +47,7 @@ class HullRun(ABC):
     active_set: ActiveSet
     best: PricedAtoms  # for the gradient at the point
     prices: FloatArray  # of the atoms of the active set, for the same gradient
+    evaluation_seconds: float  # what the objective and its gradient took at the start
     n_priced: int = 1  # how many of the best the method wants to see
 
     def __init__(
@@ -85,8 +86,10 @@ class HullRun(ABC):
     def states(self) -> Iterator[State]:
         """Yield the start, the middle of the set unless one is given, then the states of rounds."""
         start = ActiveSet(*self.problem.centre) if self._start is None else self._start
+        begin = time.perf_counter()
         self.move_to(start.without_zeros())
         self.feasible_set.gradient_at(self.point)  # the point keeps it for `check_start`
+        self.evaluation_seconds = time.perf_counter() - begin
         check_start(self.point)
         self.multipliers = TightMultipliers(self.problem).at(self.point)
         yield self.certified_state()

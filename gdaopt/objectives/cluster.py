@@ -96,7 +96,11 @@ class Cluster:
         if self._sent is None:
             self._sent = self._lost_if_raised(
                 lambda: self._client.scatter(
-                    (self._sums, self._portions), hash=False, direct=False, broadcast=True, timeout=_LOST
+                    (self._sums, self._portions),
+                    hash=False,
+                    direct=False,
+                    broadcast=True,
+                    timeout=_LOST,
                 )
             )
         futures = self._lost_if_raised(

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.objectives.glr_point import GLRPoint
+from gdaopt.objectives.glr_point import GLRPoint, Regulariser
 from gdaopt.objectives.many_pairs import thinned
 from gdaopt.validation import FloatArray
-
-if TYPE_CHECKING:
-    from gdaopt.objectives.glr import GLR
 
 __all__ = ["GLRAtomWeights", "GLRAtomWeightsPoint"]
 
@@ -29,7 +25,7 @@ class GLRAtomWeights:
 
     Parameters
     ----------
-    objective : GLR
+    objective : Regulariser
         The regulariser.
     base : GLRPoint
         The regulariser at B.
@@ -37,7 +33,7 @@ class GLRAtomWeights:
         Whether it is log Q.
     """
 
-    def __init__(self, objective: GLR, base: GLRPoint, log: bool) -> None:
+    def __init__(self, objective: Regulariser, base: GLRPoint, log: bool) -> None:
         self.objective = objective
         self.base = base
         self._kind = GLRLogAtomWeightsPoint if log else GLRAtomWeightsPoint

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -14,14 +14,11 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.distance_round_off import DistanceRoundOff
 from gdaopt.objectives.exponentials import ExponentialLine, ExponentialSum
-from gdaopt.objectives.pairs import PairSums
+from gdaopt.objectives.pairs import PairSums, PairValues, WeightedPairs
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.validation import FloatArray, read_only
 
-if TYPE_CHECKING:
-    from gdaopt.objectives.glr import GLR
-
-__all__ = ["GLRPoint"]
+__all__ = ["GLRPoint", "Regulariser"]
 
 _LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
 _NOISE = 1e-15  # of what coinciding samples add to sums: with less, the others do not count
@@ -30,12 +27,51 @@ _LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, exponents are computed anew
 
 
+class Regulariser(Protocol):
+    """What a point sees of `gdaopt.GLR`."""
+
+    n_pairs_meant: int
+
+    @property
+    def pairs(self) -> WeightedPairs:
+        """The pairs."""
+
+    @property
+    def log_weights(self) -> PairValues:
+        """The logarithms of their weights."""
+
+    @property
+    def keeps_pairs(self) -> bool:
+        """Whether numbers of all pairs are kept."""
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether value and gradient come from one pass over the pairs, which keeps nothing."""
+
+    @property
+    def weight_roundings(self) -> float:
+        """By how many u the logarithm of a weight, and of its exponential, can be off."""
+
+    @property
+    def sum_roundings(self) -> int:
+        """How many roundings in a row a sum over all pairs takes."""
+
+    def swept(self, metric: FloatArray) -> PairSums:
+        """Return the sums of one pass over all pairs."""
+
+    def pair_values(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
+        """Return numbers of all pairs, which are kept where memory allows it."""
+
+    def summed(self, exponents: PairValues) -> ExponentialSum:
+        """Return the sum ``Σ exp(e)`` over all pairs."""
+
+
 class GLRPoint:
     """The graph Laplacian regulariser at one metric: a `gdaopt.objectives.Point`.
 
     Parameters
     ----------
-    objective : GLR
+    objective : Regulariser
         The regulariser.
     metric : ndarray of shape (K, K)
         M.
@@ -47,7 +83,7 @@ class GLRPoint:
 
     def __init__(
         self,
-        objective: GLR,
+        objective: Regulariser,
         metric: FloatArray,
         known: ExponentialSum | None = None,
         distances: DistanceRoundOff | None = None,

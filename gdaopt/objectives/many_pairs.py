@@ -185,8 +185,8 @@ def thinned(
     --------
     >>> terms = np.random.default_rng(1).random(10_000) ** 4
     >>> (few,) = thinned([terms], float(terms.sum()), 10, 10_000)
-    >>> np.count_nonzero(few), round(float(few.sum() / terms.sum()), 2)
-    (553, 0.99)
+    >>> int(np.count_nonzero(few)), round(float(few.sum() / terms.sum()), 2)
+    (291, 0.91)
     """
     fewest, most = _MODEL_PAIRS
     least = total / min(max(fewest * n_atoms, _PAIRS_SHARE * n_pairs), most * n_atoms)
@@ -202,7 +202,7 @@ def sample_size(n_samples: int) -> int | None:
     Examples
     --------
     >>> [sample_size(n) for n in (65_000, 10_000, 4000, 1000)]
-    [16000, 4000, 1000, None]
+    [16000, 1000, 1000, None]
     """
     if n_samples < _GROWTH * _SMALLEST:
         return None

@@ -78,8 +78,6 @@ class ProgramSolution:
         Largest entry of the change that brought the solver's point back into the polytope.
     solver, status : str
         Who solved it and how it ended.
-    seconds : StageSeconds
-        Wall time of the stages of the call, failed attempts included.
     reported_seconds : float or None
         The time that the solver reports of itself, where it reports one.
     iterations : int or None
@@ -93,11 +91,20 @@ class ProgramSolution:
     repair_distance: float
     solver: str
     status: str
-    seconds: StageSeconds
     reported_seconds: float | None
     iterations: int | None
     restarts: int
     _multipliers: Callable[[], dict[str, FloatArray] | None]
+    _watch: Stopwatch
+
+    def __post_init__(self) -> None:
+        # The last lap of the call: to make this object takes some of its time, too.
+        self._watch.lap("unpack")
+
+    @cached_property
+    def seconds(self) -> StageSeconds:
+        """Wall time of the stages of the call, failed attempts included."""
+        return self._watch.seconds
 
     @cached_property
     def duals(self) -> dict[str, FloatArray] | None:
@@ -321,18 +328,17 @@ class Program(ABC, Generic[PolytopeT]):
                 )
         value = float(cost @ point)
         status = f"{answer.status}, asked again" if answer.restarts else answer.status
-        watch.lap("unpack")
         return ProgramSolution(
             point,
             value,
             moved,
             solver,
             status,
-            watch.seconds,
             answer.reported_seconds,
             answer.iterations,
             answer.restarts,
             lambda: self._duals(answer, cost, polytope),
+            watch,
         )
 
     def _duals(

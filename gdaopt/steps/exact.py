@@ -31,7 +31,8 @@ class Exact(Step):
     regulariser it takes three or four evaluations, and on the slope thirty. A Newton step is
     replaced by bisection when it leaves the bracket, or when the step before left a quarter or more
     of the slope; a step beyond γ = 1 is replaced by γ = 1. Where the line does not know its
-    curvature, a secant through the ends of the bracket takes the place of Newton's step. Where the
+    curvature, that of the secant through the last two points takes its place, and the first trial
+    is that of `Agnostic`: of late steps, γ = 1 is far beyond the minimum. Where the
     objective is not convex, a slope of 0 need not be a minimum: runs then take steps of `Adaptive`,
     after which the objective is lower for sure.
 
@@ -62,7 +63,7 @@ class Exact(Step):
         """Return the rule itself for a convex objective, and `Adaptive` for any other."""
         return self if problem.is_convex else Adaptive().prepared(problem)
 
-    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
+    def size(self, line: Line, iteration: int) -> float:
         """Return the minimiser of φ over [0, 1]."""
         balance = getattr(line, "balance", None)
         function: Callable[[float], tuple[float, float]] = balance or line.derivatives
@@ -71,20 +72,19 @@ class Exact(Step):
             return 0.0
         # φ' = (e^h - 1) f, and f never rises with γ: a bound on h bounds the slope.
         allowed = -self.accuracy * (math.expm1(first) if balance else first)
-        low, low_value = 0.0, first
-        high, high_value = math.inf, math.nan  # nothing is known yet of γ = 1
+        low, high = 0.0, math.inf  # nothing is known yet of γ = 1
         gamma, value, fallen, is_slow = low, first, 0.0, False
+        last, last_value = math.nan, math.nan
+        beyond = 2 / (iteration + 2) if math.isnan(rate) else 1.0  # where no bracket is known
         for _ in range(_MOST_EVALUATIONS):
             check_time()
-            if rate > 0:
-                trial = gamma - value / rate
-            elif math.isfinite(high_value) and math.isfinite(low_value):
-                trial = low - low_value * (high - low) / (high_value - low_value)
-            else:  # γ = 1 is unknown, or outside of the domain
-                trial = math.nan
+            if math.isnan(rate):
+                rate = (value - last_value) / (gamma - last)
+            trial = gamma - value / rate if rate > 0 else math.nan
             is_newton = not is_slow and low < trial < min(high, 1.0)
             if not is_newton:
-                trial = (low + high) / 2 if high <= 1 else 1.0
+                trial, beyond = (low + high) / 2 if high <= 1 else beyond, 1.0
+            last, last_value = gamma, value
             gamma, before = trial, abs(value)
             value, rate = function(gamma)
             # A slope that has fallen by decades can still be steep. By convexity φ has fallen by
@@ -98,7 +98,7 @@ class Exact(Step):
                 return 1.0
             is_slow = is_newton and not abs(value) < before / 4
             if value < 0:
-                low, low_value = gamma, value
+                low = gamma
             else:  # also NaN, beyond the domain
-                high, high_value = gamma, value
+                high = gamma
         return gamma if abs(value) <= allowed else low

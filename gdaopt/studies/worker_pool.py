@@ -21,7 +21,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from operator import methodcaller
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
 
 import gdaopt
@@ -39,6 +39,7 @@ BACKENDS = ("loky", "dask")
 """Kinds of workers: joblib's processes of this machine, and those of Dask."""
 
 _PATIENCE = 5.0  # seconds to reach a scheduler, and as long again to reach one of its workers
+_WITHOUT_WORKERS = 60.0  # seconds without any answer, after which we look whether a worker is left
 _DASK_QUEUE = 1000  # tasks handed out at a time, for the workers of any cluster
 
 ONE_THREAD = dict.fromkeys(
@@ -145,15 +146,16 @@ class WorkerPool:
     ) -> Generator[tuple[str, _Outcome], None, None]:
         """Yield tasks as they end, whichever way, and start new workers when these have broken.
 
-        Workers break under one task at least, which is not run again here; so this ends.
+        Workers break under one task at least, which is not run again here; so this ends. Dask
+        starts a worker again, but not one that dies while it starts: then none may be left.
         """
         version, waiting = _version(), deque(keys)
         while waiting:
             is_loky = self.backend == "loky"
-            with _loky(jobs) if is_loky else _dask(jobs, self.scheduler) as workers:
+            with _loky(jobs) if is_loky else _dask(jobs, self.scheduler) as (workers, n_workers):
                 ended: SimpleQueue[_Outcome] = SimpleQueue()
                 under_way: dict[_Outcome, str] = {}
-                is_broken = False
+                is_broken, n_ended = False, 0
                 while under_way or (waiting and not is_broken):
                     while waiting and not is_broken and len(under_way) < at_a_time:
                         key = waiting[0]
@@ -169,13 +171,26 @@ class WorkerPool:
                             under_way[future] = waiting.popleft()
                             future.add_done_callback(ended.put)
                     if under_way:
-                        future = ended.get()
+                        try:
+                            future = ended.get(timeout=_WITHOUT_WORKERS)
+                        except Empty:
+                            if n_workers() > 0:
+                                continue
+                            if n_ended == 0:
+                                raise GdaoptError("no worker process of Dask starts") from None
+                            waiting.extendleft(reversed(under_way.values()))
+                            break
+                        n_ended += 1
                         is_broken |= isinstance(_error(future), BrokenExecutor)
                         yield under_way.pop(future), future
 
 
+_Workers: TypeAlias = "tuple[Futures, Callable[[], int]]"
+"""Those that compute, and how many there are at the moment, as far as it is for us to know."""
+
+
 @contextmanager
-def _loky(jobs: int) -> Iterator[Futures]:
+def _loky(jobs: int) -> Iterator[_Workers]:
     """Start worker processes, whose parent is the thread that makes the first call."""
     from joblib.externals.loky import ProcessPoolExecutor
 
@@ -183,7 +198,7 @@ def _loky(jobs: int) -> Iterator[Futures]:
         max_workers=jobs, initializer=_begin, initargs=(os.getpid(),), env=ONE_THREAD
     )
     try:
-        yield pool
+        yield pool, lambda: jobs
     finally:
         pool.shutdown(kill_workers=True)
 
@@ -195,7 +210,7 @@ def _begin(parent: int) -> None:
 
 
 @contextmanager
-def _dask(jobs: int, scheduler: str | None) -> Iterator[Futures]:
+def _dask(jobs: int, scheduler: str | None) -> Iterator[_Workers]:
     """Connect to a cluster, or start one."""
     import dask
     from distributed import Client, LocalCluster
@@ -203,6 +218,10 @@ def _dask(jobs: int, scheduler: str | None) -> Iterator[Futures]:
     with ExitStack() as stack:
         if scheduler is not None:
             client = stack.enter_context(_connected(scheduler))
+
+            def n_workers() -> int:
+                return jobs  # others may add some at any time
+
         else:
             # Daemons could not have child processes, such as that of an isolated solver.
             stack.enter_context(dask.config.set({"distributed.worker.daemon": False}))
@@ -218,9 +237,13 @@ def _dask(jobs: int, scheduler: str | None) -> Iterator[Futures]:
                 )
             stack.enter_context(cluster)
             client = stack.enter_context(Client(cluster, set_as_default=False))
+
+            def n_workers() -> int:
+                return len(cluster.scheduler.workers)
+
         futures = client.get_executor(pure=False)
         stack.callback(futures.shutdown, wait=False)
-        yield futures
+        yield futures, n_workers
 
 
 @contextmanager

@@ -28,7 +28,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
     from gdaopt.programs import load_programs
 
     path = tmp_path_factory.mktemp("random") / "a"
-    record_task(path, Sequence("random", size=8), ("joint",), 2, False)
+    record_task(path, Sequence("random", size=8), ("joint",), 24, 2, False)
     return load_programs(f"{path}.npz")
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import gdaopt as gda
 from tests.methods.run_cases import Case, Invariants, cases
 
-N_CASES = [10, pytest.param(100, marks=pytest.mark.slow)]  # the slow ones begin with the others
+N_CASES = [6, pytest.param(100, marks=pytest.mark.slow)]  # the slow ones begin with the others
 
 
 def check_invariants(case: Case, solver: str) -> float:
@@ -65,7 +65,7 @@ def test_invariants_at_a_fixed_trace_bound(n_cases: int) -> None:
 @pytest.mark.parametrize(
     ("solver", "n_cases"),
     [
-        ("HIGHS", 5),
+        ("HIGHS", 3),
         *(pytest.param(name, 20, marks=pytest.mark.slow) for name in ("HIGHS", "CLARABEL")),
     ],
 )

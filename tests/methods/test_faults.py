@@ -297,7 +297,7 @@ def new_worker() -> None:
     isolated._kill()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["joint", pytest.param("alternating", marks=pytest.mark.slow)])
 def test_a_run_in_a_worker_is_the_same_run(method: str) -> None:
     here = gda.solve(iris(), method, tolerance=1e-2)
     there = gda.solve(iris(), method, tolerance=1e-2, isolate=True)
@@ -306,9 +306,8 @@ def test_a_run_in_a_worker_is_the_same_run(method: str) -> None:
     np.testing.assert_array_equal(there.trace.column("objective"), here.trace.column("objective"))
 
 
-@pytest.mark.covering(1)
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("fallback", [(), "analytic"])
+@pytest.mark.parametrize("fallback", [(), pytest.param("analytic", marks=pytest.mark.slow)])
 def test_a_worker_that_dies_in_a_run(
     method: str, fallback: str, monkeypatch: pytest.MonkeyPatch, new_worker: None
 ) -> None:

@@ -143,6 +143,7 @@ def test_fall_backs(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert result.objective < result.trace[0].objective
 
 
+@pytest.mark.slow
 def test_in_a_worker_it_is_the_same() -> None:
     try:
         here, there = (

@@ -24,7 +24,8 @@ from tests.programs.cases import (
 )
 
 PROBLEMS = [
-    *(("iris", name) for name in ("setosa", "versicolor", "virginica")),
+    *(("iris", name) for name in ("setosa", "versicolor")),
+    pytest.param("iris", "virginica", marks=pytest.mark.slow),
     *(("wine", f"class_{index}") for index in range(3)),
     pytest.param("breast_cancer", "malignant", marks=pytest.mark.slow),
 ]

@@ -60,6 +60,7 @@ class TestRuns:
         directory.write_row("n1", finished(1))
         assert run_tasks(directory, squares(1), ProcessPerTask()) == {"n1": finished(1)}
 
+    @pytest.mark.slow
     def test_two_at_a_time(self, tmp_path: Path) -> None:
         one, two = study(tmp_path / "1"), study(tmp_path / "2")
         tasks = squares(3, 1, 2)

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -151,6 +152,7 @@ class TestFailures:
             worker_pool._compute("0.0", "a", b"")
 
     @posix_only
+    @pytest.mark.slow
     def test_a_worker_of_a_cluster_that_is_killed(self, tmp_path: Path, scheduler: str) -> None:
         tasks = {
             **{f"a{n}": Task(task_cases.doze, (n, tmp_path)) for n in range(8)},
@@ -188,6 +190,48 @@ class TestFailures:
             key: {**task.about, **died} for key, task in killers.items()
         }
         assert not {key for key in killers if study(tmp_path).row(key)}
+
+
+@needs_dask
+@posix_only
+@pytest.mark.slow
+class TestWithoutWorkers:
+    """Dask does not start a worker again that dies while it starts, as under a busy machine."""
+
+    @pytest.fixture(autouse=True)
+    def _none_is_started_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from distributed.nanny import Nanny
+
+        async def leave(nanny: Any, exit_code: int) -> None:
+            pass
+
+        monkeypatch.setattr(Nanny, "_on_worker_exit", leave)
+        monkeypatch.setattr(worker_pool, "_WITHOUT_WORKERS", 2.0)
+
+    def test_new_ones_take_over(self, tmp_path: Path) -> None:
+        once = {"once": Task(task_cases.kill_once, (tmp_path / "note",))}
+        rows = run_tasks(study(tmp_path), {**once, **squares(1, 2)}, WorkerPool(1, "dask"))
+        assert rows == {
+            "once": {"status": "finished", "message": "", "note": "killed"},
+            "n1": finished(1),
+            "n2": finished(2),
+        }
+
+    def test_a_cluster_whose_workers_never_start(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(worker_pool, "_dask", self._without_workers)
+        with pytest.raises(gda.GdaoptError, match="no worker process of Dask starts"):
+            run_tasks(study(tmp_path), squares(1), WorkerPool(1, "dask"))
+
+    @staticmethod
+    @contextmanager
+    def _without_workers(jobs: int, scheduler: str | None) -> Iterator[Any]:
+        class Idle:
+            def submit(self, *_: Any) -> Future[Any]:
+                return Future()
+
+        yield Idle(), lambda: 0
 
 
 class TestArguments:
@@ -311,6 +355,7 @@ class TestEnds:
 
     @BACKENDS
     @posix_only
+    @pytest.mark.slow
     def test_interrupts_end_the_workers_and_pass(self, backend: str, tmp_path: Path) -> None:
         process, worker = self._late(tmp_path, backend)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all

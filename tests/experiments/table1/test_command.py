@@ -279,7 +279,7 @@ def running(*arguments: object) -> Iterator[subprocess.Popen[bytes]]:
 
 
 QUICK_ROWS = [row for row in available(DEFAULT)[0] if row not in ("joint", "alternating")]
-QUICK = ("--datasets", "iris,wine", "--rows", ",".join(QUICK_ROWS), "--seeds", 2)
+QUICK = ("--datasets", "iris,wine", "--rows", ",".join(QUICK_ROWS), "--seeds", 1)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,68 @@
+"""One pass over all pairs: the same sums as several passes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gdaopt.linalg.directions import DenseDirection
+from gdaopt.objectives.exponentials import exponential_sums
+from gdaopt.objectives.pairs import Moments, PairSums, rectangles, weighted_pairs
+
+rng = np.random.default_rng(11)
+X = rng.standard_normal((120, 4))
+NEAR = np.vstack([np.full((1, 4), 1e5), 1 + 1e-3 * rng.standard_normal((119, 4))])
+LABELS = rng.integers(0, 3, 120)
+M = np.diag([1.0, 0.5, 2.0, 0.1])
+CASES: dict[str, dict[str, Any]] = {
+    "labels": {"X": X, "z": LABELS},
+    "real": {"X": X, "z": X[:, 0]},
+    "weights": {"X": X, "z": LABELS, "sample_weight": rng.random(120) + 0.1},
+    "listed": {"X": X, "z": LABELS, "pairs": rng.integers(0, 120, (500, 2))},
+    "cancelling": {"X": NEAR, "z": np.where(np.arange(120) % 2, 1.0, -1.0)},
+    "large": {"X": 1e4 * X, "z": LABELS},
+    "one level": {"X": X, "z": np.repeat([0.0, 1.0], [119, 1])},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_sweep_has_the_sums_of_several_passes(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rectangles, "_PORTION", 1000)
+    monkeypatch.setattr(rectangles, "_BLOCK_ENTRIES", 500)
+    pairs = weighted_pairs(**CASES[case])
+    frame = pairs.frame(M)
+    portions = pairs.portions()
+    sums = PairSums.added([exponential_sums(portion, frame) for portion in portions])
+
+    distances = pairs.products(*DenseDirection(M).factors(pairs.features))
+    exponents = [w - d for w, d in zip(pairs.log_weights(), distances, strict=True)]
+    terms = [np.exp(block - sums.shift) for block in exponents]
+    total = sum(float(block.sum()) for block in terms)
+    assert sums.total == pytest.approx(total, rel=1e-12)
+    scatter = pairs.scatter(terms)
+    np.testing.assert_allclose(
+        sums.moments.scatter, scatter, rtol=0, atol=1e-10 * np.abs(scatter).max()
+    )
+    np.testing.assert_allclose(sums.moments.sizes, pairs.squared_sizes(terms), rtol=1e-12)
+    assert sum(portion.n_pairs for portion in portions) == pairs.n_pairs
+
+
+def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rectangles, "_BLOCK_ENTRIES", 1)
+    features = np.array([[0.0], [40.0], [80.0], [80.0]])
+    pairs = weighted_pairs(features, [1.0, 1.0, 1.0, -1.0])
+    sums = exponential_sums(pairs, pairs.frame(np.eye(1)))
+    assert sums.log_value == pytest.approx(math.log(8))
+
+
+def test_sums_of_portions_are_added_in_common_units() -> None:
+    moments = Moments(np.eye(2), np.ones(2))
+    parts = [PairSums(shift, 1.0, 1.0, moments) for shift in (-1000.0, -999.0)]
+    added = PairSums.added(parts)
+    assert added.log_value == pytest.approx(-999 + math.log1p(math.exp(-1)))
+    np.testing.assert_allclose(added.moments.scatter, (1 + math.exp(-1)) * np.eye(2))
+    assert added.value == 0.0
+    assert PairSums(1000.0, 1.0, 1.0, moments).value == math.inf
