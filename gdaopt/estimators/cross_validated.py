@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["CrossValidatedLearner", "ObjectiveName"]
 
 _FOR_PATHS = 0.75  # of a time limit; the rest is for the last fit
+_NEIGHBORS = 5
 _SHARED = (  # parameters that every fit has
     "method",
     "solver",
@@ -207,9 +208,11 @@ class CrossValidatedLearner(SupervisedMetricLearner):
     ) -> None:
         """Score all objectives and trace bounds on all folds, and choose."""
         y = self.classes_[codes]
-        classifier = KNeighborsClassifier() if self.classifier is None else self.classifier
-        scorer = check_scoring(classifier, self.scoring)
         folds = self._folds(X, y)
+        classifier = self.classifier
+        if classifier is None:
+            classifier = KNeighborsClassifier(min(_NEIGHBORS, *(len(train) for train, _ in folds)))
+        scorer = check_scoring(classifier, self.scoring)
         tasks = [(n, train, test) for n in range(len(learners)) for train, test in folds]
         seconds = None
         if limit is not None:

@@ -46,7 +46,8 @@ class GraphMetricLearnerCV(CrossValidatedLearner):
         A scorer of scikit-learn for `classifier`; accuracy by default.
     classifier : estimator, optional
         Who classifies samples after `transform`. None stands for
-        `sklearn.neighbors.KNeighborsClassifier` with 5 neighbours.
+        `sklearn.neighbors.KNeighborsClassifier` with 5 neighbours, or with fewer where a fold has
+        fewer samples.
     rule : {"one-standard-error", "best"}, optional
         How to choose; with ``"best"`` it is the best mean score, and the smallest bound of several
         that are as good.

@@ -14,9 +14,10 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.estimators.parameters import called
 from gdaopt.estimators.threshold import STRATEGIES, best_threshold
 from gdaopt.estimators.tuple_learner import TupleLearner
-from gdaopt.estimators.tuples import called, read_tuples
+from gdaopt.estimators.tuples import read_tuples
 from gdaopt.objectives import LogisticPairs, Objective, PairHinge
 from gdaopt.printing import shortened
 from gdaopt.sets import FeasibleSet

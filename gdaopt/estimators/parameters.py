@@ -1,12 +1,17 @@
-"""Constraints of parameters that scikit-learn does not have."""
+"""What scikit-learn does not have for parameters: intervals of any numbers, calls of functions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import Any
 
 from sklearn.utils._param_validation import Interval as SklearnInterval
 
-__all__ = ["Interval"]
+from gdaopt.errors import InvalidInputError
+from gdaopt.printing import shortened
+
+__all__ = ["Interval", "called"]
 
 
 class Interval(SklearnInterval):
@@ -26,3 +31,20 @@ class Interval(SklearnInterval):
             return False
         is_inside: bool = super().__contains__(compared)
         return is_inside
+
+
+def called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function of the user's returns; refuse one that cannot be called so.
+
+    Examples
+    --------
+    >>> called("preprocessor", lambda indices: indices, 1)
+    1
+    """
+    try:
+        return function(*arguments)
+    except TypeError as error:
+        raise InvalidInputError(
+            f"{name} = {shortened(function)} cannot be called with {len(arguments)} argument(s): "
+            f"{error}"
+        ) from error

@@ -14,13 +14,14 @@ from sklearn.base import clone
 from gdaopt.deadline import Deadline, until
 from gdaopt.estimators.base import components_of
 from gdaopt.estimators.labels import Codes
+from gdaopt.estimators.parameters import called
 from gdaopt.estimators.problem_learner import ProblemLearner
 from gdaopt.methods import solve
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import auto_min_eigenvalue, read_trace_bound
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, number
 
 __all__ = ["auto_path", "fold_scores", "path_results"]
 
@@ -114,6 +115,7 @@ def fold_scores(
             components = components_of(learner._in_units(result.metric))
             with until(None):
                 fitted = clone(classifier).fit(X[train] @ components.T, y[train])
-                scores.append(float(scorer(fitted, X[test] @ components.T, y[test])))
+                score = called("scoring", scorer, fitted, X[test] @ components.T, y[test])
+                scores.append(number("what scoring returns", score))
             start = time.perf_counter()
     return scores, taken

@@ -12,8 +12,9 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from gdaopt.estimators.parameters import called
 from gdaopt.estimators.tuple_learner import TupleLearner
-from gdaopt.estimators.tuples import called, read_tuples
+from gdaopt.estimators.tuples import read_tuples
 from gdaopt.objectives import LogisticTriplets, Objective, TripletHinge
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray

@@ -11,8 +11,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 
+from gdaopt.estimators.parameters import called
 from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
-from gdaopt.estimators.tuples import called, read_tuples
+from gdaopt.estimators.tuples import read_tuples
 from gdaopt.objectives import Objective
 from gdaopt.objectives.check import check_interface
 from gdaopt.sets import (

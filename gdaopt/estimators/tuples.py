@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_array
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.parameters import called
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, refuse_masked
 
-__all__ = ["called", "read_tuples"]
+__all__ = ["read_tuples"]
 
 
 def read_tuples(
@@ -121,20 +121,3 @@ def _floats(name: str, values: Any, **options: Any) -> FloatArray:
             f"{name} holds a number that is too large for a float of 64 bits"
         ) from error
     return array
-
-
-def called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function of the user's returns; refuse one that cannot be called so.
-
-    Examples
-    --------
-    >>> called("preprocessor", lambda indices: indices, 1)
-    1
-    """
-    try:
-        return function(*arguments)
-    except TypeError as error:
-        raise InvalidInputError(
-            f"{name} = {shortened(function)} cannot be called with {len(arguments)} argument(s): "
-            f"{error}"
-        ) from error
