@@ -45,10 +45,13 @@ TESTED_ELSEWHERE: dict[str, str] = {
             "lmnn",
             "logistic_pairs",
             "pair_hinge",
+            "triplet_losses",
             "deml",
             "lsml",
             "distances.atom_weights",
             "distances.collapse",
+            "distances.labelled_pairs",
+            "distances.listed_triplets",
             "distances.loss",
             "distances.loss_sum",
             "distances.objective",
@@ -82,6 +85,16 @@ TESTED_ELSEWHERE: dict[str, str] = {
         "tests/estimators/baselines/test_feature_graph.py"
     ),
     "gdaopt.estimators.problem_learner": "tests/estimators/test_learners.py",
+    "gdaopt.estimators.solving": "tests/estimators/test_learner_scale.py",
+    "gdaopt.estimators.parameters": "tests/test_public_input.py",
+    **{
+        f"gdaopt.estimators.{name}": "tests/estimators/test_tuple_learners.py"
+        for name in ("pair_learner", "triplet_learner", "tuple_learner", "tuples", "threshold")
+    },
+    **{
+        f"gdaopt.estimators.{name}": "tests/estimators/test_learners_cv.py"
+        for name in ("cross_validated", "trace_bound_path")
+    },
     # Parts of pictures
     "gdaopt.plotting.canvas": "tests/plotting/test_layout.py",
     "gdaopt.plotting.legends": "tests/plotting/test_layout.py",
