@@ -211,9 +211,11 @@ class RectanglePairs:
         diagonal, entries = np.zeros(self.features.shape[1]), np.zeros(len(edges[0]))
 
         def add_near(rows: FloatArray, columns: FloatArray, p: FloatArray) -> None:
-            for differences, weighted in _weighted_differences(rows, columns, p):
-                np.add(diagonal, np.einsum("pk,pk->k", differences, weighted), out=diagonal)
-                np.add(entries, paired_sums(differences, weighted, edges), out=entries)
+            factors = _factors_about_the_mean(rows, columns, p)
+            exact = _weighted_differences(rows, columns, p)
+            for left, right in exact if factors is None else factors:
+                np.add(diagonal, np.einsum("pk,pk->k", left, right), out=diagonal)
+                np.add(entries, paired_sums(left, right, edges), out=entries)
 
         half = self._half_scatter(coefficients, add_near)
         diagonal += 2 * np.einsum("nk,nk->k", self.features, half)
@@ -353,8 +355,32 @@ def _cancel(squares: FloatArray, products: FloatArray) -> npt.NDArray[np.bool_]:
     return np.abs(squares - products) < _FEW_DIGITS * np.abs(squares)
 
 
+def _factors_about_the_mean(
+    rows: FloatArray, columns: FloatArray, p: FloatArray
+) -> list[tuple[FloatArray, FloatArray]] | None:
+    """Return matrices with ``Σ A'B = Σ p_rc (x_r - x_c)(x_r - x_c)'``; None where digits cancel.
+
+    Samples less a vector have the same differences. Less the mean of the block, a feature that is
+    the same in all of them is 0, and of the others the digits cancel less often.
+    """
+    rows, columns = rows - rows[0], columns - rows[0]  # exactly 0 where all are the same
+    mean = (rows.sum(axis=0) + columns.sum(axis=0)) / (len(rows) + len(columns))
+    rows, columns = rows - mean, columns - mean
+    of_rows, of_columns, product = p.sum(axis=1), p.sum(axis=0), p @ columns
+    squares = of_rows @ rows**2 + of_columns @ columns**2
+    if _cancel(squares, 2 * np.einsum("rk,rk->k", rows, product)).any():
+        return None
+    return [
+        (rows, rows * of_rows[:, None] - product),
+        (columns, columns * of_columns[:, None] - p.T @ rows),
+    ]
+
+
 def _scattered(rows: FloatArray, columns: FloatArray, p: FloatArray) -> FloatArray:
-    """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` of a block from the differences themselves."""
+    """Return ``Σ p_rc (x_r - x_c)(x_r - x_c)'`` of a block whose samples are near each other."""
+    factors = _factors_about_the_mean(rows, columns, p)
+    if factors is not None:
+        return np.add(*(left.T @ right for left, right in factors))
     size = rows.shape[1]
     total = np.zeros((size, size))
     if np.count_nonzero(p) < _SPARSE * p.size:

@@ -45,6 +45,28 @@ def test_sums_over_near_samples(share: float, near: FloatArray) -> None:
     np.testing.assert_allclose(diagonal, np.diagonal(expected), rtol=1e-9)
 
 
+@pytest.mark.parametrize("share", [0.15, 1.0])
+def test_features_that_nearly_all_samples_share(share: float, near: FloatArray) -> None:
+    """Blocks of such samples are summed about their mean: all digits, and no sum of each pair."""
+    X = near.copy()
+    X[:, 0] = 0.1 + 1e5  # but for one sample, and in digits that are rounded
+    X[N // 2, 0] += 1.0
+    X[:, 1] += 1e5
+    pairs = RectanglePairs.ordered(X)
+    found = coefficients(share, pairs)
+    differences = X[:, None] - X[None]
+    expected = np.einsum("ij,ijk,ijl->kl", np.vstack(found), differences, differences)
+    roots = np.sqrt(np.diagonal(expected))
+    unit = np.outer(roots, roots)
+    scatter = pairs.scatter(found)
+    np.testing.assert_array_equal(scatter, scatter.T)
+    np.testing.assert_allclose(scatter / unit, expected / unit, atol=1e-9)
+    edges = np.triu_indices(K, 1)
+    entries = pairs.scatter_entries(found, edges)
+    np.testing.assert_allclose(entries.on_diagonal, np.diagonal(expected), rtol=1e-9)
+    np.testing.assert_allclose(entries.on_edges / unit[edges], (expected / unit)[edges], atol=1e-9)
+
+
 @pytest.mark.parametrize("n_classes", [2, 5, 20])
 def test_pairs_by_class_are_all_pairs(n_classes: int, near: FloatArray) -> None:
     codes = np.sort(np.arange(N) % n_classes)
