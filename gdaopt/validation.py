@@ -302,7 +302,12 @@ def flag(name: str, value: Any) -> bool:
 
 
 def store_number(
-    owner: object, name: str, *, above: float = -math.inf, at_least: float = -math.inf
+    owner: object,
+    name: str,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
 ) -> None:
     """Replace a field of a frozen dataclass by the checked float.
 
@@ -315,10 +320,11 @@ def store_number(
         The dataclass, in its ``__post_init__``.
     name : str
         Name of the field.
-    above, at_least : float, optional
+    above, at_least, at_most : float, optional
         The bounds of the number.
     """
-    value = number(name, getattr(owner, name), above=above, at_least=at_least)
+    value = getattr(owner, name)
+    value = number(name, value, above=above, at_least=at_least, at_most=at_most)
     object.__setattr__(owner, name, value)
 
 

@@ -25,14 +25,13 @@ from gdaopt.deadline import check_time
 from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.laplacian import n_components
-from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.linalg.spectrum import LARGEST_DENSE, smallest_eigenvalue
 from gdaopt.validation import FloatArray, as_symmetric, as_vector, number
 from gdaopt.warning_filters import ignoring
 
 __all__ = ["Alignment", "align"]
 
 _SMALLEST_DIAGONAL = 1e-12  # of tr M / K, for the preconditioner
-_LARGEST_DENSE = 256  # up to this size a dense solver is the fastest
 _LOBPCG_ITERATIONS = 20
 _LOBPCG_TOLERANCE = 1e-5  # of tr M / K: its square is about the polish's margin
 _MARGINS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # σ below the estimate of λ_min, in tr M / K
@@ -152,7 +151,7 @@ def _first_eigenvector(
 ) -> tuple[FloatArray | None, str, int]:
     """Return a positive approximation of the first eigenvector, its source, its iterations."""
     size = len(metric)
-    if size > _LARGEST_DENSE:
+    if size > LARGEST_DENSE:
         start = np.ones(size) if guess is None else guess
         diagonal = np.maximum(np.diagonal(metric), _SMALLEST_DIAGONAL * unit)
 

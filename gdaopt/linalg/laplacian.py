@@ -25,6 +25,7 @@ from gdaopt.validation import (
 
 __all__ = [
     "EDGE_THRESHOLD",
+    "component_labels",
     "edge_weights",
     "generalized_laplacian",
     "maximum_spanning_tree",
@@ -203,18 +204,37 @@ def n_components(metric: FloatArray, threshold: float) -> int:
     3
     """
     metric, threshold = as_symmetric("metric", metric), number("threshold", threshold)
-    adjacent = metric < -threshold
-    # Breadth first on the dense matrix: to make a sparse one of it takes longer.
-    unseen = adjacent.any(axis=1)
-    found = len(metric) - int(np.count_nonzero(unseen))  # those without edges
-    while unseen.any():
-        found += 1
-        front = np.zeros_like(unseen)
-        front[unseen.argmax()] = True
-        while front.any():
-            unseen &= ~front
-            front = adjacent[front].any(axis=0) & unseen
-    return found
+    return int(component_labels(metric < -threshold).max()) + 1
+
+
+def component_labels(adjacent: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    """Return a number for each vertex, from 0 on, equal for the vertices of one component.
+
+    The search goes breadth first over the dense matrix: to make a sparse one of it takes longer.
+
+    Parameters
+    ----------
+    adjacent : ndarray of bool, shape (K, K)
+        Symmetric: which vertices have an edge between them. The diagonal does not matter.
+
+    Examples
+    --------
+    >>> component_labels(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool))
+    array([1, 0, 1])
+    """
+    labels = np.full(len(adjacent), -1)
+    alone = np.count_nonzero(adjacent, axis=1) == np.diagonal(adjacent)
+    n_found = int(np.count_nonzero(alone))
+    labels[alone] = np.arange(n_found)
+    for vertex in np.flatnonzero(~alone):
+        if labels[vertex] >= 0:
+            continue
+        front = np.array([vertex])
+        while len(front):
+            labels[front] = n_found
+            front = np.flatnonzero(adjacent[front].any(axis=0) & (labels < 0))
+        n_found += 1
+    return labels
 
 
 def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, eigh
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lobpcg
 
 from gdaopt.deadline import check_time
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.laplacian import component_labels
 from gdaopt.validation import FloatArray, as_symmetric, finite_array, integer
 from gdaopt.warning_filters import ignoring
 
-__all__ = ["component_eigenvalues", "smallest_eigenpairs", "smallest_eigenvalue"]
+__all__ = [
+    "LARGEST_DENSE",
+    "component_eigenvalues",
+    "smallest_eigenpairs",
+    "smallest_eigenvalue",
+]
 
-_LARGEST_DENSE = 256  # up to this size a dense solver is the fastest
-_LARGEST_LABELLED = 64  # up to this size components are found fastest without a sparse matrix
+LARGEST_DENSE = 256
+"""Up to this size a dense solver is the fastest."""
+
 _LOBPCG_ITERATIONS = 40
 _LOBPCG_TOLERANCE = 1e-9  # of the largest entry: values are then exact to the square of it
 _MARGIN = 1e-13  # of the sum of magnitudes on the diagonal: round-off of a factorisation
@@ -37,7 +41,7 @@ def smallest_eigenvalue(metric: FloatArray) -> float:
     1.0
     """
     metric = as_symmetric("metric", metric)
-    if len(metric) <= _LARGEST_DENSE:
+    if len(metric) <= LARGEST_DENSE:
         return _smallest(metric)
     return float(component_eigenvalues(metric).min())
 
@@ -64,7 +68,7 @@ def component_eigenvalues(metric: FloatArray) -> FloatArray:
     array([1., 1., 5.])
     """
     metric = as_symmetric("metric", metric)
-    labels = _component_labels(metric)
+    labels = component_labels(metric != 0)
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)
     values = np.diagonal(metric).copy()  # right where a component is a single feature
@@ -73,24 +77,6 @@ def component_eigenvalues(metric: FloatArray) -> FloatArray:
         index = order[start : start + size]
         values[index] = _smallest(metric[np.ix_(index, index)])
     return values
-
-
-def _component_labels(metric: FloatArray) -> NDArray[np.signedinteger]:
-    """Return a number for each feature, equal where a path of edges connects them."""
-    size = len(metric)
-    if size > _LARGEST_LABELLED:
-        _, numbers = connected_components(csr_array(metric != 0), directed=False)
-        return numbers
-    # Building a sparse matrix takes longer than all of this: the lowest number spreads along the
-    # edges, and each feature then takes the number that the feature of its own number has.
-    is_near = (metric != 0) | np.eye(size, dtype=bool)
-    labels: NDArray[np.signedinteger] = is_near.argmax(axis=1)
-    while True:
-        lower = np.where(is_near, labels, size).min(axis=1)
-        lower = lower[lower]
-        if np.array_equal(lower, labels):
-            return labels
-        labels = lower
 
 
 def _smallest(matrix: FloatArray) -> float:
@@ -146,7 +132,7 @@ def smallest_eigenpairs(
         if guess.shape[1] != size:
             raise InvalidInputError(f"guess must have {size} columns, got shape {guess.shape}")
     count = min(integer("count", count, at_least=1), size)
-    if size > _LARGEST_DENSE and guess is not None and 5 * count < size:
+    if size > LARGEST_DENSE and guess is not None and 5 * count < size:
         found = _warm_eigenpairs(matrix, count, guess)
         if found is not None:
             return found

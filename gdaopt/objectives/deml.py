@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.distances import (
     DistanceObjective,
     Identity,
@@ -14,6 +13,7 @@ from gdaopt.objectives.distances import (
     Separable,
     Term,
     even_trace,
+    nothing_pulls,
     read_labelled_pairs,
 )
 from gdaopt.objectives.pairs import squared_distances
@@ -88,7 +88,7 @@ class DEML(DistanceObjective):
         ).without_equal()
         terms = [Term(False, MinusRoot(), 1 / labelled.n_dissimilar)]
         if self.similar_weight:
-            weight = self.similar_weight / labelled.count(similar=True)
+            weight = self.similar_weight / labelled.n_similar
             terms.append(Term(True, Identity(), weight))
         self._loss = Separable(labelled, tuple(terms))
         super().__init__(labelled.pairs, self._loss, memory_limit)
@@ -104,10 +104,7 @@ class DEML(DistanceObjective):
             Where nothing pulls: ``similar_weight=0``, or classes whose samples all coincide.
         """
         if not self.similar_weight:
-            raise InvalidInputError(
-                "with similar_weight=0 larger metrics are always better, and trace_bound='auto' "
-                "makes no bound; pass a number, or 'K'"
-            )
+            raise nothing_pulls("similar_weight=0")
         labelled = self._loss.pairs
         within, between = (labelled.mean_squares(similar=similar) for similar in (True, False))
         pulled = self.similar_weight**2 * float(within.sum()) or np.inf
@@ -130,10 +127,11 @@ class DEML(DistanceObjective):
         """Return Q for CVXPY: one second-order cone for each pair of two classes."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
+        of_dissimilar, *of_similar = self._loss.terms
         left, right = self._loss.pairs.one_by_one(similar=False)
         distances, constraints = squared_distances(self.pairs.features, left, right, metric)
-        expression = -self._loss.terms[0].weight * cp.sum(cp.sqrt(distances))
-        for term in self._loss.terms[1:]:
+        expression = of_dissimilar.weight * cp.sum(of_dissimilar.function.to_cvxpy(distances))
+        for term in of_similar:
             left, right = self._loss.pairs.one_by_one(similar=True)
             differences = self.pairs.features[left] - self.pairs.features[right]
             scatter = differences.T @ differences

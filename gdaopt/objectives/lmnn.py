@@ -13,6 +13,7 @@ from gdaopt.objectives.distances import (
     SmoothHinge,
     class_codes,
     even_trace,
+    nothing_pulls,
     target_neighbors,
 )
 from gdaopt.objectives.pairs import (
@@ -91,9 +92,7 @@ class LMNN(DistanceObjective):
         memory_limit: int = 2**28,
     ) -> None:
         n_neighbors = integer("n_neighbors", n_neighbors, at_least=1)
-        push = number("push_weight", push_weight, above=0)
-        if push > 1:
-            raise InvalidInputError(f"push_weight must be at most 1, got {push:g}")
+        push = number("push_weight", push_weight, above=0, at_most=1)
         margin, width = number("margin", margin, above=0), number("width", width, above=0)
         features = checked_samples(X)
         codes = class_codes(y, len(features))
@@ -130,10 +129,7 @@ class LMNN(DistanceObjective):
         """
         triplets, features = self._triplets, self.pairs.features
         if not triplets.pull:
-            raise InvalidInputError(
-                "with push_weight=1 larger metrics are always better, and trace_bound='auto' "
-                "makes no bound; pass a number, or 'K'"
-            )
+            raise nothing_pulls("push_weight=1")
         squares = ((features[:, None] - features[triplets.targets]) ** 2).mean(axis=(0, 1))
         impostor = triplets.push * float(triplets.hinge(np.array(triplets.margin))[0])
         return even_trace(triplets.targets.shape[1] * impostor / triplets.pull, squares)
@@ -165,12 +161,11 @@ class LMNN(DistanceObjective):
         position[left, right] = position[right, left] = np.arange(len(left))
         sample, impostor = np.nonzero(np.not_equal.outer(self._codes, self._codes))
         expression: cp.Expression = cp.Constant(0.0)
-        width: Any = triplets.hinge.width
         for targets in triplets.targets.T:
             near = distances[position[np.arange(size), targets]]
-            beyond = cp.pos(triplets.margin + near[sample] - distances[position[sample, impostor]])
+            z = triplets.margin + near[sample] - distances[position[sample, impostor]]
             expression += triplets.pull * cp.sum(near)
-            expression += triplets.push * cp.sum(cp.huber(beyond, width)) / (2 * width)
+            expression += triplets.push * cp.sum(triplets.hinge.to_cvxpy(z))
         return expression, constraints
 
     def conic_bytes(self) -> float:

@@ -80,7 +80,7 @@ class LogisticPairs(DistanceObjective):
     ) -> None:
         self.bias = number("bias", bias, above=0)
         labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        similar, dissimilar = labelled.count(similar=True), labelled.count(similar=False)
+        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
         weight = 1 / (similar + dissimilar)
         self._loss = Separable(
             labelled,
@@ -97,7 +97,7 @@ class LogisticPairs(DistanceObjective):
         The pairs of one class alone cost more under an even metric of larger trace than Q at M = 0.
         """
         labelled = self._loss.pairs
-        similar, dissimilar = labelled.count(similar=True), labelled.count(similar=False)
+        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
         of_dissimilar = dissimilar / similar * float(np.logaddexp(0, self.bias))
         distance = self.bias + float(np.logaddexp(0, -self.bias)) + of_dissimilar
         return even_trace(distance, labelled.mean_squares(similar=True))
@@ -112,6 +112,4 @@ class LogisticPairs(DistanceObjective):
         log: bool = False,  # noqa: ARG002 (no log_convex)
     ) -> tuple[cp.Expression, list[cp.Constraint]]:
         """Return Q for CVXPY: one exponential cone for each pair."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        return self._loss.to_cvxpy(metric, cp.logistic)
+        return self._loss.to_cvxpy(metric)

@@ -89,7 +89,7 @@ class PairHinge(DistanceObjective):
         self.lower = number("lower", lower, above=0)
         self.width = number("width", width, above=0)
         labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        similar, dissimilar = labelled.count(similar=True), labelled.count(similar=False)
+        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
         weight, hinge = 1 / (similar + dissimilar), SmoothHinge(self.width)
         self._loss = Separable(
             labelled,
@@ -106,7 +106,7 @@ class PairHinge(DistanceObjective):
         The pairs of one class alone cost more under an even metric of larger trace than Q at M = 0.
         """
         labelled = self._loss.pairs
-        similar, dissimilar = labelled.count(similar=True), labelled.count(similar=False)
+        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
         at_zero = dissimilar / similar * float(SmoothHinge(self.width)(np.array(self.lower))[0])
         distance = self.upper + self.width / 2 + at_zero
         return even_trace(distance, labelled.mean_squares(similar=True))
@@ -121,7 +121,4 @@ class PairHinge(DistanceObjective):
         log: bool = False,  # noqa: ARG002 (no log_convex)
     ) -> tuple[cp.Expression, list[cp.Constraint]]:
         """Return Q for CVXPY."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        width: Any = self.width
-        return self._loss.to_cvxpy(metric, lambda z: cp.huber(cp.pos(z), width) / (2 * width))
+        return self._loss.to_cvxpy(metric)

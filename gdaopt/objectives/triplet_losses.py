@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from gdaopt.objectives.distances import (
     ScalarFunction,
     SmoothHinge,
     even_trace,
+    nothing_pulls,
 )
 from gdaopt.objectives.pairs import (
     ListedPairs,
@@ -42,9 +42,7 @@ class _TripletObjective(DistanceObjective):
         function: ScalarFunction,
         memory_limit: int,
     ) -> None:
-        push = number("push_weight", push_weight, above=0)
-        if push > 1:
-            raise InvalidInputError(f"push_weight must be at most 1, got {push:g}")
+        push = number("push_weight", push_weight, above=0, at_most=1)
         features = checked_samples(X)
         found = checked_pairs(triplets, len(features), "triplets", 3)
         if not len(found):
@@ -67,10 +65,7 @@ class _TripletObjective(DistanceObjective):
         """
         loss, features = self._loss, self.pairs.features
         if not loss.pull:
-            raise InvalidInputError(
-                "with push_weight=1 larger metrics are always better, and trace_bound='auto' "
-                "makes no bound; pass a number, or 'K'"
-            )
+            raise nothing_pulls("push_weight=1")
         near = features[self.triplets[:, 0]] - features[self.triplets[:, 1]]
         at_zero = loss.push * float(loss.function(np.array([loss.margin]))[0][0])
         return even_trace(at_zero / loss.pull, (near**2).mean(axis=0))
@@ -92,13 +87,9 @@ class _TripletObjective(DistanceObjective):
         features = self.pairs.features
         to_near, constraints = squared_distances(features, sample, near, metric)
         to_far, more = squared_distances(features, sample, far, metric)
-        pushed = self._for_cvxpy(self._loss.margin + to_near - to_far)
+        pushed = self._loss.function.to_cvxpy(self._loss.margin + to_near - to_far)
         total = self._loss.pull * cp.sum(to_near) + self._loss.push * cp.sum(pushed)
         return total, [*constraints, *more]
-
-    @abstractmethod
-    def _for_cvxpy(self, z: cp.Expression) -> cp.Expression:
-        """Return ψ, entry by entry."""
 
 
 class TripletHinge(_TripletObjective):
@@ -157,15 +148,8 @@ class TripletHinge(_TripletObjective):
         memory_limit: int = 2**28,
     ) -> None:
         margin = number("margin", margin, above=0)
-        self._width = number("width", width, above=0)
-        super().__init__(X, triplets, push_weight, margin, SmoothHinge(self._width), memory_limit)
-
-    def _for_cvxpy(self, z: cp.Expression) -> cp.Expression:
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        width: Any = self._width
-        hinge: cp.Expression = cp.huber(cp.pos(z), width) / (2 * width)
-        return hinge
+        hinge = SmoothHinge(number("width", width, above=0))
+        super().__init__(X, triplets, push_weight, margin, hinge, memory_limit)
 
 
 class LogisticTriplets(_TripletObjective):
@@ -221,8 +205,3 @@ class LogisticTriplets(_TripletObjective):
     ) -> None:
         margin = number("margin", margin, at_least=0)
         super().__init__(X, triplets, push_weight, margin, Logistic(), memory_limit)
-
-    def _for_cvxpy(self, z: cp.Expression) -> cp.Expression:
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        return cp.logistic(z)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gdaopt.deadline import check_time
-from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.protocol import Line
 from gdaopt.steps.protocol import Step
 from gdaopt.validation import store_number
@@ -50,9 +49,7 @@ class Adaptive(Step):
 
     def __post_init__(self) -> None:
         store_number(self, "increase", above=1)
-        store_number(self, "decrease", above=0)
-        if self.decrease > 1:
-            raise InvalidInputError(f"decrease must be at most 1, got {self.decrease!r}")
+        store_number(self, "decrease", above=0, at_most=1)
 
     def prepared(self, problem: MetricProblem) -> Step:  # noqa: ARG002 (not needed)
         """Return the rule for one run, with an estimate of its own."""

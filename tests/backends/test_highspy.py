@@ -304,7 +304,7 @@ def test_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     options = ProgramOptions(solver="highspy", isolate=True)
     monkeypatch.setattr(highspy, "HighsModel", HangingModel)
     start = time.perf_counter()
-    with pytest.raises(gda.SolverFailedError, match=r"highspy failed .*killed after 0\.5 s"):
+    with pytest.raises(gda.SolverFailedError, match=r"highspy failed .*killed after 0\.\d+ s"):
         DiagonalProgram(2, options).solve(cost, polytope, time_limit=0.5)
     assert time.perf_counter() - start < 30  # it would hang for 60
     assert not isolated._mine.workers

@@ -167,7 +167,7 @@ def test_a_hanging_worker_is_killed_at_its_limit(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     sabotaged()
     start = time.perf_counter()
-    with pytest.raises(gda.SolverFailedError, match=r"HIGHS failed .*killed after 0\.5 s"):
+    with pytest.raises(gda.SolverFailedError, match=r"HIGHS failed .*killed after 0\.\d+ s"):
         sabotaged(fault="hang", note=str(note), time_limit=0.5)
     assert 0.5 <= time.perf_counter() - start < 30  # it would hang for 60
     assert not is_alive(int(note.read_text()))

@@ -88,7 +88,7 @@ def assert_aligned(metric: FloatArray, min_eigenvalue: float, found: Alignment) 
 @pytest.fixture
 def by_lobpcg(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask LOBPCG from K = 5 on; for smaller matrices SciPy itself uses a dense solver."""
-    monkeypatch.setattr(eigen, "_LARGEST_DENSE", 4)
+    monkeypatch.setattr(eigen, "LARGEST_DENSE", 4)
 
 
 class TestAlign:

@@ -39,7 +39,7 @@ def test_numbers_make_sense(result: gda.Result) -> None:
 
 
 def test_iterations_of_lobpcg_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eigen, "_LARGEST_DENSE", 4)
+    monkeypatch.setattr(eigen, "LARGEST_DENSE", 4)
     assert solve().trace.column("eig_iterations")[-1] > 0
 
 

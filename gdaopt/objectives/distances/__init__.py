@@ -14,7 +14,7 @@ An objective is a subclass of `DistanceObjective` with a file of its own in `gda
 """
 
 from gdaopt.objectives.distances.collapse import ClassCollapse
-from gdaopt.objectives.distances.even_metric import even_trace
+from gdaopt.objectives.distances.even_metric import even_trace, nothing_pulls
 from gdaopt.objectives.distances.labelled_pairs import LabelledPairs, read_labelled_pairs
 from gdaopt.objectives.distances.labels import class_codes
 from gdaopt.objectives.distances.listed_triplets import ListedTriplets
@@ -49,6 +49,7 @@ __all__ = [
     "Term",
     "class_codes",
     "even_trace",
+    "nothing_pulls",
     "read_labelled_pairs",
     "target_neighbors",
 ]

@@ -11,7 +11,15 @@ from __future__ import annotations
 from gdaopt.errors import InvalidInputError
 from gdaopt.validation import FloatArray
 
-__all__ = ["even_trace"]
+__all__ = ["even_trace", "nothing_pulls"]
+
+
+def nothing_pulls(option: str) -> InvalidInputError:
+    """Return the error of an objective that has no bound, because of an option."""
+    return InvalidInputError(
+        f"with {option} larger metrics are always better, and trace_bound='auto' makes no bound; "
+        "pass a number, or 'K'"
+    )
 
 
 def even_trace(distance: float, squares: FloatArray) -> float:

@@ -64,6 +64,11 @@ class LabelledPairs(ABC):
         return mask if mask.any() else None
 
     @cached_property
+    def n_similar(self) -> int:
+        """How many pairs are similar."""
+        return self.count(similar=True)
+
+    @cached_property
     def n_dissimilar(self) -> int:
         """How many pairs are dissimilar, with those that are left out."""
         return self.count(similar=False)
@@ -235,7 +240,7 @@ def read_labelled_pairs(
     if not found.n_dissimilar:
         which = "samples of different classes" if similar is None else "dissimilar samples"
         raise InvalidInputError(f"pairs holds no two {which}")
-    if need_similar and not found.count(similar=True):
+    if need_similar and not found.n_similar:
         where = "X" if pairs is None else "pairs"
         which = "samples of one class" if similar is None else "similar samples"
         raise InvalidInputError(

@@ -6,13 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
+from gdaopt.objectives.distances.loss import NEGLIGIBLE
 from gdaopt.objectives.distances.scalar import ScalarFunction
 from gdaopt.objectives.pairs import Block, Changes
 from gdaopt.validation import FloatArray
 
 __all__ = ["ListedTriplets"]
-
-_NEGLIGIBLE = 1e-9  # of the largest in a block: second derivatives that hardly change a Newton step
 
 
 class ListedTriplets:
@@ -79,7 +78,7 @@ class _Triplets:
     def factors(self, changes: Changes) -> FloatArray:
         """Return ``√(b ψ'') (φ_x - φ_y)``: the Hessian has rank one."""
         second = self._loss.function.second(self._z)
-        curved = np.flatnonzero(second > _NEGLIGIBLE * second.max(initial=0.0))
+        curved = np.flatnonzero(second > NEGLIGIBLE * second.max(initial=0.0))
         factors: FloatArray = changes.at(2 * curved)
         factors -= changes.at(2 * curved + 1)
         factors *= np.sqrt(self._loss.push * second[curved])

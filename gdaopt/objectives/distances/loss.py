@@ -12,7 +12,10 @@ from typing import Protocol
 from gdaopt.objectives.pairs import Block, Changes
 from gdaopt.validation import FloatArray
 
-__all__ = ["BlockLoss", "DistanceLoss"]
+__all__ = ["NEGLIGIBLE", "BlockLoss", "DistanceLoss"]
+
+NEGLIGIBLE = 1e-9
+"""Second derivatives hardly change a Newton step by this share of the largest in a block."""
 
 
 class BlockLoss(Protocol):

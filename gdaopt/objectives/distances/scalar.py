@@ -6,11 +6,14 @@ Each returns the values and the derivatives of an array of numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from gdaopt.validation import FloatArray
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 __all__ = ["Identity", "Logistic", "MinusRoot", "ScalarFunction", "SmoothHinge", "Values"]
 
@@ -35,6 +38,9 @@ class ScalarFunction(Protocol):
     def second(self, z: FloatArray) -> FloatArray:
         """Return ``ψ''(z)``."""
 
+    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
+        """Return ``ψ(z)`` for CVXPY, entry by entry."""
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -50,6 +56,10 @@ class Identity:
     def second(self, z: FloatArray) -> FloatArray:
         """Return 0."""
         return np.zeros_like(z)
+
+    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
+        """Return z."""
+        return z
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,12 @@ class Logistic:
         small = np.exp(-np.abs(z))
         curvature: FloatArray = small / (1 + small) ** 2
         return curvature
+
+    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
+        """Return ``ψ(z)`` for CVXPY: an exponential cone for each entry."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        return cp.logistic(z)
 
 
 @dataclass(frozen=True)
@@ -114,6 +130,14 @@ class SmoothHinge:
         """Return ``ψ''(z)``."""
         return np.where((z > 0) & (z < self.width), 1 / self.width, 0.0)
 
+    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
+        """Return ``ψ(z)`` for CVXPY."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        width: Any = self.width
+        hinge: cp.Expression = cp.huber(cp.pos(z), width) / (2 * width)
+        return hinge
+
 
 @dataclass(frozen=True)
 class MinusRoot:
@@ -139,3 +163,10 @@ class MinusRoot:
         with np.errstate(divide="ignore"):
             curvature: FloatArray = 0.25 / np.maximum(z, 0) ** 1.5
         return curvature
+
+    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
+        """Return ``ψ(z)`` for CVXPY: a second-order cone for each entry."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        root: cp.Expression = cp.sqrt(z)
+        return -root

@@ -6,7 +6,7 @@ A pair is similar, of one class, or dissimilar, of two classes. Each kind has a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.objectives.distances.labelled_pairs import Chosen, LabelledPairs
+from gdaopt.objectives.distances.loss import NEGLIGIBLE
 from gdaopt.objectives.distances.scalar import ScalarFunction, Values
 from gdaopt.objectives.pairs import Block, Changes, squared_distances
 from gdaopt.validation import FloatArray
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["Separable", "Term"]
-
-_NEGLIGIBLE = 1e-9  # of the largest in a block: second derivatives that hardly change a Newton step
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,18 +84,8 @@ class Separable:
             distances,
         )
 
-    def to_cvxpy(
-        self, metric: cp.Expression, function: Callable[[cp.Expression], cp.Expression]
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return the loss for CVXPY.
-
-        Parameters
-        ----------
-        metric : cvxpy.Expression of shape (K, K)
-            The metric.
-        function : callable
-            ψ of CVXPY, entry by entry, where all terms have the same.
-        """
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return the loss of a metric for CVXPY."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         expression: cp.Expression = cp.Constant(0.0)
@@ -105,7 +94,7 @@ class Separable:
             left, right = self.pairs.one_by_one(similar=term.similar)
             features = self.pairs.pairs.features
             distances, equations = squared_distances(features, left, right, metric)
-            losses = function(term.sign * (distances - term.threshold))
+            losses = term.function.to_cvxpy(term.sign * (distances - term.threshold))
             expression += term.weight * cp.sum(losses)
             constraints += equations
         return expression, constraints
@@ -154,7 +143,7 @@ class _Pairs:
         for term, chosen, z, _ in self._parts:
             second = np.zeros(self._shape)
             second[chosen] = term.function.second(z)
-            pairs = np.nonzero(second > _NEGLIGIBLE * second.max())
+            pairs = np.nonzero(second > NEGLIGIBLE * second.max())
             found.append(changes.at(*pairs) * np.sqrt(term.weight * second[pairs]))
         return np.concatenate(found, axis=1) if found else changes.at(*_nothing(self._shape))
 

@@ -12,7 +12,14 @@ from sklearn.neighbors import NearestNeighbors
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.distances import target_neighbors
+from gdaopt.objectives.distances import (
+    Identity,
+    Logistic,
+    MinusRoot,
+    ScalarFunction,
+    SmoothHinge,
+    target_neighbors,
+)
 from tests.objectives.distances.cases import LABELS, K, N, mcml, samples
 
 X = samples()
@@ -51,6 +58,20 @@ def test_target_neighbors_are_those_of_scikit_learn() -> None:
         members = np.flatnonzero(codes == code)
         expected = NearestNeighbors(n_neighbors=4).fit(points[members]).kneighbors()[1]
         np.testing.assert_array_equal(targets[members], members[expected])
+
+
+@pytest.mark.parametrize(
+    "function", [Identity(), Logistic(), SmoothHinge(0.5), MinusRoot()], ids=repr
+)
+def test_a_function_for_cvxpy_has_its_values_and_is_convex(function: ScalarFunction) -> None:
+    numbers = np.array([0.0, 1e-3, 0.2, 0.5, 0.7, 3.0, 40.0])
+    if not isinstance(function, MinusRoot):
+        numbers = np.concatenate([-numbers, numbers])
+    z = cp.Variable(len(numbers))
+    expression: Any = function.to_cvxpy(z)
+    assert expression.is_convex()
+    z.value = numbers
+    np.testing.assert_allclose(expression.value, function(numbers)[0], rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("width", [1e-3, 0.2, 2.0])
