@@ -197,7 +197,7 @@ def verdicts(runs: Runs) -> Iterator[str]:
 def picture(runs: Runs) -> Figure:
     """Return the seconds of all runs that are certified, a panel for each data set."""
     figure = Figure(figsize=(10, 3.4), layout="constrained")
-    panels = figure.subplots(1, len(DATA), sharey=True)
+    panels = figure.subplots(1, len(DATA), sharex=True, sharey=True)
     rows = np.arange(len(OBJECTIVES))
     for panel, data in zip(panels, DATA, strict=True):
         for number, method in enumerate(METHODS):
