@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 
@@ -16,7 +15,6 @@ import numpy as np
 
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.pairs import (
-    Block,
     Frame,
     Moments,
     PairSums,
@@ -28,7 +26,7 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["ExponentialLine", "ExponentialSum", "exponential_sums"]
 
-_HEADROOM = 300.0  # by which exponents may exceed the shift: sums of their exponentials are finite
+_LARGEST_TOTAL = 1e130  # in units of the shift: then the products of the terms are finite, too
 
 
 class ExponentialSum:
@@ -141,10 +139,6 @@ class ExponentialLine:
         return math.log(rising / falling), rising_rate / rising + falling_rate / falling
 
 
-class _TooLargeError(Exception):
-    """An exponent is far above the shift."""
-
-
 def exponential_sums(pairs: WeightedPairs, frame: Frame) -> PairSums:
     """Return ``Σ w_p exp(-δ_p)`` and its moments, in one pass over a portion of the pairs.
 
@@ -152,33 +146,21 @@ def exponential_sums(pairs: WeightedPairs, frame: Frame) -> PairSums:
     not, a second pass has the right one.
     """
     for n_blocks in (1, None):
-        shift = max(
-            float(np.max(log_weight - distance))
-            for log_weight, distance in islice(
-                zip(pairs.log_weights(), pairs.distances(frame), strict=False), n_blocks
-            )
-        )
+        exponents = islice(pairs.exponents(frame, 0.0), n_blocks)
+        shift = max(float(exponent.max()) for exponent in exponents)
         if shift > -math.inf:
-            with suppress(_TooLargeError):
-                return _shifted_sums(pairs, frame, shift)
-    nothing = np.zeros(pairs.features.shape[1])  # all of them have weight 0
-    return PairSums(-math.inf, 0.0, 0.0, Moments(np.outer(nothing, nothing), nothing))
+            moments = _shifted_moments(pairs, frame, shift)
+            if moments.total <= _LARGEST_TOTAL:
+                return PairSums(shift, moments.total, moments.total, moments)
+    return PairSums(-math.inf, 0.0, 0.0, Moments.none(pairs.features.shape[1]))
 
 
-def _shifted_sums(pairs: WeightedPairs, frame: Frame, shift: float) -> PairSums:
-    """Return the sums in units of ``exp(shift)``."""
-    total = 0.0
+def _shifted_moments(pairs: WeightedPairs, frame: Frame, shift: float) -> Moments:
+    """Return the moments of ``w_p exp(-δ_p)`` in units of ``exp(shift)``."""
 
-    def terms(blocks: Iterator[tuple[Block, FloatArray]]) -> Iterator[FloatArray]:
-        nonlocal total
-        total = 0.0
-        for (_, distances), log_weight in zip(blocks, pairs.log_weights(), strict=True):
-            exponents = np.subtract(log_weight - shift, distances, out=distances)
-            if float(exponents.max()) > _HEADROOM:
-                raise _TooLargeError
-            exponentials = np.exp(exponents, out=exponents)
-            total += float(exponentials.sum())
-            yield exponentials
+    def terms() -> Iterator[FloatArray]:
+        for exponents in pairs.exponents(frame, shift):
+            yield np.exp(exponents, out=exponents)
 
-    moments = pairs.moments(frame, terms)
-    return PairSums(shift, total, total, moments)
+    with np.errstate(over="ignore", invalid="ignore"):  # the total tells
+        return pairs.moments(terms)

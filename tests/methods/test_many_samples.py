@@ -162,14 +162,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
     for module in (deadline, state_module):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=perf_counter))
-    original = rectangles.RectanglePairs.distances
+    original = rectangles.RectanglePairs._stores
 
-    def distances(self: Any, frame: Any) -> Iterator[FloatArray]:
-        for block in original(self, frame):
-            found.now += block.size / found.all_pairs
-            yield block
+    def stores(self: Any) -> Iterator[tuple[Any, FloatArray]]:
+        for block, store in original(self):
+            found.now += store.size / found.all_pairs
+            yield block, store
 
-    monkeypatch.setattr(rectangles.RectanglePairs, "distances", distances)
+    monkeypatch.setattr(rectangles.RectanglePairs, "_stores", stores)
     monkeypatch.setattr("gdaopt.threads._n_threads", lambda: 1)
     return found
 

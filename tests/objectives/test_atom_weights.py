@@ -14,6 +14,7 @@ from gdaopt.objectives.pairs import rectangles
 from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.validation import FloatArray
 from tests.helpers import random_metric
+from tests.objectives.pairs.cases import make_blocks_small
 
 N, K = 15, 4
 SIGNALS = ["labels", "three levels", "real", "columns"]
@@ -310,7 +311,7 @@ def test_sums_over_small_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     expected = glr(shifted(), name, is_kept=is_kept).atom_weights(base).at(atoms, weights)
-    monkeypatch.setattr(rectangles, "_BLOCK_ENTRIES", 60)
+    make_blocks_small(monkeypatch, 60)
     monkeypatch.setattr(rectangles, "_MOMENT_ENTRIES", entries)
     weighted = glr(shifted(), name, is_kept=is_kept).atom_weights(base).at(atoms, weights)
     assert weighted.value == pytest.approx(expected.value, rel=1e-13)

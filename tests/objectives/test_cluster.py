@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -53,6 +54,30 @@ def test_the_numbers_are_those_of_one_machine(client: Any) -> None:
     assert there.value == pytest.approx(here.value, rel=1e-12)
     np.testing.assert_allclose(there.gradient(), here.gradient(), rtol=1e-12)
     np.testing.assert_allclose(there.round_off().gradient, here.round_off().gradient, rtol=1e-12)
+
+
+def test_a_gradient_sends_a_metric_and_a_matrix_for_each_portion(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What docs/methods.md says of the bytes, beside some hundred that name the types."""
+    size = 40
+    tasks: list[tuple[Any, Any]] = []
+    original = client.submit
+
+    def submit(function: Any, *arguments: Any, **options: Any) -> Any:
+        future = original(function, *arguments, **options)
+        tasks.append((arguments, future))
+        return future
+
+    monkeypatch.setattr(client, "submit", submit)
+    glr = gda.GLR(rng.standard_normal((300, size)), Z, client=client)
+    glr.at(np.eye(size) / size).gradient()
+    assert len(tasks) == len(glr._portions) > 2
+    for (sent, *others), future in tasks:
+        assert all(isinstance(part, distributed.Future) for part in sent)  # once, before
+        there, back = (len(pickle.dumps(what)) for what in (others, future.result()))
+        assert 0 <= there - 8 * size**2 < 500
+        assert 0 <= back - 8 * (size**2 + size + 4) < 1000
 
 
 def test_certified_runs_there(client: Any) -> None:
@@ -131,8 +156,6 @@ def test_a_closed_scheduler_is_an_error(closed: str, monkeypatch: pytest.MonkeyP
 
 
 def test_a_copy_computes_on_its_own_machine(client: Any) -> None:
-    import pickle
-
     glr = gda.GLR(X, Z, client=client)
     copied = pickle.loads(pickle.dumps(glr))
     assert copied.value(M) == pytest.approx(glr.value(M), rel=1e-12)

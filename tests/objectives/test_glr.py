@@ -23,10 +23,10 @@ from gdaopt.linalg.directions import (
     Direction,
 )
 from gdaopt.objectives.glr_point import GLRPoint
-from gdaopt.objectives.pairs import rectangles
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric
 from tests.objectives.cases import SIGNALS, K, N, Naive, assert_near, directions, samples, signals
+from tests.objectives.pairs.cases import make_blocks_small
 from tests.steps.cases import segment
 
 STORAGE = ["kept", "recomputed", "kept, many blocks", "recomputed, many blocks"]
@@ -51,7 +51,7 @@ def naive(signal: str, rng: np.random.Generator) -> Naive:
 @pytest.fixture(params=STORAGE)
 def glr(naive: Naive, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> gda.GLR:
     if "many blocks" in request.param:
-        monkeypatch.setattr(rectangles, "_BLOCK_ENTRIES", 60)
+        make_blocks_small(monkeypatch, 60)
     recomputed = "recomputed" in request.param
     objective = gda.GLR(naive.X, naive.z, memory_limit=1 if recomputed else 2**28)
     assert objective.keeps_pairs is not recomputed

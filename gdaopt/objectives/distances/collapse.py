@@ -77,28 +77,27 @@ class _Rows:
         self._loss = loss
         self._block = block
         self._weights = loss.weights[block.rows]
-        self._distances = distances
         self._rows = np.arange(len(distances))
         self._own = block.rows.start + self._rows  # the columns of the samples themselves
-        exponents = -distances
+        exponents = np.negative(distances, out=distances if distances.flags.writeable else None)
         exponents[self._rows, self._own] = -math.inf
-        self._shift = exponents.max(axis=1)
-        exponents -= self._shift[:, None]
+        shift = exponents.max(axis=1)
+        exponents -= shift[:, None]
+        self._pulled = self._mean_pull(exponents, shift)
         self._terms = np.exp(exponents, out=exponents)
         self._total = self._terms.sum(axis=1)
 
-    @cached_property
-    def _pulled(self) -> FloatArray:
-        """``mean δ_ij - min_k δ_ik`` over the own class; samples alone in theirs have the last."""
-        pulled: FloatArray = self._shift.copy()
+    def _mean_pull(self, exponents: FloatArray, shift: FloatArray) -> FloatArray:
+        """Return ``mean δ_ij - min_k δ_ik`` over the own class; of samples alone less the last."""
+        pull = shift.copy()
         first = self._block.rows.start
+        exponents[self._rows, self._own] = 0.0
         for part in self._loss.classes(self._block):
             rows = slice(part.rows.start - first, part.rows.stop - first)
-            above = self._distances[rows, part.columns] + self._shift[rows, None]
-            own = self._own[rows] - part.columns.start
-            above[np.arange(len(above)), own] = 0.0
-            pulled[rows] = above.sum(axis=1) / (above.shape[1] - 1)
-        return pulled
+            pull[rows] = -exponents[rows, part.columns].sum(axis=1)
+            pull[rows] /= part.columns.stop - part.columns.start - 1
+        exponents[self._rows, self._own] = -math.inf
+        return pull
 
     @cached_property
     def value(self) -> float:
@@ -110,7 +109,8 @@ class _Rows:
         return float(self._weights @ (np.abs(self._pulled) + most))
 
     def coefficients(self) -> FloatArray:
-        coefficients: FloatArray = self._terms * (-self._weights / self._total)[:, None]
+        coefficients = self._terms
+        coefficients *= (-self._weights / self._total)[:, None]
         self._loss.pull(self._block, coefficients)
         coefficients[self._rows, self._own] = 0.0
         return coefficients

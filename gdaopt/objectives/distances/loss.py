@@ -30,7 +30,10 @@ class BlockLoss(Protocol):
         """What the round-off of `value` is relative to, at least its magnitude."""
 
     def coefficients(self) -> FloatArray:
-        """Return ``∂f/∂δ``, with the shape of δ."""
+        """Return ``∂f/∂δ``, with the shape of δ.
+
+        It may take the memory of what the loss knows, which is asked nothing afterwards.
+        """
 
     def factors(self, changes: Changes) -> FloatArray:
         """Return F, of shape (n, m), such that ``F F'`` are the second derivatives.
@@ -64,4 +67,7 @@ class DistanceLoss(Protocol):
         """
 
     def at(self, block: Block, distances: FloatArray) -> BlockLoss:
-        """Return the loss at the distances of a block; they are read only."""
+        """Return the loss at the distances of a block.
+
+        Where their array is writeable, nobody else needs it, and it may be overwritten.
+        """

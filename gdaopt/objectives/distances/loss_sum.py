@@ -8,7 +8,7 @@ import numpy as np
 
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.distances.loss import BlockLoss, DistanceLoss
-from gdaopt.objectives.pairs import Block, Frame, KnownChanges, Pairs, PairSums, PairValues
+from gdaopt.objectives.pairs import Frame, KnownChanges, Pairs, PairSums, PairValues
 from gdaopt.validation import FloatArray
 
 __all__ = ["LossLine", "LossSum", "loss_sums"]
@@ -151,9 +151,9 @@ class LossLine:
         slope = curvature = 0.0
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             for loss, rate in zip(self._losses(gamma), self.rates, strict=True):
-                slope += float(np.vdot(loss.coefficients(), rate))
                 factors = loss.factors(KnownChanges(rate[None]))
                 curvature += float(np.vdot(factors, factors))
+                slope += float(np.vdot(loss.coefficients(), rate))
         return slope, curvature
 
 
@@ -161,15 +161,15 @@ def loss_sums(loss: DistanceLoss, pairs: Pairs, frame: Frame) -> PairSums:
     """Return the value and the moments of a loss of a portion of the pairs, in one pass."""
     value = magnitude = 0.0
 
-    def coefficients(blocks: Iterator[tuple[Block, FloatArray]]) -> Iterator[FloatArray]:
+    def coefficients() -> Iterator[FloatArray]:
         nonlocal value, magnitude
         value = magnitude = 0.0
-        for block, distances in blocks:
+        for block, distances in zip(pairs.blocks(), pairs.distances(frame), strict=True):
             at = loss.at(block, distances)
             value += at.value
             magnitude += at.magnitude
             yield at.coefficients()
 
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        moments = pairs.moments(frame, coefficients)
+        moments = pairs.moments(coefficients)
     return PairSums(0.0, value, magnitude, moments)

@@ -125,13 +125,18 @@ class ListedPairs:
         """Yield the squared distances of each run."""
         return self.products(self.features @ frame.metric, self.features)
 
-    def moments(self, frame: Frame, coefficients: Coefficients) -> Moments:
-        """Return `scatter` and `squared_sizes` of coefficients of the distances."""
+    def exponents(self, frame: Frame, shift: float) -> Iterator[FloatArray]:
+        """Yield ``log w_p - δ_p - shift`` for each run (see `WeightedPairs`)."""
+        for distances, log_weights in zip(self.distances(frame), self.log_weights(), strict=True):
+            yield np.subtract(log_weights - shift, distances, out=distances)
 
-        def computed() -> Iterator[FloatArray]:
-            return coefficients(zip(self.blocks(), self.distances(frame), strict=True))
-
-        return Moments(self.scatter(computed()), self.squared_sizes(map(np.abs, computed())))
+    def moments(self, coefficients: Coefficients) -> Moments:
+        """Return the sum, `scatter` and `squared_sizes` of coefficients."""
+        return Moments(
+            sum(float(p.sum()) for p in coefficients()),
+            self.scatter(coefficients()),
+            self.squared_sizes(map(np.abs, coefficients())),
+        )
 
     def portions(self) -> list[ListedPairs]:
         """Return all pairs as one portion."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gdaopt.deadline import check_time
-from gdaopt.validation import FloatArray
+from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["Memory", "PairValues"]
 
@@ -114,10 +114,10 @@ def _timed(blocks: Iterator[FloatArray]) -> Iterator[FloatArray]:
 
 
 def _stored(blocks: Iterator[FloatArray], store: FloatArray) -> Iterator[FloatArray]:
-    """Yield copies of arrays, one after the other in a large one."""
+    """Yield read-only copies of arrays, one after the other in a large one."""
     start = 0
     for block in blocks:
         copy = store[start : start + block.size].reshape(block.shape)
         copy[...] = block
         start += block.size
-        yield copy
+        yield read_only(copy)

@@ -54,8 +54,8 @@ class Pairs(Protocol):
     def distances(self, frame: Frame) -> Iterator[FloatArray]:
         """Yield the squared distances of each block; each array may be overwritten by the next."""
 
-    def moments(self, frame: Frame, coefficients: Coefficients) -> Moments:
-        """Return `scatter` and `squared_sizes` of coefficients of the distances, in one pass."""
+    def moments(self, coefficients: Coefficients) -> Moments:
+        """Return the sum, `scatter` and `squared_sizes` of coefficients, in one pass."""
 
     def portions(self) -> Sequence[Self]:
         """Return the pairs in portions, which together have all of them once, in order."""
@@ -161,6 +161,9 @@ class WeightedPairs(Pairs, Protocol):
         A block whose weights are all the same may be an array without dimensions. A pair of weight
         0 has -inf.
         """
+
+    def exponents(self, frame: Frame, shift: float) -> Iterator[FloatArray]:
+        """Yield ``log w_p - δ_p - shift``; each array may be overwritten, also by the next."""
 
     @property
     def weight_roundings(self) -> float:

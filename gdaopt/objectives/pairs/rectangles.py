@@ -23,14 +23,14 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries, paired_sums
 from gdaopt.objectives.pairs.blocks import Block, OuterChanges
 from gdaopt.objectives.pairs.sweeps import Coefficients, Frame, Moments
+from gdaopt.objectives.pairs.tiling import runs, slices, tiles, triangle
 from gdaopt.validation import FloatArray, read_only
 
-__all__ = ["MOST_LEVELS", "RectanglePairs", "chunks", "triangle"]
+__all__ = ["MOST_LEVELS", "RectanglePairs"]
 
 MOST_LEVELS = 16
 """With more levels, rectangles between them get too small to be worth their overhead."""
 
-_BLOCK_ENTRIES = 2**16  # half a MB of float64: a block and its temporaries stay in cache
 _MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
 _NEGLIGIBLE = 1e-20  # of the largest coefficient, times 1 to 1e8 pairs: below round-off of the sum
 _SPARSE = 0.25  # of the pairs of a block: with less that count, these are gathered
@@ -49,7 +49,7 @@ class RectanglePairs:
     features : ndarray of shape (N, K)
         Samples.
     rectangles : sequence of Block
-        Which rows and columns are paired, in blocks of about the size that `chunks` gives.
+        Which rows and columns are paired, in blocks such as those of `tiling`.
     order : ndarray of int, shape (N,), optional
         The order in which the samples are kept, and to which the rectangles refer.
 
@@ -88,15 +88,7 @@ class RectanglePairs:
         cls, features: FloatArray, order: npt.NDArray[np.intp] | None = None
     ) -> RectanglePairs:
         """Return all ordered pairs: the rows of the blocks are samples, each against all."""
-        n_samples = len(features)
-        return cls(
-            features,
-            [
-                Block(slice(start, stop), slice(0, n_samples))
-                for start, stop in chunks(n_samples, n_samples)
-            ],
-            order,
-        )
+        return cls(features, list(runs(len(features), len(features))), order)
 
     @classmethod
     def by_class(cls, features: FloatArray, codes: npt.NDArray[np.intp]) -> RectanglePairs:
@@ -106,16 +98,12 @@ class RectanglePairs:
         """
         bounds = np.flatnonzero(np.diff(codes, prepend=-1, append=codes[-1] + 1)).tolist()
         if len(bounds) - 1 > MOST_LEVELS:
-            return cls(features, list(triangle(len(features))))
-        rectangles = []
+            return cls(features, list(triangle(slice(0, len(features)))))
+        rectangles: list[Block] = []
         for first, last in pairwise(bounds):
-            for start, stop in chunks(last - first, last - first):
-                rows = slice(first + start, first + stop)
-                rectangles.append(Block(rows, slice(first + start, last)))
-            for start, stop in chunks(last - first, len(codes) - last):
-                if last < len(codes):
-                    rows = slice(first + start, first + stop)
-                    rectangles.append(Block(rows, slice(last, len(codes))))
+            rectangles += triangle(slice(first, last))
+            if last < len(codes):
+                rectangles += tiles(slice(first, last), slice(last, len(codes)))
         return cls(features, rectangles)
 
     def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
@@ -155,39 +143,71 @@ class RectanglePairs:
         if frame.largest > _LARGEST_SIZE:
             yield from self.products(self.features @ frame.metric, self.features)
             return
+        for block, out in self._stores():
+            yield np.matmul(frame.rows[block.rows], frame.columns[:, block.columns], out=out)
+
+    def _less_distances(self, frame: Frame, numbers: Iterable[FloatArray]) -> Iterator[FloatArray]:
+        """Yield numbers less the squared distances; each array is overwritten by the next.
+
+        Where all numbers of a rectangle are the same, its array may have no dimensions.
+        """
+        if frame.largest > _LARGEST_SIZE:
+            for number, distances in zip(numbers, self.distances(frame), strict=True):
+                yield np.subtract(number, distances, out=distances)
+            return
+        for (block, out), number in zip(self._stores(), numbers, strict=True):
+            rows = -frame.rows[block.rows]
+            if number.ndim:
+                np.matmul(rows, frame.columns[:, block.columns], out=out)
+                yield np.add(out, number, out=out)
+            else:
+                rows[:, -2] += number  # where the columns are 1
+                yield np.matmul(rows, frame.columns[:, block.columns], out=out)
+
+    def _stores(self) -> Iterator[tuple[Block, FloatArray]]:
+        """Yield the rectangles with an array for each, always in the same memory."""
         store = np.empty(max(map(_n_entries, self._rectangles)))
         for block in self.blocks():
-            rows, columns = frame.rows[block.rows], frame.columns[:, block.columns]
-            block_store = store[: len(rows) * columns.shape[1]].reshape(len(rows), -1)
-            yield np.matmul(rows, columns, out=block_store)
+            n_rows = block.rows.stop - block.rows.start
+            yield block, store[: _n_entries(block)].reshape(n_rows, -1)
 
-    def _distances(self, frame: Frame) -> Iterator[tuple[Block, FloatArray]]:
-        return zip(self.blocks(), self.distances(frame), strict=True)
-
-    def moments(self, frame: Frame, coefficients: Coefficients) -> Moments:
-        """Return `scatter` and `squared_sizes` of coefficients of the distances, in one pass.
+    def moments(self, coefficients: Coefficients) -> Moments:
+        """Return the sum, `scatter` and `squared_sizes` of coefficients, in one pass.
 
         In a portion whose digits cancel the coefficients are computed twice.
         """
         size = self.features.shape[1]
         degrees, magnitudes = np.zeros((2, len(self.features)))
         products = np.zeros((size, size))
-        for block, p in zip(self.blocks(), coefficients(self._distances(frame)), strict=True):
-            of_rows, of_columns = p.sum(axis=1), np.ones(len(p)) @ p
+        total = 0.0
+        for block, p in zip(self.blocks(), coefficients(), strict=True):
+            products += self.features[block.rows].T @ (p @ self.features[block.columns])
+            of_rows, of_columns = p @ np.ones(p.shape[1]), np.ones(len(p)) @ p
+            total += float(of_rows.sum())
             degrees[block.rows] += of_rows
             degrees[block.columns] += of_columns
             if p.min() < 0:
-                p_sizes = np.abs(p)
-                of_rows, of_columns = p_sizes.sum(axis=1), p_sizes.sum(axis=0)
+                np.abs(p, out=p)
+                of_rows, of_columns = p @ np.ones(p.shape[1]), np.ones(len(p)) @ p
             magnitudes[block.rows] += of_rows
             magnitudes[block.columns] += of_columns
-            products += self.features[block.rows].T @ (p @ self.features[block.columns])
-        squares = degrees @ self.features**2
         sizes: FloatArray = magnitudes @ self._squares
-        if _cancel(squares, 2 * np.diagonal(products)).any():
-            return Moments(self.scatter(coefficients(self._distances(frame))), sizes)
-        half = (self.features.T * (degrees / 2)) @ self.features - products
-        return Moments(half + half.T, sizes)
+        squares = self._weighted_squares(degrees)
+        if _cancel(np.diagonal(squares), 2 * np.diagonal(products)).any():
+            return Moments(total, self.scatter(coefficients()), sizes)
+        half = squares / 2 - products
+        return Moments(total, half + half.T, sizes)
+
+    def _weighted_squares(self, weights: FloatArray) -> FloatArray:
+        """Return ``Σ_n w_n x_n x_n'``, shape (K, K)."""
+        size = self.features.shape[1]
+        total = np.zeros((size, size))
+        for samples in slices(len(weights)):
+            of_samples = weights[samples]
+            if of_samples.any():
+                part = self.features[samples]
+                total += part.T @ (part * of_samples[:, None])
+        return total
 
     def portions(self) -> Sequence[Self]:
         """Return the pairs in portions of about the same size, in order."""
@@ -417,16 +437,3 @@ def _outer_differences(block: Block, a: FloatArray, b: FloatArray) -> FloatArray
     product = np.subtract.outer(a[block.rows], a[block.columns])
     product *= np.subtract.outer(b[block.rows], b[block.columns])
     return product
-
-
-def chunks(rows: int, columns: int) -> Iterator[tuple[int, int]]:
-    """Yield bounds of runs of rows, so that a run times `columns` stays small."""
-    step = max(1, _BLOCK_ENTRIES // max(columns, 1))
-    for start in range(0, rows, step):
-        yield start, min(start + step, rows)
-
-
-def triangle(n_samples: int) -> Iterator[Block]:
-    """Yield runs of rows against all samples from the run's first on."""
-    for start, stop in chunks(n_samples, n_samples):
-        yield Block(slice(start, stop), slice(start, n_samples))

@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.objectives.pairs.blocks import Block
-from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs, chunks, triangle
+from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs
+from gdaopt.objectives.pairs.sweeps import Frame
+from gdaopt.objectives.pairs.tiling import tiles, triangle
 from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["SignalPairs"]
@@ -59,7 +61,7 @@ class SignalPairs(RectanglePairs):
             rectangles = [block for block, _ in between]
             self._block_log_weights = [log_weight for _, log_weight in between]
         else:
-            rectangles = list(triangle(len(signal)))
+            rectangles = list(triangle(slice(0, len(signal))))
             self._block_log_weights = [None] * len(rectangles)
         super().__init__(features, rectangles, order)
         self.strata = (
@@ -89,6 +91,10 @@ class SignalPairs(RectanglePairs):
             else:
                 yield (log_weight + np.add.outer(rows, columns)).reshape(shape)
 
+    def exponents(self, frame: Frame, shift: float) -> Iterator[FloatArray]:
+        """Yield ``log w_p - δ_p - shift`` for each block (see `WeightedPairs`)."""
+        return self._less_distances(frame, (weights - shift for weights in self.log_weights()))
+
     def _log_signal_weights(self, block: Block) -> FloatArray:
         """Return the logarithms of ``2 Σ_m (z_im - z_jm)²`` for a block where they vary."""
         rows, columns = self.signal[block.rows], self.signal[block.columns]
@@ -98,7 +104,8 @@ class SignalPairs(RectanglePairs):
             difference *= difference
             weights += difference
         weights *= 2
-        weights[:, : len(rows)] /= 2  # the square on the diagonal holds both orders
+        if block.columns.start == block.rows.start:
+            weights[:, : len(rows)] /= 2  # the square on the diagonal holds both orders
         with np.errstate(divide="ignore"):
             return np.log(weights, out=weights)
 
@@ -142,7 +149,6 @@ def _level_rectangles(levels: FloatArray, bounds: np.ndarray) -> Iterator[tuple[
         for b in range(a + 1, len(levels)):
             # hypot does not underflow where the squares would
             log_weight = math.log(2) + 2 * math.log(math.hypot(*(levels[a] - levels[b])))
-            columns = slice(int(bounds[b]), int(bounds[b + 1]))
-            first, last = int(bounds[a]), int(bounds[a + 1])
-            for start, stop in chunks(last - first, columns.stop - columns.start):
-                yield Block(slice(first + start, first + stop), columns), log_weight
+            rows, columns = (slice(int(bounds[k]), int(bounds[k + 1])) for k in (a, b))
+            for block in tiles(rows, columns):
+                yield block, log_weight

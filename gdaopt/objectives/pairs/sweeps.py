@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gdaopt.objectives.pairs.blocks import Block
+from gdaopt.objectives.pairs.tiling import slices
 from gdaopt.validation import FloatArray
 
 __all__ = ["MANY_PAIRS", "Coefficients", "Frame", "Moments", "PairSums", "exponential"]
@@ -24,11 +24,11 @@ MANY_PAIRS = 2**20
 
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 
-Coefficients = Callable[[Iterator[tuple[Block, FloatArray]]], Iterator[FloatArray]]
-"""Takes the blocks with the distances of their pairs, and yields a number of each pair.
+Coefficients = Callable[[], Iterator[FloatArray]]
+"""Yields a number of each pair, block by block; where it is called again, it begins anew.
 
-It may overwrite the distances, and what it yields is used before it goes on. Where it is called
-again, it begins anew.
+What it yields is overwritten. It is of no use when it goes on, so that the next block may take the
+same memory.
 """
 
 
@@ -58,12 +58,15 @@ class Frame:
         """Return the frame of N×K samples."""
         n_samples, size = features.shape
         rows, columns = np.empty((n_samples, size + 2)), np.empty((size + 2, n_samples))
-        products = features @ metric
-        own = np.einsum("nf,nf->n", products, features)
-        np.multiply(products, -2, out=rows[:, :size])
-        rows[:, size], rows[:, size + 1] = own, 1.0
-        columns[:size], columns[size], columns[size + 1] = features.T, 1.0, own
-        largest = float(np.einsum("nf,nf->n", np.abs(products), np.abs(features)).max())
+        columns[:size], columns[size], rows[:, size + 1] = features.T, 1.0, 1.0
+        largest = 0.0
+        for part in slices(n_samples):
+            samples = features[part]
+            products = samples @ metric
+            rows[part, size] = columns[size + 1, part] = np.einsum("nf,nf->n", products, samples)
+            np.multiply(products, -2, out=rows[part, :size])
+            sizes = np.einsum("nf,nf->n", np.abs(products), np.abs(samples))
+            largest = max(largest, float(sizes.max()))
         return cls(metric, rows, columns, largest)
 
 
@@ -73,14 +76,30 @@ class Moments:
 
     Attributes
     ----------
+    total : float
+        ``Σ_p c_p``.
     scatter : ndarray of shape (K, K)
         ``Σ_p c_p d_p d_p'`` (see `Pairs.scatter`).
     sizes : ndarray of shape (K,)
         What its round-off is relative to: `Pairs.squared_sizes` of the magnitudes of c.
     """
 
+    total: float
     scatter: FloatArray
     sizes: FloatArray
+
+    @classmethod
+    def none(cls, n_features: int) -> Moments:
+        """Return those of no pairs."""
+        return cls(0.0, np.zeros((n_features, n_features)), np.zeros(n_features))
+
+    def plus(self, other: Moments, factor: float) -> Moments:
+        """Return these, and a factor times others."""
+        return Moments(
+            self.total + factor * other.total,
+            self.scatter + factor * other.scatter,
+            self.sizes + factor * other.sizes,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,23 +144,21 @@ class PairSums:
 
         Examples
         --------
-        >>> moments = Moments(np.eye(1), np.ones(1))
+        >>> moments = Moments(1.0, np.eye(1), np.ones(1))
         >>> ones, tens = PairSums(0.0, 1.0, 1.0, moments), PairSums(math.log(10), 1.0, 1.0, moments)
         >>> round(PairSums.added([ones, tens]).value, 12)
         11.0
         """
         shift = max(portion.shift for portion in portions)
         pairs = [(math.exp(portion.shift - shift), portion) for portion in portions]
-        size = len(portions[0].moments.sizes)
-        scatter, sizes = np.zeros((size, size)), np.zeros(size)
+        moments = Moments.none(len(portions[0].moments.sizes))
         for factor, portion in pairs:
-            scatter += factor * portion.moments.scatter
-            sizes += factor * portion.moments.sizes
+            moments = moments.plus(portion.moments, factor)
         return cls(
             shift,
             sum(factor * portion.total for factor, portion in pairs),
             sum(factor * portion.magnitude for factor, portion in pairs),
-            Moments(scatter, sizes),
+            moments,
         )
 
 

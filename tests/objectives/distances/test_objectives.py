@@ -17,6 +17,7 @@ from gdaopt.validation import FloatArray
 from tests.helpers import random_metric, random_symmetric, traced_peak
 from tests.objectives.cases import assert_near, directions
 from tests.objectives.distances.cases import CASES, LABELS, Case, K, N, samples
+from tests.objectives.pairs.cases import make_blocks_small
 
 STORAGE = ["kept", "recomputed, many blocks"]
 
@@ -34,8 +35,9 @@ def case(request: pytest.FixtureRequest) -> Case:
 @pytest.fixture(params=STORAGE)
 def objective(case: Case, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     if "many blocks" in request.param:
+        make_blocks_small(monkeypatch, 40)
+        monkeypatch.setattr(listed_pairs, "_BLOCK_ENTRIES", 2 * K)
         for module in (rectangles, listed_pairs):
-            monkeypatch.setattr(module, "_BLOCK_ENTRIES", 40 if module is rectangles else 2 * K)
             monkeypatch.setattr(module, "_MOMENT_ENTRIES", 30)
     recomputed = "recomputed" in request.param
     objective = case.make(samples(), LABELS, memory_limit=1 if recomputed else 2**28)
@@ -181,16 +183,16 @@ def test_many_classes(case: Case, metric: FloatArray) -> None:
 
 @pytest.mark.parametrize("name", ["MCML", "LMNN", "logistic"])
 def test_memory_does_not_grow_with_the_pairs(name: str) -> None:
-    """Value, gradient and round-off of 1500 samples hold no number for each of the pairs."""
+    """Value, gradient and round-off of 2500 samples hold no number for each of the pairs."""
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((1500, 5)), np.arange(1500) % 2
+    X, y = rng.standard_normal((2500, 5)), np.arange(2500) % 2
 
     def evaluate() -> None:
         point = CASES[name].make(X, y, memory_limit=2**20).at(0.2 * np.eye(5))
         assert np.isfinite(point.gradient()).all()
         assert point.round_off().value < 1e-9
 
-    assert traced_peak(evaluate) < 0.5 * 8 * 1500**2
+    assert traced_peak(evaluate) < 0.5 * 8 * 2500**2
 
 
 @pytest.mark.parametrize("name", ["MCML", "logistic"])

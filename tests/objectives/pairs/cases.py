@@ -11,6 +11,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection, DiagonalDirection
+from gdaopt.objectives.pairs import listed_pairs, tiling
 from gdaopt.validation import FloatArray
 from tests.helpers import random_metric, random_symmetric
 
@@ -22,6 +23,13 @@ SIGNALS: dict[str, Callable[[np.random.Generator], FloatArray]] = {
     "one-hot": lambda rng: np.eye(3)[rng.integers(3, size=N)],
     "real": lambda rng: rng.standard_normal((N, 2)),
 }
+
+
+def make_blocks_small(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
+    """Split pairs into blocks of about so many numbers."""
+    monkeypatch.setattr(tiling, "_BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(tiling, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(listed_pairs, "_BLOCK_ENTRIES", entries)
 
 
 def assert_same(found: gda.GLR, expected: gda.GLR, rng: np.random.Generator) -> None:

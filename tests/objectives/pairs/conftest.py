@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdaopt.objectives.pairs import listed_pairs, rectangles
 from gdaopt.validation import FloatArray
-from tests.objectives.pairs.cases import SIGNALS, K, N
+from tests.objectives.pairs.cases import SIGNALS, K, N, make_blocks_small
 
 
 @pytest.fixture
@@ -23,5 +22,4 @@ def data(request: pytest.FixtureRequest, rng: np.random.Generator) -> tuple[Floa
 @pytest.fixture(params=["one block", "many blocks"])
 def _blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "many blocks":
-        monkeypatch.setattr(rectangles, "_BLOCK_ENTRIES", 40)
-        monkeypatch.setattr(listed_pairs, "_BLOCK_ENTRIES", 40)
+        make_blocks_small(monkeypatch, 40)

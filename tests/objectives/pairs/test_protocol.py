@@ -13,10 +13,8 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection
 from gdaopt.objectives.pairs import ListedPairs, SignalPairs, WeightedPairs, weighted_pairs
-from gdaopt.objectives.pairs import listed_pairs as listed_module
-from gdaopt.objectives.pairs import rectangles as rectangles_module
 from gdaopt.validation import FloatArray
-from tests.objectives.pairs.cases import K, N
+from tests.objectives.pairs.cases import K, N, make_blocks_small
 
 LABELS = np.arange(N) % 3
 
@@ -55,8 +53,7 @@ pytestmark = pytest.mark.usefixtures("_small_blocks")
 
 @pytest.fixture
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rectangles_module, "_BLOCK_ENTRIES", 40)
-    monkeypatch.setattr(listed_module, "_BLOCK_ENTRIES", 40)
+    make_blocks_small(monkeypatch, 40)
 
 
 def distances(pairs: WeightedPairs, metric: FloatArray) -> list[FloatArray]:

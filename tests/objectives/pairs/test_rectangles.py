@@ -7,6 +7,7 @@ import pytest
 
 from gdaopt.objectives.pairs import RectanglePairs, rectangles
 from gdaopt.validation import FloatArray
+from tests.objectives.pairs.cases import make_blocks_small
 
 N, K = 30, 4
 
@@ -14,7 +15,7 @@ N, K = 30, 4
 @pytest.fixture
 def near(monkeypatch: pytest.MonkeyPatch) -> FloatArray:
     """Return samples of which the last feature differs by 1e-6, but for the last sample."""
-    monkeypatch.setattr(rectangles, "_BLOCK_ENTRIES", 5 * N)
+    make_blocks_small(monkeypatch, 5 * N)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N, K))
     X[:, -1] *= 1e-6

@@ -11,6 +11,7 @@ import pytest
 from gdaopt.linalg.directions import DenseDirection
 from gdaopt.objectives.exponentials import exponential_sums
 from gdaopt.objectives.pairs import Moments, PairSums, rectangles, weighted_pairs
+from tests.objectives.pairs.cases import make_blocks_small
 
 rng = np.random.default_rng(11)
 X = rng.standard_normal((120, 4))
@@ -31,7 +32,7 @@ CASES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_sweep_has_the_sums_of_several_passes(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rectangles, "_PORTION", 1000)
-    monkeypatch.setattr(rectangles, "_BLOCK_ENTRIES", 500)
+    make_blocks_small(monkeypatch, 500)
     pairs = weighted_pairs(**CASES[case])
     frame = pairs.frame(M)
     portions = pairs.portions()
@@ -51,7 +52,7 @@ def test_a_sweep_has_the_sums_of_several_passes(case: str, monkeypatch: pytest.M
 
 
 def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rectangles, "_BLOCK_ENTRIES", 1)
+    make_blocks_small(monkeypatch, 1)
     features = np.array([[0.0], [40.0], [80.0], [80.0]])
     pairs = weighted_pairs(features, [1.0, 1.0, 1.0, -1.0])
     sums = exponential_sums(pairs, pairs.frame(np.eye(1)))
@@ -59,7 +60,7 @@ def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.Monk
 
 
 def test_sums_of_portions_are_added_in_common_units() -> None:
-    moments = Moments(np.eye(2), np.ones(2))
+    moments = Moments(1.0, np.eye(2), np.ones(2))
     parts = [PairSums(shift, 1.0, 1.0, moments) for shift in (-1000.0, -999.0)]
     added = PairSums.added(parts)
     assert added.log_value == pytest.approx(-999 + math.log1p(math.exp(-1)))
