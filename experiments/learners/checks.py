@@ -96,8 +96,8 @@ def _best(scores: Scores) -> Iterator[str]:
         yield f"| {data} | {' | '.join(cells)} | {told} | {verdict} |"
     yield ""
     word = "holds" if near >= _SHARE * len(scores) else "missed"
-    yield f"* Near the best on at least three quarters of the data sets: {word}, on {near} of "
-    yield f"  {len(scores)}."
+    where = f"on {near} of {len(scores)}"
+    yield f"* Near the best on at least three quarters of the data sets: {word}, {where}."
     yield ""
 
 
