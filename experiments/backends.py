@@ -1,7 +1,7 @@
 """Compare all solvers that work here on recorded programs, and on whole runs.
 
 Run ``python experiments/backends.py`` from the top of a checkout, where ``gdaopt[solvers]`` is
-installed (25 minutes for 20 solvers on two cores); it writes ``figures/backends.md``,
+installed (45 minutes for 20 solvers); it writes ``figures/backends.md``,
 ``figures/backends.png``, ``figures/backends_profiles.png`` and ``figures/backends_pareto.png``. A
 run that was stopped goes on where it was: the finished cells are kept among the temporary files
 until all are there.
@@ -30,7 +30,7 @@ from gdaopt.studies.bench.study import Bench
 
 FIGURES = Path(__file__).parent.parent / "figures"
 WORK = Path(tempfile.gettempdir()) / "gdaopt-backends"
-JOBS = 2
+JOBS = 1  # cells side by side would take time from one another
 STUDIES: dict[str, tuple[SequenceOf[Sequence], dict[str, Any]]] = {
     "wine": (
         [Sequence("wine", load("wine"))],
@@ -92,7 +92,7 @@ def taken_away(programs: pd.DataFrame) -> str:
 def joined(pages: SequenceOf[str], sentence: str) -> str:
     """Return the pages of the studies as one, whose head is the first page's."""
     title, _, text = pages[0].partition("\n")
-    command = f"`python experiments/backends.py`; {JOBS} cells at a time."
+    command = f"`python experiments/backends.py`; cells at a time: {JOBS}."
     text = f"{title}\n\n{command}\n\n**{sentence}**\n{text}"
     for page in pages[1:]:
         limits = page[page.index("Tolerances: ") :].strip()

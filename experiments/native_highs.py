@@ -127,6 +127,7 @@ def by_hand(programs: Sequence[RecordedProgram]) -> Callable[[], list[float]]:
 
 def program_rows() -> list[str]:
     """Return the table of single programs."""
+    every: list[np.ndarray] = []
     lines = [
         "| programs of | number | CVXPY, HIGHS (µs) | highspy (µs) | bare loop (µs) "
         "| CVXPY / highspy | highspy / bare loop |",
@@ -145,13 +146,18 @@ def program_rows() -> list[str]:
         for _ in range(REPEATS):
             for name, run in ways.items():
                 seconds[name].append(run())
-        mean = {name: 1e6 * float(np.min(runs, axis=0).mean()) for name, runs in seconds.items()}
-        lines.append(
-            f"| {method} | {len(programs)} | {mean['HIGHS']:.0f} | {mean['highspy']:.0f} "
-            f"| {mean['bare']:.0f} | {mean['HIGHS'] / mean['highspy']:.1f} "
-            f"| {mean['highspy'] / mean['bare']:.2f} |"
-        )
-    return lines
+        every.append(1e6 * np.min([seconds[name] for name in ways], axis=1))
+        lines.append(program_row(method, every[-1]))
+    return [*lines, program_row("both", np.concatenate(every, axis=1))]
+
+
+def program_row(title: str, micros: np.ndarray) -> str:
+    """Return a line of the table: microseconds of each way (rows) for each program (columns)."""
+    cvxpy, highs, bare = micros.mean(axis=1)
+    return (
+        f"| {title} | {micros.shape[1]} | {cvxpy:.0f} | {highs:.0f} | {bare:.0f} "
+        f"| {cvxpy / highs:.1f} | {highs / bare:.2f} |"
+    )
 
 
 def run_rows() -> list[str]:

@@ -33,6 +33,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.steps": "tests/steps/test_find_step.py",
     # Objectives as functions of the weights of atoms, whichever way they are evaluated
     "gdaopt.objectives.matrix_atom_weights": "tests/objectives/test_atom_weights.py",
+    # The base of objectives of the matrix, by what is made of it
+    "gdaopt.objectives.matrix_objective": "tests/objectives/test_quadratic.py",
     # How exact distances are, as part of what the regulariser says of its value
     "gdaopt.objectives.distance_round_off": "tests/objectives/test_round_off.py",
     # Sums of exponentials are what the graph Laplacian regulariser is made of

@@ -14,9 +14,8 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.factored import FactoredPoint, semidefinite_bytes
-from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
+from gdaopt.objectives.matrix_objective import MatrixObjective
 from gdaopt.objectives.round_off import UNIT, RoundOff
-from gdaopt.objectives.sums import Summable
 from gdaopt.validation import FloatArray, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ __all__ = ["GMML"]
 _ROUND_OFF = 1e-10  # of the largest entry of D: a smallest eigenvalue that little below 0 is 0
 
 
-class GMML(Summable):
+class GMML(MatrixObjective["GMMLPoint"]):
     """Geometric mean metric learning: ``Q(M) = tr(M S) + tr(M⁻¹ D)``, infinite off M ≻ 0.
 
     For differences of similar pairs of samples in the rows of A and of dissimilar pairs in those of
@@ -63,8 +62,6 @@ class GMML(Summable):
            [0. , 3. ]])
     """
 
-    log_convex = False
-
     def __init__(self, S: Any, D: Any) -> None:
         similar = symmetric_matrix("S", S)
         dissimilar = symmetric_matrix("D", D, len(similar))
@@ -83,25 +80,8 @@ class GMML(Summable):
         """K, the size of the metric matrices."""
         return len(self.similar)
 
-    def at(self, metric: FloatArray) -> GMMLPoint:
-        """Return the point at a symmetric K×K matrix."""
-        return GMMLPoint(self, symmetric_matrix("metric", metric, self.n_features))
-
-    def atom_weights(
-        self,
-        base: FloatArray,
-        log: bool = False,  # noqa: ARG002 (log Q is not convex)
-    ) -> MatrixAtomWeights:
-        """Return Q as a function of the weights of atoms."""
-        return MatrixAtomWeights(self, base)
-
-    def value(self, metric: FloatArray) -> float:
-        """Return ``Q(M)``."""
-        return self.at(metric).value
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``∇Q(M) = S - M⁻¹ D M⁻¹``."""
-        return self.at(metric).gradient()
+    def _point(self, metric: FloatArray) -> GMMLPoint:
+        return GMMLPoint(self, metric)
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:
         """Return ``2 ‖D‖ / ρ³`` with the largest eigenvalue of D; None for ρ = 0."""

@@ -12,9 +12,8 @@ from scipy.linalg import eigvalsh
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.factored import FactoredPoint, semidefinite_bytes
-from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
+from gdaopt.objectives.matrix_objective import MatrixObjective
 from gdaopt.objectives.round_off import UNIT, RoundOff
-from gdaopt.objectives.sums import Summable
 from gdaopt.validation import FloatArray, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ _SMALL_DRIFT = 1e-8  # of L'YL: its square is round-off
 _LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
 
 
-class LogDet(Summable):
+class LogDet(MatrixObjective["LogDetPoint"]):
     """Negative log-likelihood of a Gaussian: ``Q(M) = tr(S M) - log det M``, infinite off M ≻ 0.
 
     M is the precision matrix, S the samples' covariance matrix (divide by the number of samples).
@@ -77,8 +76,6 @@ class LogDet(Summable):
            [-0.476, -0.33 ,  1.289]])
     """
 
-    log_convex = False
-
     def __init__(self, S: Any) -> None:
         self.covariance = read_only(symmetric_matrix("S", S))
 
@@ -87,25 +84,8 @@ class LogDet(Summable):
         """K, the size of the metric matrices."""
         return len(self.covariance)
 
-    def at(self, metric: FloatArray) -> LogDetPoint:
-        """Return the point at a symmetric K×K matrix."""
-        return LogDetPoint(self, symmetric_matrix("metric", metric, self.n_features))
-
-    def atom_weights(
-        self,
-        base: FloatArray,
-        log: bool = False,  # noqa: ARG002 (Q may be negative)
-    ) -> MatrixAtomWeights:
-        """Return Q as a function of the weights of atoms."""
-        return MatrixAtomWeights(self, base)
-
-    def value(self, metric: FloatArray) -> float:
-        """Return ``Q(M)``."""
-        return self.at(metric).value
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``∇Q(M) = S - M⁻¹``."""
-        return self.at(metric).gradient()
+    def _point(self, metric: FloatArray) -> LogDetPoint:
+        return LogDetPoint(self, metric)
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:
         """Return ``1/ρ²``: how fast M⁻¹ can change over ``M ⪰ ρI``; None for ρ = 0."""

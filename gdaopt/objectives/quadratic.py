@@ -12,9 +12,8 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
-from gdaopt.objectives.matrix_atom_weights import MatrixAtomWeights
+from gdaopt.objectives.matrix_objective import MatrixObjective
 from gdaopt.objectives.round_off import UNIT, RoundOff
-from gdaopt.objectives.sums import Summable
 from gdaopt.validation import FloatArray, integer, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Linear", "Quadratic", "Ridge"]
 
 
-class Quadratic(Summable):
+class Quadratic(MatrixObjective["QuadraticPoint"]):
     """``Q(M) = ⟨A, M⟩ + (c/2) ‖M‖²``: what `Ridge` and `Linear` share.
 
     Parameters
@@ -34,8 +33,6 @@ class Quadratic(Summable):
         c ≥ 0.
     """
 
-    log_convex = False
-
     def __init__(self, linear: FloatArray, bend: float) -> None:
         self.linear = read_only(linear)
         self.bend = bend
@@ -45,25 +42,8 @@ class Quadratic(Summable):
         """K, the size of the metric matrices."""
         return len(self.linear)
 
-    def at(self, metric: FloatArray) -> QuadraticPoint:
-        """Return the point at a symmetric K×K matrix."""
-        return QuadraticPoint(self, symmetric_matrix("metric", metric, self.n_features))
-
-    def atom_weights(
-        self,
-        base: FloatArray,
-        log: bool = False,  # noqa: ARG002 (Q need not be positive)
-    ) -> MatrixAtomWeights:
-        """Return Q as a function of the weights of atoms."""
-        return MatrixAtomWeights(self, base)
-
-    def value(self, metric: FloatArray) -> float:
-        """Return ``Q(M)``."""
-        return self.at(metric).value
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``∇Q(M) = A + cM``."""
-        return self.at(metric).gradient()
+    def _point(self, metric: FloatArray) -> QuadraticPoint:
+        return QuadraticPoint(self, metric)
 
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (it is one for all metrics)
         """Return c."""

@@ -317,11 +317,12 @@ class Program(ABC, Generic[PolytopeT]):
                 f"{solver} called the {self.name} {answer.status} and returned {point}"
             )
         if not answer.is_exact:
-            found = polytope.unit * np.asarray(point, dtype=np.float64)
+            unit = polytope.unit
+            found = unit * np.asarray(point, dtype=np.float64)
             point = polytope.repaired(found)
             moves = np.abs(point - found)
             moved = float(moves.max())
-            if moved > 0 and (moves > _FARTHEST * polytope.unit).any():
+            if moved > 0 and (moves > _FARTHEST * unit).any():
                 raise SolverFailedError(
                     f"{solver} called the {self.name} {answer.status} and returned a point outside "
                     f"of the polytope by {moved:.3g}, more than inexact solvers are off by"

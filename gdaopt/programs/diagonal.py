@@ -92,7 +92,7 @@ class DiagonalPolytope:
         """C/K."""
         return self.trace_bound / len(self.lower)
 
-    @property
+    @cached_property
     def spare(self) -> float:
         """What the lower bounds leave of the trace bound."""
         return max(self.trace_bound - float(self.lower.sum()), 0.0)
@@ -112,9 +112,9 @@ class DiagonalPolytope:
     def repaired(self, point: FloatArray) -> FloatArray:
         """Raise entries to their bounds, then shrink what is above the bounds to the budget."""
         above = np.maximum(point - self.lower, 0.0)
-        total = float(above.sum())
-        if total > self.spare:
-            above *= self.spare / total
+        total, spare = float(above.sum()), self.spare
+        if total > spare:
+            above *= spare / total
         repaired: FloatArray = self.lower + above
         return repaired
 

@@ -320,8 +320,8 @@ class TestSlowly:
         assert names(tmp_path) == FILES
 
     def test_every_row(self, tmp_path: Path) -> None:
-        """All rows on two data sets and two seeds, by one job."""
-        command("--datasets", "iris,wine", "--seeds", 2, "--out", tmp_path)
+        """All rows on two seeds of the fastest data set, by one job."""
+        command("--datasets", "iris", "--seeds", 2, "--out", tmp_path)
         frame = pd.read_parquet(tmp_path / "table1.parquet")
         assert frame["error"].notna().all()
         assert set(frame["row"]) == set(available(DEFAULT)[0])
