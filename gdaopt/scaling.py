@@ -11,7 +11,7 @@ number (`read_trace_bound`). For a metric learner ρ can follow from C (`auto_mi
 that the objective sums over, by their weights, so that ``⟨D, M⟩`` is their mean squared distance
 under M. The bounds are
 
-    C = min(4 / max_k D_kk, 200 / max_u u'Du),        ρ = 10⁻³ C / K,
+    C = min(4 / max_k D_kk, 200 / max_u u'Du),        ρ = C / (10 K),
 
 where u are the atoms of the feasible set: with all of the trace on one feature the mean squared
 distance is at most 4, and no metric of the set gives one above 200. The slope of log Q at M = 0 is
@@ -39,8 +39,13 @@ class together, so that their optimum has a finite trace even without a bound. T
 trace of the even metric beyond which that pull outweighs all else ("Proposition: trace bounds of
 even metrics" in ``docs/theory.md``; the method `auto_trace_bound` of each).
 
-**Why 10⁻³.** A direction that the metric makes no use of keeps a thousandth of an even share:
-samples that differ in nothing else stay apart, and M has a condition number of at most 1000 K.
+**Why a tenth.** A direction that the objective makes no use of keeps a tenth of an even share of C,
+so that M is a tenth the metric of no learning. On standardised features that part makes up about a
+tenth of the mean squared distance: features of noise, however many, add no more, and neighbours
+still see what the objective has no use for, such as the shape of classes. With a thousandth as much
+the errors of `gdaopt.MCML` are less where most features are noise, and up to twice as large where
+features are combinations of each other (``figures/learner_defaults.md``). M has a condition number
+of at most 10 K.
 """
 
 from __future__ import annotations
@@ -82,7 +87,7 @@ TRACE_BOUNDS = {
 
 _DISTANCE = 4.0  # mean squared, with all of the trace on one feature
 _MOST = 200.0  # mean squared distance under any metric of the set
-_LEAST_SHARE = 1e-3  # ρ as a share of C/K
+_LEAST_SHARE = 0.1  # ρ as a share of C/K
 _LARGEST = 1e140  # the largest distance at C = 1: the Hessian holds squares of such distances
 
 
@@ -208,7 +213,13 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
     check_instance("feasible_set", feasible_set, FeasibleSet)
     own: Callable[[], float] | None = getattr(objective, "auto_trace_bound", None)
     if own is not None:
-        return own()
+        bound = own()
+        if not 1 / _LARGEST < bound < _LARGEST:
+            raise InvalidInputError(
+                f"trace_bound='auto' would be {bound:.3g}, as samples are so far apart, or so near "
+                "to each other, that numbers overflow; rescale the features"
+            )
+        return bound
     if not objective.log_convex:
         raise InvalidInputError(
             f"trace_bound='auto' is a rule of the objective, and {type(objective).__name__} has "
@@ -263,12 +274,12 @@ def read_trace_bound(
 
 
 def auto_min_eigenvalue(trace_bound: float, n_features: int) -> float:
-    """Return ρ, a thousandth of C/K.
+    """Return ρ, a tenth of C/K.
 
     Examples
     --------
     >>> auto_min_eigenvalue(4.0, 4)
-    0.001
+    0.1
     """
     trace_bound = number("trace_bound", trace_bound, above=0)
     return _LEAST_SHARE * trace_bound / integer("n_features", n_features, at_least=1)

@@ -77,10 +77,11 @@ print(f"\n{len(data.labels)} samples, {len(data.feature_names)} features, classe
 
 # %% [markdown]
 # Features have different units, so they have to be scaled before distances mean anything. In a scikit-learn
-# pipeline this is `StandardScaler`. Then `GraphMetricLearner` learns one metric for all classes.
+# pipeline this is `StandardScaler`. Then `GraphMetricLearner` learns one metric for all classes,
+# here by the objective of the other notebooks (by default it is `gda.MCML`).
 
 # %%
-learner = gda.GraphMetricLearner()
+learner = gda.GraphMetricLearner("glr")
 model = make_pipeline(StandardScaler(), learner, KNeighborsClassifier(5))
 model.fit(data.features, data.labels)
 
@@ -158,7 +159,9 @@ cv_bounds = np.geomspace(K / 20, 20 * K, 7)
 errors = []
 for C in cv_bounds:
     model = make_pipeline(
-        StandardScaler(), gda.GraphMetricLearner(trace_bound=C / (2 * K)), KNeighborsClassifier(5)
+        StandardScaler(),
+        gda.GraphMetricLearner("glr", trace_bound=C / (2 * K)),
+        KNeighborsClassifier(5),
     )
     errors.append(100 * (1 - cross_val_score(model, wine.features, z, cv=folds).mean()))
 

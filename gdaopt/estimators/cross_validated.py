@@ -23,7 +23,7 @@ from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.labels import Codes
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.parameters import Interval
-from gdaopt.estimators.problem_learner import ProblemLearner
+from gdaopt.estimators.problem_learner import DEFAULT_OBJECTIVE, ProblemLearner
 from gdaopt.estimators.solving import warn_unless_converged
 from gdaopt.estimators.trace_bound_path import auto_path, fold_scores
 from gdaopt.objectives import OBJECTIVES, Objective
@@ -88,7 +88,7 @@ class CrossValidatedLearner(SupervisedMetricLearner):
 
     def __init__(
         self,
-        objective: ObjectiveName | Sequence[ObjectiveName] = "glr",
+        objective: ObjectiveName | Sequence[ObjectiveName] = DEFAULT_OBJECTIVE,
         *,
         trace_bounds: Any = 10,
         cv: Any = None,

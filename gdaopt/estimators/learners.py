@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from gdaopt.estimators.parameters import Interval
-from gdaopt.estimators.problem_learner import ProblemLearner
+from gdaopt.estimators.problem_learner import DEFAULT_OBJECTIVE, ProblemLearner
 from gdaopt.methods import METHODS
 from gdaopt.objectives import Objective
 from gdaopt.sets import DiagonalMetrics, EdgeMask, GraphMetrics, PositiveDefiniteMetrics
@@ -20,11 +20,11 @@ __all__ = ["DiagonalMetricLearner", "GraphMetricLearner", "PositiveDefiniteMetri
 class GraphMetricLearner(ProblemLearner):
     """Learn a graph metric: a generalised Laplacian of a graph between the features.
 
-    The learner minimises the graph Laplacian regulariser of the class labels, `gdaopt.GLR`, or
+    The learner minimises the objective of maximally collapsing metric learning, `gdaopt.MCML`, or
     another objective of labelled samples, over the set `gdaopt.GraphMetrics` (see "Definition:
-    graph Laplacian regulariser" and "Definition: graph metric" in ``docs/theory.md``). Samples of
-    different classes move far apart, as far as the trace bound allows. The problem is convex, and
-    ``result_`` holds a certificate of how far the learned metric can be from the optimum.
+    losses of distances" and "Definition: graph metric" in ``docs/theory.md``). Samples of one class
+    move together, and those of different classes apart. The problem is convex, and ``result_``
+    holds a certificate of how far the learned metric can be from the optimum.
 
     By default the problem is that of the features divided by their standard deviations, so that
     features of any units may be passed as they are (`scale`). The metric M acts on the features
@@ -33,12 +33,14 @@ class GraphMetricLearner(ProblemLearner):
 
     Parameters
     ----------
-    objective : {"glr", "mcml", "lmnn", "deml", "logistic-pairs", "pair-hinge"} or callable
-        What to minimise: ``"glr"``, the graph Laplacian regulariser `gdaopt.GLR`, by default;
-        `gdaopt.MCML`, `gdaopt.LMNN`, `gdaopt.DEML`, `gdaopt.LogisticPairs` or `gdaopt.PairHinge`
-        with their defaults; or a function that returns another `gdaopt.objectives.Objective`. The
-        function is called with the samples, of shape (N, K), and the 0/1 signals of the classes, of
-        shape (N, m): one column for two classes, else one for each class.
+    objective : {"mcml", "glr", "lmnn", "deml", "logistic-pairs", "pair-hinge"} or callable
+        What to minimise: `gdaopt.MCML`, by default; the graph Laplacian regulariser `gdaopt.GLR`,
+        `gdaopt.LMNN`, `gdaopt.DEML`, `gdaopt.LogisticPairs` or `gdaopt.PairHinge`, each with its
+        defaults; or a function that returns another `gdaopt.objectives.Objective`. The function is
+        called with the samples, of shape (N, K), and the 0/1 signals of the classes, of shape
+        (N, m): one column for two classes, else one for each class. ``"glr"`` pushes samples of
+        different classes apart and does not pull those of one class together; where most features
+        are noise its metrics have far more errors (``figures/learner_defaults.md``).
     method : str, optional
         Name of a method of `gdaopt.solve`.
     solver : str, optional
@@ -47,7 +49,8 @@ class GraphMetricLearner(ProblemLearner):
         C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
         it is the number of features. It bounds the trace of the metric of standardised features.
     min_eigenvalue : {"auto"} or float, optional
-        ρ, less than C/K. With ``"auto"`` it is a thousandth of C/K.
+        ρ, less than C/K. With ``"auto"`` it is a tenth of C/K, so that M is a
+        tenth the metric of no learning (see `gdaopt.scaling`).
     scale : {"auto", "none"}, optional
         With ``"auto"`` each feature is divided by its standard deviation before the problem is
         made, as by a `sklearn.preprocessing.StandardScaler`, and the metric is given back in the
@@ -127,8 +130,10 @@ class GraphMetricLearner(ProblemLearner):
 
     Notes
     -----
-    The problem with two classes is from Yang, Cheung, Hu, *Graph Metric Learning via Gershgorin
-    Disc Alignment* (ICASSP 2020). The sum over classes and the rule for C are this package's own.
+    The objective is from Globerson, Roweis, *Metric learning by collapsing classes* (NIPS 2005).
+    The set, and the problem of ``"glr"`` with two classes, are from Yang, Cheung, Hu, *Graph Metric
+    Learning via Gershgorin Disc Alignment* (ICASSP 2020). The sum of GLR over classes and the rules
+    for C are this package's own.
 
     Examples
     --------
@@ -142,13 +147,13 @@ class GraphMetricLearner(ProblemLearner):
     >>> learner.result_.status, learner.result_.relative_gap <= 1e-4
     ('converged', True)
     >>> learner.graph_.named_edges()[0][:2]
-    ('alcalinity_of_ash', 'proline')
+    ('flavanoids', 'color_intensity')
 
     Only these two features may have an edge:
 
-    >>> pipeline = pipeline.set_params(graphmetriclearner__edges=[("alcalinity_of_ash", "proline")])
+    >>> pipeline = pipeline.set_params(graphmetriclearner__edges=[("ash", "alcalinity_of_ash")])
     >>> [edge[:2] for edge in pipeline.fit(X, y)[-1].graph_.named_edges()]
-    [('alcalinity_of_ash', 'proline')]
+    [('ash', 'alcalinity_of_ash')]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -159,7 +164,7 @@ class GraphMetricLearner(ProblemLearner):
 
     def __init__(
         self,
-        objective: str | Callable[[FloatArray, FloatArray], Objective] = "glr",
+        objective: str | Callable[[FloatArray, FloatArray], Objective] = DEFAULT_OBJECTIVE,
         *,
         method: str = "certified",
         solver: str | None = None,
@@ -248,7 +253,7 @@ class DiagonalMetricLearner(ProblemLearner):
     --------
     >>> X, y = [[0.0, 0.0], [0.1, 2.0], [1.0, 0.1], [1.1, 2.1]], ["a", "a", "b", "b"]
     >>> DiagonalMetricLearner().fit(X, y).metric_.diagonal().round(2)
-    array([3.98, 0.  ])
+    array([2.05, 0.03])
     """
 
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> DiagonalMetrics:
@@ -284,7 +289,7 @@ class PositiveDefiniteMetricLearner(ProblemLearner):
     >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 0.5], [1.0, 1.5]], ["a", "a", "b", "b"]
     >>> learner = PositiveDefiniteMetricLearner().fit(X, y)
     >>> learner.pair_distance([[X[0], X[1]], [X[0], X[2]]]).round(3)
-    array([2.871, 1.119])
+    array([0.349, 0.389])
     """
 
     def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> PositiveDefiniteMetrics:

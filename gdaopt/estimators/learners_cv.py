@@ -11,6 +11,7 @@ from gdaopt.estimators.learners import (
     GraphMetricLearner,
     PositiveDefiniteMetricLearner,
 )
+from gdaopt.estimators.problem_learner import DEFAULT_OBJECTIVE
 
 __all__ = [
     "DiagonalMetricLearnerCV",
@@ -89,7 +90,7 @@ class GraphMetricLearnerCV(CrossValidatedLearner):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> learner = GraphMetricLearnerCV(["glr", "mcml"], trace_bounds=5).fit(X, y)
+    >>> learner = GraphMetricLearnerCV(["mcml", "glr"], trace_bounds=5).fit(X, y)
     >>> learner.objective_, len(learner.cv_results_["mean_test_score"])
     ('mcml', 10)
     """
@@ -104,7 +105,7 @@ class GraphMetricLearnerCV(CrossValidatedLearner):
 
     def __init__(
         self,
-        objective: ObjectiveName | Sequence[ObjectiveName] = "glr",
+        objective: ObjectiveName | Sequence[ObjectiveName] = DEFAULT_OBJECTIVE,
         *,
         trace_bounds: Any = 10,
         cv: Any = None,

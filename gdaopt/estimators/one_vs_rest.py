@@ -47,7 +47,8 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     ----------
     learner : estimator, default=None
         A metric learner, that is, an estimator with `get_mahalanobis_matrix`, `metric_` or
-        `components_` after `fit`. None stands for `gdaopt.GraphMetricLearner`.
+        `components_` after `fit`. None stands for ``GraphMetricLearner("glr")``: where "the rest"
+        are groups apart from each other, ``"mcml"`` would pull them together across this class.
     classifier : estimator, default=None
         Any classifier of two classes with `decision_function` or `predict_proba`. It works with
         Euclidean distances, since it is given mapped samples. None stands for
@@ -151,7 +152,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
                 f"y has 1 class, {shortened(self.classes_[0].item())}; one against the rest needs "
                 "two classes"
             )
-        learner = GraphMetricLearner() if self.learner is None else self.learner
+        learner = GraphMetricLearner("glr") if self.learner is None else self.learner
         classifier = MetricKNeighborsClassifier() if self.classifier is None else self.classifier
         signals = class_signal(codes).astype(np.intp).T
         self._spaces, self.estimators_, answers = [], [], []

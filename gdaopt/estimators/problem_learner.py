@@ -26,7 +26,14 @@ from gdaopt.objectives.check import check_interface
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, integer, number
 
-__all__ = ["ProblemLearner", "nearest_of_other_classes"]
+__all__ = ["DEFAULT_OBJECTIVE", "ProblemLearner", "nearest_of_other_classes"]
+
+DEFAULT_OBJECTIVE = "mcml"
+"""What learners of labelled samples minimise by default.
+
+It pulls samples of one class together. GLR only pushes those of different classes apart, which
+features that are noise can do as well as others (``figures/learner_defaults.md``).
+"""
 
 _AUTO_SAMPLES = 4000  # eight million pairs: a minute or less, and the metric hardly gains from more
 _QUERIES = 256  # samples whose neighbours are found at a time
@@ -67,7 +74,7 @@ class ProblemLearner(SolvingLearner, SupervisedMetricLearner):
 
     def __init__(
         self,
-        objective: str | Callable[[FloatArray, FloatArray], Objective] = "glr",
+        objective: str | Callable[[FloatArray, FloatArray], Objective] = DEFAULT_OBJECTIVE,
         *,
         method: str = "certified",
         solver: str | None = None,
@@ -187,7 +194,7 @@ class ProblemLearner(SolvingLearner, SupervisedMetricLearner):
         if self.objective not in known:
             raise InvalidInputError(
                 f"{option} goes with the objectives {', '.join(known)}, and not with "
-                f"{self.objective}; leave it out"
+                f"{self.objective}; leave it out, or pass objective={known[0]!r}"
             )
 
 

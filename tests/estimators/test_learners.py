@@ -46,14 +46,14 @@ def test_edges_keep_to_a_mask(edges: Any) -> None:
     rng = np.random.default_rng(0)
     X[:, 3] = 0.1 * rng.standard_normal(len(X)) - X[:, 1]  # an edge between these is of use
     table = pd.DataFrame(X, columns=NAMES)
-    free = gda.GraphMetricLearner().fit(table, codes)
-    masked = clone(gda.GraphMetricLearner(edges=edges)).fit(table, codes)
+    free = gda.GraphMetricLearner("glr").fit(table, codes)
+    masked = clone(gda.GraphMetricLearner("glr", edges=edges)).fit(table, codes)
     learned = {frozenset(pair) for *pair, _ in masked.graph_.named_edges()}
     assert frozenset({"weight", "length"}) in learned
     assert learned <= {frozenset(pair) for pair in BY_NAME}
     assert masked.result_.objective >= free.result_.lower_bound
     assert masked.result_.relative_gap <= masked.tolerance
-    expected = gda.GraphMetricLearner(edges=[(1, 3), (0, 2)]).fit(table, codes)
+    expected = gda.GraphMetricLearner("glr", edges=[(1, 3), (0, 2)]).fit(table, codes)
     np.testing.assert_array_equal(masked.metric_, expected.metric_)
 
 
@@ -107,7 +107,7 @@ def test_joint_is_the_sum_of_the_binary_problems() -> None:
     assert joint.value(metric) == pytest.approx(sum(q.value(metric) for q in binary), rel=1e-13)
     gradients = sum(q.gradient(metric) for q in binary)
     np.testing.assert_allclose(joint.gradient(metric), gradients, rtol=1e-12)
-    learner = gda.GraphMetricLearner(scale="none").fit(X, codes)
+    learner = gda.GraphMetricLearner("glr", scale="none").fit(X, codes)
     result = learner.result_
     assert result.objective == pytest.approx(joint.value(learner.metric_), rel=1e-12)
     feasible_set = gda.GraphMetrics(learner.trace_bound_, learner.min_eigenvalue_)
@@ -129,14 +129,14 @@ def test_labels_are_names_only(learner: Any) -> None:
 
 def test_two_classes_have_one_signal() -> None:
     X, codes = samples(classes=2)
-    learner = gda.GraphMetricLearner(scale="none").fit(X, np.where(codes, "yes", "no"))
+    learner = gda.GraphMetricLearner("glr", scale="none").fit(X, np.where(codes, "yes", "no"))
     glr = gda.GLR(X, codes)
     assert learner.result_.objective == pytest.approx(glr.value(learner.metric_), rel=1e-12)
 
 
 def test_many_classes() -> None:
     X, codes = samples(n=80, classes=20)
-    learner = gda.GraphMetricLearner(scale="none").fit(X, codes)
+    learner = gda.GraphMetricLearner("glr", scale="none").fit(X, codes)
     assert certified_by_the_learner(learner, X)
     glr = gda.GLR(X, class_signal(codes))
     assert learner.result_.objective == pytest.approx(glr.value(learner.metric_), rel=1e-12)
@@ -145,8 +145,8 @@ def test_many_classes() -> None:
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_two_samples_of_each_class(learner: Any) -> None:
     X, codes = samples(n=6)
-    assert certified_by_the_learner(learner().fit(X, codes), X)
-    assert certified_by_the_learner(learner().fit(X[:2], codes[:2]), X)
+    assert certified_by_the_learner(learner("glr").fit(X, codes), X)
+    assert certified_by_the_learner(learner("glr").fit(X[:2], codes[:2]), X)
 
 
 # --- Weights and neighbours ----------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_two_samples_of_each_class(learner: Any) -> None:
 def test_class_weights_are_copies_of_samples(learner: Any) -> None:
     X, codes = samples()
     times = np.array([1, 3, 2])
-    learner = partial(learner, scale="none")
+    learner = partial(learner, "glr", scale="none")
     repeated = learner(tolerance=1e-8).fit(
         X.repeat(times[codes], axis=0), codes.repeat(times[codes])
     )
@@ -198,18 +198,18 @@ def test_nearest_of_other_classes() -> None:
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_all_neighbours_are_all_pairs(learner: Any) -> None:
     X, codes = samples()
-    every = learner(tolerance=1e-8).fit(X, codes)
-    listed = learner(tolerance=1e-8, n_neighbors=60).fit(X, codes)
+    every = learner("glr", tolerance=1e-8).fit(X, codes)
+    listed = learner("glr", tolerance=1e-8, n_neighbors=60).fit(X, codes)
     assert listed.result_.objective == pytest.approx(every.result_.objective, rel=1e-7)
-    near = learner(n_neighbors=5, class_weight="balanced").fit(X, codes)
+    near = learner("glr", n_neighbors=5, class_weight="balanced").fit(X, codes)
     assert certified_by_the_learner(near, X)
 
 
 def test_few_neighbours_learn_nearly_the_same() -> None:
     data = load("wine")
     X = StandardScaler().fit_transform(data.features)
-    every = gda.GraphMetricLearner().fit(X, data.labels)
-    near = gda.GraphMetricLearner(n_neighbors=10).fit(X, data.labels)
+    every = gda.GraphMetricLearner("glr").fit(X, data.labels)
+    near = gda.GraphMetricLearner("glr", n_neighbors=10).fit(X, data.labels)
     problem = gda.GLR(X, class_signal(np.unique(data.labels, return_inverse=True)[1]))
     start = problem.value(every.trace_bound_ / 13 * np.eye(13))
     assert problem.value(near.metric_) < start
@@ -289,7 +289,7 @@ def test_an_end_far_from_the_optimum_warns_whatever_its_status(learner: Any, met
     if method == "joint" and learner is not gda.GraphMetricLearner:
         pytest.skip("over graph metrics only")
     X, y = clouds_apart()
-    found = learner(trace_bound=3.0, method=method, scale="none")
+    found = learner("glr", trace_bound=3.0, method=method, scale="none")
     words = "did not converge: .*gap.* \\(stalled: .*multiply the features by"
     with pytest.warns(ConvergenceWarning, match=words) as caught:
         found.fit(X, y)
@@ -335,7 +335,7 @@ def test_the_time_limit_covers_the_whole_fit(
 
 
 def test_the_search_for_neighbours_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    learner = gda.GraphMetricLearner(n_neighbors=2, time_limit=1e-9)
+    learner = gda.GraphMetricLearner("glr", n_neighbors=2, time_limit=1e-9)
     message = "time_limit = 1e-09 s reached in the search for the neighbours of 60 samples"
     with pytest.raises(gda.TimeLimitError, match=message):
         learner.fit(*samples())

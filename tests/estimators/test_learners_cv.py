@@ -49,8 +49,8 @@ def test_scores_are_those_of_a_grid_search_without_a_path(learner: Any) -> None:
     X, y = samples()
     X = X * [1e-3, 1.0, 10.0, 1e3]
     bounds = [4.0, 0.25, 1.0]
-    found = learner(trace_bounds=bounds, cv=3, path_tolerance=1e-7, rule="best").fit(X, y)
-    pipeline = make_pipeline(SINGLE[learner](tolerance=1e-7), KNeighborsClassifier())
+    found = learner("glr", trace_bounds=bounds, cv=3, path_tolerance=1e-7, rule="best").fit(X, y)
+    pipeline = make_pipeline(SINGLE[learner]("glr", tolerance=1e-7), KNeighborsClassifier())
     name = SINGLE[learner].__name__.lower()
     search = GridSearchCV(pipeline, {f"{name}__trace_bound": sorted(bounds)}, cv=3).fit(X, y)
     for key in ("mean_test_score", "std_test_score", "split1_test_score", "rank_test_score"):
@@ -59,7 +59,7 @@ def test_scores_are_those_of_a_grid_search_without_a_path(learner: Any) -> None:
     assert found.best_score_ == pytest.approx(search.best_score_)
     assert found.best_index_ == search.best_index_
     np.testing.assert_allclose(
-        found.metric_, SINGLE[learner](trace_bound=found.trace_bound_).fit(X, y).metric_
+        found.metric_, SINGLE[learner]("glr", trace_bound=found.trace_bound_).fit(X, y).metric_
     )
     assert found.cv_results_["params"][found.best_index_]["trace_bound"] == found.trace_bound_
     assert (found.cv_results_["mean_fit_time"] > 0).all()

@@ -109,7 +109,7 @@ def test_a_metric_for_each_class() -> None:
     fitted = gda.OneVsRestMetricClassifier().fit(X, np.array(["a", "b", "c"])[y])
     assert len(fitted.learners_) == len(fitted.estimators_) == len(fitted.metrics_) == 3
     for c, (metric, learner) in enumerate(zip(fitted.metrics_, fitted.learners_, strict=True)):
-        alone = gda.GraphMetricLearner().fit(X, y == c)
+        alone = gda.GraphMetricLearner("glr").fit(X, y == c)
         np.testing.assert_array_equal(metric, alone.metric_)
         np.testing.assert_array_equal(metric, learner.metric_)
     assert not np.allclose(fitted.metrics_[0], fitted.metrics_[1])

@@ -82,9 +82,9 @@ def test_the_problem_of_the_pairs_is_the_one_that_is_certified(objective: str) -
 
 def test_as_many_as_there_are_is_all() -> None:
     X, y = samples()
-    expected = gda.GraphMetricLearner(max_samples=None).fit(X, y)
+    expected = gda.GraphMetricLearner("glr", max_samples=None).fit(X, y)
     for options in ({}, {"max_samples": 60}, {"max_pairs": 10**6}):
-        found = gda.GraphMetricLearner(**options).fit(X, y)  # type: ignore[arg-type]
+        found = gda.GraphMetricLearner("glr", **options).fit(X, y)  # type: ignore[arg-type]
         np.testing.assert_array_equal(found.metric_, expected.metric_)
         assert found.sample_indices_ is None
     assert expected.full_objective_ is None
@@ -116,7 +116,10 @@ def test_a_limit_leaves_the_full_objective_out() -> None:
         ({"max_samples": "all"}, "'max_samples' parameter"),
         ({"max_pairs": 0}, "'max_pairs' parameter"),
         ({"random_state": -1}, "'random_state' parameter"),
-        ({"max_pairs": 10, "n_neighbors": 3}, "n_neighbors and max_pairs both choose pairs"),
+        (
+            {"max_pairs": 10, "n_neighbors": 3, "objective": "glr"},
+            "n_neighbors and max_pairs both choose pairs",
+        ),
         ({"max_pairs": 10, "objective": "mcml"}, "max_pairs goes with the objectives glr, deml"),
         ({"max_pairs": 10, "objective": gda.GLR}, "max_pairs are for objectives by name"),
     ],

@@ -1,0 +1,74 @@
+"""The rows of the comparison: learners of this package, of scikit-learn and of metric-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from gdaopt.estimators.problem_learner import DEFAULT_OBJECTIVE
+
+__all__ = ["DEFAULTS", "LEARNERS", "NO_LEARNING", "OURS", "Learner", "named"]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A row of the table, and the class it stands for with its parameters."""
+
+    name: str
+    module: str
+    class_name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is of this package."""
+        return self.module == "gdaopt"
+
+    @property
+    def needs_environment(self) -> bool:
+        """Whether it does not run here."""
+        return self.module == "metric_learn"
+
+
+NO_LEARNING = {"z-scores": "no learning, z-scores", "raw": "no learning, features as they are"}
+"""The rows of plain neighbours."""
+
+_SETS = {
+    "graph": "GraphMetricLearner",
+    "diagonal": "DiagonalMetricLearner",
+    "definite": "PositiveDefiniteMetricLearner",
+}
+
+
+def named(metrics: str, objective: str = DEFAULT_OBJECTIVE, *, cv: bool = False) -> str:
+    """Return the name of a row of this package.
+
+    Examples
+    --------
+    >>> named("graph", "glr"), named("diagonal", "glr", cv=True)
+    ('GDA graph, GLR', 'GDA diagonal CV, GLR')
+    """
+    return f"GDA {metrics}{' CV' if cv else ''}, {objective.upper()}"
+
+
+def _ours(metrics: str, objective: str, *, cv: bool) -> Learner:
+    parameters = {} if objective == DEFAULT_OBJECTIVE else {"objective": objective}
+    class_name = _SETS[metrics] + ("CV" if cv else "")
+    return Learner(named(metrics, objective, cv=cv), "gdaopt", class_name, parameters)
+
+
+LEARNERS = (
+    *(_ours(metrics, name, cv=False) for name, metrics in product(("mcml", "glr", "lmnn"), _SETS)),
+    *(_ours(metrics, name, cv=True) for name, metrics in product(("mcml", "glr"), _SETS)),
+    Learner("scikit-learn NCA", "sklearn.neighbors", "NeighborhoodComponentsAnalysis"),
+    Learner("scikit-learn LDA", "sklearn.discriminant_analysis", "LinearDiscriminantAnalysis"),
+    *(
+        Learner(f"metric-learn {name.removesuffix('_Supervised')}", "metric_learn", name)
+        for name in ("LMNN", "ITML_Supervised", "NCA", "MMC_Supervised")
+    ),
+)
+OURS = tuple(learner.name for learner in LEARNERS if learner.is_ours)
+DEFAULTS = tuple(learner.name for learner in LEARNERS if learner.is_ours and not learner.parameters)
+"""Those of ours with all parameters at their defaults."""

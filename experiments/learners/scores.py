@@ -1,0 +1,141 @@
+"""What fits amount to on one data set: errors of neighbours, seconds, memory, ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.neighbors import KNeighborsClassifier
+
+from gdaopt.validation import FloatArray
+from learners.data import folds, labelled_samples
+from learners.rows import NO_LEARNING
+
+__all__ = ["NEIGHBORS", "Score", "Scores", "best_of", "excess", "no_learning", "ranks", "score"]
+
+NEIGHBORS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A row: what a learner needs and gives on one data set; or why there is nothing to say.
+
+    Attributes
+    ----------
+    remark : str
+        What there is to say beside the numbers.
+    seconds : float or None
+        The median of the CPU seconds of the fits.
+    memory : int or None
+        Bytes at the peak of the process of the fits.
+    wrong : ndarray of shape (N,), or None
+        For each sample that is tested, how often its class was predicted wrong, in %.
+    is_late : bool
+        Whether a fit was stopped.
+    """
+
+    remark: str = ""
+    seconds: float | None = None
+    memory: int | None = None
+    wrong: FloatArray | None = None
+    is_late: bool = False
+
+    @property
+    def error(self) -> float | None:
+        """The mean over the samples, in %."""
+        return None if self.wrong is None else float(self.wrong.mean())
+
+    @property
+    def spread(self) -> float:
+        """Its standard error."""
+        return 0.0 if self.wrong is None else standard_error(self.wrong)
+
+
+Scores = Mapping[str, Mapping[str, Score]]
+"""By data set and learner."""
+
+
+def standard_error(values: FloatArray) -> float:
+    """Return the standard error of a mean over samples.
+
+    Examples
+    --------
+    >>> standard_error(np.array([0.0, 100.0, 0.0, 0.0, 0.0]))
+    20.0
+    """
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def score(name: str, row: Mapping[str, Any], matrices: list[FloatArray]) -> Score:
+    """Return what the fits of a learner to the folds of a data set amount to."""
+    if row["status"] != "finished":
+        is_late = row["status"] == "time_limit"
+        return Score("stopped" if is_late else f"failed: {row['message']}", is_late=is_late)
+    few = f"{row['unfinished']} of {len(matrices)} fits end before they converge"
+    return Score(
+        few if row["unfinished"] else "",
+        median(row["seconds"]),
+        row["memory"],
+        wrong_shares(name, matrices),
+    )
+
+
+def no_learning(name: str) -> dict[str, Score]:
+    """Return the rows of plain neighbours on z-scores, and on the features as they are."""
+    raw = [np.diag(fold.spreads) for fold in folds(name)]
+    plain = [np.eye(len(matrix)) for matrix in raw]
+    return {
+        NO_LEARNING["z-scores"]: Score(wrong=wrong_shares(name, plain)),
+        NO_LEARNING["raw"]: Score(wrong=wrong_shares(name, raw)),
+    }
+
+
+def wrong_shares(name: str, matrices: list[FloatArray]) -> FloatArray:
+    """Return how often neighbours under the metrics L'L of the folds are wrong, by sample, in %."""
+    wrong, times = np.zeros((2, len(labelled_samples(name)[1])))
+    for fold, matrix in zip(folds(name), matrices, strict=True):
+        classifier = KNeighborsClassifier(NEIGHBORS).fit(fold.X @ matrix.T, fold.y)
+        wrong[fold.tested] += classifier.predict(fold.queries @ matrix.T) != fold.answers
+        times[fold.tested] += 1
+    shares: FloatArray = 100 * wrong[times > 0] / times[times > 0]
+    return shares
+
+
+def best_of(found: Mapping[str, Score], names: Iterable[str]) -> str | None:
+    """Return the learner of the smallest error among some; None where none has a number."""
+    errors = {name: found[name].error for name in names if name in found}
+    known = {name: error for name, error in errors.items() if error is not None}
+    return min(known, key=known.__getitem__) if known else None
+
+
+def excess(one: Score, other: Score) -> tuple[float, float] | None:
+    """Return by how much the error of one exceeds that of another, and the standard error of that.
+
+    Both are of the same samples, so that the standard error is that of their differences.
+    """
+    if one.wrong is None or other.wrong is None:
+        return None
+    differences = one.wrong - other.wrong
+    return float(differences.mean()), standard_error(differences)
+
+
+def ranks(scores: Scores) -> dict[str, dict[str, float]]:
+    """Return the rank of each learner by data set: 1 for the least error; those without come last.
+
+    Equal errors share the mean of their ranks.
+
+    Examples
+    --------
+    >>> found = {"a": Score(wrong=np.array([5.0])), "b": Score("stopped"), "c": Score("failed")}
+    >>> ranks({"iris": found})
+    {'iris': {'a': 1.0, 'b': 2.5, 'c': 2.5}}
+    """
+    told = {}
+    for data, found in scores.items():
+        errors = [np.inf if line.error is None else line.error for line in found.values()]
+        told[data] = dict(zip(found, rankdata(errors).tolist(), strict=True))
+    return told

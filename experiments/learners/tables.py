@@ -1,0 +1,95 @@
+"""The comparison as text: what was done, a table for each data set, and the ranks."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping
+from statistics import mean
+from textwrap import fill
+
+import sklearn
+
+from gdaopt.studies.versions import versions
+from learners.data import DATA, folds, labelled_samples
+from learners.environment import REQUIREMENTS, Environment
+from learners.fits import LIMIT, MEMORY
+from learners.rows import DEFAULTS
+from learners.scores import NEIGHBORS, Score, Scores, best_of, ranks
+
+__all__ = ["preface", "rank_table", "table"]
+
+
+def preface(environment: Environment | None) -> list[str]:
+    """Return what was done, and by which versions."""
+    here = versions()
+    lines = [
+        "# Learners beside those of scikit-learn and metric-learn",
+        "",
+        fill(
+            "Each data set is divided into stratified halves (seeds from 0 on), as often as its "
+            "table says, the same for all learners; the features are z-scores by the training "
+            "samples. Defaults everywhere but where the row names an objective, nothing is "
+            "tuned; random_state=0 where there is one. Rows of GDA are the learners of this "
+            "package over graph, diagonal and positive definite metrics; CV chooses the trace "
+            f"bound by cross-validation. All defaults: {'; '.join(DEFAULTS)}. metric-learn's "
+            "ITML and MMC are ITML_Supervised and MMC_Supervised; LDA stands for the "
+            "coordinates of scikit-learn's LinearDiscriminantAnalysis. Fit: median over the "
+            "folds of the CPU seconds in `fit`, one at a time, one thread. Memory: the peak of "
+            f"the process that fits, packages and samples included. Error of {NEIGHBORS} nearest "
+            "neighbours in the learned metric: mean, ± its standard error over the samples, "
+            "each of which counts by the share of its wrong answers; the least in bold. "
+            "Differences are taken sample by sample, and so are their standard errors. A "
+            f"learner of which a fit takes more than {LIMIT:g} s is stopped, and one that needs "
+            f"more than {MEMORY:g} GiB fails. Written by `python experiments/learners`.",
+            100,
+            break_on_hyphens=False,
+        ),
+        "",
+        f"Here: Python {platform.python_version()}, gdaopt {here['gdaopt']}, numpy "
+        f"{here['numpy']}, scipy {here['scipy']}, scikit-learn {sklearn.__version__}, "
+        f"{platform.machine()}.",
+    ]
+    if environment is not None:
+        there = ", ".join(f"{name} {version}" for name, version in environment.versions.items())
+        lines.append(f"{REQUIREMENTS[0].replace('==', ' ')}: {there}.")
+    return [*lines, ""]
+
+
+def table(data: str, found: Mapping[str, Score]) -> Iterator[str]:
+    """Yield the lines of the table of a data set."""
+    X, y = labelled_samples(data)
+    yield f"## {data}: {len(X)} samples, {X.shape[1]} features, {len(set(y.tolist()))} classes"
+    yield ""
+    parts = [f"{len(folds(data))} fits of {len(folds(data)[0].y)} samples"]
+    if DATA[data].about:
+        parts.insert(0, DATA[data].about)
+    yield f"{'; '.join(parts)}."
+    yield ""
+    yield f"| learner | fit, s | memory, MiB | {NEIGHBORS}-NN error, % | |"
+    yield "|---|--:|--:|--:|---|"
+    best = best_of(found, found)
+    for name, line in found.items():
+        seconds = f"> {LIMIT:g}" if line.is_late else ""
+        seconds = seconds if line.seconds is None else f"{line.seconds:.3g}"
+        memory = "" if line.memory is None else f"{line.memory / 2**20:.0f}"
+        error = "" if line.error is None else f"{line.error:.2f} ± {line.spread:.2f}"
+        error = f"**{error}**" if name == best else error
+        yield f"| {name} | {seconds} | {memory} | {error} | {line.remark.replace('|', '/')} |"
+    yield ""
+
+
+def rank_table(scores: Scores) -> Iterator[str]:
+    """Yield the lines of the table of ranks, the best mean first."""
+    places = ranks(scores)
+    names = list(next(iter(scores.values())))
+    means = {name: mean(places[data][name] for data in scores) for name in names}
+    yield "## Ranks by error"
+    yield ""
+    yield f"1 is the least of {len(names)}; learners without a number share the last ranks."
+    yield ""
+    yield f"| learner | mean | {' | '.join(scores)} |"
+    yield f"|---|--:|{'--:|' * len(scores)}"
+    for name in sorted(names, key=means.__getitem__):
+        cells = " | ".join(f"{places[data][name]:g}" for data in scores)
+        yield f"| {name} | {means[name]:.1f} | {cells} |"
+    yield ""
