@@ -43,9 +43,9 @@ even metrics" in ``docs/theory.md``; the method `auto_trace_bound` of each).
 so that M is a tenth the metric of no learning. On standardised features that part makes up about a
 tenth of the mean squared distance: features of noise, however many, add no more, and neighbours
 still see what the objective has no use for, such as the shape of classes. With a thousandth as much
-the errors of `gdaopt.MCML` are less where most features are noise, and up to twice as large where
-features are combinations of each other (``figures/learner_defaults.md``). M has a condition number
-of at most 10 K.
+the errors of `gdaopt.MCML` are a tenth to a fifth less in two of three problems in which most
+features are noise, and half as many again or nearly so in two of three in which most are
+combinations of others (``figures/learner_defaults.md``). M has a condition number of at most 10 K.
 """
 
 from __future__ import annotations
