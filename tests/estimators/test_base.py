@@ -136,7 +136,7 @@ def test_five_neighbours_on_plain_z_scores() -> None:
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_clones_and_copies(learner: Any, wine: tuple[FloatArray, Any], tmp_path: Path) -> None:
     X, y = wine
-    first = learner(tolerance=1e-3, class_weight={"class_0": 2.0}, n_neighbors=5)
+    first = learner("glr", tolerance=1e-3, class_weight={"class_0": 2.0}, n_neighbors=5)
     second = clone(first)
     assert second.get_params() == first.get_params()
     expected = first.fit(X, y).transform(X)

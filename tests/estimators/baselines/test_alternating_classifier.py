@@ -23,7 +23,7 @@ def test_with_all_labels_it_is_the_diagonal_learner() -> None:
     data = load("wine")
     X = StandardScaler().fit_transform(data.features)
     learner = AlternatingClassifierWeights(tolerance=1e-9).fit(X, data.labels)
-    other = gda.DiagonalMetricLearner(min_eigenvalue=0.0, tolerance=1e-9).fit(X, data.labels)
+    other = gda.DiagonalMetricLearner("glr", min_eigenvalue=0.0, tolerance=1e-9).fit(X, data.labels)
     assert learner.trace_bound_ == pytest.approx(other.trace_bound_)
     np.testing.assert_allclose(learner.metric_, other.metric_, atol=1e-4 * learner.trace_bound_)
     assert (learner.label_step_, learner.n_iter_) == ("given", 1)
