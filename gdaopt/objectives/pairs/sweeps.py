@@ -19,7 +19,7 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["MANY_PAIRS", "Coefficients", "Frame", "Moments", "PairSums", "exponential"]
 
-MANY_PAIRS = 2**20
+MANY_PAIRS = 2**17
 """With more pairs, objectives sweep them, and take second derivatives from a sample of them."""
 
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
