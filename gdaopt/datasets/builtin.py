@@ -76,7 +76,7 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
     ----------
     .. [1] M. Charytanowicz, J. Niewczas, P. Kulczycki, P. Kowalski and S. Lukasik, Seeds, UCI
        Machine Learning Repository, 2010, doi:10.24432/C5H30K.
-    .. [2] D. Malerba, Page PairValues Classification, UCI Machine Learning Repository, 1995,
+    .. [2] D. Malerba, Page Blocks Classification, UCI Machine Learning Repository, 1995,
        doi:10.24432/C5J590.
 
     Examples

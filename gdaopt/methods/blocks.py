@@ -1,4 +1,4 @@
-"""PairValues of the metric matrix that Frank–Wolfe moves with all else fixed.
+"""Blocks of the metric matrix that Frank–Wolfe moves with all else fixed.
 
 A block ties together what belongs to it: which part of the gradient is its cost, which program
 finds its vertex over which polytope, and which direction of the metric a change of it means.
@@ -89,9 +89,6 @@ class DiagonalBlock(Block):
     """The diagonal, of values ``M_ii``."""
 
     phase = "diagonal"
-
-    def __init__(self, program: Program[Any], polytope: Polytope) -> None:
-        super().__init__(program, polytope)
 
     def cost(self, point: Point) -> FloatArray:
         """Return the gradient's diagonal."""
