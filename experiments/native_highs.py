@@ -75,7 +75,9 @@ class BareLoop:
         pattern = first.pattern
         self.columns = np.arange(pattern.size, dtype=np.int32)
         self.rows = np.arange(pattern.n_rows, dtype=np.int32)
-        self.entries = list(zip(pattern.rows.tolist(), pattern.columns.tolist(), strict=True))
+        self.entries = list(
+            zip(pattern.row_indices.tolist(), pattern.columns.tolist(), strict=True)
+        )
         self.highs.passModel(
             pattern.size,
             pattern.n_rows,

@@ -23,6 +23,7 @@ from gdaopt.validation import FloatArray
 __all__ = ["LinearArrays", "Part", "Residuals", "RowPattern"]
 
 _NO_BOUND = 1e6  # in units in which points are about 1: nothing gets there
+_SMALLEST = np.finfo(np.float64).tiny  # of a size that one can divide by
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +45,14 @@ class RowPattern:
     size: int
 
     @cached_property
-    def rows(self) -> npt.NDArray[np.intp]:
+    def row_indices(self) -> npt.NDArray[np.intp]:
         """The row of each coefficient."""
         return np.repeat(np.arange(self.n_rows), np.diff(self.starts))
+
+    @cached_property
+    def column_indices(self) -> npt.NDArray[np.intp]:
+        """The variable of each coefficient, of the type by which NumPy indexes without a copy."""
+        return self.columns.astype(np.intp)
 
     @cached_property
     def every_row(self) -> npt.NDArray[np.int32]:
@@ -147,14 +153,15 @@ class LinearArrays:
 
     Attributes
     ----------
-    cost, lower, upper : ndarray of shape (n,)
-        Costs and bounds; bounds may be infinite.
+    cost : ndarray of shape (n,)
+        The costs.
+    lower_bounds, upper_bounds : ndarray of shape (n + m,)
+        Those of the variables, then those of the rows. They may be infinite, and are equal for an
+        equality.
     pattern : RowPattern
         Where the coefficients are.
     coefficients : ndarray of shape (n_coefficients,)
         Of the rows.
-    row_lower, row_upper : ndarray of shape (m,)
-        Bounds of the rows; they may be infinite, and are equal for an equality.
     parts : tuple of Part
         The constraints by name.
 
@@ -171,13 +178,31 @@ class LinearArrays:
     """
 
     cost: FloatArray
-    lower: FloatArray
-    upper: FloatArray
+    lower_bounds: FloatArray
+    upper_bounds: FloatArray
     pattern: RowPattern
     coefficients: FloatArray
-    row_lower: FloatArray
-    row_upper: FloatArray
     parts: tuple[Part, ...]
+
+    @property
+    def lower(self) -> FloatArray:
+        """The lower bounds of the variables, shape (n,)."""
+        return self.lower_bounds[: self.pattern.size]
+
+    @property
+    def upper(self) -> FloatArray:
+        """The upper bounds of the variables, shape (n,)."""
+        return self.upper_bounds[: self.pattern.size]
+
+    @property
+    def row_lower(self) -> FloatArray:
+        """The lower bounds of the rows, shape (m,)."""
+        return self.lower_bounds[self.pattern.size :]
+
+    @property
+    def row_upper(self) -> FloatArray:
+        """The upper bounds of the rows, shape (m,)."""
+        return self.upper_bounds[self.pattern.size :]
 
     @property
     def matrix(self) -> csr_array:
@@ -190,18 +215,18 @@ class LinearArrays:
 
     def row_values(self, point: FloatArray) -> FloatArray:
         """Return ``A x``, shape (m,)."""
-        terms = self.coefficients * point[self.pattern.columns]
-        values = np.bincount(self.pattern.rows, terms, minlength=self.pattern.n_rows)
+        pattern = self.pattern
+        terms = self.coefficients * point[pattern.column_indices]
+        values = np.bincount(pattern.row_indices, terms, minlength=pattern.n_rows)
         found: FloatArray = values.astype(np.float64, copy=False)  # whole numbers where m = 0
         return found
 
     def reduced_costs(self, row_duals: FloatArray) -> FloatArray:
         """Return ``cost - A'y``, shape (n,)."""
         pattern = self.pattern
-        terms = self.coefficients * row_duals[pattern.rows]
-        reduced: FloatArray = self.cost - np.bincount(
-            pattern.columns, terms, minlength=pattern.size
-        )
+        terms = self.coefficients * row_duals[pattern.row_indices]
+        products = np.bincount(pattern.column_indices, terms, minlength=pattern.size)
+        reduced: FloatArray = self.cost - products
         return reduced
 
     def residuals(self, point: FloatArray, row_duals: FloatArray) -> Residuals:
@@ -217,8 +242,7 @@ class LinearArrays:
         """
         rows, reduced = self.row_values(point), self.reduced_costs(row_duals)
         values, multipliers = np.concatenate([point, rows]), np.concatenate([reduced, row_duals])
-        above = values - np.concatenate([self.lower, self.row_lower])
-        below = np.concatenate([self.upper, self.row_upper]) - values
+        above, below = values - self.lower_bounds, self.upper_bounds - values
         # cost·x = reduced·x + y·Ax, and the multipliers prove the same for the bounds in the place
         # of x and Ax: what is left are these differences.
         gap = float(np.abs(multipliers) @ _slack(multipliers, above, below, values))
@@ -282,35 +306,28 @@ class LinearArrays:
             The costs in these units.
         """
         pattern = self.pattern
-        units = np.full(pattern.size, unit)
-        can_move = units > 0
-        all_move = np.count_nonzero(can_move) == pattern.size
-        by = units if all_move else np.where(can_move, units, 1.0)
-        lower, upper = self.lower / by, self.upper / by
-        upper[upper > _NO_BOUND] = np.inf
+        size, units = pattern.size, np.full(pattern.size, unit)
+        can_move = units >= _SMALLEST
+        all_move = np.count_nonzero(can_move) == size
+        inverse = 1 / (units if all_move else np.where(can_move, units, 1.0))
+        scale = np.concatenate([inverse, row_scale])
+        lower = _times(self.lower_bounds, scale, -np.inf)
+        upper = _times(self.upper_bounds, scale, np.inf)
+        upper[:size][upper[:size] > _NO_BOUND] = np.inf
         if not all_move:
-            lower[~can_move] = upper[~can_move] = 0.0
-        return LinearArrays(
-            cost,
-            lower,
-            upper,
-            pattern,
-            self.coefficients * units[pattern.columns] * row_scale[pattern.rows],
-            _times(self.row_lower, row_scale, -np.inf),
-            _times(self.row_upper, row_scale, np.inf),
-            self.parts,
-        )
+            lower[:size][~can_move] = upper[:size][~can_move] = 0.0
+        factors = units[pattern.column_indices] * row_scale[pattern.row_indices]
+        coefficients = self.coefficients * factors
+        return LinearArrays(cost, lower, upper, pattern, coefficients, self.parts)
 
     def with_cost(self, cost: FloatArray) -> LinearArrays:
         """Return the same program with another cost."""
         return LinearArrays(
             cost,
-            self.lower,
-            self.upper,
+            self.lower_bounds,
+            self.upper_bounds,
             self.pattern,
             self.coefficients,
-            self.row_lower,
-            self.row_upper,
             self.parts,
         )
 

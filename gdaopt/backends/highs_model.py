@@ -26,7 +26,6 @@ _OPTIONS: dict[str, Any] = {
     "dual_feasibility_tolerance": 1e-9,
 }
 
-
 _COUNTS = (
     "simplex_iteration_count",
     "ipm_iteration_count",
@@ -157,13 +156,10 @@ class HighsModel:
             if basis.valid:
                 highs.setBasis(basis)
         else:
-            highs.changeColsCost(pattern.size, pattern.every_column, arrays.cost)
-            # Most steps keep the polytope, and so the very arrays.
-            if arrays.lower is not sent.lower or arrays.upper is not sent.upper:
-                columns = pattern.every_column
+            columns, rows = pattern.every_column, pattern.every_row
+            highs.changeColsCost(pattern.size, columns, arrays.cost)
+            if arrays.lower_bounds is not sent.lower_bounds:  # most steps keep the polytope
                 highs.changeColsBounds(pattern.size, columns, arrays.lower, arrays.upper)
-            if arrays.row_lower is not sent.row_lower or arrays.row_upper is not sent.row_upper:
-                rows = pattern.every_row
                 highs.changeRowsBounds(pattern.n_rows, rows, arrays.row_lower, arrays.row_upper)
         self._sent = arrays
 

@@ -29,7 +29,7 @@ from gdaopt.backends import (
 from gdaopt.deadline import check_time
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.programs.options import ProgramOptions, program_options
-from gdaopt.validation import FloatArray, integer
+from gdaopt.validation import FloatArray, integer, is_finite
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -187,8 +187,8 @@ class Program(ABC, Generic[PolytopeT]):
         Their tolerances for reduced costs are absolute: at 1e-7 HiGHS answers with any vertex.
         Costs that are not cut off are multiplied by the scale.
         """
-        gain = -float(costs.min())
-        if not self.only_gains_matter or gain <= 0:
+        gain = -float(costs.min()) if self.only_gains_matter else 0.0
+        if gain <= 0:
             largest = float(np.abs(costs).max())
             return costs / largest, 1 / largest
         scaled: FloatArray = _LARGEST_GAIN * np.minimum(costs / gain, 1.0)
@@ -230,12 +230,8 @@ class Program(ABC, Generic[PolytopeT]):
         self._last = polytope, in_units
         return in_units
 
-    def moves(self, cost: FloatArray, polytope: PolytopeT) -> bool:
-        """Say whether some entry that can move has a cost: else all points are optimal."""
-        return bool((cost * polytope.unit).any())
-
     def prepared(self, cost: FloatArray, polytope: PolytopeT) -> PreparedProgram:
-        """Return the program with its numbers, as backends take it; some entry has to move."""
+        """Return the program with its numbers, as backends take it."""
         return _Prepared(self, cost, polytope)
 
     def solve(
@@ -265,17 +261,16 @@ class Program(ABC, Generic[PolytopeT]):
             polytope. When all solvers failed, the first one's error.
         """
         watch = Stopwatch()
-        if not np.isfinite(cost).all():
+        if not is_finite(cost):
             bad = cost[~np.isfinite(cost)][0]
             raise InvalidInputError(f"the cost of the {self.name} holds {bad}")
         start = time.perf_counter()
-        is_exact = self.options.solver == ANALYTIC
-        if not (cost.any() if is_exact else self.moves(cost, polytope)):
+        prepared = self.prepared(cost, polytope)
+        if not (cost.any() if self.options.solver == ANALYTIC else prepared.moves):
             answer = Answer(point=polytope.current, is_exact=True)
             watch.lap("solve")
             return self._solution(ANALYTIC, answer, cost, polytope, watch)
         failures: list[InfeasibleProblemError | SolverFailedError] = []
-        prepared = self.prepared(cost, polytope)
         for backend in self._backends:
             check_time()
             left = None if time_limit is None else time_limit - (time.perf_counter() - start)
@@ -312,7 +307,7 @@ class Program(ABC, Generic[PolytopeT]):
     ) -> ProgramSolution:
         """Bring an answer back into the polytope; refuse one that is far outside."""
         point, moved = answer.point, 0.0
-        if point is None or not np.isfinite(point).all():
+        if point is None or not is_finite(point):
             raise SolverFailedError(
                 f"{solver} called the {self.name} {answer.status} and returned {point}"
             )
@@ -322,7 +317,7 @@ class Program(ABC, Generic[PolytopeT]):
             point = polytope.repaired(found)
             moves = np.abs(point - found)
             moved = float(moves.max())
-            if moved > 0 and (moves > _FARTHEST * unit).any():
+            if moved > 0 and np.count_nonzero(moves > _FARTHEST * unit):
                 raise SolverFailedError(
                     f"{solver} called the {self.name} {answer.status} and returned a point outside "
                     f"of the polytope by {moved:.3g}, more than inexact solvers are off by"
@@ -385,6 +380,11 @@ class _Prepared(Generic[PolytopeT]):
         """What messages call the program."""
         return self.program.name
 
+    @property
+    def moves(self) -> bool:
+        """Whether some entry that can move has a cost: else all points are optimal."""
+        return bool(np.count_nonzero(self._cost_in_units))
+
     def closed_form(self) -> Answer:
         """Return the polytope's own answer."""
         return Answer(point=self.polytope.minimize(self.cost), is_exact=True)
@@ -400,7 +400,11 @@ class _Prepared(Generic[PolytopeT]):
         """Return the arrays, in units."""
         return self.program._in_units(self._costs, self.polytope)
 
+    @cached_property
+    def _cost_in_units(self) -> FloatArray:
+        return self.cost * self.polytope.unit
+
     @property
     def _costs(self) -> FloatArray:
-        """The costs in units."""
-        return self.program._scaled(self.cost * self.polytope.unit)[0]
+        """The costs in units, of a size that solvers can judge."""
+        return self.program._scaled(self._cost_in_units)[0]

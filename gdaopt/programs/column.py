@@ -234,14 +234,15 @@ class ColumnProgram(Program[ColumnPolytope]):
 
         The upper bounds are the rows of the other features, and the budget is the column's own.
         """
+        lower_bounds, upper_bounds = np.empty((2, self.size + 1))
+        lower_bounds[:-1], lower_bounds[-1] = polytope.floor, -np.inf
+        upper_bounds[:-1], upper_bounds[-1] = polytope.upper, polytope.budget
         return LinearArrays(
             cost,
-            polytope.floor,
-            polytope.upper,
+            lower_bounds,
+            upper_bounds,
             self._pattern,
             polytope.weights,
-            np.array([-np.inf]),
-            np.array([polytope.budget]),
             self._parts,
         )
 

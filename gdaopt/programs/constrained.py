@@ -186,10 +186,10 @@ class ConstrainedProgram(Program[ConstrainedPolytope]):
             arrays,
             pattern=self._pattern_below(arrays.pattern),
             coefficients=np.concatenate([arrays.coefficients, coefficients]),
-            row_lower=np.concatenate(
-                [arrays.row_lower, np.where(rows.is_equality, bounds, -np.inf)]
+            lower_bounds=np.concatenate(
+                [arrays.lower_bounds, np.where(rows.is_equality, bounds, -np.inf)]
             ),
-            row_upper=np.concatenate([arrays.row_upper, bounds]),
+            upper_bounds=np.concatenate([arrays.upper_bounds, bounds]),
             parts=(*arrays.parts, *self._own_parts(arrays.pattern.n_rows)),
         )
 

@@ -154,14 +154,15 @@ class DiagonalProgram(Program[DiagonalPolytope]):
 
     def arrays(self, cost: FloatArray, polytope: DiagonalPolytope) -> LinearArrays:
         """Return the program as arrays, with the parts ``"rows"`` and ``"budget"``."""
+        lower_bounds, upper_bounds = np.empty((2, self.size + 1))
+        lower_bounds[:-1], lower_bounds[-1] = polytope.lower, -np.inf
+        upper_bounds[:-1], upper_bounds[-1] = np.inf, polytope.trace_bound
         return LinearArrays(
             cost,
-            polytope.lower,
-            np.full(self.size, np.inf),
+            lower_bounds,
+            upper_bounds,
             self._pattern,
             np.ones(self.size),
-            np.array([-np.inf]),
-            np.array([polytope.trace_bound]),
             self._parts,
         )
 

@@ -270,15 +270,12 @@ class JointProgram(Program[JointPolytope]):
         size = self.n_features
         pattern, order = self._pattern
         coefficients = np.concatenate([np.ones(2 * size), *(-ratio for ratio in polytope.ratios)])
+        least = np.full(size, polytope.min_eigenvalue)
+        lower_bounds = np.concatenate([np.full(size, -np.inf), polytope.floor, [-np.inf], least])
+        upper_bounds = np.full(len(lower_bounds), np.inf)
+        upper_bounds[self.size] = polytope.trace_bound
         return LinearArrays(
-            cost,
-            np.concatenate([np.full(size, -np.inf), polytope.floor]),
-            np.full(self.size, np.inf),
-            pattern,
-            coefficients[order],
-            np.concatenate([[-np.inf], np.full(size, polytope.min_eigenvalue)]),
-            np.concatenate([[polytope.trace_bound], np.full(size, np.inf)]),
-            self._parts,
+            cost, lower_bounds, upper_bounds, pattern, coefficients[order], self._parts
         )
 
     @cached_property

@@ -195,7 +195,7 @@ def note(
         return
     if not program.is_linear:
         raise InvalidInputError(f"only linear programs are recorded, not the {program.name}")
-    if program.moves(cost, polytope):
+    if program.prepared(cost, polytope).moves:
         kind = program.name.removesuffix(" program")
         recorded.programs.append((kind, cost, polytope, found, float(cost @ at)))
 
