@@ -69,7 +69,7 @@ class DiagonalDirection:
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
         """Return ``metric + gamma · D``."""
         moved = metric.copy()
-        moved[np.diag_indices_from(moved)] += gamma * self.change
+        moved.flat[:: len(moved) + 1] += gamma * self.change
         return moved
 
     def magnitude(self) -> DiagonalDirection:

@@ -18,13 +18,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, eigh
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse.linalg import lobpcg
 
 from gdaopt.deadline import check_time
 from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.linalg.laplacian import n_components
+from gdaopt.linalg.laplacian import component_labels
 from gdaopt.linalg.spectrum import LARGEST_DENSE, smallest_eigenvalue
 from gdaopt.validation import FloatArray, as_symmetric, as_vector, number
 from gdaopt.warning_filters import ignoring
@@ -126,7 +127,7 @@ def align(
     if guess is not None:
         guess = as_vector("guess", guess, len(metric))
     unit = float(np.trace(metric)) / len(metric) or 1.0  # M = 0 is a metric for ρ = 0
-    if n_components(metric, edge_threshold) > 1:
+    if component_labels(metric < -edge_threshold).any():  # there is more than one component
         return _resolvent(metric, min_eigenvalue, unit)
     vector, solver, iterations = _first_eigenvector(metric, guess, unit)
     if vector is None:
@@ -225,8 +226,7 @@ def _polished(metric: FloatArray, v: FloatArray, unit: float) -> Iterator[FloatA
         if factor is None:
             return
         for _ in range(_POLISH_SOLVES):
-            v = cho_solve((factor, True), v, check_finite=False)
-            v = v / v.max()
+            v = _solved(factor, v)
             yield v
 
 
@@ -244,8 +244,7 @@ def _resolvent(metric: FloatArray, min_eigenvalue: float, unit: float) -> Alignm
     v = np.ones(len(metric))
     best: Alignment | None = None
     for _ in range(_POLISH_SOLVES):
-        v = cho_solve((factor, True), v, check_finite=False)
-        v = v / v.max()
+        v = _solved(factor, v)
         found = Alignment(v, left_ends(metric, v), "resolvent", 0)
         if best is None or found.left_ends.min() > best.left_ends.min():
             best = found
@@ -258,13 +257,18 @@ def _resolvent(metric: FloatArray, min_eigenvalue: float, unit: float) -> Alignm
 def _factor(metric: FloatArray, sigma: float) -> FloatArray | None:
     """Return the lower Cholesky factor of ``M - σI``, None when it is not positive definite."""
     check_time()
-    shifted = metric.copy()
-    shifted[np.diag_indices_from(shifted)] -= sigma
-    try:
-        factor: FloatArray = cho_factor(shifted, lower=True, check_finite=False)[0]
-    except LinAlgError:
-        return None
-    return factor
+    shifted = metric.T.copy(order="F")  # as LAPACK stores it
+    shifted.flat[:: len(shifted) + 1] -= sigma
+    factor: FloatArray
+    factor, failed = dpotrf(shifted, lower=1, overwrite_a=1)
+    return None if failed else factor
+
+
+def _solved(factor: FloatArray, v: FloatArray) -> FloatArray:
+    """Return the solution of a system with a Cholesky factor, with maximum 1."""
+    solution: FloatArray = dpotrs(factor, v, lower=1)[0]
+    solution /= solution.max()
+    return solution
 
 
 def _first_factor(
