@@ -272,11 +272,19 @@ class AlignedRun(ABC):
         eig_seconds : float
             Time that the alignment before this step took.
         """
-        state = block_step(self.state, block, self._step, iteration, self._clock.left)
+        state = block_step(
+            self.state,
+            block,
+            self._step,
+            iteration,
+            self._clock.left,
+            round_=round_,
+            eig_seconds=eig_seconds,
+        )
         if state.step:
             self._keep_connected(state.metric, block)
-        self.state = replace(state, round=round_, eig_seconds=eig_seconds)
-        return self.state
+        self.state = state
+        return state
 
     def _keep_connected(self, metric: FloatArray, block: Block) -> None:
         """End the run, at the metric before, when a step would disconnect the graph."""

@@ -153,7 +153,14 @@ class MetricBlock(Block):
 
 
 def block_step(
-    state: State, block: Block, step: Step, iteration: int, time_limit: float | None
+    state: State,
+    block: Block,
+    step: Step,
+    iteration: int,
+    time_limit: float | None,
+    *,
+    round_: int,
+    eig_seconds: float = 0.0,
 ) -> State:
     """Solve a block's program, step towards its vertex, and return the state there.
 
@@ -169,6 +176,10 @@ def block_step(
         Steps taken before with the same polytope.
     time_limit : float or None
         Seconds left for the program.
+    round_ : int
+        For the trace.
+    eig_seconds : float, optional
+        Time that the alignment before this step took.
     """
     start = time.perf_counter()
     point = state.point
@@ -192,12 +203,14 @@ def block_step(
         point=point,
         objective=objective,
         iteration=state.iteration + 1,
+        round=round_,
         phase=block.phase,
         block=block.index,
         block_gap=max(gap, 0.0),
         step=gamma,
         oracle_calls=state.oracle_calls + 1,
         **program_columns(solution),
+        eig_seconds=eig_seconds,
         objective_seconds=end - after_program + before_program - start,
     )
 

@@ -110,12 +110,12 @@ class SemidefiniteFrankWolfe(ProgramMethod):
             whole = WholeSet(feasible_set, size, entries_of(state.metric, edges))
             kept = keeping_rows(whole, problem.rows, state.metric, pairs)
             block = MetricBlock(program, kept, size, edges)
-            state = block_step(state, block, step, iteration - 1, clock.left)
+            round_ = 1 + (iteration - 1) // size
+            state = block_step(state, block, step, iteration - 1, clock.left, round_=round_)
             with unlimited():  # a step that has been taken is not lost
                 lower_bound = bound.add(certify_point(problem, state.point))
             state = replace(
                 state,
-                round=1 + (iteration - 1) // size,
                 lower_bound=lower_bound,
                 frank_wolfe_gap=bound.frank_wolfe_gap,
                 multipliers=bound.multipliers,
