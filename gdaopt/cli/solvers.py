@@ -10,18 +10,23 @@ __all__ = ["solvers"]
 
 
 def solvers() -> None:
-    """List the solvers that CVXPY knows: those that work here, and why the others do not.
+    """List the solvers: those that work here, and why the others do not.
 
-    Works: it has solved a tiny linear program just now, in a process of its own.
+    analytic, the closed form, and highspy, HiGHS by its own interface, solve linear programs
+    without CVXPY. All others are CVXPY's. Works: it has solved a tiny linear program just now, in a
+    process of its own.
     """
     import gdaopt
     from gdaopt.backends import solvers as probe_all
+    from gdaopt.backends.catalogue import entry_of
 
     console = Console()
     with console.status("trying all solvers"):
         probed = probe_all()
     usable = Table("solver", "version", "licence", "algorithms", "cones beyond linear programs")
     usable.add_row("analytic", gdaopt.__version__, "Apache-2.0", "closed form", "")
+    highs = entry_of("HIGHS")
+    usable.add_row("highspy", highs.version, highs.licence, ", ".join(highs.algorithms), "")
     unusable = Table("solver", "licence", "algorithms", "why it does not work here")
     for info in probed:
         name, algorithms = escape(info.name), ", ".join(info.algorithms)

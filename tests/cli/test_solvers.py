@@ -27,12 +27,13 @@ def test_solvers() -> None:
         "simplex, interior point, first order",
         "",
     ]
+    assert working["highspy"] == working["HIGHS"]
     assert working["analytic"] == [gda.__version__, "Apache-2.0", "closed form", ""]
     assert working["CLARABEL"][2:] == [
         "interior point",
         "second-order, semidefinite, exponential",
     ]
     usable = {info.name for info in gda.solvers() if info.usable}
-    assert set(working) == usable | {"analytic"}
+    assert set(working) == usable | {"analytic", "highspy"}
     assert set(absent) == {info.name for info in gda.solvers()} - usable
     assert all(len(row[-1]) > 5 for row in absent.values())
