@@ -32,6 +32,7 @@ class _Group(TyperGroup):
 app = typer.Typer(
     cls=_Group,
     no_args_is_help=True,
+    rich_markup_mode="markdown",  # by default the lines of a docstring are kept as they are
     add_completion=False,
     pretty_exceptions_enable=False,
 )

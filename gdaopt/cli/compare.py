@@ -49,7 +49,8 @@ def compare(
         str,
         typer.Option(
             help=f"methods, separated by commas, of {', '.join(METHODS)}; options follow a colon, "
-            "as in frank-wolfe:variant=away:max_iterations=100"
+            "as in joint:step=adaptive:solver=HIGHS",
+            show_default=_METHODS.replace(",", ", "),
         ),
     ] = _METHODS,
     solvers: Annotated[
