@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
+import pytest
+from typer.testing import CliRunner
+
 import gdaopt as gda
+from gdaopt.cli import app
 from tests.cli.cases import run
 
 
@@ -15,3 +21,15 @@ def test_help_lists_all_commands() -> None:
     assert "Learn positive definite metrics without projections." in shown
     for command in ("learn", "apply", "compare", "plot", "solvers"):
         assert f" {command} " in shown
+
+
+@pytest.mark.parametrize("command", ["learn", "apply", "compare", "plot", "bench", "solvers"])
+def test_paragraphs_of_help_fill_their_lines(command: str) -> None:
+    """However long the lines of the docstring are: no word would fit on the line before."""
+    width = 80
+    help_ = CliRunner(env={"COLUMNS": str(width)}).invoke(app, [command, "--help"]).stdout
+    text = help_.split("[OPTIONS]")[1].split("╭")[0].splitlines()
+    lines = [line.strip() for line in text[1:]]
+    for line, following in itertools.pairwise(lines):
+        if line and following:
+            assert len(line) + 1 + len(following.split()[0]) > width - 3
