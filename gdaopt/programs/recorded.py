@@ -40,7 +40,7 @@ __all__ = [
     "save_programs",
 ]
 
-_FORMAT = 1
+_FORMAT = 2
 _SCALARS = ("trace_bound", "budget", "min_eigenvalue")
 _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "diagonal": (DiagonalPolytope, ("lower", "trace_bound", "current")),
@@ -222,6 +222,8 @@ def _split(polytope: Polytope) -> tuple[Polytope, LinearConstraints | None]:
 def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgram]) -> Path:
     """Write programs to one npz file, atomically and without pickle.
 
+    A polytope that several programs share, as those of one block do, is written once.
+
     Parameters
     ----------
     path : path-like
@@ -241,12 +243,14 @@ def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgr
         arrays |= {f"rows/{name}": value for name, value in _arrays_of_rows(rows).items()}
     for kind in names:
         own = [program for program in programs if program.kind == kind]
-        values = [_values(program) for program in own]
-        for name in values[0] if values else ():
-            # Programs of one kind have arrays of different lengths: one after the other.
-            parts = [np.ravel(value[name]) for value in values]
-            arrays[f"{kind}/{name}"] = np.concatenate(parts)
-            arrays[f"{kind}/{name}/sizes"] = np.array([len(part) for part in parts])
+        index = {polytope: i for i, polytope in enumerate(_distinct(own))}
+        of_programs = [
+            {"polytope": index[program.polytope]}
+            | {name: getattr(program, name) for name in _OF_ALL}
+            for program in own
+        ]
+        of_polytopes = [_values(polytope, kind) for polytope in index]
+        arrays |= _joined(kind, of_programs) | _joined(f"{kind} polytopes", of_polytopes)
     arrays["programs"] = np.array(json.dumps(record))
     return write_atomically(as_path("path", path), lambda file: np.savez_compressed(file, **arrays))
 
@@ -307,40 +311,58 @@ def checked_programs(programs: Any) -> list[RecordedProgram]:
     return found
 
 
-def _values(program: RecordedProgram) -> dict[str, Any]:
-    """Return the numbers of a program by name."""
-    inner, _ = _split(program.polytope)
-    values = {name: getattr(program, name) for name in _OF_ALL}
-    values |= {name: getattr(inner, name) for name in _KINDS[program.kind][1]}
-    if inner is not program.polytope:
-        values |= {name: getattr(program.polytope, name) for name in _OF_ROWS}
+def _distinct(programs: Iterable[RecordedProgram]) -> list[Polytope]:
+    """Return the polytopes of programs, each object once, in order."""
+    return list(dict.fromkeys(program.polytope for program in programs))
+
+
+def _values(polytope: Polytope, kind: str) -> dict[str, Any]:
+    """Return the numbers of a polytope by name."""
+    inner, _ = _split(polytope)
+    values = {name: getattr(inner, name) for name in _KINDS[kind][1]}
+    if inner is not polytope:
+        values |= {name: getattr(polytope, name) for name in _OF_ROWS}
     return values
+
+
+def _joined(title: str, values: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+    """Return one array for each name, with their sizes: those of one name differ in length."""
+    found = {}
+    for name in values[0] if values else ():
+        parts = [np.ravel(value[name]) for value in values]
+        found[f"{title}/{name}"] = np.concatenate(parts)
+        found[f"{title}/{name}/sizes"] = np.array([len(part) for part in parts])
+    return found
+
+
+def _parted(arrays: Mapping[str, np.ndarray], title: str) -> Iterator[dict[str, np.ndarray]]:
+    """Yield the values by name that `_joined` has joined."""
+    parts = {}
+    for key in arrays:
+        if key.startswith(f"{title}/") and not key.endswith("/sizes"):
+            ends = arrays[f"{key}/sizes"].cumsum()
+            parts[key.removeprefix(f"{title}/")] = np.split(arrays[key], ends[:-1])
+    for values in zip(*parts.values(), strict=True):
+        yield dict(zip(parts, values, strict=True))
 
 
 def _read(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> list[RecordedProgram]:
     """Return the programs of a file."""
     rows = None if record["labels"] is None else _rows(arrays, record["labels"])
-    left = {kind: _split_values(arrays, kind) for kind in record["kinds"]}
+    kinds = record["kinds"]
+    polytopes = {
+        kind: [_polytope(kind, values, rows) for values in _parted(arrays, f"{kind} polytopes")]
+        for kind in kinds
+    }
+    left = {kind: _parted(arrays, kind) for kind in kinds}
     programs = []
     for number in arrays["order"].tolist():
-        kind = record["kinds"][number]
-        values = {name: next(parts) for name, parts in left[kind].items()}
-        make, names = _KINDS[kind]
-        own: dict[str, Any] = {name: values[name] for name in names}
-        for name in names:
-            if name in _SCALARS:
-                own[name] = float(values[name][0])
-        if "edges" in own:
-            own["edges"] = tuple(own["edges"].reshape(2, -1))
-        polytope = make(**own)
-        if rows is not None:
-            coefficients = values["coefficients"].reshape(len(rows), -1)
-            polytope = ConstrainedPolytope(polytope, rows, coefficients, values["residuals"])
+        values = next(left[kinds[number]])
         programs.append(
             RecordedProgram(
-                kind=kind,
+                kind=kinds[number],
                 cost=values["cost"],
-                polytope=polytope,
+                polytope=polytopes[kinds[number]][int(values["polytope"][0])],
                 point=values["point"],
                 gap=float(values["gap"][0]),
             )
@@ -348,14 +370,21 @@ def _read(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> list[R
     return programs
 
 
-def _split_values(arrays: Mapping[str, np.ndarray], kind: str) -> dict[str, Iterator[np.ndarray]]:
-    """Return the arrays of all programs of a kind, by name."""
-    found = {}
-    for key in arrays:
-        if key.startswith(f"{kind}/") and not key.endswith("/sizes"):
-            ends = arrays[f"{key}/sizes"].cumsum()
-            found[key.removeprefix(f"{kind}/")] = iter(np.split(arrays[key], ends[:-1]))
-    return found
+def _polytope(
+    kind: str, values: Mapping[str, np.ndarray], rows: LinearConstraints | None
+) -> Polytope:
+    """Return a polytope of a kind with its numbers."""
+    make, names = _KINDS[kind]
+    own: dict[str, Any] = {
+        name: float(values[name][0]) if name in _SCALARS else values[name] for name in names
+    }
+    if "edges" in own:
+        own["edges"] = tuple(own["edges"].reshape(2, -1))
+    polytope: Polytope = make(**own)
+    if rows is None:
+        return polytope
+    coefficients = values["coefficients"].reshape(len(rows), -1)
+    return ConstrainedPolytope(polytope, rows, coefficients, values["residuals"])
 
 
 def _arrays_of_rows(rows: LinearConstraints) -> dict[str, np.ndarray]:

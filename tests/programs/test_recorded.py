@@ -26,6 +26,11 @@ def recorded(path: Path, method: str = "alternating", **options: Any) -> list[Re
     return gda.load_programs(path)
 
 
+def numbers(program: RecordedProgram) -> dict[str, Any]:
+    own = {"cost": program.cost, "point": program.point, "gap": program.gap}
+    return own | _values(program.polytope, program.kind)
+
+
 @pytest.mark.parametrize("method", ["alternating", "joint"])
 def test_the_programs_of_a_run(method: str, tmp_path: Path) -> None:
     """In order, with the gaps of the trace and the answers of the closed form."""
@@ -56,9 +61,20 @@ def test_the_file_keeps_every_bit(tmp_path: Path) -> None:
     second = gda.load_programs(tmp_path / "c.npz")
     assert [program.kind for program in second] == [program.kind for program in first]
     for one, other in zip(first, second, strict=True):
-        for name, value in _values(one).items():
-            np.testing.assert_array_equal(_values(other)[name], value)
+        for name, value in numbers(one).items():
+            np.testing.assert_array_equal(numbers(other)[name], value)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npz", "b.npz", "c.npz"]
+
+
+def test_programs_of_one_block_share_their_polytope(tmp_path: Path) -> None:
+    """As in the run: a solver is told of a new polytope only where there is one."""
+    programs = recorded(tmp_path / "run.npz", "joint")
+    polytopes = [id(program.polytope) for program in programs]
+    assert 1 < len(set(polytopes)) < len(programs)
+    assert polytopes == sorted(polytopes, key=polytopes.index)
+    save_programs(tmp_path / "again.npz", programs[1:])
+    again = gda.load_programs(tmp_path / "again.npz")
+    assert [program.value for program in again] == [program.value for program in programs[1:]]
 
 
 def test_constraints_of_ones_own(tmp_path: Path) -> None:
