@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 __all__ = ["solvers"]
 
@@ -23,11 +23,11 @@ def solvers() -> None:
     console = Console()
     with console.status("trying all solvers"):
         probed = probe_all()
-    usable = Table("solver", "version", "licence", "algorithms", "cones beyond linear programs")
+    usable = _table("solver", "version", "licence", "algorithms", "cones beyond linear programs")
     usable.add_row("analytic", gdaopt.__version__, "Apache-2.0", "closed form", "")
     highs = entry_of("HIGHS")
     usable.add_row("highspy", highs.version, highs.licence, ", ".join(highs.algorithms), "")
-    unusable = Table("solver", "licence", "algorithms", "why it does not work here")
+    unusable = _table("solver", "licence", "algorithms", "why it does not work here")
     for info in probed:
         name, algorithms = escape(info.name), ", ".join(info.algorithms)
         if info.usable:
@@ -36,3 +36,8 @@ def solvers() -> None:
         else:
             unusable.add_row(name, info.licence, algorithms, escape(info.reason))
     console.print("Working here:", usable, "Not working here:", unusable)
+
+
+def _table(*titles: str) -> Table:
+    """Return a table that shows all of its words, however narrow it is."""
+    return Table(*(Column(title, overflow="fold") for title in titles))
