@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +14,23 @@ from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray
 
-__all__ = ["HighsModel", "Solved", "write_mps"]
+__all__ = ["DEFAULTS", "HighsModel", "Solved", "write_mps"]
 
-# In the units of prepared programs. HiGHS' own are 1e-7; programs this small are solved to 1e-9 in
-# the same time.
-_OPTIONS: dict[str, Any] = {
+DEFAULTS: dict[str, Any] = {
     "output_flag": False,
     "solver": "simplex",
+    # In the units of prepared programs. HiGHS' own tolerances are 1e-7; programs this small are
+    # solved to 1e-9 in the same time.
     "primal_feasibility_tolerance": 1e-9,
     "dual_feasibility_tolerance": 1e-9,
+    # Most programs have the polytope of the one before, in which its basis is still feasible: the
+    # primal simplex goes on from there. HiGHS chooses it then, and the dual one otherwise.
+    "simplex_strategy": 0,
+    # The units have scaled the program. Both options together save a tenth to a quarter of the time
+    # of joint programs, and nothing of the others.
+    "simplex_scale_strategy": 0,
 }
+"""Options of HiGHS where the user names none."""
 
 _COUNTS = (
     "simplex_iteration_count",
@@ -34,8 +40,7 @@ _COUNTS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Solved:
+class Solved(NamedTuple):
     """What HiGHS returned.
 
     Attributes
@@ -77,7 +82,7 @@ class HighsModel:
 
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has few types
         self._highs.setOptionValue("output_flag", False)  # else a refusal is printed
-        for name, value in {**_OPTIONS, **options}.items():
+        for name, value in {**DEFAULTS, **options}.items():
             check_name("option of highspy:", name, _option_names())
             if self._highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
                 kind = type(self._highs.getOptionValue(name)[1]).__name__

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.validation import FloatArray
@@ -98,8 +98,7 @@ class Stopwatch:
         return StageSeconds(**self._laps)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Answer:
+class Answer(NamedTuple):
     """What a backend found.
 
     Attributes

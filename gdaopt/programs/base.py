@@ -191,7 +191,9 @@ class Program(ABC, Generic[PolytopeT]):
         if gain <= 0:
             largest = float(np.abs(costs).max())
             return costs / largest, 1 / largest
-        scaled: FloatArray = _LARGEST_GAIN * np.minimum(costs / gain, 1.0)
+        scaled: FloatArray = costs / gain
+        np.minimum(scaled, 1.0, out=scaled)
+        scaled *= _LARGEST_GAIN
         return scaled, _LARGEST_GAIN / gain
 
     @cached_property
@@ -316,7 +318,7 @@ class Program(ABC, Generic[PolytopeT]):
             found = unit * np.asarray(point, dtype=np.float64)
             point = polytope.repaired(found)
             moves = np.abs(point - found)
-            moved = float(moves.max())
+            moved = float(np.maximum.reduce(moves))
             if moved > 0 and np.count_nonzero(moves > _FARTHEST * unit):
                 raise SolverFailedError(
                     f"{solver} called the {self.name} {answer.status} and returned a point outside "
@@ -367,13 +369,14 @@ class Program(ABC, Generic[PolytopeT]):
         return rows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Prepared(Generic[PolytopeT]):
     """A program with a cost and a polytope (see `gdaopt.backends.PreparedProgram`)."""
 
     program: Program[PolytopeT]
     cost: FloatArray
     polytope: PolytopeT
+    _in_units: FloatArray | None = None
 
     @property
     def name(self) -> str:
@@ -383,7 +386,7 @@ class _Prepared(Generic[PolytopeT]):
     @property
     def moves(self) -> bool:
         """Whether some entry that can move has a cost: else all points are optimal."""
-        return bool(np.count_nonzero(self._cost_in_units))
+        return bool(np.count_nonzero(self.cost_in_units()))
 
     def closed_form(self) -> Answer:
         """Return the polytope's own answer."""
@@ -400,11 +403,13 @@ class _Prepared(Generic[PolytopeT]):
         """Return the arrays, in units."""
         return self.program._in_units(self._costs, self.polytope)
 
-    @cached_property
-    def _cost_in_units(self) -> FloatArray:
-        return self.cost * self.polytope.unit
+    def cost_in_units(self) -> FloatArray:
+        """Return the cost of a unit of each entry; it is kept."""
+        if self._in_units is None:  # cached_property takes a lock, which takes longer
+            self._in_units = self.cost * self.polytope.unit
+        return self._in_units
 
     @property
     def _costs(self) -> FloatArray:
         """The costs in units, of a size that solvers can judge."""
-        return self.program._scaled(self._cost_in_units)[0]
+        return self.program._scaled(self.cost_in_units())[0]

@@ -105,8 +105,9 @@ class JointPolytope:
             raise InfeasibleProblemError(
                 f"joint program: the floors need {needed:.6g} of a budget of {self.budget:.6g}"
             )
-        least = self._entries(np.zeros(len(v)), floor) if current is None else current
-        object.__setattr__(self, "current", least)
+        if current is None:
+            current = np.concatenate([self._least_diagonal, floor])
+        object.__setattr__(self, "current", current)
 
     @cached_property
     def ratios(self) -> tuple[FloatArray, FloatArray]:
@@ -148,12 +149,16 @@ class JointPolytope:
         size = len(self.v)
         prices = self._prices(cost)
         best = int(prices.argmin())
-        rest, edge_weights = np.zeros(size), self.floor.copy()
+        point = np.concatenate([self._least_diagonal, self.floor])
         if prices[best] < 0 and best < size:
-            rest[best] = self.spare
+            point[best] += self.spare
         elif prices[best] < 0:
-            edge_weights[best - size] += self.spare / self.weights[best - size]
-        return self._entries(rest, edge_weights)
+            edge = best - size
+            weight = self.spare / self.weights[edge]
+            point[best] += weight
+            for nodes, ratio in zip(self.edges, self.ratios, strict=True):
+                point[nodes[edge]] += ratio[edge] * weight
+        return point
 
     def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:
         """Return what one unit more of the budget would gain, and one less of each row."""
@@ -172,25 +177,30 @@ class JointPolytope:
 
     def repaired(self, point: FloatArray) -> FloatArray:
         """Clip edges and rows to their bounds, then shrink what is above to the budget."""
-        size = len(self.v)
+        size, least, spare = len(self.v), self._least_diagonal, self.spare
         above = np.maximum(point[size:] - self.floor, 0.0)
-        tight = self._entries(np.zeros(size), self.floor + above)[:size]
-        rest = np.maximum(point[:size] - tight, 0.0)
-        total = float(rest.sum() + self.weights @ above)
-        if total > self.spare:
-            above *= self.spare / total
-            rest *= self.spare / total
-        return self._entries(rest, self.floor + above)
+        rise = np.maximum(point[:size] - least, self._taken(above))
+        total = float(rise.sum())  # what edges take of the rows is what they take of the budget
+        if total > spare:
+            above *= spare / total
+            rise *= spare / total
+        return np.concatenate([least + rise, self.floor + above])
 
-    def _entries(self, rest: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return the entries whose rows leave ``rest``."""
+    @cached_property
+    def _least_diagonal(self) -> FloatArray:
+        """The diagonal whose rows are tight where all edges are at their floors."""
+        least: FloatArray = self.min_eigenvalue + self._taken(self.floor)
+        return least
+
+    def _taken(self, weights: FloatArray) -> FloatArray:
+        """Return what edges take from each row."""
         size = len(self.v)
         rows, columns = self.edges
         forward, backward = self.ratios
-        diagonal = self.min_eigenvalue + rest
-        diagonal += np.bincount(rows, forward * weights, minlength=size)
-        diagonal += np.bincount(columns, backward * weights, minlength=size)
-        return np.concatenate([diagonal, weights])
+        taken = np.zeros(size)
+        taken += np.bincount(rows, forward * weights, minlength=size)
+        taken += np.bincount(columns, backward * weights, minlength=size)
+        return taken
 
 
 class JointProgram(Program[JointPolytope]):
