@@ -9,7 +9,6 @@ little.
 from __future__ import annotations
 
 import platform
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,11 +16,11 @@ from typing import Any
 
 import highspy
 import numpy as np
+from problems import recorded, wine
 
 import gdaopt as gda
 from gdaopt.backends import LinearArrays
 from gdaopt.backends.highs_model import DEFAULTS
-from gdaopt.datasets import load, scale_features
 from gdaopt.io import write_text
 from gdaopt.programs import RecordedProgram
 from gdaopt.programs.export import exported_arrays
@@ -29,21 +28,6 @@ from gdaopt.programs.export import exported_arrays
 METHODS = {"alternating": 120, "joint": 120}  # most programs
 REPEATS = 9
 OUT = Path(__file__).parent.parent / "figures" / "native_highs.md"
-
-
-def wine(class_name: str) -> gda.MetricProblem:
-    """Return the problem of a class of wine, K = 13."""
-    data = load("wine")
-    glr = gda.GLR(scale_features(data.features), data.signal(class_name))
-    return gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=13.0, min_eigenvalue=1e-6))
-
-
-def recorded(method: str, most: int) -> list[RecordedProgram]:
-    """Return the programs of a run."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.npz"
-        gda.solve(wine("class_0"), method, solver="analytic", record=path, max_iterations=most)
-        return gda.load_programs(path)
 
 
 def timed(call: Callable[[], Any]) -> float:

@@ -1,15 +1,18 @@
-"""The problems that several experiments share: halves of data sets, and a synthetic one."""
+"""The problems that several experiments share: of data sets, their halves, and a synthetic one."""
 
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
+from gdaopt.programs import RecordedProgram
 from gdaopt.validation import FloatArray
 
 SEED = 0
@@ -33,6 +36,21 @@ def synthetic() -> Data:
     z = np.where(np.arange(60) < 25, 1.0, -1.0)
     X[z > 0, :5] += 1.5
     return X / math.sqrt(2 * 50), z
+
+
+def wine(class_name: str) -> gda.MetricProblem:
+    """Return the problem of a class of wine, K = 13."""
+    data = load("wine")
+    glr = gda.GLR(scale_features(data.features), data.signal(class_name))
+    return gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=13.0, min_eigenvalue=1e-6))
+
+
+def recorded(method: str, most: int) -> list[RecordedProgram]:
+    """Return the programs of a run on a class of wine."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.npz"
+        gda.solve(wine("class_0"), method, solver="analytic", record=path, max_iterations=most)
+        return gda.load_programs(path)
 
 
 def problem_of(data: Data, times_k: float = 1.0, rho: float = RHO) -> gda.MetricProblem:

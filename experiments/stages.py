@@ -1,7 +1,7 @@
 """Measure where the time of one linear program goes, by each solver that works here.
 
 The stages are measured at the same places for all solvers, by one clock. They should add up to the
-wall time of the call: the least share of it that they make up is in the table.
+wall time of the call: the share of it that they make up is in the table.
 
 Run ``python experiments/stages.py`` from the top of a checkout (two minutes, with the solvers of
 ``pip install -e ".[solvers]"``); it prints the table and writes ``figures/stages.md``.
@@ -10,35 +10,25 @@ Run ``python experiments/stages.py`` from the top of a checkout (two minutes, wi
 from __future__ import annotations
 
 import platform
-import tempfile
 import time
 import warnings
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from problems import recorded
+
 import gdaopt as gda
-from gdaopt.datasets import load, scale_features
+from gdaopt.backends import BACKENDS
 from gdaopt.errors import GdaoptError
 from gdaopt.io import write_text
-from gdaopt.programs import ANALYTIC, ProgramSolution, RecordedProgram
+from gdaopt.programs import ProgramSolution, RecordedProgram
 
 STAGES = ("write", "canonicalize", "solve", "unpack")
 METHODS = ("alternating", "joint")
 MOST = 25  # programs of each run
 BUDGET = 20.0  # seconds for all programs of one solver
 OUT = Path(__file__).parent.parent / "figures" / "stages.md"
-
-
-def recorded(method: str) -> list[RecordedProgram]:
-    """Return the first programs of a run on a class of wine, K = 13."""
-    data = load("wine")
-    glr = gda.GLR(scale_features(data.features), data.signal("class_0"))
-    problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=13.0, min_eigenvalue=1e-6))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.npz"
-        gda.solve(problem, method, solver=ANALYTIC, record=path, max_iterations=MOST)
-        return gda.load_programs(path)
 
 
 def calls(programs: list[RecordedProgram], solver: str) -> list[tuple[ProgramSolution, float]]:
@@ -88,10 +78,10 @@ def row(solver: str, found: list[tuple[ProgramSolution, float]]) -> tuple[float,
 def main() -> None:
     """Measure, print, write."""
     warnings.simplefilter("ignore", gda.InaccurateSolutionWarning)  # accuracy is backends.py's
-    programs = [program for method in METHODS for program in recorded(method)]
+    programs = [program for method in METHODS for program in recorded(method, MOST)]
     usable = [info.name for info in gda.solvers() if info.usable]
     rows = []
-    for solver in (ANALYTIC, "highspy", *usable):
+    for solver in (*BACKENDS, *usable):
         found = calls(programs, solver)
         if found:
             rows.append(row(solver, found))

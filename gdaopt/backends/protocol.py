@@ -136,10 +136,6 @@ class PreparedProgram(Protocol):
     def name(self) -> str:
         """What messages call it."""
 
-    @property
-    def moves(self) -> bool:
-        """Whether some entry that can move has a cost: else there is nothing to solve."""
-
     def closed_form(self) -> Answer:
         """Return the exact answer; raise InvalidInputError where there is no closed form."""
 

@@ -25,7 +25,7 @@ from scipy.sparse.linalg import lobpcg
 from gdaopt.deadline import check_time
 from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.linalg.laplacian import component_labels
+from gdaopt.linalg.laplacian import n_components
 from gdaopt.linalg.spectrum import LARGEST_DENSE, smallest_eigenvalue
 from gdaopt.validation import FloatArray, as_symmetric, as_vector, number
 from gdaopt.warning_filters import ignoring
@@ -127,7 +127,7 @@ def align(
     if guess is not None:
         guess = as_vector("guess", guess, len(metric))
     unit = float(np.trace(metric)) / len(metric) or 1.0  # M = 0 is a metric for ρ = 0
-    if component_labels(metric < -edge_threshold).any():  # there is more than one component
+    if n_components(metric, edge_threshold) > 1:
         return _resolvent(metric, min_eigenvalue, unit)
     vector, solver, iterations = _first_eigenvector(metric, guess, unit)
     if vector is None:

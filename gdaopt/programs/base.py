@@ -22,7 +22,6 @@ from gdaopt.backends import (
     Answer,
     Backend,
     LinearArrays,
-    PreparedProgram,
     StageSeconds,
     Stopwatch,
 )
@@ -191,9 +190,7 @@ class Program(ABC, Generic[PolytopeT]):
         if gain <= 0:
             largest = float(np.abs(costs).max())
             return costs / largest, 1 / largest
-        scaled: FloatArray = costs / gain
-        np.minimum(scaled, 1.0, out=scaled)
-        scaled *= _LARGEST_GAIN
+        scaled: FloatArray = _LARGEST_GAIN * np.minimum(costs / gain, 1.0)
         return scaled, _LARGEST_GAIN / gain
 
     @cached_property
@@ -232,7 +229,7 @@ class Program(ABC, Generic[PolytopeT]):
         self._last = polytope, in_units
         return in_units
 
-    def prepared(self, cost: FloatArray, polytope: PolytopeT) -> PreparedProgram:
+    def prepared(self, cost: FloatArray, polytope: PolytopeT) -> _Prepared[PolytopeT]:
         """Return the program with its numbers, as backends take it."""
         return _Prepared(self, cost, polytope)
 
@@ -376,7 +373,6 @@ class _Prepared(Generic[PolytopeT]):
     program: Program[PolytopeT]
     cost: FloatArray
     polytope: PolytopeT
-    _in_units: FloatArray | None = None
 
     @property
     def name(self) -> str:
@@ -386,7 +382,7 @@ class _Prepared(Generic[PolytopeT]):
     @property
     def moves(self) -> bool:
         """Whether some entry that can move has a cost: else all points are optimal."""
-        return bool(np.count_nonzero(self.cost_in_units()))
+        return bool(np.count_nonzero(self._cost_in_units))
 
     def closed_form(self) -> Answer:
         """Return the polytope's own answer."""
@@ -403,13 +399,11 @@ class _Prepared(Generic[PolytopeT]):
         """Return the arrays, in units."""
         return self.program._in_units(self._costs, self.polytope)
 
-    def cost_in_units(self) -> FloatArray:
-        """Return the cost of a unit of each entry; it is kept."""
-        if self._in_units is None:  # cached_property takes a lock, which takes longer
-            self._in_units = self.cost * self.polytope.unit
-        return self._in_units
+    @cached_property
+    def _cost_in_units(self) -> FloatArray:
+        return self.cost * self.polytope.unit
 
     @property
     def _costs(self) -> FloatArray:
         """The costs in units, of a size that solvers can judge."""
-        return self.program._scaled(self.cost_in_units())[0]
+        return self.program._scaled(self._cost_in_units)[0]

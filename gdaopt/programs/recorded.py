@@ -243,7 +243,8 @@ def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgr
         arrays |= {f"rows/{name}": value for name, value in _arrays_of_rows(rows).items()}
     for kind in names:
         own = [program for program in programs if program.kind == kind]
-        index = {polytope: i for i, polytope in enumerate(_distinct(own))}
+        polytopes = dict.fromkeys(program.polytope for program in own)  # each object once
+        index = {polytope: i for i, polytope in enumerate(polytopes)}
         of_programs = [
             {"polytope": index[program.polytope]}
             | {name: getattr(program, name) for name in _OF_ALL}
@@ -309,11 +310,6 @@ def checked_programs(programs: Any) -> list[RecordedProgram]:
     for program in found:
         check_instance("each of programs", program, RecordedProgram)
     return found
-
-
-def _distinct(programs: Iterable[RecordedProgram]) -> list[Polytope]:
-    """Return the polytopes of programs, each object once, in order."""
-    return list(dict.fromkeys(program.polytope for program in programs))
 
 
 def _values(polytope: Polytope, kind: str) -> dict[str, Any]:
