@@ -35,8 +35,8 @@ class TightMultipliers:
 
     def at(self, point: Point) -> FloatArray | None:
         """Return the multipliers, or None for a problem without linear constraints."""
-        problem, rows = self._problem, self._problem.rows
-        if rows is None:
+        problem, presolved = self._problem, self._problem.presolved
+        if presolved is None:
             return None
         gradient = point.gradient()
         base = problem.feasible_set.base(problem.n_features)
@@ -44,13 +44,13 @@ class TightMultipliers:
         negligible = _NEGLIGIBLE * abs(point.value)
         solution = best_multipliers(
             problem.feasible_set,
-            rows,
+            presolved.rows,
             gradient,
-            problem.centre[0] if self._atoms is None else self._atoms,
+            presolved.atoms if self._atoms is None else self._atoms,
             lambda value, bound: value - bound <= _SHARE * max(here - value, 0.0) + negligible,
         )
         self._atoms = solution.atoms
-        return rows.in_users_units(solution.multipliers)
+        return presolved.as_written(solution.multipliers)
 
 
 def checked_multipliers(problem: MetricProblem, multipliers: FloatArray) -> FloatArray:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gdaopt.constraints import ConstraintsOf, LinearConstraints, interior_point, read_constraints
+from gdaopt.constraints import (
+    ConstraintsOf,
+    LinearConstraints,
+    PresolvedRows,
+    presolve,
+    read_constraints,
+)
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.known_entries import Symmetric
@@ -25,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MetricProblem"]
 
-_ROW_SLACK = 1e-9  # of C: members may break a linear constraint by this distance
 _CORRECTIONS = 20  # rounds of mending constraints and entries in turns
 
 
@@ -88,8 +93,7 @@ class MetricProblem:
         check_interface(self.objective)
         check_instance("feasible_set", self.feasible_set, FeasibleSet)
         self.feasible_set.check_size(self.n_features)
-        if self.rows is not None:
-            self.centre  # noqa: B018 (refuses constraints that cannot be kept)
+        self.presolved  # noqa: B018 (refuses constraints that cannot be kept)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "constraints": self.rows}
@@ -118,18 +122,28 @@ class MetricProblem:
 
     @cached_property
     def rows(self) -> LinearConstraints | None:
-        """The linear constraints, read from CVXPY; None where there are none."""
+        """The linear constraints as they were written, read from CVXPY; None where there are none.
+
+        Multipliers belong to them, and members of the problem are judged by them.
+        """
         if self.constraints is None:
             return None
         rows = read_constraints(self.constraints, self.n_features)
         return rows if len(rows) else None
 
     @cached_property
+    def presolved(self) -> PresolvedRows | None:
+        """The rows that methods keep in their place, and a metric that keeps them."""
+        if self.rows is None:
+            return None
+        return presolve(self.feasible_set, self.rows, self.n_features)
+
+    @cached_property
     def centre(self) -> tuple[Atoms, FloatArray]:
         """Atoms and weights of a metric inside the set's cone, which keeps all constraints."""
-        if self.rows is None:
+        if self.presolved is None:
             return self.feasible_set.centre(self.n_features)
-        return interior_point(self.feasible_set, self.rows, self.n_features)
+        return self.presolved.atoms, self.presolved.weights
 
     def central_metric(self) -> FloatArray:
         """Return a metric inside of the set that keeps all constraints: to start from."""
@@ -178,15 +192,14 @@ class MetricProblem:
     def violations(self, metric: FloatArray) -> tuple[str, ...]:
         """Return a sentence for each condition of set and constraints that a metric breaks.
 
-        Allowed are what `FeasibleSet.contains` allows, and a distance of ``1e-9·C`` to a linear
-        constraint.
+        Allowed are what `FeasibleSet.contains` allows, and a distance to a linear constraint of
+        5e-9 of the metric's trace (`LinearConstraints.allowed`).
         """
         found = self.feasible_set.violations(metric)
         if self.rows is None:
             return found
         metric = symmetric_matrix("metric", metric, self.n_features)
-        slack = _ROW_SLACK * self.feasible_set.trace_bound
-        return (*found, *self.rows.violations(metric, slack))
+        return (*found, *self.rows.violations(metric, self.feasible_set.trace_bound))
 
     def repaired(self, metric: FloatArray) -> FloatArray:
         """Return a metric near `metric` that keeps set and constraints.
@@ -196,11 +209,12 @@ class MetricProblem:
         are mended in turns; an eigenvalue that is too small is then raised on the way to the
         `centre`.
         """
-        if self.rows is None:
+        if self.presolved is None:
             return self.feasible_set.repaired(metric)
+        rows = self.presolved.rows
         family, base = self.feasible_set.family, self.feasible_set.base(self.n_features)
         for _ in range(_CORRECTIONS):
-            mended = self.rows.corrected(metric, self.feasible_set.trace_bound)
+            mended = rows.corrected(metric, self.feasible_set.trace_bound)
             metric = base + family.with_entries_repaired(mended - base)
             if (metric == mended).all():
                 break

@@ -1,18 +1,20 @@
 """Linear constraints of the user's own: their rows, and column generation over a set with rows.
 
-`read_constraints` reads them from CVXPY, once. `interior_point` finds a metric that keeps them all,
-or proves that there is none, and `best_multipliers` the multipliers that make a certificate tight
-("Proposition: certificate with linear constraints").
+`read_constraints` reads them from CVXPY, once. `presolve` decides what they mean together, and
+finds a metric that keeps them all or proves that there is none. `best_multipliers` finds the
+multipliers that make a certificate tight ("Proposition: certificate with linear constraints").
 """
 
-from gdaopt.constraints.column_generation import LinearSolution, best_multipliers, interior_point
+from gdaopt.constraints.column_generation import LinearSolution, best_multipliers
+from gdaopt.constraints.presolve import PresolvedRows, presolve
 from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, read_constraints
 
 __all__ = [
     "ConstraintsOf",
     "LinearConstraints",
     "LinearSolution",
+    "PresolvedRows",
     "best_multipliers",
-    "interior_point",
+    "presolve",
     "read_constraints",
 ]

@@ -12,25 +12,26 @@ infeasible.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linprog
 
 from gdaopt.constraints.rows import LinearConstraints
-from gdaopt.errors import InfeasibleProblemError, SolverFailedError
+from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
 
-__all__ = ["LinearSolution", "best_multipliers", "interior_point"]
+__all__ = ["Extra", "LinearProgram", "LinearSolution", "best_multipliers"]
 
 _MOST_ROUNDS = 500
 _PRICED = 20  # atoms that join in a round at most
-_ACCURACY = 1e-10  # of linear programs and, relative to τ, of rows
-_ENOUGH = 0.5  # an interior point may be so much nearer to the boundary than the best one
-_NO_INTERIOR = 1e-7  # of the share of the centre: less is round-off
+_ACCURACY = 1e-10  # of the linear programs, in their units; HiGHS takes no smaller one
+_FINE = 1e-14  # of the prices: atoms that are better by less do not join
+_PATIENCE = 3  # rounds in which neither value nor bound moves, after which both are at round-off
+_LEAST_RIGHT = 1e-6  # of the largest right-hand side: what smaller ones are scaled as
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,8 @@ class LinearSolution:
         n atoms.
     weights : ndarray of shape (n,)
         Their weights.
+    extras : ndarray of shape (p,)
+        The values of the extra variables.
     multipliers : ndarray of shape (m,)
         λ, not negative for inequalities.
     value, lower_bound : float
@@ -51,70 +54,32 @@ class LinearSolution:
 
     atoms: Atoms
     weights: FloatArray
+    extras: FloatArray
     multipliers: FloatArray
     value: float
     lower_bound: float
 
 
 @dataclass(frozen=True, eq=False)
-class _Extra:
-    """A variable beside the weights: its cost, and what it adds to the rows and to the trace."""
+class Extra:
+    """A variable beside the weights, between 0 and a bound.
+
+    Attributes
+    ----------
+    cost : float
+        What one unit of it costs.
+    coefficients : ndarray of shape (m,)
+        What one unit of it adds to the rows.
+    trace : float
+        What one unit of it adds to the trace.
+    most : float
+        Its bound.
+    """
 
     cost: float
     coefficients: FloatArray
-    trace: float
-
-
-def interior_point(
-    feasible_set: FeasibleSet, rows: LinearConstraints, n_features: int
-) -> tuple[Atoms, FloatArray]:
-    """Return atoms and weights of a metric that keeps the rows, inside the set's cone.
-
-    Of all metrics ``B + s (τ/K) I + Σ_k w_k u_k u_k'`` that keep the rows it is one whose share s
-    of the centre is at least half of the largest.
-
-    Parameters
-    ----------
-    feasible_set : FeasibleSet
-        The set.
-    rows : LinearConstraints
-        The rows.
-    n_features : int
-        K.
-
-    Raises
-    ------
-    InfeasibleProblemError
-        When no member of the set keeps the rows, or when those that do are all on the boundary.
-    """
-    basis = feasible_set.family.basis(n_features)
-    nothing = np.zeros((n_features, n_features))
-    budget = feasible_set.budget(n_features)
-    broken = tuple(_breaking(rows))
-    program = _Program(feasible_set, rows, nothing, broken)
-    found = program.solve(
-        basis, lambda value, bound: value <= _ACCURACY or bound > max(_ACCURACY, 0.9 * value)
-    )
-    if found.value > _ACCURACY:
-        miss = found.value * budget
-        names = [rows.names[k] for k in np.flatnonzero(np.abs(found.multipliers) > _ACCURACY)]
-        raise InfeasibleProblemError(
-            f"no member of {feasible_set!r} keeps all constraints: {'; '.join(names)} "
-            f"cannot hold together in it; the nearest metric breaks them by {miss:.2g} in all. "
-            "Mend or drop one, or enlarge the set"
-        )
-    coefficients = rows.quadratic_forms(basis).mean(axis=1)
-    centre = _Extra(-1.0, coefficients, 1.0)
-    program = _Program(feasible_set, rows, nothing, (centre,))
-    found = program.solve(found.atoms, lambda value, bound: value <= _ENOUGH * bound)
-    share = -found.value
-    if share <= _NO_INTERIOR:
-        raise InfeasibleProblemError(
-            f"the constraints leave {feasible_set!r} no metric but on its boundary: "
-            f"{'; '.join(rows.names)}; loosen one, or lower min_eigenvalue"
-        )
-    centred = np.full(len(basis), share * budget / n_features)
-    return basis.joined(found.atoms), np.concatenate([centred, found.weights])
+    trace: float = 0.0
+    most: float = np.inf
 
 
 def best_multipliers(
@@ -139,15 +104,8 @@ def best_multipliers(
     ends : callable
         Takes the value and its lower bound, and says whether they are near enough.
     """
-    return _Program(feasible_set, rows, gradient, ()).solve(atoms, ends)
-
-
-def _breaking(rows: LinearConstraints) -> Iterator[_Extra]:
-    """Yield the variables that say by how much rows are broken."""
-    for k, row in enumerate(np.eye(len(rows))):
-        yield _Extra(1.0, -row, 0.0)
-        if rows.is_equality[k]:
-            yield _Extra(1.0, row, 0.0)
+    budget = feasible_set.budget(rows.n_features)
+    return LinearProgram(feasible_set, rows, budget, gradient=gradient).solve(atoms, ends)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,94 +113,137 @@ class _Master:
     """A solution of the linear master problem; an atom of a price below the level improves it."""
 
     weights: FloatArray
+    extras: FloatArray
     multipliers: FloatArray
     level: float
     value: float
 
 
-class _Program:
-    """The linear program in units: weights in units of τ, prices in units of the largest entry."""
+class LinearProgram:
+    """A linear program over a set with rows, which is solved by column generation.
+
+    HiGHS gets it in units of its own: weights in units of the largest right-hand side, each row in
+    units of its own right-hand side, and prices in units of the gradient's largest entry. So its
+    absolute tolerances suit problems of any scale, and trace bounds that are far from binding.
+
+    Parameters
+    ----------
+    feasible_set : FeasibleSet
+        The set.
+    rows : LinearConstraints
+        The rows.
+    budget : float
+        What the weights may add up to.
+    gradient : ndarray of shape (K, K), optional
+        G of the costs ``u'Gu`` of the weights; they cost nothing when left out.
+    extras : sequence of Extra, optional
+        Variables beside the weights.
+    """
 
     def __init__(
         self,
         feasible_set: FeasibleSet,
         rows: LinearConstraints,
-        gradient: FloatArray,
-        extras: tuple[_Extra, ...],
+        budget: float,
+        *,
+        gradient: FloatArray | None = None,
+        extras: Sequence[Extra] = (),
     ) -> None:
         size = rows.n_features
-        self._set, self._rows = feasible_set, rows
-        self._budget = feasible_set.budget(size)
-        self._unit = float(np.abs(gradient).max()) or 1.0
-        self._gradient = gradient / self._unit
-        self._right = -rows.residuals(feasible_set.base(size)) / self._budget
+        self._set, self._rows, self._budget = feasible_set, rows, budget
+        self._gradient = np.zeros((size, size)) if gradient is None else gradient
+        self._right = -rows.residuals(feasible_set.base(size))
         self._extras = extras
-        # Without costs the value is a share: of the budget, or of the centre.
-        self._scale = self._unit * self._budget if gradient.any() else 1.0
+        self._unit = min(float(np.abs(self._right).max(initial=0.0)), budget) or budget
+        self._row_units = np.maximum(np.abs(self._right), _LEAST_RIGHT * self._unit)
+        self._price_unit = float(np.abs(self._gradient).max())
+        # Of values: without costs of weights those of the extra variables are 1.
+        self._scale = self._price_unit * self._unit or 1.0
         self._many = 4 * _PRICED + len(rows)  # atoms, of which those of weight 0 then leave
 
     def solve(self, atoms: Atoms, ends: Callable[[float, float], bool]) -> LinearSolution:
         """Generate atoms, from given ones, until value and bound say that it is enough."""
         bound, multipliers = -np.inf, np.zeros(len(self._rows))
         forms = self._rows.quadratic_forms(atoms)
+        least, waited = np.inf, 0
         for _ in range(_MOST_ROUNDS):
             master = self._master(atoms, forms)
             priced = self._gradient + self._rows.combined(master.multipliers)
             new = self._set.best_atoms(priced, _PRICED, atoms)
-            reduced = [
-                extra.cost + float(master.multipliers @ extra.coefficients)
-                for extra in self._extras
-                if extra.trace  # the others are not negative for any solution of the dual
-            ]
-            least = min(0.0, float(new.prices[0]), *reduced)
-            found = least - float(master.multipliers @ self._right)
+            found = self._bound(master.multipliers, float(new.prices[0]))
+            waited = 0 if found > bound or master.value < least else waited + 1
+            least = min(least, master.value)
             if found > bound:
                 bound, multipliers = found, master.multipliers
-            joining = new.atoms[new.prices < master.level - _ACCURACY]
-            if ends(self._scale * master.value, self._scale * bound) or not len(joining):
+            fine = _FINE * (self._price_unit + float(np.abs(master.multipliers).max(initial=0.0)))
+            joining = new.atoms[new.prices < master.level - fine]
+            if ends(master.value, bound) or not len(joining) or waited == _PATIENCE:
                 break
             kept = master.weights > 0 if len(atoms) > self._many else slice(None)
             atoms = atoms[kept].joined(joining)
             forms = np.hstack([forms[:, kept], self._rows.quadratic_forms(joining)])
         return LinearSolution(
             atoms[: len(master.weights)],
-            self._budget * master.weights,
-            self._unit * multipliers,
-            self._scale * master.value,
-            self._scale * bound,
+            master.weights,
+            master.extras,
+            multipliers,
+            master.value,
+            bound,
         )
+
+    def _bound(self, multipliers: FloatArray, price: float) -> float:
+        """Return the lower bound by λ: what the Lagrangian is at least for all weights."""
+        least = min(0.0, price)
+        bound = self._budget * least - float(multipliers @ self._right)
+        for extra in self._extras:
+            if extra.most < np.inf:  # the others cost nothing less for any solution of the dual
+                reduced = extra.cost + float(multipliers @ extra.coefficients)
+                # What it adds to the trace is lost for the atoms.
+                bound += extra.most * min(0.0, reduced - extra.trace * least)
+        return bound
 
     def _master(self, atoms: Atoms, forms: FloatArray) -> _Master:
         """Solve the linear master problem: the best weights of some atoms, of forms ``u'A_k u``."""
-        n, equal = len(atoms), self._rows.is_equality
+        n, equal, extras, units = len(atoms), self._rows.is_equality, self._extras, self._row_units
         costs = np.append(
-            atoms.quadratic_forms(self._gradient), [extra.cost for extra in self._extras]
+            atoms.quadratic_forms(self._gradient) * (self._unit / self._scale),
+            [extra.cost for extra in extras],
         )
-        extra = np.array([extra.coefficients for extra in self._extras]).reshape(-1, len(equal)).T
-        left = np.hstack([forms, extra])
-        trace = np.append(np.ones(n), [extra.trace for extra in self._extras])
-        answer = linprog(
-            costs,
-            A_ub=np.vstack([left[~equal], trace]),
-            b_ub=np.append(self._right[~equal], 1.0),
-            A_eq=left[equal] if equal.any() else None,
-            b_eq=self._right[equal] if equal.any() else None,
-            method="highs",
-            options={
-                "primal_feasibility_tolerance": _ACCURACY,
-                "dual_feasibility_tolerance": _ACCURACY,
-            },
-        )
-        if answer.x is None or not answer.success:
-            raise SolverFailedError(f"HiGHS failed on the constraints: {answer.message}")
+        extra = np.array([extra.coefficients for extra in extras]).reshape(-1, len(equal)).T
+        left = np.hstack([forms * self._unit, extra]) / units[:, None]
+        right = self._right / units
+        trace = np.append(np.ones(n), [extra.trace / self._unit for extra in extras])
+        upper = np.append(np.full(n, np.inf), [extra.most for extra in extras])
+        for presolve in (True, False):  # which calls some feasible programs infeasible
+            answer = linprog(
+                costs,
+                A_ub=np.vstack([left[~equal], trace]),
+                b_ub=np.append(right[~equal], self._budget / self._unit),
+                A_eq=left[equal] if equal.any() else None,
+                b_eq=right[equal] if equal.any() else None,
+                bounds=[(0.0, float(most)) for most in upper],
+                method="highs",
+                options={
+                    "presolve": presolve,
+                    "primal_feasibility_tolerance": _ACCURACY,
+                    "dual_feasibility_tolerance": _ACCURACY,
+                },
+            )
+            if answer.x is not None and answer.success:
+                break
+        else:
+            raise SolverFailedError(
+                f"HiGHS failed on the constraints {'; '.join(self._rows.names)}: {answer.message}"
+            )
         multipliers = np.zeros(len(equal))
-        marginals = -answer.ineqlin.marginals
+        marginals = -answer.ineqlin.marginals * self._scale
         multipliers[~equal] = np.maximum(marginals[:-1], 0.0)
         if equal.any():
-            multipliers[equal] = -answer.eqlin.marginals
+            multipliers[equal] = -answer.eqlin.marginals * self._scale
         return _Master(
-            weights=np.maximum(answer.x[:n], 0.0),
-            multipliers=multipliers,
-            level=-max(float(marginals[-1]), 0.0),
-            value=float(costs @ answer.x),
+            weights=self._unit * np.maximum(answer.x[:n], 0.0),
+            extras=np.maximum(answer.x[n:], 0.0),
+            multipliers=multipliers / units,
+            level=-max(float(marginals[-1]), 0.0) / self._unit,
+            value=self._scale * float(costs @ answer.x),
         )

@@ -21,10 +21,13 @@ from gdaopt.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["ConstraintsOf", "LinearConstraints", "read_constraints"]
+__all__ = ["ROW_TOLERANCE", "ConstraintsOf", "LinearConstraints", "read_constraints"]
 
 ConstraintsOf: TypeAlias = "Callable[[cp.Expression], Sequence[cp.Constraint]]"
 """A function that takes a metric and returns CVXPY constraints on it."""
+
+ROW_TOLERANCE = 5e-9
+"""By how much a metric may break a row, as a share of its trace (`LinearConstraints.allowed`)."""
 
 _EXAMPLE = "lambda M: [M[0, 1] == 0, cp.trace(M) <= 3]"
 
@@ -55,7 +58,7 @@ class LinearConstraints:
     >>> rows = read_constraints(lambda M: [M[0, 1] == 0, cp.trace(M) <= 3], n_features=2)
     >>> rows.names
     ('M[0, 1] == 0.0', 'Trace(M) <= 3.0')
-    >>> rows.violations(np.array([[2.0, -1.0], [-1.0, 2.0]]), 1e-9)
+    >>> rows.violations(np.array([[2.0, -1.0], [-1.0, 2.0]]), trace_bound=5.0)
     ['M[0, 1] == 0.0: off by -1', 'Trace(M) <= 3.0: off by 1']
     """
 
@@ -85,6 +88,16 @@ class LinearConstraints:
             own = np.flatnonzero([label == other for other in self.labels])
             found.append((label, own, bool(self.is_equality[own[0]])))
         return found
+
+    def chosen(self, kept: npt.NDArray[np.intp]) -> LinearConstraints:
+        """Return some of the rows."""
+        return LinearConstraints(
+            csr_array(self.matrices[kept]),
+            self.bounds[kept],
+            self.is_equality[kept],
+            self.norms[kept],
+            tuple(self.labels[k] for k in kept),
+        )
 
     @property
     def n_features(self) -> int:
@@ -117,9 +130,19 @@ class LinearConstraints:
         """Return the largest distance of M to a row that it breaks."""
         return float(np.abs(self.excesses(metric)).max(initial=0.0))
 
-    def violations(self, metric: FloatArray, slack: float) -> list[str]:
-        """Return a sentence for each row that M breaks by more than `slack`, in its own units."""
+    def allowed(self, metric: FloatArray, trace_bound: float) -> float:
+        """Return the distance to a row that still counts as keeping it.
+
+        It is a share of the trace, or of the largest bound of a row where that is larger, so that
+        it suits metrics that are far smaller than the trace bound allows.
+        """
+        largest = min(float(np.abs(self.bounds).max()), trace_bound)
+        return ROW_TOLERANCE * max(float(np.trace(metric)), largest)
+
+    def violations(self, metric: FloatArray, trace_bound: float) -> list[str]:
+        """Return a sentence for each row that M does not keep, in the units of the row."""
         excesses, names = self.excesses(metric), self.names
+        slack = self.allowed(metric, trace_bound)
         return [
             f"{names[k]}: off by {self.norms[k] * excesses[k]:.6g}"
             for k in np.flatnonzero(np.abs(excesses) > slack)

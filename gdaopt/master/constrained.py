@@ -28,7 +28,7 @@ __all__ = ["Rows", "solve_constrained_master_problem"]
 _NEWTON_STEPS = 100
 _PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
 _ACCURACY = 1e-12  # of the quadratic program, in its own units
-_FEASIBLE = 1e-11  # of τ: how far the polished weights may break a row
+_FEASIBLE = 1e-11  # of the weights: how far the polished ones may break a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,18 +118,24 @@ def _duality_gap(iterate: Iterate, rows: Rows, multipliers: FloatArray) -> float
 
 
 def _quadratic_minimum(iterate: Iterate, hessian: FloatArray, rows: Rows) -> _Step:
-    """Minimise the quadratic model of F, in units of τ and of the steepest slope."""
+    """Minimise the quadratic model of F.
+
+    Weights are in units of their sum, the slack in units of τ, which may be far larger, and values
+    in units of the steepest slope.
+    """
     import clarabel  # on demand: importing gdaopt loads no solver
 
     total, n = float(iterate.x.sum()), len(iterate.x)
-    unit = total * float(np.abs(iterate.slope).max()) or 1.0
-    x, slope = iterate.x / total, iterate.slope * (total / unit)
-    hessian = hessian * (total**2 / unit)
+    size = float(iterate.x[:-1].sum()) or total
+    units = np.append(np.full(n - 1, size), total)
+    unit = float(np.abs(units * iterate.slope).max()) or 1.0
+    x, slope = iterate.x / units, iterate.slope * (units / unit)
+    hessian = hessian * (units * units[:, None] / unit)
     linear = slope - hessian @ x
     equal = rows.is_equality
     forms = np.hstack([rows.forms, np.zeros((len(equal), 1))])
-    left = np.vstack([np.ones(n), forms[equal], forms[~equal]])
-    right = np.concatenate([[1.0], rows.right[equal] / total, rows.right[~equal] / total])
+    left = np.vstack([units / total, forms[equal], forms[~equal]])
+    right = np.concatenate([[1.0], rows.right[equal] / size, rows.right[~equal] / size])
     n_equal = 1 + int(equal.sum())
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -158,7 +164,9 @@ def _quadratic_minimum(iterate: Iterate, hessian: FloatArray, rows: Rows) -> _St
     multipliers = np.zeros(len(equal))
     multipliers[equal] = prices[1:n_equal]
     multipliers[~equal] = np.maximum(prices[n_equal:], 0.0)
-    return _Step(total * at / at.sum(), multipliers * (unit / total))
+    weights = size * at[:-1]
+    slack = max(total - float(weights.sum()), 0.0)
+    return _Step(np.append(weights, slack), multipliers * (unit / size))
 
 
 def _polished(

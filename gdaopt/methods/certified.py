@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gdaopt.constraints import LinearConstraints
+from gdaopt.constraints import PresolvedRows
 from gdaopt.deadline import unlimited
 from gdaopt.errors import InvalidInputError, TimeLimitError, check_name
 from gdaopt.linalg.atoms import Atoms
@@ -251,8 +251,8 @@ class _Run(HullRun):
         accuracy = _WEIGHTS_ACCURACY if self._sample is None else _MANY_ACCURACY
         reduction = min(max(accuracy, _FINAL_ACCURACY * allowed / self.gap), 0.5)
         start = self.atom_weights.at(active_set.atoms, active_set.weights)
-        if self.problem.rows is not None:
-            self._optimise_with_rows(active_set, start, self.problem.rows, reduction)
+        if self.problem.presolved is not None:
+            self._optimise_with_rows(active_set, start, self.problem.presolved, reduction)
             return
         solution = solve_master_problem(start, self.budget, reduction, self._method.memory_limit)
         self._newton_steps += solution.newton_steps
@@ -269,10 +269,11 @@ class _Run(HullRun):
         self,
         active_set: ActiveSet,
         start: AtomWeightsPoint,
-        constraints: LinearConstraints,
+        presolved: PresolvedRows,
         reduction: float,
     ) -> None:
         """Move to the optimal weights that keep the linear constraints, and take multipliers."""
+        constraints = presolved.rows
         rows = Rows(
             constraints.quadratic_forms(active_set.atoms),
             -constraints.residuals(self.feasible_set.base(self.problem.n_features)),
@@ -280,7 +281,7 @@ class _Run(HullRun):
         )
         assert self.multipliers is not None
         # The master problem minimises F, which is Q or log Q.
-        guess = constraints.in_own_units(self.multipliers) / _derivative(
+        guess = presolved.from_written(self.multipliers) / _derivative(
             self.point, active_set.atoms, start
         )
         solution = solve_constrained_master_problem(start, self.budget, rows, guess, reduction)
@@ -288,7 +289,7 @@ class _Run(HullRun):
         self._newton_steps += solution.newton_steps
         self.move_to(ActiveSet(active_set.atoms, solution.point.weights))
         derivative = _derivative(self.point, active_set.atoms, solution.point)
-        self.multipliers = constraints.in_users_units(derivative * solution.multipliers)
+        self.multipliers = presolved.as_written(derivative * solution.multipliers)
         self.active_set = self.active_set.without_zeros()
 
     def _refine(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.constraints import best_multipliers, interior_point
+from gdaopt.constraints import best_multipliers, presolve
 from tests.constraints.cases import RandomCase
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import KINDS, set_of
@@ -66,8 +66,9 @@ def test_an_interior_point_is_half_as_far_inside_as_the_best(kind: str) -> None:
         constraints=lambda M: [M[0, 0] == 0.2, M[1, 1] >= 2, cp.sum(cp.diag(M)[2:]) <= 2],
     ).rows
     assert rows is not None
-    atoms, weights = interior_point(feasible_set, rows, size)
-    found = np.linalg.eigvalsh(atoms.added_to(np.zeros((size, size)), weights))[0]
+    presolved = presolve(feasible_set, rows, size)
+    inner = presolved.atoms.added_to(np.zeros((size, size)), presolved.weights)
+    found = np.linalg.eigvalsh(inner)[0]
     share = cp.Variable()
     metric = cp.Variable((size, size), symmetric=True)
     best = cp.Problem(

@@ -114,7 +114,7 @@ def test_corrected_is_the_nearest_matrix(rng: np.random.Generator) -> None:
 
 def test_violations_are_in_the_users_units() -> None:
     read = read_constraints(lambda M: [10 * M[0, 0] <= 10, M[1, 1] == 5], SIZE)
-    sentences = read.violations(2 * np.eye(SIZE), slack=1e-9)
+    sentences = read.violations(2 * np.eye(SIZE), trace_bound=10.0)
     assert sentences == ["10.0 * M[0, 0] <= 10.0: off by 10", "M[1, 1] == 5.0: off by -3"]
     assert read.violation(2 * np.eye(SIZE)) == 3.0
     assert read.violation(np.diag([1.0, 5.0, 0.0, 0.0])) == 0.0

@@ -1,0 +1,282 @@
+"""What linear constraints mean together, decided once: whether a metric keeps them, and which bind.
+
+Data are rounded, so that rows that hold together on paper contradict each other in the last digits,
+and rows that are dependent on paper are not quite so. All stages of a run need one answer to what
+that means. It is found here, with one tolerance ("Algorithm: presolve of linear constraints"):
+
+1. Phase one finds a metric that keeps the rows, or breaks them by no more than the tolerance. Rows
+   that it breaks are moved to it; where the tolerance is not enough, no metric keeps the rows.
+2. Inequalities that no metric keeps strictly become equalities, as in ``a ≤ b`` beside ``a ≥ b``.
+3. Equalities that follow from others are left out.
+4. What is left has a metric inside the set's cone, or is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from gdaopt.constraints.column_generation import Extra, LinearProgram, LinearSolution
+from gdaopt.constraints.rows import ROW_TOLERANCE, LinearConstraints
+from gdaopt.errors import InfeasibleProblemError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+
+__all__ = ["PresolvedRows", "presolve"]
+
+_FEASIBLE = 0.5 * ROW_TOLERANCE  # how much of it phase one may use up; the rest is for the methods
+_EXACT = 1e-13  # phase one looks for no better metric
+_DEPENDENT = 0.25 * ROW_TOLERANCE  # distance of a row to the span of others
+_NO_ROOM = 1e-10  # of the scale: rows with less room in every metric become equalities
+_ENOUGH_ROOM = 1e-6
+_COUNTS = 1e-6  # of the largest multiplier: smaller ones are round-off
+_ROUND_OFF = 8 * 2.0**-53
+_ENOUGH = 0.5  # an interior point may be so much nearer to the boundary than the best one
+_WELL_INSIDE = 1e-3  # of the middle of the set: with less the features get units of their own
+_NO_INTERIOR = 1e-7  # of a feature's diagonal entry: less is round-off
+_SMALLEST = 1e-13  # of the scale: the smallest unit of a feature
+_WIDE = 1e6  # times the scale of the rows: the trace up to which an interior point is looked for
+_MOST_UNITS = 40  # rounds in which features get smaller units
+
+
+@dataclass(frozen=True, eq=False)
+class PresolvedRows:
+    """The rows that methods keep in place of those that the user wrote.
+
+    Attributes
+    ----------
+    rows : LinearConstraints
+        Of the rows that were written a part, moved by round-off at most; no equality of them
+        follows from the others, and all inequalities can hold strictly together.
+    kept : ndarray of int, shape (len(rows),)
+        Which of the rows that were written they are.
+    atoms, weights : Atoms and ndarray of shape (n,)
+        Of a metric that keeps them, inside the set's cone.
+    """
+
+    rows: LinearConstraints
+    kept: npt.NDArray[np.intp]
+    atoms: Atoms
+    weights: FloatArray
+    _written: LinearConstraints
+    _implied: tuple[FloatArray, ...]  # multipliers that prove that inequalities are equalities
+
+    def from_written(self, multipliers: FloatArray) -> FloatArray:
+        """Return multipliers of `rows`, from those of the rows as the user wrote them."""
+        found: FloatArray = self._written.in_own_units(multipliers)[self.kept]
+        return found
+
+    def as_written(self, multipliers: FloatArray) -> FloatArray:
+        """Return multipliers of the rows as the user wrote them, from those of `rows`.
+
+        Those of inequalities are not negative: where an inequality has become an equality, there
+        are multipliers that add nothing to the Lagrangian, and that many of them are added.
+        """
+        found = np.zeros(len(self._written))
+        found[self.kept] = multipliers
+        for proof in reversed(self._implied):
+            lifted = ~self._written.is_equality & (proof > _COUNTS * np.abs(proof).max())
+            share = float((-found[lifted] / proof[lifted]).max(initial=0.0))
+            found = found + max(share, 0.0) * proof
+        signed = np.where(self._written.is_equality, found, np.maximum(found, 0.0))
+        return self._written.in_users_units(signed)
+
+
+def presolve(feasible_set: FeasibleSet, rows: LinearConstraints, n_features: int) -> PresolvedRows:
+    """Decide what rows mean together over a set.
+
+    Parameters
+    ----------
+    feasible_set : FeasibleSet
+        The set.
+    rows : LinearConstraints
+        The rows.
+    n_features : int
+        K.
+
+    Raises
+    ------
+    InfeasibleProblemError
+        When no member of the set keeps the rows, or when those that do are all on the boundary.
+    """
+    base = feasible_set.base(n_features)
+    at_base = rows.matrices @ base.ravel()
+    noise = _ROUND_OFF * (np.abs(rows.bounds) + abs(rows.matrices) @ np.abs(base).ravel())
+    bounds = np.where(np.abs(rows.bounds - at_base) <= noise, at_base, rows.bounds)
+    consistent, atoms = _consistent(feasible_set, replace(rows, bounds=bounds))
+    equalities, implied = _with_implied_equalities(feasible_set, consistent, atoms)
+    kept = _independent(equalities)
+    presolved = equalities.chosen(kept)
+    return PresolvedRows(
+        presolved, kept, *_interior(feasible_set, presolved, atoms), rows, tuple(implied)
+    )
+
+
+def _scale(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
+    """Return the size of the weights that the rows ask for."""
+    budget = feasible_set.budget(rows.n_features)
+    right = rows.residuals(feasible_set.base(rows.n_features))
+    return min(float(np.abs(right).max()), budget) or budget
+
+
+# --- phase one ----------------------------------------------------------------------------------
+
+
+def _consistent(
+    feasible_set: FeasibleSet, rows: LinearConstraints
+) -> tuple[LinearConstraints, Atoms]:
+    """Return the rows, moved by less than the tolerance so that a metric keeps them, and its atoms.
+
+    Raises
+    ------
+    InfeasibleProblemError
+        When they would have to be moved by more.
+    """
+    size = rows.n_features
+    budget, scale = feasible_set.budget(size), _scale(feasible_set, rows)
+    breaking = [*_breaking(rows, scale)]
+    found = LinearProgram(feasible_set, rows, budget, extras=breaking).solve(
+        feasible_set.family.basis(size),
+        lambda value, bound: value <= _EXACT or bound > max(_FEASIBLE, 0.9 * value),
+    )
+    if found.value > _FEASIBLE:
+        most = float(np.abs(found.multipliers).max())
+        involved = np.flatnonzero(np.abs(found.multipliers) > _COUNTS * most)
+        raise InfeasibleProblemError(
+            f"no member of {feasible_set!r} keeps all constraints: "
+            f"{'; '.join(rows.names[k] for k in involved)} cannot hold together in it; the nearest "
+            f"metric breaks them by {found.value * scale:.2g} in all. Mend or drop one, or enlarge "
+            "the set"
+        )
+    moved = sum(-extra.coefficients * by for extra, by in zip(breaking, found.extras, strict=True))
+    return replace(rows, bounds=rows.bounds + moved), found.atoms[found.weights > 0]
+
+
+def _breaking(rows: LinearConstraints, scale: float) -> Iterator[Extra]:
+    """Yield the variables that say by how much rows are broken, in units of a scale."""
+    for k, row in enumerate(scale * np.eye(len(rows))):
+        yield Extra(1.0, -row)
+        if rows.is_equality[k]:
+            yield Extra(1.0, row)
+
+
+# --- which rows bind ----------------------------------------------------------------------------
+
+
+def _with_implied_equalities(
+    feasible_set: FeasibleSet, rows: LinearConstraints, atoms: Atoms
+) -> tuple[LinearConstraints, list[FloatArray]]:
+    """Return the rows with equalities for inequalities that no metric keeps strictly.
+
+    Also returned are the multipliers that prove it: their sum of rows is as small as the set
+    allows at every metric that keeps the rows.
+    """
+    proofs: list[FloatArray] = []
+    scale, budget = _scale(feasible_set, rows), feasible_set.budget(rows.n_features)
+    while not rows.is_equality.all():
+        room = Extra(-1.0, np.where(rows.is_equality, 0.0, scale), most=1.0)
+        found = LinearProgram(feasible_set, rows, budget, extras=[room]).solve(
+            feasible_set.family.basis(rows.n_features).joined(atoms),
+            lambda value, bound: value <= -_ENOUGH_ROOM or bound > -_NO_ROOM,
+        )
+        binds = found.multipliers > _COUNTS * np.abs(found.multipliers).max()
+        binds &= ~rows.is_equality
+        if -found.value > _NO_ROOM or not binds.any():
+            break
+        proofs.append(found.multipliers)
+        rows = replace(
+            rows,
+            bounds=rows.bounds - np.where(binds, scale * float(found.extras[0]), 0.0),
+            is_equality=rows.is_equality | binds,
+        )
+    return rows, proofs
+
+
+def _independent(rows: LinearConstraints) -> npt.NDArray[np.intp]:
+    """Return the indices of all inequalities, and of the equalities that follow from no others."""
+    columns = np.unique(rows.matrices.indices)
+    span = np.zeros((0, len(columns)))
+    kept = []
+    for k in range(len(rows)):
+        if rows.is_equality[k]:
+            rest = csr_array(rows.matrices[[k]][:, columns]).toarray()[0]
+            for _ in range(2):  # once more for the digits that cancel
+                rest = rest - span.T @ (span @ rest)
+            distance = float(np.linalg.norm(rest))
+            if distance <= _DEPENDENT:
+                continue
+            span = np.vstack([span, rest / distance])
+        kept.append(k)
+    return np.array(kept, dtype=np.intp)
+
+
+# --- an interior point --------------------------------------------------------------------------
+
+
+def _interior(
+    feasible_set: FeasibleSet, rows: LinearConstraints, atoms: Atoms
+) -> tuple[Atoms, FloatArray]:
+    """Return atoms and weights of a metric that keeps the rows, inside the set's cone.
+
+    Of all metrics ``B + s diag(d) + Σ_k w_k u_k u_k'`` that keep the rows it is one whose share s
+    is at least half of the largest. First d is the same for all features; where the rows leave some
+    of them far less than others, these get units of their own.
+
+    Raises
+    ------
+    InfeasibleProblemError
+        When all such metrics are on the boundary.
+    """
+    scale, budget = _scale(feasible_set, rows), feasible_set.budget(rows.n_features)
+    for most in sorted({min(budget, _WIDE * scale), budget}):
+        found = _interior_within(feasible_set, rows, atoms, most, scale)
+        if found is not None:
+            return found
+    raise InfeasibleProblemError(
+        f"the constraints leave {feasible_set!r} no metric but on its boundary: "
+        f"{'; '.join(rows.names)}; loosen one, or lower min_eigenvalue"
+    )
+
+
+def _interior_within(
+    feasible_set: FeasibleSet, rows: LinearConstraints, atoms: Atoms, budget: float, scale: float
+) -> tuple[Atoms, FloatArray] | None:
+    """Return atoms and weights of an interior point whose weights keep a budget; None for none."""
+    size = rows.n_features
+    basis = feasible_set.family.basis(size)
+    forms = rows.quadratic_forms(basis)
+    units = np.full(size, budget / size)
+    for _ in range(_MOST_UNITS):
+        middle = Extra(-1.0, forms @ units, float(units.sum()), most=1.0)
+        program = LinearProgram(feasible_set, rows, budget, extras=[middle])
+        found = program.solve(basis.joined(atoms), lambda value, bound: value <= _ENOUGH * bound)
+        share = float(found.extras[0])
+        if share >= _WELL_INSIDE or units.min() < _SMALLEST * scale:
+            break
+        units = _smaller(units, share, found, forms)
+    diagonal = found.atoms.added_to(np.diag(share * units), found.weights).diagonal()
+    if not (share * units > _NO_INTERIOR * diagonal).all() or share * units.min() <= (
+        _SMALLEST * scale
+    ):
+        return None
+    return basis.joined(found.atoms), np.concatenate([share * units, found.weights])
+
+
+def _smaller(
+    units: FloatArray, share: float, found: LinearSolution, forms: FloatArray
+) -> FloatArray:
+    """Return smaller units for the features that the rows leave the least.
+
+    These are the ones whose units the multipliers price: together the prices are 1.
+    """
+    prices = units * np.maximum(found.multipliers @ forms, 0.0)
+    total = float(prices.sum())
+    if not total > 0:
+        return units
+    limited = prices > 0.1 / len(units) * total
+    return np.where(limited, units * max(share, 1e-6) / 2, units)
