@@ -52,6 +52,9 @@ _SCALES = (1e-6, 1e6)  # t of the multiples M/t that are looked at
 _MOST_SCALES = 40  # in each of which better atoms become known; one or two are usual
 _ENOUGH = 0.1  # of the gap: a multiple that is better by less is not looked for
 _T_ROUND_OFF = 1e-15  # t is 1 at the optimum, and is needed to the last digits
+_FAR = 10.0  # times the trace above the base: from there on the trace bound is far from binding
+_INFLATIONS = (1e-5, 1e-12, 1e-2)  # the first that is tried; the smallest and the largest
+_MOST_INFLATIONS = 2
 _MARGIN = 1e-13  # of t: what this costs is nothing, and prices may be off by more
 
 
@@ -216,6 +219,10 @@ def certify_point(
         other = _bound(problem, scaled, there, atoms, multipliers)
         if other.value > found.value:
             found, kind = other, "scaled"
+    elif not problem.objective.log_convex:
+        other = _inflated_bound(problem, point, gradient, best, multipliers)
+        if other.value > found.value:
+            found, kind = other, "scaled"
     if not found.value > -math.inf:
         return Certificate(value, -math.inf, "none", _NO_DIGITS, round_off=math.inf)
     with np.errstate(over="ignore"):
@@ -287,6 +294,48 @@ def _bound(
         log_convex = problem.objective.log_convex
         bound = _lower_bound(point.value, of_value, gap, of_gap, log_convex)
     return _Bound(bound, of_value + of_gap)
+
+
+def _inflated_bound(
+    problem: MetricProblem,
+    point: Point,
+    gradient: Symmetric,
+    best: PricedAtoms,
+    multipliers: FloatArray | None,
+) -> _Bound:
+    """Return the bound at a slightly larger metric, where the trace bound is far from binding.
+
+    There a price that is below 0 by nearly nothing costs as much as if the trace bound did bind. At
+    ``B + (1 + η)(M - B)`` prices are higher by a multiple of η, and the tangent loses a multiple of
+    η² only ("Proposition: inflated certificate").
+    """
+    feasible_set, size, price = problem.feasible_set, len(point.metric), float(best.prices[0])
+    base = feasible_set.base(size)
+    above = point.metric - base
+    bound, share = _Bound(-math.inf, math.inf), _INFLATIONS[0]
+    if feasible_set.budget(size) < _FAR * float(np.trace(above)):
+        return bound
+    for _ in range(_MOST_INFLATIONS):
+        inflated = problem.objective.at(base + (1 + share) * above)
+        if nothing_to_certify(inflated) is not None:
+            break
+        there = (
+            problem.gradient_at(inflated, multipliers)
+            if isinstance(gradient, KnownEntries)
+            else problem.lagrangian_gradient(inflated.gradient(), multipliers)
+        )
+        cheapest = feasible_set.best_atoms(there, len(best.prices), best.atoms)
+        bound = max(
+            bound, _bound(problem, inflated, there, cheapest, multipliers), key=lambda b: b.value
+        )
+        gained = (float(cheapest.prices[0]) - price) / share
+        if not gained > 0:
+            break
+        # Twice what makes the prices 0: round-off has to be made up for, too.
+        share = 2 * max(-price / gained, 0.0)
+        if not _INFLATIONS[1] <= share <= _INFLATIONS[2]:
+            break
+    return bound
 
 
 def _best_multiple(

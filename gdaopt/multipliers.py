@@ -27,11 +27,16 @@ class TightMultipliers:
     ----------
     problem : MetricProblem
         Objective, set and linear constraints.
+
+    Attributes
+    ----------
+    atoms : Atoms or None
+        Those of the members that minimise the tangent at the last point.
     """
 
     def __init__(self, problem: MetricProblem) -> None:
         self._problem = problem
-        self._atoms: Atoms | None = None
+        self.atoms: Atoms | None = None
 
     def at(self, point: Point) -> FloatArray | None:
         """Return the multipliers, or None for a problem without linear constraints."""
@@ -46,10 +51,10 @@ class TightMultipliers:
             problem.feasible_set,
             presolved.rows,
             gradient,
-            presolved.atoms if self._atoms is None else self._atoms,
+            presolved.atoms if self.atoms is None else self.atoms,
             lambda value, bound: value - bound <= _SHARE * max(here - value, 0.0) + negligible,
         )
-        self._atoms = solution.atoms
+        self.atoms = solution.atoms
         return presolved.as_written(solution.multipliers)
 
 

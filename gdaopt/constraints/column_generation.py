@@ -29,9 +29,12 @@ __all__ = ["Extra", "LinearProgram", "LinearSolution", "best_multipliers"]
 _MOST_ROUNDS = 500
 _PRICED = 20  # atoms that join in a round at most
 _ACCURACY = 1e-10  # of the linear programs, in their units; HiGHS takes no smaller one
+_FINE_COSTS = 1e-4  # of the largest: the unit of costs in which its tolerance is near round-off
 _FINE = 1e-14  # of the prices: atoms that are better by less do not join
 _PATIENCE = 3  # rounds in which neither value nor bound moves, after which both are at round-off
+_LEAST_UNIT = 1e-6  # of the budget: HiGHS calls programs with longer steps unbounded
 _LEAST_RIGHT = 1e-6  # of the largest right-hand side: what smaller ones are scaled as
+_NOISE = 10 / _ACCURACY  # times its round-off: a row in smaller units could not be kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,10 +155,13 @@ class LinearProgram:
         size = rows.n_features
         self._set, self._rows, self._budget = feasible_set, rows, budget
         self._gradient = np.zeros((size, size)) if gradient is None else gradient
-        self._right = -rows.residuals(feasible_set.base(size))
+        base = feasible_set.base(size)
+        self._right = -rows.residuals(base)
         self._extras = extras
-        self._unit = min(float(np.abs(self._right).max(initial=0.0)), budget) or budget
-        self._row_units = np.maximum(np.abs(self._right), _LEAST_RIGHT * self._unit)
+        largest = float(np.abs(self._right).max(initial=0.0)) or budget
+        self._unit = min(max(largest, _LEAST_UNIT * budget), budget)
+        least = np.maximum(_LEAST_RIGHT * self._unit, _NOISE * rows.round_off(base))
+        self._row_units = np.maximum(np.abs(self._right), least)
         self._price_unit = float(np.abs(self._gradient).max())
         # Of values: without costs of weights those of the extra variables are 1.
         self._scale = self._price_unit * self._unit or 1.0
@@ -213,10 +219,11 @@ class LinearProgram:
         left = np.hstack([forms * self._unit, extra]) / units[:, None]
         right = self._right / units
         trace = np.append(np.ones(n), [extra.trace / self._unit for extra in extras])
-        upper = np.append(np.full(n, np.inf), [extra.most for extra in extras])
-        for presolve in (True, False):  # which calls some feasible programs infeasible
+        upper = np.append(np.full(n, self._budget / self._unit), [extra.most for extra in extras])
+        # The finest costs are the best, and the presolve calls some feasible programs infeasible.
+        for cost_unit, presolve in ((_FINE_COSTS, True), (1.0, True), (1.0, False)):
             answer = linprog(
-                costs,
+                costs / cost_unit,
                 A_ub=np.vstack([left[~equal], trace]),
                 b_ub=np.append(right[~equal], self._budget / self._unit),
                 A_eq=left[equal] if equal.any() else None,
@@ -236,10 +243,11 @@ class LinearProgram:
                 f"HiGHS failed on the constraints {'; '.join(self._rows.names)}: {answer.message}"
             )
         multipliers = np.zeros(len(equal))
-        marginals = -answer.ineqlin.marginals * self._scale
+        scale = self._scale * cost_unit
+        marginals = -answer.ineqlin.marginals * scale
         multipliers[~equal] = np.maximum(marginals[:-1], 0.0)
         if equal.any():
-            multipliers[equal] = -answer.eqlin.marginals * self._scale
+            multipliers[equal] = -answer.eqlin.marginals * scale
         return _Master(
             weights=self._unit * np.maximum(answer.x[:n], 0.0),
             extras=np.maximum(answer.x[n:], 0.0),

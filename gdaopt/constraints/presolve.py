@@ -29,13 +29,12 @@ from gdaopt.validation import FloatArray
 
 __all__ = ["PresolvedRows", "presolve"]
 
-_FEASIBLE = 0.5 * ROW_TOLERANCE  # how much of it phase one may use up; the rest is for the methods
-_EXACT = 1e-13  # phase one looks for no better metric
+_FEASIBLE = 0.5  # of what is allowed may be used up by phase one; the rest is for the methods
+_EXACT = 1e-13  # of the scale: phase one looks for no better metric
 _DEPENDENT = 0.25 * ROW_TOLERANCE  # distance of a row to the span of others
-_NO_ROOM = 1e-10  # of the scale: rows with less room in every metric become equalities
-_ENOUGH_ROOM = 1e-6
+_NO_ROOM = 0.02  # of what is allowed: rows with less room in every metric become equalities
+_ENOUGH_ROOM = 1e-3  # of the scale: rows with that much room need not have more
 _COUNTS = 1e-6  # of the largest multiplier: smaller ones are round-off
-_ROUND_OFF = 8 * 2.0**-53
 _ENOUGH = 0.5  # an interior point may be so much nearer to the boundary than the best one
 _WELL_INSIDE = 1e-3  # of the middle of the set: with less the features get units of their own
 _NO_INTERIOR = 1e-7  # of a feature's diagonal entry: less is round-off
@@ -106,15 +105,13 @@ def presolve(feasible_set: FeasibleSet, rows: LinearConstraints, n_features: int
     """
     base = feasible_set.base(n_features)
     at_base = rows.matrices @ base.ravel()
-    noise = _ROUND_OFF * (np.abs(rows.bounds) + abs(rows.matrices) @ np.abs(base).ravel())
-    bounds = np.where(np.abs(rows.bounds - at_base) <= noise, at_base, rows.bounds)
-    consistent, atoms = _consistent(feasible_set, replace(rows, bounds=bounds))
-    equalities, implied = _with_implied_equalities(feasible_set, consistent, atoms)
-    kept = _independent(equalities)
-    presolved = equalities.chosen(kept)
-    return PresolvedRows(
-        presolved, kept, *_interior(feasible_set, presolved, atoms), rows, tuple(implied)
+    is_noise = np.abs(rows.bounds - at_base) <= rows.round_off(base)
+    moved, atoms = _consistent(
+        feasible_set, replace(rows, bounds=np.where(is_noise, at_base, rows.bounds))
     )
+    presolved, kept, implied = _reduced(feasible_set, moved, atoms)
+    atoms, weights = _interior(feasible_set, presolved, atoms)
+    return PresolvedRows(presolved, kept, atoms, weights, rows, tuple(implied))
 
 
 def _scale(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
@@ -122,6 +119,11 @@ def _scale(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
     budget = feasible_set.budget(rows.n_features)
     right = rows.residuals(feasible_set.base(rows.n_features))
     return min(float(np.abs(right).max()), budget) or budget
+
+
+def _allowed(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
+    """Return the distance to a row that counts as keeping it for every metric of the set."""
+    return rows.allowed(feasible_set.base(rows.n_features), feasible_set.trace_bound)
 
 
 # --- phase one ----------------------------------------------------------------------------------
@@ -139,12 +141,13 @@ def _consistent(
     """
     size = rows.n_features
     budget, scale = feasible_set.budget(size), _scale(feasible_set, rows)
+    allowed = _FEASIBLE * _allowed(feasible_set, rows) / scale
     breaking = [*_breaking(rows, scale)]
     found = LinearProgram(feasible_set, rows, budget, extras=breaking).solve(
         feasible_set.family.basis(size),
-        lambda value, bound: value <= _EXACT or bound > max(_FEASIBLE, 0.9 * value),
+        lambda value, bound: value <= _EXACT or bound > max(allowed, 0.9 * value),
     )
-    if found.value > _FEASIBLE:
+    if found.value > allowed:
         most = float(np.abs(found.multipliers).max())
         involved = np.flatnonzero(np.abs(found.multipliers) > _COUNTS * most)
         raise InfeasibleProblemError(
@@ -168,33 +171,42 @@ def _breaking(rows: LinearConstraints, scale: float) -> Iterator[Extra]:
 # --- which rows bind ----------------------------------------------------------------------------
 
 
-def _with_implied_equalities(
+def _reduced(
     feasible_set: FeasibleSet, rows: LinearConstraints, atoms: Atoms
-) -> tuple[LinearConstraints, list[FloatArray]]:
+) -> tuple[LinearConstraints, npt.NDArray[np.intp], list[FloatArray]]:
     """Return the rows with equalities for inequalities that no metric keeps strictly.
 
-    Also returned are the multipliers that prove it: their sum of rows is as small as the set
-    allows at every metric that keeps the rows.
+    Equalities that follow from others are left out; which rows are left is returned, too, and the
+    multipliers of all rows that prove which inequalities are equalities: their sum of rows is as
+    small as the set allows at every metric that keeps the rows.
     """
+    n_rows = len(rows)
+    kept = _independent(rows)
+    rows = rows.chosen(kept)
     proofs: list[FloatArray] = []
     scale, budget = _scale(feasible_set, rows), feasible_set.budget(rows.n_features)
+    enough = min(_NO_ROOM * _allowed(feasible_set, rows) / scale, 0.1)
     while not rows.is_equality.all():
         room = Extra(-1.0, np.where(rows.is_equality, 0.0, scale), most=1.0)
         found = LinearProgram(feasible_set, rows, budget, extras=[room]).solve(
             feasible_set.family.basis(rows.n_features).joined(atoms),
-            lambda value, bound: value <= -_ENOUGH_ROOM or bound > -_NO_ROOM,
+            lambda value, bound: value <= -max(_ENOUGH_ROOM, enough) or bound > -enough,
         )
         binds = found.multipliers > _COUNTS * np.abs(found.multipliers).max()
         binds &= ~rows.is_equality
-        if -found.value > _NO_ROOM or not binds.any():
+        if -found.value > enough or not binds.any():
             break
-        proofs.append(found.multipliers)
+        proof = np.zeros(n_rows)
+        proof[kept] = found.multipliers
+        proofs.append(proof)
         rows = replace(
             rows,
             bounds=rows.bounds - np.where(binds, scale * float(found.extras[0]), 0.0),
             is_equality=rows.is_equality | binds,
         )
-    return rows, proofs
+        left = _independent(rows)
+        rows, kept = rows.chosen(left), kept[left]
+    return rows, kept, proofs
 
 
 def _independent(rows: LinearConstraints) -> npt.NDArray[np.intp]:

@@ -29,6 +29,8 @@ ConstraintsOf: TypeAlias = "Callable[[cp.Expression], Sequence[cp.Constraint]]"
 ROW_TOLERANCE = 5e-9
 """By how much a metric may break a row, as a share of its trace (`LinearConstraints.allowed`)."""
 
+_ROUND_OFF = 2.0**-50  # of the terms of a residual
+
 _EXAMPLE = "lambda M: [M[0, 1] == 0, cp.trace(M) <= 3]"
 
 
@@ -125,6 +127,11 @@ class LinearConstraints:
         """Return ``⟨A_k, M⟩ - b_k`` of each row."""
         residuals: FloatArray = self.matrices @ metric.ravel() - self.bounds
         return residuals
+
+    def round_off(self, metric: FloatArray) -> FloatArray:
+        """Return by how much each residual can be round-off, of the data and of its own sum."""
+        terms = np.abs(self.bounds) + abs(self.matrices) @ np.abs(metric).ravel()
+        return _ROUND_OFF * terms
 
     def violation(self, metric: FloatArray) -> float:
         """Return the largest distance of M to a row that it breaks."""

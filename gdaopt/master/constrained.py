@@ -11,7 +11,7 @@ linear system then gives the weights and the multipliers to the last digits
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,11 @@ __all__ = ["Rows", "solve_constrained_master_problem"]
 _NEWTON_STEPS = 100
 _PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
 _ACCURACY = 1e-12  # of the quadratic program, in its own units
-_FEASIBLE = 1e-11  # of the weights: how far the polished ones may break a row
+_FEASIBLE = 1e-11  # of a row, in its own units: how far the last digits may break it
+_FLAT = 1e-10  # of the steepest slope: what is left of the slopes of weights that are not 0
+_CHANGES = 20  # of the set of weights that are 0 and of the rows that bind
+_PROXIMITY = 1e-9  # of the curvature: the weight of the distance to Clarabel's answer
+_SMALLEST = 1e-18  # of the size of the weights: the smallest unit of one
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,99 +121,176 @@ def _duality_gap(iterate: Iterate, rows: Rows, multipliers: FloatArray) -> float
     return lagrangian + float(multipliers @ (rows.right - rows.forms @ iterate.x[:-1]))
 
 
+@dataclass(frozen=True, eq=False)
+class _Quadratic:
+    """min g'd + ½ d'Hd  s.t.  x + d ≥ 0, and rows on x + d of which the first are equalities.
+
+    The unknown is the step d, because digits would cancel in ``g - Hx``. Each variable is in units
+    of what the rows and the trace leave it, each row in units of its largest coefficient, and
+    values in units of the steepest slope. So rows that bound a weight by a billionth of the others
+    are kept as accurately as all others.
+
+    Attributes
+    ----------
+    x, slope, hessian : ndarray of shape (n,), (n,) and (n, n)
+        Where the step starts, with g and H there.
+    left, right : ndarray of shape (m, n) and (m,)
+        The rows ``left·(x + d) ≤ right``.
+    n_equal : int
+        How many of the rows are equalities.
+    """
+
+    x: FloatArray
+    slope: FloatArray
+    hessian: FloatArray
+    left: FloatArray
+    right: FloatArray
+    n_equal: int
+
+    @property
+    def is_equality(self) -> npt.NDArray[np.bool_]:
+        """Which rows are equalities."""
+        return np.arange(len(self.right)) < self.n_equal
+
+    def solution(self) -> tuple[FloatArray, FloatArray]:
+        """Return x + d and the multipliers of the rows, to the last digits where that is possible.
+
+        Clarabel's answer says nearly which variables are 0 and which rows bind. The linear system
+        of these gives the digits that an interior-point method leaves open, and says what was wrong
+        with them: where a variable becomes negative or a slope says that it should grow, where a
+        row is broken or its multiplier is negative, these change sides (the primal-dual active-set
+        method of Hintermüller, Ito and Kunisch, 2002). A small distance to Clarabel's answer is
+        added to what is minimised, so that the system is regular where the Hessian is not. Where
+        that does not end, Clarabel's own answer is returned.
+
+        Raises
+        ------
+        SolverFailedError
+            When Clarabel finds no solution.
+        """
+        found, free, prices, binds = self._interior_solution()
+        own = np.maximum(self.x + found, 0.0), prices
+        bends = _PROXIMITY * (1 + np.abs(np.diagonal(self.hessian)))
+        near = replace(
+            self, slope=self.slope - bends * found, hessian=self.hessian + np.diag(bends)
+        )
+        for _ in range(_CHANGES):
+            step, prices = near._on_face(found, prices, free, binds)
+            if not (np.isfinite(step).all() and np.isfinite(prices).all()):
+                break
+            residuals = self._residuals(step)
+            slopes = near._slopes(step, prices)
+            at = self.x + step
+            leaves, joins = free & (at < 0), ~free & (slopes < -_ACCURACY)
+            breaks, opens = ~binds & (residuals > _FEASIBLE), binds & (prices < 0)
+            opens &= ~self.is_equality
+            if not ((leaves | joins).any() or (breaks | opens).any()):
+                is_right = (
+                    np.abs(residuals[binds]).max() <= _FEASIBLE
+                    and np.abs(slopes[free]).max(initial=0.0) <= _FLAT
+                )
+                return (at, prices) if is_right else own
+            free, binds = (free & ~leaves) | joins, (binds & ~opens) | breaks
+        return own
+
+    def _slopes(self, step: FloatArray, prices: FloatArray) -> FloatArray:
+        """Return the slopes of the Lagrangian after a step."""
+        slopes: FloatArray = self.slope + self.hessian @ step + prices @ self.left
+        return slopes
+
+    def _residuals(self, step: FloatArray) -> FloatArray:
+        """Return how far the rows are broken after a step."""
+        residuals: FloatArray = (self.left @ self.x - self.right) + self.left @ step
+        return residuals
+
+    def _interior_solution(
+        self,
+    ) -> tuple[FloatArray, npt.NDArray[np.bool_], FloatArray, npt.NDArray[np.bool_]]:
+        """Return Clarabel's step, which variables are not 0, multipliers, and which rows bind."""
+        import clarabel  # on demand: importing gdaopt loads no solver
+
+        n_rows, n = self.left.shape
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _ACCURACY
+        answer = clarabel.DefaultSolver(
+            csc_array(np.triu(self.hessian)),
+            self.slope,
+            csc_array(vstack([csc_array(self.left), -eye_array(n)])),
+            np.concatenate([-self._residuals(np.zeros(n)), self.x]),
+            [
+                clarabel.ZeroConeT(self.n_equal),
+                clarabel.NonnegativeConeT(n_rows - self.n_equal + n),
+            ],
+            settings,
+        ).solve()
+        step, duals, slacks = np.array(answer.x), np.array(answer.z), np.array(answer.s)[:n_rows]
+        status = str(answer.status)
+        if "Infeasible" in status or not (np.isfinite(step).all() and np.isfinite(duals).all()):
+            raise SolverFailedError(f"Clarabel ended on the master problem: {status}")
+        prices, bounds = duals[:n_rows], duals[n_rows:]
+        # A slope of the size of the curvature is what a weight of 1 stands for.
+        free = (self.x + step) * (1 + np.abs(np.diagonal(self.hessian))) > bounds
+        binds = self.is_equality | (prices > slacks)
+        return step, free, np.where(self.is_equality, prices, np.maximum(prices, 0.0)), binds
+
+    def _on_face(
+        self,
+        step: FloatArray,
+        prices: FloatArray,
+        free: npt.NDArray[np.bool_],
+        binds: npt.NDArray[np.bool_],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the minimiser where some variables are 0 and some rows hold with equality."""
+        step, prices = np.where(free, step, -self.x), np.where(binds, prices, 0.0)
+        active, n_free = self.left[np.ix_(binds, free)], int(free.sum())
+        system = np.block(
+            [
+                [self.hessian[np.ix_(free, free)], active.T],
+                [active, np.zeros((len(active), len(active)))],
+            ]
+        )
+        residuals = np.append(self._slopes(step, prices)[free], self._residuals(step)[binds])
+        largest = np.abs(system).max(axis=1, initial=0.0)
+        scale = 1 / np.sqrt(np.where(largest > 0, largest, 1.0))
+        # A correction, so that what the system does not determine stays as it is: the multiplier of
+        # a row that no free weight is in.
+        change = scale * np.linalg.lstsq(system * scale * scale[:, None], -scale * residuals)[0]
+        step[free] += change[:n_free]
+        prices[binds] += change[n_free:]
+        return step, prices
+
+
 def _quadratic_minimum(iterate: Iterate, hessian: FloatArray, rows: Rows) -> _Step:
-    """Minimise the quadratic model of F.
-
-    Weights are in units of their sum, the slack in units of τ, which may be far larger, and values
-    in units of the steepest slope.
-    """
-    import clarabel  # on demand: importing gdaopt loads no solver
-
-    total, n = float(iterate.x.sum()), len(iterate.x)
-    size = float(iterate.x[:-1].sum()) or total
-    units = np.append(np.full(n - 1, size), total)
+    """Minimise the quadratic model of F."""
+    total, weights, equal = float(iterate.x.sum()), iterate.x[:-1], rows.is_equality
+    units = np.append(_weight_units(float(weights.sum()) or total, rows), total)
     unit = float(np.abs(units * iterate.slope).max()) or 1.0
-    x, slope = iterate.x / units, iterate.slope * (units / unit)
-    hessian = hessian * (units * units[:, None] / unit)
-    linear = slope - hessian @ x
-    equal = rows.is_equality
-    forms = np.hstack([rows.forms, np.zeros((len(equal), 1))])
-    left = np.vstack([units / total, forms[equal], forms[~equal]])
-    right = np.concatenate([[1.0], rows.right[equal] / size, rows.right[~equal] / size])
+    left = np.hstack([rows.forms, np.zeros((len(equal), 1))]) * units
+    largest = np.abs(left).max(axis=1)
+    row_units = np.where(largest > 0, largest, 1.0)
+    left, right = left / row_units[:, None], rows.right / row_units
     n_equal = 1 + int(equal.sum())
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _ACCURACY
-    answer = clarabel.DefaultSolver(
-        csc_array(np.triu(hessian)),
-        linear,
-        csc_array(vstack([csc_array(left), -eye_array(n)])),
-        np.concatenate([right, np.zeros(n)]),
-        [
-            clarabel.ZeroConeT(n_equal),
-            clarabel.NonnegativeConeT(len(right) - n_equal + n),
-        ],
-        settings,
-    ).solve()
-    found, duals = np.array(answer.x), np.array(answer.z)
-    if not np.isfinite(found).all():
-        raise SolverFailedError(f"Clarabel ended on the master problem: {answer.status}")
-    slacks = np.array(answer.s)
-    binds = np.arange(len(right)) < n_equal
-    binds |= duals[: len(right)] > slacks[: len(right)]
-    free = found > duals[len(right) :]
-    at, prices = _polished(
-        linear, hessian, left, right, n_equal, binds, free, found, duals[: len(right)]
-    )
+    x, prices = _Quadratic(
+        iterate.x / units,
+        iterate.slope * (units / unit),
+        hessian * (units * units[:, None] / unit),
+        np.vstack([units / total, left[equal], left[~equal]]),
+        np.concatenate([[1.0], right[equal], right[~equal]]),
+        n_equal,
+    ).solution()
     multipliers = np.zeros(len(equal))
-    multipliers[equal] = prices[1:n_equal]
-    multipliers[~equal] = np.maximum(prices[n_equal:], 0.0)
-    weights = size * at[:-1]
+    multipliers[equal], multipliers[~equal] = prices[1:n_equal], prices[n_equal:]
+    weights = units[:-1] * x[:-1]
     slack = max(total - float(weights.sum()), 0.0)
-    return _Step(np.append(weights, slack), multipliers * (unit / size))
+    return _Step(np.append(weights, slack), multipliers * (unit / row_units))
 
 
-def _polished(
-    linear: FloatArray,
-    hessian: FloatArray,
-    left: FloatArray,
-    right: FloatArray,
-    n_equal: int,
-    binds: npt.NDArray[np.bool_],
-    free: npt.NDArray[np.bool_],
-    x: FloatArray,
-    prices: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the weights and the multipliers to the last digits, from those of Clarabel.
-
-    Which rows bind and which weights are 0 is taken for known; where the answer then breaks what it
-    should keep, the guess was wrong, and Clarabel's own is returned.
-    """
-    own = np.maximum(x, 0.0), prices
-    x, prices = np.where(free, x, 0.0), np.where(binds, prices, 0.0)
-    active, n_free = left[np.ix_(binds, free)], int(free.sum())
-    system = np.block(
-        [
-            [hessian[np.ix_(free, free)], active.T],
-            [active, np.zeros((len(active), len(active)))],
-        ]
-    )
-    slopes = linear + hessian @ x + prices @ left
-    residuals = np.concatenate([slopes[free], left[binds] @ x - right[binds]])
-    largest = np.abs(system).max(axis=1)
-    scale = 1 / np.sqrt(np.where(largest > 0, largest, 1.0))
-    # A correction, so that what the system does not determine stays as it is: the multiplier of a
-    # row that no free weight is in.
-    change = scale * np.linalg.lstsq(system * scale * scale[:, None], -scale * residuals)[0]
-    x[free] += change[:n_free]
-    prices[binds] += change[n_free:]
-    residuals = left @ x - right
-    reduced = (linear + hessian @ x + prices @ left)[~free]
-    is_right = (
-        np.isfinite(change).all()
-        and x.min() >= 0
-        and max(float(np.abs(residuals[binds]).max()), float(residuals.max())) <= _FEASIBLE
-        and prices[n_equal:].min(initial=0.0) >= 0
-        and reduced.min(initial=0.0) >= -_ACCURACY
-    )
-    return (x, prices) if is_right else own
+def _weight_units(size: float, rows: Rows) -> FloatArray:
+    """Return a unit for each weight: what rows of positive forms leave it, but at most a size."""
+    units = np.full(rows.forms.shape[1], size)
+    for form, right in zip(rows.forms, rows.right, strict=True):
+        if form.min() >= 0 and right > _SMALLEST * size:
+            most = np.divide(right, form, out=np.full(len(form), np.inf), where=form > 0)
+            units = np.minimum(units, most)
+    return np.maximum(units, _SMALLEST * size)

@@ -176,6 +176,8 @@ class _Run(HullRun):
         """Let the best atoms join, and solve the master problem."""
         start = time.perf_counter()
         new, columns = self._pricing.joining(self.point, self.best, self.level, self.clock.left)
+        if self.offered is not None:
+            new = new.joined(self.offered)
         priced = time.perf_counter()
         with suppress(TimeLimitError):  # the round ends with what it has by then
             self._improve(new, is_first=round_ == 1)

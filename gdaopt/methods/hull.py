@@ -11,8 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from gdaopt.certificate import certify_point, nothing_to_certify
+from gdaopt.certificate import Certificate, certify_point, nothing_to_certify
 from gdaopt.deadline import unlimited
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.driver import LowerBound
@@ -48,6 +49,7 @@ class HullRun(ABC):
     best: PricedAtoms  # for the gradient at the point
     prices: FloatArray  # of the atoms of the active set, for the same gradient
     evaluation_seconds: float  # what the objective and its gradient took at the start
+    offered: Atoms | None = None  # that minimise the tangent, where they had to be looked for
     n_priced: int = 1  # how many of the best the method wants to see
 
     def __init__(
@@ -69,6 +71,7 @@ class HullRun(ABC):
         )
         self.clock = clock
         self.lower_bound = LowerBound()
+        self._tight_multipliers = TightMultipliers(problem)
         self.multipliers: FloatArray | None = None  # of the linear constraints, where there are any
         self._oracle_calls = 0
         self._certified: ActiveSet | None = None  # the last one that has been certified
@@ -91,7 +94,7 @@ class HullRun(ABC):
         self.feasible_set.gradient_at(self.point)  # the point keeps it for `check_start`
         self.evaluation_seconds = time.perf_counter() - begin
         check_start(self.point)
-        self.multipliers = TightMultipliers(self.problem).at(self.point)
+        self.multipliers = self._tight_multipliers.at(self.point)
         yield self.certified_state()
         yield from self.rounds()
 
@@ -126,6 +129,14 @@ class HullRun(ABC):
         self._certified = self.active_set
         return share
 
+    def _certificate(self) -> Certificate:
+        """Price the atoms at the current point by the current multipliers, and certify it."""
+        gradient = self.problem.gradient_at(self.point, self.multipliers)
+        self.best = self.feasible_set.best_atoms(gradient, self.n_priced, self.active_set.atoms)
+        self.prices = self.active_set.atoms.quadratic_forms(gradient)
+        self._oracle_calls += 1
+        return certify_point(self.problem, self.point, gradient, self.best, self.multipliers)
+
     def _reason(self) -> str | None:
         """Say why there is nothing to certify at the point; None where there is."""
         return nothing_to_certify(self.point, self.feasible_set.gradient_at(self.point))
@@ -145,14 +156,21 @@ class HullRun(ABC):
         share = self._step_back()
         if "step" in columns:
             columns["step"] *= share
-        gradient = self.problem.gradient_at(self.point, self.multipliers)
+        self.feasible_set.gradient_at(self.point)  # which the point keeps
         priced = time.perf_counter()
-        self.best = self.feasible_set.best_atoms(gradient, self.n_priced, self.active_set.atoms)
-        self.prices = self.active_set.atoms.quadratic_forms(gradient)
-        self._oracle_calls += 1
-        lower_bound = self.lower_bound.add(
-            certify_point(self.problem, self.point, gradient, self.best, self.multipliers)
-        )
+        certificate = self._certificate()
+        self.offered = None
+        if self.multipliers is not None and not certificate.lower_bound > self.lower_bound.value:
+            # Those of the master problem are no better than before: is there room for better ones?
+            own, self.multipliers = self.multipliers, self._tight_multipliers.at(self.point)
+            self.offered = self._tight_multipliers.atoms
+            other = self._certificate()
+            if other.lower_bound > certificate.lower_bound:
+                certificate = other
+            else:
+                self.multipliers = own
+                self._certificate()
+        lower_bound = self.lower_bound.add(certificate)
         seconds = {
             "objective_seconds": columns.pop("objective_seconds", 0.0) + priced - start,
             "solve_seconds": columns.pop("solve_seconds", 0.0) + time.perf_counter() - priced,
