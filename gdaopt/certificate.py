@@ -6,8 +6,9 @@ For convex Q and any symmetric M, ``Q(V) ≥ Q(M) + ⟨∇Q(M), V - M⟩`` for e
 
 The same holds for log Q where that is convex, hence ``Q* ≥ Q(M) exp(-gap / Q(M))``, which is never
 below the first bound ("Proposition: certificate", "Proposition: exponential certificate"). M itself
-need not be in the set. Where Q has a log-determinant, a multiple of M often gives a far better
-bound ("Proposition: scaled certificate"). All bounds are lowered by what round-off can have added.
+need not be in the set. A multiple of M often gives a far better bound: where Q has a log-determinant
+("Proposition: scaled certificate"), and where the trace bound is far from binding
+("Proposition: inflated certificate"). All bounds are lowered by what round-off can have added.
 
 With linear constraints, multipliers take them into the linear function whose minimum over the set
 is known ("Proposition: certificate with linear constraints"); all of the above stays.
@@ -68,7 +69,8 @@ class Certificate:
         Q at the metric.
     lower_bound : float
         Of Q over the problem's set: the best of the linear, the exponential and the scaled bound,
-        of those that Q has; -inf when there is none.
+        of those that Q has; -inf when there is none. The scaled bound is the linear one at a
+        multiple of the metric.
     bound : {"linear", "exponential", "scaled", "none"}
         Where `lower_bound` comes from.
     multipliers : ndarray of shape (m,) or None
@@ -306,8 +308,8 @@ def _inflated_bound(
     """Return the bound at a slightly larger metric, where the trace bound is far from binding.
 
     There a price that is below 0 by nearly nothing costs as much as if the trace bound did bind. At
-    ``B + (1 + η)(M - B)`` prices are higher by a multiple of η, and the tangent loses a multiple of
-    η² only ("Proposition: inflated certificate").
+    ``B + (1 + η)(M - B)`` all prices are higher, so that none need be below 0, and the tangent
+    loses only about what that price costs for a trace of M ("Proposition: inflated certificate").
     """
     feasible_set, size, price = problem.feasible_set, len(point.metric), float(best.prices[0])
     base = feasible_set.base(size)

@@ -143,7 +143,8 @@ def _consistent(
     budget, scale = feasible_set.budget(size), _scale(feasible_set, rows)
     allowed = _FEASIBLE * _allowed(feasible_set, rows) / scale
     breaking = [*_breaking(rows, scale)]
-    found = LinearProgram(feasible_set, rows, budget, extras=breaking).solve(
+    program = LinearProgram(feasible_set, rows, budget, extras=breaking)
+    found = program.solve(
         feasible_set.family.basis(size),
         lambda value, bound: value <= _EXACT or bound > max(allowed, 0.9 * value),
     )
@@ -156,8 +157,15 @@ def _consistent(
             f"metric breaks them by {found.value * scale:.2g} in all. Mend or drop one, or enlarge "
             "the set"
         )
-    moved = sum(-extra.coefficients * by for extra, by in zip(breaking, found.extras, strict=True))
+    # What the linear program left is taken from its metric: no tolerance of its solver remains.
+    moved = rows.excesses(_metric(feasible_set, found, size))
     return replace(rows, bounds=rows.bounds + moved), found.atoms[found.weights > 0]
+
+
+def _metric(feasible_set: FeasibleSet, found: LinearSolution, n_features: int) -> FloatArray:
+    """Return the metric of a solution, exactly within the trace bound."""
+    most = feasible_set.budget(n_features) / max(float(found.weights.sum()), 1e-300)
+    return found.atoms.added_to(feasible_set.base(n_features), min(most, 1.0) * found.weights)
 
 
 def _breaking(rows: LinearConstraints, scale: float) -> Iterator[Extra]:
@@ -199,9 +207,10 @@ def _reduced(
         proof = np.zeros(n_rows)
         proof[kept] = found.multipliers
         proofs.append(proof)
+        here = rows.residuals(_metric(feasible_set, found, rows.n_features))
         rows = replace(
             rows,
-            bounds=rows.bounds - np.where(binds, scale * float(found.extras[0]), 0.0),
+            bounds=rows.bounds + np.where(binds, np.minimum(here, 0.0), 0.0),
             is_equality=rows.is_equality | binds,
         )
         left = _independent(rows)

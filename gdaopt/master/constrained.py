@@ -32,6 +32,8 @@ _FEASIBLE = 1e-11  # of a row, in its own units: how far the last digits may bre
 _FLAT = 1e-10  # of the steepest slope: what is left of the slopes of weights that are not 0
 _CHANGES = 20  # of the set of weights that are 0 and of the rows that bind
 _PROXIMITY = 1e-9  # of the curvature: the weight of the distance to Clarabel's answer
+_CORRECTIONS = 3  # of an answer of Clarabel's that breaks rows
+_LEAST_UNIT = 1e-150  # of values: in smaller ones second derivatives would overflow
 _SMALLEST = 1e-18  # of the size of the weights: the smallest unit of one
 
 
@@ -169,7 +171,7 @@ class _Quadratic:
             When Clarabel finds no solution.
         """
         found, free, prices, binds = self._interior_solution()
-        own = np.maximum(self.x + found, 0.0), prices
+        own = self._with_rows_kept(np.maximum(self.x + found, 0.0)), prices
         bends = _PROXIMITY * (1 + np.abs(np.diagonal(self.hessian)))
         near = replace(
             self, slope=self.slope - bends * found, hessian=self.hessian + np.diag(bends)
@@ -192,6 +194,18 @@ class _Quadratic:
                 return (at, prices) if is_right else own
             free, binds = (free & ~leaves) | joins, (binds & ~opens) | breaks
         return own
+
+    def _with_rows_kept(self, x: FloatArray) -> FloatArray:
+        """Return a point near x at which the rows hold that x breaks; its zeros stay."""
+        free = x > 0
+        for _ in range(_CORRECTIONS):
+            residuals = self._residuals(x - self.x)
+            broken = self.is_equality | (residuals > 0)
+            left = self.left[np.ix_(broken, free)]
+            mended = x.copy()
+            mended[free] -= np.linalg.lstsq(left, residuals[broken])[0]
+            x = np.maximum(mended, 0.0)
+        return x
 
     def _slopes(self, step: FloatArray, prices: FloatArray) -> FloatArray:
         """Return the slopes of the Lagrangian after a step."""
@@ -265,7 +279,7 @@ def _quadratic_minimum(iterate: Iterate, hessian: FloatArray, rows: Rows) -> _St
     """Minimise the quadratic model of F."""
     total, weights, equal = float(iterate.x.sum()), iterate.x[:-1], rows.is_equality
     units = np.append(_weight_units(float(weights.sum()) or total, rows), total)
-    unit = float(np.abs(units * iterate.slope).max()) or 1.0
+    unit = max(float(np.abs(units * iterate.slope).max()), _LEAST_UNIT)
     left = np.hstack([rows.forms, np.zeros((len(equal), 1))]) * units
     largest = np.abs(left).max(axis=1)
     row_units = np.where(largest > 0, largest, 1.0)
@@ -291,6 +305,7 @@ def _weight_units(size: float, rows: Rows) -> FloatArray:
     units = np.full(rows.forms.shape[1], size)
     for form, right in zip(rows.forms, rows.right, strict=True):
         if form.min() >= 0 and right > _SMALLEST * size:
-            most = np.divide(right, form, out=np.full(len(form), np.inf), where=form > 0)
+            with np.errstate(divide="ignore", over="ignore"):
+                most = right / form
             units = np.minimum(units, most)
     return np.maximum(units, _SMALLEST * size)

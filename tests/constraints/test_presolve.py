@@ -1,0 +1,160 @@
+"""The presolve of rows: rounded data, rows that bind, dependent rows, and rows of any scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gdaopt as gda
+from gdaopt.constraints import PresolvedRows
+from tests.helpers import properties
+
+Constraints: TypeAlias = Callable[[cp.Expression], list[cp.Constraint]]
+
+SIZE = 3
+
+
+def problem_of(
+    constraints: Constraints, trace_bound: float = 3.0, min_eigenvalue: float = 1e-6
+) -> gda.MetricProblem:
+    feasible_set = gda.GraphMetrics(trace_bound, min_eigenvalue)
+    return gda.MetricProblem(gda.LogDet(np.eye(SIZE)), feasible_set, constraints=constraints)
+
+
+def presolved_of(problem: gda.MetricProblem) -> PresolvedRows:
+    assert problem.presolved is not None
+    return problem.presolved
+
+
+ROUNDED: dict[str, Constraints] = {
+    "equality and inequality": lambda M: [M[0, 0] == 0.3, M[0, 0] <= 0.3 - 1e-12],
+    "two equalities": lambda M: [M[0, 0] == 0.3, 2 * M[0, 0] == 0.6 + 1e-12],
+    "a sum in eleven digits": lambda M: [cp.diag(M) == 0.33333333333, cp.trace(M) == 1],
+    "a sum in nine digits": lambda M: [cp.diag(M) == 0.333333333, cp.trace(M) == 1],
+    "beyond the trace bound": lambda M: [cp.trace(M) >= 3 * (1 + 1e-11)],
+    "a band without room": lambda M: [M[1, 1] <= 0.5, M[1, 1] >= 0.5 + 1e-11, M[0, 1] == 0],
+    "a band of three": lambda M: [M[0, 0] <= 0.2, M[1, 1] <= 0.3, M[0, 0] + M[1, 1] >= 0.5],
+}
+
+
+@pytest.mark.parametrize("method", ["certified", "alternating", "joint", "sdp"])
+@pytest.mark.parametrize("constraints", ROUNDED.values(), ids=list(ROUNDED))
+def test_rows_that_rounding_contradicts_are_kept_to_the_tolerance(
+    constraints: Constraints, method: str
+) -> None:
+    problem = problem_of(constraints)
+    result = gda.solve(problem, method, max_iterations=30)
+    assert not problem.violations(result.metric)
+    assert problem.violation(result.metric) <= 5e-9 * 3.0
+    if method == "certified":
+        assert result.status == "converged", result.message
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        lambda M: [M[0, 0] == 0.3, M[0, 0] <= 0.3 - 1e-7],
+        lambda M: [cp.diag(M) == 0.333333, cp.trace(M) == 1],
+        lambda M: [cp.trace(M) >= 3 * (1 + 1e-7)],
+    ],
+)
+def test_what_is_beyond_the_tolerance_is_refused_by_name(constraints: Constraints) -> None:
+    metric = cp.Variable((SIZE, SIZE), symmetric=True, name="M")
+    with pytest.raises(gda.InfeasibleProblemError, match="cannot hold together") as caught:
+        problem_of(constraints)
+    names = [" ".join(str(constraint).split()) for constraint in constraints(metric)]
+    assert any(name in str(caught.value) for name in names)
+
+
+def test_rows_without_room_become_equalities_with_multipliers_of_the_right_sign() -> None:
+    banded = problem_of(lambda M: [M[0, 0] <= 0.4, M[0, 0] >= 0.4, M[1, 1] <= 0.9])
+    equal = problem_of(lambda M: [M[0, 0] == 0.4, M[1, 1] <= 0.9])
+    presolved = presolved_of(banded)
+    assert presolved.rows.is_equality.tolist() == [True, False]
+    assert presolved.kept.tolist() == [0, 2]
+    found, other = (gda.solve(p, "certified", tolerance=1e-10) for p in (banded, equal))
+    assert found.objective == pytest.approx(other.objective, rel=1e-9)
+    assert found.multipliers is not None
+    assert other.multipliers is not None
+    assert (found.multipliers >= 0).all()
+    # The rows of the band are each other's negatives.
+    assert found.multipliers[0] - found.multipliers[1] == pytest.approx(
+        other.multipliers[0], rel=1e-6
+    )
+    again = gda.certify(banded, found.metric, found.multipliers)
+    assert again.lower_bound == pytest.approx(found.objective, rel=1e-8)
+
+
+def test_equalities_that_follow_from_others_are_left_out() -> None:
+    problem = problem_of(
+        lambda M: [
+            M[0, 1] == -0.1,
+            cp.trace(M) == 2,
+            cp.trace(M) - 2 * M[0, 1] == 2.2,
+            M[2, 2] <= 1,
+        ]
+    )
+    assert presolved_of(problem).kept.tolist() == [0, 1, 3]
+    result = gda.solve(problem, "certified")
+    assert result.status == "converged"
+    assert result.multipliers is not None
+    assert result.multipliers.shape == (4,)
+    assert result.multipliers[2] == 0
+
+
+@pytest.mark.parametrize("trace_bound", [1e2, 1e6, 1e7, 1e9, 1e12])
+def test_trace_bounds_that_do_not_bind_do_not_matter(trace_bound: float) -> None:
+    problem = problem_of(lambda M: [M[0, 0] <= 0.5, M[0, 1] == -0.1], trace_bound)
+    result = gda.solve(problem, "certified", tolerance=1e-7)
+    assert result.status == "converged", result.message
+    # -log det and trace over the first block, which is not diagonal, and 1 for the third feature.
+    tight = gda.solve(problem_of(lambda M: [M[0, 0] <= 0.5, M[0, 1] == -0.1], 10.0), "certified")
+    assert result.objective == pytest.approx(tight.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-4, 1.0, 1e5])
+def test_features_of_far_apart_scales_have_interior_points(scale: float) -> None:
+    problem = problem_of(
+        lambda M: [M[0, 0] <= 1e-3 * scale, M[1, 1] == scale, M[2, 2] <= 1e3 * scale],
+        trace_bound=1e7 * scale,
+        min_eigenvalue=0.0,
+    )
+    metric = problem.central_metric()
+    assert not problem.violations(metric)
+    roots = np.sqrt(metric.diagonal())
+    assert np.linalg.eigvalsh(metric / roots / roots[:, None])[0] > 1e-3
+    assert 1e-4 * scale < metric[0, 0] <= 1e-3 * scale
+
+
+@properties(60)
+@given(st.data())
+def test_rows_through_a_member_are_feasible_however_they_are_rounded(data: st.DataObject) -> None:
+    """Rows that a member inside the set keeps, written in 12 digits: kept, never refused."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    size, unit = int(rng.integers(2, 6)), 10 ** rng.uniform(-6, 6)
+    weights = unit * rng.uniform(0, 0.2, (size, size))
+    weights = np.triu(weights, 1) + np.triu(weights, 1).T
+    member = np.diag(weights.sum(axis=1) + unit * rng.uniform(0.2, 1, size)) - weights
+    matrices = [(m + m.T) / 2 for m in rng.standard_normal((int(rng.integers(1, 4)), size, size))]
+    matrices.append(matrices[0] + (matrices[-1] if len(matrices) > 1 else 0))  # dependent
+    bounds = [float(f"{np.vdot(matrix, member):.12g}") for matrix in matrices]
+
+    def constraints(metric: cp.Expression) -> list[cp.Constraint]:
+        return [
+            cp.sum(cp.multiply(matrix, metric)) == bound
+            for matrix, bound in zip(matrices, bounds, strict=True)
+        ]
+
+    feasible_set = gda.GraphMetrics(float(np.trace(member)) * rng.uniform(1.1, 1e4), 0.0)
+    problem = gda.MetricProblem(
+        gda.LogDet(np.eye(size) / unit), feasible_set, constraints=constraints
+    )
+    metric = problem.central_metric()
+    assert not problem.violations(metric)
+    assert np.linalg.eigvalsh(metric)[0] > 0
