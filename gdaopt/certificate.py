@@ -6,8 +6,8 @@ For convex Q and any symmetric M, ``Q(V) ≥ Q(M) + ⟨∇Q(M), V - M⟩`` for e
 
 The same holds for log Q where that is convex, hence ``Q* ≥ Q(M) exp(-gap / Q(M))``, which is never
 below the first bound ("Proposition: certificate", "Proposition: exponential certificate"). M itself
-need not be in the set. A multiple of M often gives a far better bound: where Q has a log-determinant
-("Proposition: scaled certificate"), and where the trace bound is far from binding
+need not be in the set. A multiple of M often gives a far better bound: where Q has a
+log-determinant ("Proposition: scaled certificate"), and where the trace bound is far from binding
 ("Proposition: inflated certificate"). All bounds are lowered by what round-off can have added.
 
 With linear constraints, multipliers take them into the linear function whose minimum over the set

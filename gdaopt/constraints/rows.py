@@ -131,7 +131,7 @@ class LinearConstraints:
     def round_off(self, metric: FloatArray) -> FloatArray:
         """Return by how much each residual can be round-off, of the data and of its own sum."""
         terms = np.abs(self.bounds) + abs(self.matrices) @ np.abs(metric).ravel()
-        return _ROUND_OFF * terms
+        return np.asarray(_ROUND_OFF * terms, dtype=np.float64)
 
     def violation(self, metric: FloatArray) -> float:
         """Return the largest distance of M to a row that it breaks."""

@@ -308,4 +308,5 @@ def _weight_units(size: float, rows: Rows) -> FloatArray:
             with np.errstate(divide="ignore", over="ignore"):
                 most = right / form
             units = np.minimum(units, most)
-    return np.maximum(units, _SMALLEST * size)
+    bounded: FloatArray = np.maximum(units, _SMALLEST * size)
+    return bounded
