@@ -228,11 +228,12 @@ def _run(method: Method, problem: MetricProblem) -> Result:
     states = method.states(problem, clock)
     with unlimited():  # without a start there would be nothing to return
         state = next(states)
+    seconds = clock.seconds
     with clock.paused():
         conditions = PostConditions(problem, state, is_users=method.initial is not None)
         if not clock.is_over:
             conditions.check_gradient(state.point)
-        tracer.record(state, clock.seconds)
+        tracer.record(state, seconds)
         conditions.claim(tracer.lower_bound)
     solved_by = Counter[str]()
     status: Status
@@ -245,10 +246,11 @@ def _run(method: Method, problem: MetricProblem) -> Result:
                 raise RunEnded("interrupted", f"by the callback after step {state.iteration}")
             with clock.limiting():
                 following = _next(states)
+            seconds = clock.seconds
             with clock.paused():
                 begins = following.round != state.round
                 conditions.check(following, in_full=begins or tracer.is_due(following))
-                tracer.record(following, clock.seconds)
+                tracer.record(following, seconds)
                 conditions.claim(tracer.lower_bound)
                 state = following
                 solved_by.update([state.solver] if state.solver else [])
