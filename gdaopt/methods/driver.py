@@ -43,7 +43,7 @@ from gdaopt.validation import read_only
 
 __all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
 
-_CLAIMS = ("converged", "stationary", "stalled")  # statuses that say how good the metric is
+_TO_THE_END = ("converged", "stationary", "stalled", "iteration_limit")  # with time to look back
 _FEW_FEATURES = 512  # with no more, threads gain little in a decomposition or a block of pairs
 
 
@@ -232,7 +232,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
     with clock.paused():
         conditions = PostConditions(problem, state, is_users=method.initial is not None)
         if not clock.is_over:
-            conditions.check_gradient(state.point)
+            conditions.check_start()
         tracer.record(state, seconds)
         conditions.claim(tracer.lower_bound)
     solved_by = Counter[str]()
@@ -279,7 +279,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
             message += f"; the result is that of step {state.iteration}"
         trace = tracer.trace(state, seconds)
         conditions.claim(tracer.lower_bound)
-        if status in _CLAIMS and not clock.is_over:
+        if status in _TO_THE_END and not clock.is_over:
             conditions.check_end(state)
         message += conditions.rise(state)
     stationary = tracer.frank_wolfe_gap  # methods that stall do not look at it
@@ -324,7 +324,7 @@ def iterate(method: Method, problem: MetricProblem) -> Iterator[State]:
         with unlimited(), _threads_of(problem):
             state = _next(states)
             conditions = PostConditions(problem, state, is_users=method.initial is not None)
-            conditions.check_gradient(state.point)
+            conditions.check_start()
         while True:
             yield state
             _check_limits(method, state, clock)
@@ -335,7 +335,7 @@ def iterate(method: Method, problem: MetricProblem) -> Iterator[State]:
     except TimeLimitError:
         return
     except RunEnded as end:
-        if end.status in _CLAIMS:
+        if end.status in _TO_THE_END:
             with unlimited(), _threads_of(problem):
                 conditions.check_end(state)
         return

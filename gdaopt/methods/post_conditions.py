@@ -24,7 +24,7 @@ from gdaopt.validation import FloatArray, is_finite
 
 __all__ = ["PostConditions"]
 
-_ROOM = 0.01  # of the way to the middle of the set, or back from a vertex
+_ROOM = 0.01  # of the way into the set
 _UNDERFLOW = 1e-150  # products of such numbers underflow, which the round-off leaves out
 
 
@@ -146,10 +146,10 @@ class PostConditions:
 
     # --- objectives that are not tested -------------------------------------------------------
 
-    def check_gradient(self, point: Point) -> None:
-        """Compare the gradient at a metric, or near it inside of the set, with differences.
+    def check_start(self) -> None:
+        """Compare the gradient at the start with differences, unless the objective is `tested`.
 
-        Objectives whose derivatives are tested are left out.
+        That takes two values, and a third with a gradient where the start is on the boundary.
 
         Raises
         ------
@@ -158,19 +158,17 @@ class PostConditions:
         """
         if self._is_tested:
             return
-        problem, size = self._problem, self._problem.n_features
-        feasible_set = problem.feasible_set
-        base = feasible_set.base(size)
-        middle = feasible_set.budget(size) / size * np.eye(size)
-        if not has_no_eigenvalue_below(point.metric - base - _ROOM * middle, 0.0):
-            point = problem.objective.at(_between(point.metric, base + middle, _ROOM))
-        if point.vanished() is None and math.isfinite(point.value):
-            check_gradient(problem.objective, point, feasible_set.edges_of(size), self._rng)
+        point, feasible_set = self._start.point, self._problem.feasible_set
+        size = len(point.metric)
+        room = _ROOM * feasible_set.budget(size) / size
+        above = point.metric - feasible_set.base(size)
+        is_inside = has_no_eigenvalue_below(above, room)
+        self._check_gradient(point if is_inside else self._inside(point))
 
     def check_end(self, state: State) -> None:
         """Look once more at the gradient, and at the value where the last tangent is least.
 
-        Objectives whose derivatives are tested are left out.
+        That takes four values and a gradient, unless the objective is `tested`.
 
         Raises
         ------
@@ -181,13 +179,35 @@ class PostConditions:
             return
         problem, point = self._problem, state.point
         if state is not self._start:  # which has been looked at
-            self.check_gradient(point)
+            self._check_gradient(self._inside(point))
         if problem.rows is not None or not problem.is_convex:
             return
         vertex = problem.feasible_set.minimize_linear(point.gradient()).vertex
-        there = problem.objective.at(_between(vertex, point.metric, _ROOM))
+        there = problem.objective.at(_between(vertex, point.metric))
         if math.isfinite(there.value):
             self._compare(replace(state, point=there, objective=there.value, multipliers=None))
+
+    def _check_gradient(self, point: Point) -> None:
+        """Compare the gradient at a point inside of the set with differences."""
+        if math.isfinite(point.value) and point.vanished() is None:
+            edges = self._problem.feasible_set.edges_of(len(point.metric))
+            check_gradient(self._problem.objective, point, edges, self._rng)
+
+    def _inside(self, point: Point) -> Point:
+        """Return a point nearby and inside of the set, at random.
+
+        No entry is 0 there that may be something else, since kinks of objectives are at entries of
+        0 most often, and hide what a gradient is.
+        """
+        feasible_set, size = self._problem.feasible_set, len(point.metric)
+        entries = np.triu(self._rng.uniform(-0.5, 0.5, (size, size)) / size, 1)
+        entries += entries.T
+        # Either sign is allowed or one of them is, or none.
+        kept = feasible_set.family.with_entries_repaired(entries)
+        kept = kept + feasible_set.family.with_entries_repaired(-entries) / 2
+        dominant = feasible_set.budget(size) / size * (np.eye(size) + kept)
+        metric = _between(point.metric, feasible_set.base(size) + dominant)
+        return self._problem.objective.at(metric)
 
     def rise(self, state: State) -> str:
         """Say by how much the objective is above that of the start; nothing where it is not."""
@@ -200,7 +220,7 @@ class PostConditions:
         return f"; the objective is {rise:.3g} above that of the start, {start.objective:.6g}"
 
 
-def _between(first: FloatArray, second: FloatArray, share: float) -> FloatArray:
-    """Return the metric that is a share of the way from the first to the second."""
-    between: FloatArray = (1 - share) * first + share * second
+def _between(metric: FloatArray, other: FloatArray) -> FloatArray:
+    """Return a metric a hundredth of the way to another one."""
+    between: FloatArray = (1 - _ROOM) * metric + _ROOM * other
     return between

@@ -1,4 +1,4 @@
-"""The driver lets no state pass that breaks what every state has to keep, whatever the method is."""
+"""The driver lets no state pass that breaks what all states must keep, whatever the method is."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def nearest(metric: FloatArray) -> tuple[float, FloatArray]:
 
 
 def nearest_expression(metric: cp.Expression) -> cp.Expression:
-    return cp.sum_squares(metric - TARGET)
+    squares: cp.Expression = cp.sum_squares(metric - TARGET)
+    return squares
 
 
 class Nearest(gda.DenseObjective):
