@@ -182,7 +182,9 @@ class PostConditions:
             self._check_gradient(self._inside(point))
         if problem.rows is not None or not problem.is_convex:
             return
-        vertex = problem.feasible_set.minimize_linear(point.gradient()).vertex
+        feasible_set, size = problem.feasible_set, len(point.metric)
+        best = feasible_set.best_atoms(feasible_set.gradient_at(point)).atoms[:1]
+        vertex = best.added_to(feasible_set.base(size), np.array([feasible_set.budget(size)]))
         there = problem.objective.at(_between(vertex, point.metric))
         if math.isfinite(there.value):
             self._compare(replace(state, point=there, objective=there.value, multipliers=None))
