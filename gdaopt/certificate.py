@@ -43,7 +43,14 @@ from gdaopt.sets import PricedAtoms
 from gdaopt.trace import relative_gap
 from gdaopt.validation import FloatArray, check_instance, symmetric_matrix
 
-__all__ = ["Certificate", "certify", "certify_point", "checked_bound", "nothing_to_certify"]
+__all__ = [
+    "Certificate",
+    "certify",
+    "certify_point",
+    "checked_bound",
+    "nothing_to_certify",
+    "value_below",
+]
 
 _NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
 _NOT_CONVEX = "the objective is not convex: a tangent is no lower bound"
@@ -148,6 +155,12 @@ def certify(
     GdaoptError
         When a member of the set has a negative gap: the objective is not convex, or its gradient
         is wrong.
+
+    Notes
+    -----
+    The bound is as right as the gradient. A single metric cannot tell: a wrong gradient shows where
+    a value is below a bound, and runs of `gdaopt.solve` compare all values and bounds that they
+    see. Run `gdaopt.check_objective` on an objective of your own before its metrics are certified.
     """
     check_instance("problem", problem, MetricProblem)
     if not problem.is_convex:
@@ -236,7 +249,9 @@ def certify_point(
         above = like(gradient, member) - problem.feasible_set.base_like(gradient)
         inside = _gap(problem, gradient, above, member, best, multipliers)
         if inside < -(found.round_off + membership + _UNDERFLOW):
-            raise _contradiction(f"a member of the set has a gap of {inside:.6g}")
+            raise _contradiction(
+                f"a member of the set has a gap of {inside:.6g}, which is negative"
+            )
         lower_bound = value
     return Certificate(
         value,
@@ -491,13 +506,21 @@ def checked_bound(certificate: Certificate, lower_bound: float) -> float:
     """
     objective = certificate.objective
     if lower_bound - objective > certificate.round_off + certificate.membership + _UNDERFLOW:
-        raise _contradiction(f"a member of the set has {objective:.6g}, below {lower_bound:.6g}")
+        raise value_below(objective, lower_bound)
     return min(lower_bound, objective)
+
+
+def value_below(value: float, lower_bound: float) -> GdaoptError:
+    """Return the error for a member of the set whose value is below a lower bound."""
+    return _contradiction(
+        f"the objective is {value:.10g} at a member of the set, below the certified lower bound of "
+        f"{lower_bound:.10g}"
+    )
 
 
 def _contradiction(what: str) -> GdaoptError:
     """Return the error for what no convex objective does."""
     return GdaoptError(
-        f"{what}, against the certificate: is the objective convex, and its gradient right? "
-        "gda.check_objective says"
+        f"{what}: the gradient is wrong, or the objective is not convex; gda.check_objective looks "
+        "for the fault, and an objective that is not convex says so by convex=False"
     )

@@ -20,6 +20,7 @@ __all__ = [
     "InaccurateSolutionWarning",
     "InfeasibleProblemError",
     "InvalidInputError",
+    "LeftDomainError",
     "SolverFailedError",
     "SolverNotFoundError",
     "TimeLimitError",
@@ -72,6 +73,13 @@ class SolverNotFoundError(GdaoptError, ValueError):
 
 class ClusterError(GdaoptError):
     """A cluster of machines no longer answers, or answers with other data; the message says how."""
+
+
+class LeftDomainError(GdaoptError):
+    """A method led outside of the set, the linear constraints or the objective's domain.
+
+    The message says what is broken and by how much. `gdaopt.solve` returns the metric before it.
+    """
 
 
 class TimeLimitError(GdaoptError):

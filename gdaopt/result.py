@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from gdaopt.printing import html_table, number_text
-from gdaopt.result_file import Status, read_result, write_result
+from gdaopt.result_file import FAILURES, Status, read_result, write_result
 from gdaopt.sets import FeasibleSet
 from gdaopt.trace import Trace, relative_gap, same_array
 from gdaopt.validation import FloatArray
 
-__all__ = ["Result", "Status"]
+__all__ = ["FAILURES", "Result", "Status"]
 
 # Fields that are not numbers or texts
 _NO_VALUES = ("metric", "feasible_set", "trace", "atoms", "weights", "multipliers")
@@ -41,6 +41,8 @@ class Result:
         going on would not help, most often because the objective decreases by no more than the
         tolerance. ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the
         user or the callback. ``solver_failed``: a solver did not solve a program.
+        ``left_domain``: a step led outside of the set, the linear constraints or the objective's
+        domain, and the metric is that of the last step that was checked before.
         ``disconnected``: a step would have disconnected a graph with an edge floor.
         ``infeasible``: the edge floors left a program without a feasible point. In each case the
         metric is a member of the set.

@@ -19,7 +19,7 @@ from gdaopt.sets import FeasibleSet, set_of_record
 from gdaopt.trace import Trace
 from gdaopt.validation import read_only
 
-__all__ = ["Status", "is_result_file", "read_result", "write_result"]
+__all__ = ["FAILURES", "Status", "is_result_file", "read_result", "write_result"]
 
 Status = Literal[
     "converged",
@@ -29,9 +29,13 @@ Status = Literal[
     "time_limit",
     "interrupted",
     "solver_failed",
+    "left_domain",
     "disconnected",
     "infeasible",
 ]
+
+FAILURES = frozenset({"solver_failed", "left_domain"})
+"""The statuses of runs that something went wrong in."""
 
 _FORMAT = 2
 _ARRAYS = ("metric", "atoms", "weights", "multipliers")

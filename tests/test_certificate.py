@@ -406,6 +406,8 @@ class TestBadInput:
 
 
 class WrongGradient(Nearest):
+    tested = True  # so it says: the comparison of values and bounds has to find it
+
     def gradient(self, metric: FloatArray) -> FloatArray:
         return 0.1 * super().gradient(metric)
 

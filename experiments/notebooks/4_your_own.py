@@ -255,8 +255,9 @@ by_function = gda.solve(gda.MetricProblem(function, graphs), "certified", tolera
 print(by_function.status, round(by_function.objective, 5))
 
 # %% [markdown]
-# What if the gradient is wrong? A wrong gradient is the most common bug in an objective, and it would end a run
-# somewhere that is not optimal, with a certificate that is not true. The check finds it:
+# What if the gradient is wrong? A wrong gradient is the most common bug in an objective, and a certificate is as
+# right as the gradient. So runs compare the gradients of your own objectives with differences of values, at the
+# start and at the end, and refuse a wrong one. The check looks everywhere:
 
 # %%
 wrong = gda.FunctionObjective(lambda M: (loss_and_gradient(M)[0], np.eye(4)), n_features=4)

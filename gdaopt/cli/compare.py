@@ -32,6 +32,7 @@ from gdaopt.cli.progress import run_study
 from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import METHODS
 from gdaopt.printing import plain
+from gdaopt.result import FAILURES
 from gdaopt.studies.comparison import BACKENDS, Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import COMPACT, LEGEND, written
 from gdaopt.studies.learning import LearningOptions, load_source, read_edges
@@ -40,7 +41,7 @@ __all__ = ["compare"]
 
 _METHODS = "certified,sdp,projected-gradient,frank-wolfe:variant=pairwise,joint,alternating"
 _WIDTHS = {"method": 16, "solver": 8, "status": 9}  # least widths of columns that are folded
-_FAILURES = {"failed", "died", "solver_failed"}
+_FAILURES = FAILURES | {"failed", "died"}
 
 
 def compare(

@@ -34,7 +34,7 @@ from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import CLOSED_FORM, METHODS, State, make_method
 from gdaopt.printing import plain
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Result
+from gdaopt.result import FAILURES, Result
 from gdaopt.studies.closing import closing
 from gdaopt.studies.learning import (
     LearningOptions,
@@ -209,7 +209,7 @@ def learn(
     statuses = {result.status for result in directory.results.values()}
     if "interrupted" in statuses:
         raise typer.Exit(130)
-    if "solver_failed" in statuses:
+    if statuses & FAILURES:
         raise typer.Exit(1)
 
 

@@ -127,7 +127,8 @@ class Method(ABC):
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start, then the state after each step; end by raising `RunEnded`.
 
-        The metric of every state is a member of the feasible set.
+        The metric of every state is a member of the feasible set that keeps the linear constraints;
+        the driver ends the run where it is not (`gdaopt.methods.post_conditions`).
         """
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:

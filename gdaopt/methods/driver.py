@@ -8,7 +8,9 @@ A run ends in one of these ways:
 * **interrupted**: by the callback, or by the user where the method says ``on_interrupt="return"``;
 * **stalled**: going on would not help. Either the objective no longer changes (`StallRule`), or the
   certified gap no longer shrinks (`Patience`), or the objective carries no information any more
-  (`LowerBound`, and a value that is not finite);
+  (`LowerBound`);
+* **left_domain**: a state is outside of the set, breaks a linear constraint or has no finite
+  objective (`gdaopt.methods.post_conditions`); the result is the last state that was in order;
 * **solver_failed**, or what else a method says when it raises `RunEnded` itself.
 """
 
@@ -23,8 +25,14 @@ import numpy as np
 
 from gdaopt.certificate import Certificate, checked_bound
 from gdaopt.deadline import unlimited
-from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
+from gdaopt.errors import (
+    InfeasibleProblemError,
+    LeftDomainError,
+    SolverFailedError,
+    TimeLimitError,
+)
 from gdaopt.methods.base import Method
+from gdaopt.methods.post_conditions import PostConditions
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.tracer import Tracer
 from gdaopt.objectives.protocol import Point
@@ -35,6 +43,7 @@ from gdaopt.validation import read_only
 
 __all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
 
+_TO_THE_END = ("converged", "stationary", "stalled", "iteration_limit")  # with time to look back
 _FEW_FEATURES = 512  # with no more, threads gain little in a decomposition or a block of pairs
 
 
@@ -195,7 +204,10 @@ def run(method: Method, problem: MetricProblem) -> Result:
     Raises
     ------
     InvalidInputError
-        Before any work, when the objective carries no information at the start.
+        Before any work, when the objective carries no information at the start, or its gradient is
+        wrong there.
+    GdaoptError
+        When the start is not in order, or the run contradicts its own lower bounds.
     KeyboardInterrupt
         Unless the method says ``on_interrupt="return"``.
     """
@@ -216,8 +228,13 @@ def _run(method: Method, problem: MetricProblem) -> Result:
     states = method.states(problem, clock)
     with unlimited():  # without a start there would be nothing to return
         state = next(states)
+    seconds = clock.seconds
     with clock.paused():
-        tracer.record(state, clock.seconds)
+        conditions = PostConditions(problem, state, is_users=method.initial is not None)
+        if not clock.is_over:
+            conditions.check_start()
+        tracer.record(state, seconds)
+        conditions.claim(tracer.lower_bound)
     solved_by = Counter[str]()
     status: Status
     try:
@@ -228,10 +245,14 @@ def _run(method: Method, problem: MetricProblem) -> Result:
             if not goes_on:
                 raise RunEnded("interrupted", f"by the callback after step {state.iteration}")
             with clock.limiting():
-                following = _next_finite(states)
+                following = _next(states)
+            seconds = clock.seconds
             with clock.paused():
-                tracer.record(following, clock.seconds)
-                begins, state = following.round != state.round, following
+                begins = following.round != state.round
+                conditions.check(following, in_full=begins or tracer.is_due(following))
+                tracer.record(following, seconds)
+                conditions.claim(tracer.lower_bound)
+                state = following
                 solved_by.update([state.solver] if state.solver else [])
                 goes_on = _show(method, state, begins)
     except RunEnded as end:
@@ -246,9 +267,21 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         status, message = "solver_failed", f"after step {state.iteration}: {error}"
         if isinstance(error, SolverFailedError) and clock.is_over:
             status = "time_limit"  # solvers are given what is left, and fail when it is not enough
+    except LeftDomainError as error:
+        status, message = "left_domain", str(error)
     seconds = clock.seconds
     with clock.paused():
+        try:
+            conditions.check(state, in_full=True)
+        except LeftDomainError as error:
+            status, message, state = "left_domain", str(error), conditions.in_order
+        if status == "left_domain":
+            message += f"; the result is that of step {state.iteration}"
         trace = tracer.trace(state, seconds)
+        conditions.claim(tracer.lower_bound)
+        if status in _TO_THE_END and not clock.is_over:
+            conditions.check_end(state)
+        message += conditions.rise(state)
     stationary = tracer.frank_wolfe_gap  # methods that stall do not look at it
     if status == "stalled" and stationary is not None:
         status = "stationary" if stationary <= method.allowed_gap(state.objective) else status
@@ -289,25 +322,30 @@ def iterate(method: Method, problem: MetricProblem) -> Iterator[State]:
     states = method.states(problem, clock)
     try:
         with unlimited(), _threads_of(problem):
-            state = _next_finite(states)
+            state = _next(states)
+            conditions = PostConditions(problem, state, is_users=method.initial is not None)
+            conditions.check_start()
         while True:
             yield state
             _check_limits(method, state, clock)
             with clock.limiting(), _threads_of(problem):
-                state = _next_finite(states)
-    except (RunEnded, TimeLimitError):
+                state = _next(states)
+            with unlimited(), _threads_of(problem):
+                conditions.check(state, in_full=True)
+    except TimeLimitError:
+        return
+    except RunEnded as end:
+        if end.status in _TO_THE_END:
+            with unlimited(), _threads_of(problem):
+                conditions.check_end(state)
         return
 
 
-def _next_finite(states: Iterator[State]) -> State:
-    """Return the next state; end the run at the one before where there is no usable one."""
+def _next(states: Iterator[State]) -> State:
+    """Return the next state; end the run at the one before where there is none."""
     state = next(states, None)
     if state is None:
         raise RunEnded("stalled", "stopped: the method has no more steps to take")
-    if not math.isfinite(state.objective):
-        raise RunEnded(
-            "stalled", f"step {state.iteration} left the objective's domain (Q = {state.objective})"
-        ) from None
     return state
 
 

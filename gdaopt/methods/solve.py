@@ -89,8 +89,12 @@ def solve(
     TypeError
         For options beside a method object.
     InvalidInputError
-        For a bad option, or a problem with nothing to learn from at the start; for `record` with a
-        method that solves no linear programs.
+        For a bad option, or a problem with nothing to learn from at the start; for an objective of
+        one's own whose gradient is wrong; for `record` with a method that solves no linear
+        programs.
+    GdaoptError
+        When a value is below a lower bound, so that the gradient of the objective is wrong or the
+        objective is not convex.
     SolverNotFoundError
         When the solver does not work here.
 
@@ -135,6 +139,9 @@ def iterate(
     ------
     TypeError, InvalidInputError, SolverNotFoundError
         As `solve`.
+    LeftDomainError
+        When a step leads outside of the set, the linear constraints or the objective's domain;
+        `solve` returns the metric before it instead.
     SolverFailedError, InfeasibleProblemError
         When a program cannot be solved; `solve` returns its last metric instead.
 

@@ -74,8 +74,12 @@ class Tracer:
             value = getattr(state, name)
             if value is not None:
                 self._times[name] = self._times.get(name, 0.0) + value
-        if not self._rows or (self._every and state.iteration % self._every == 0):
+        if self.is_due(state):
             self._add(state, seconds)
+
+    def is_due(self, state: State) -> bool:
+        """Say whether it is a state's turn to get a row."""
+        return not self._rows or bool(self._every and state.iteration % self._every == 0)
 
     def trace(self, end: State, seconds: float) -> Trace:
         """Return the rows up to the end of the run, which gets a row if it has none."""

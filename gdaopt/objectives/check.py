@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
@@ -13,15 +15,18 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
-from gdaopt.linalg.entries import all_edges
+from gdaopt.linalg.entries import Edges, all_edges, matrix_of
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.objectives.protocol import Objective, Point
+from gdaopt.objectives.round_off import round_off_at
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, integer, number
 
-__all__ = ["check_interface", "check_objective"]
+__all__ = ["check_gradient", "check_interface", "check_objective"]
 
 _STEP = 1e-5
+_TOLERANCE = 1e-5
+_LENGTH = 0.1  # of directions, where metrics are about 1
 
 
 def check_interface(objective: object) -> None:
@@ -62,7 +67,7 @@ def _instead_of(given: object) -> str:
 
 
 def check_objective(
-    objective: Objective, *, tolerance: float = 1e-5, n_metrics: int = 5, seed: int = 0
+    objective: Objective, *, tolerance: float = _TOLERANCE, n_metrics: int = 5, seed: int = 0
 ) -> None:
     """Check an objective's derivatives, lines, moves and convexity at random metrics.
 
@@ -110,12 +115,85 @@ def check_objective(
             _check_line(objective, point, direction, tolerance)
 
 
+def check_gradient(
+    objective: Objective, point: Point, edges: Edges, rng: np.random.Generator
+) -> None:
+    """Check the gradient at one metric along one random direction, at the price of two values.
+
+    The slope must be between the difference quotients on both sides of the metric, as any
+    subgradient of a convex function is, whether there is a kink or not. Allowed beyond that are the
+    tolerance of `check_objective` and the round-off that the point states. A value that is not
+    finite is outside of the objective's domain and says nothing.
+
+    Parameters
+    ----------
+    objective : Objective
+        Q.
+    point : Point
+        At a metric with some room around it, since entries are changed by some millionths.
+    edges : tuple of two ndarrays of int
+        The pairs i < j of features whose entries may change; those of the diagonal always do.
+    rng : Generator
+        Draws the direction.
+
+    Raises
+    ------
+    InvalidInputError
+        When the slope is beyond the quotients, or the gradient is not symmetric.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> wrong = gda.FunctionObjective(lambda M: (np.sum(M**2), -2 * M), n_features=2)
+    >>> point = wrong.at(np.diag([1.0, 2.0]))
+    >>> check_gradient(wrong, point, all_edges(2), np.random.default_rng(0))
+    Traceback (most recent call last):
+        ...
+    gdaopt.errors.InvalidInputError: the gradient of FunctionObjective(<lambda>) is wrong: ...
+    """
+    direction = _random_change(point.metric, edges, rng)
+    gradient, here = point.gradient(), point.value
+    slope = direction.inner(gradient)
+    ahead, behind = (
+        math.inf if math.isnan(side.value) else side.value
+        for side in _beside(objective, point, direction)
+    )
+    quotients = sorted([(ahead - here) / _STEP, (here - behind) / _STEP])
+    allowed = _TOLERANCE * (abs(here) + abs(slope)) + 2 * round_off_at(point).value / _STEP
+    if not quotients[0] - allowed <= slope <= quotients[1] + allowed:
+        raise InvalidInputError(
+            f"the gradient of {shortened(objective)} is wrong: along a random direction its slope "
+            f"is {slope:.10g}, and differences of values give {quotients[0]:.10g} to "
+            f"{quotients[1]:.10g}; run gdaopt.check_objective on it, which says more"
+        )
+    skew = direction.magnitude().inner(np.abs(gradient - gradient.T))
+    if not skew <= allowed:
+        raise InvalidInputError(
+            f"the gradient of {shortened(objective)} is not symmetric: its two triangles differ by "
+            f"up to {np.abs(gradient - gradient.T).max():.3g}; every edge counts by both of its "
+            "entries (run gdaopt.check_objective on it, which says more)"
+        )
+
+
+def _random_change(metric: FloatArray, edges: Edges, rng: np.random.Generator) -> DenseDirection:
+    """Return a direction in the diagonal and the edges, which is small next to a metric."""
+    size = len(metric)
+    scales = np.sqrt(np.diagonal(metric))
+    change = matrix_of(rng.standard_normal(size + len(edges[0])), size, edges)
+    return DenseDirection(_LENGTH / math.sqrt(size) * change * np.outer(scales, scales))
+
+
+def _beside(objective: Objective, point: Point, direction: Direction) -> tuple[Point, Point]:
+    """Return the objective a step ahead and a step behind."""
+    ahead, behind = (direction.added_to(point.metric, step) for step in (_STEP, -_STEP))
+    return objective.at(ahead), objective.at(behind)
+
+
 def _check_line(objective: Objective, point: Point, direction: Direction, tolerance: float) -> None:
     """Check one direction's line, its derivatives, and the moved point."""
     line = point.line(direction)
     kind = type(direction).__name__
-    ahead = objective.at(direction.added_to(point.metric, _STEP))
-    behind = objective.at(direction.added_to(point.metric, -_STEP))
+    ahead, behind = _beside(objective, point, direction)
     scale = abs(point.value) + abs(point.line(direction).derivatives(0.0)[0])
     _compare(f"the line's value along a {kind}", line.value(_STEP), ahead.value, 1e-10, scale)
     slope, curvature = line.derivatives(0.0)

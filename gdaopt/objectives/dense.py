@@ -45,6 +45,9 @@ class DenseObjective(Summable, ABC):
     convex : bool
         Set it to False for a Q that is not convex: runs then end as *stationary*, and carry no
         certificate.
+    tested : bool
+        Set it to True once `gdaopt.check_objective` has passed: runs then leave out their own check
+        of the gradient, which takes two values at the start and a few at the end.
 
     Examples
     --------
@@ -71,6 +74,7 @@ class DenseObjective(Summable, ABC):
 
     log_convex: bool = False
     convex: bool = True
+    tested: bool = False
 
     def __init__(self, n_features: int) -> None:
         self.n_features = integer("n_features", n_features, at_least=1)

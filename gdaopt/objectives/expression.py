@@ -71,6 +71,8 @@ class CvxpyObjective(DenseObjective):
            [0.5128, 0.8205]])
     """
 
+    tested = True
+
     def __init__(
         self, expression: Callable[[cp.Expression], cp.Expression], n_features: int
     ) -> None:

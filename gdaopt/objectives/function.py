@@ -36,7 +36,8 @@ class FunctionObjective(DenseObjective):
         K, the size of the metric matrices.
     convex : bool, optional
         Say False for a function that is not convex: runs then end as *stationary*, and carry no
-        certificate. Nobody checks that a function is convex; `gdaopt.check_objective` tries.
+        certificate. A run that sees a value below its lower bound is an error; beyond that nobody
+        checks that a function is convex, and `gdaopt.check_objective` tries.
     expression : callable, optional
         Q as a function of a symmetric CVXPY expression, for the methods ``"sdp"`` and ``"socp"``.
 
@@ -45,6 +46,12 @@ class FunctionObjective(DenseObjective):
     InvalidInputError
         When it is no function; and at its first call, which is at the identity matrix when the
         objective is made, when it does not return a number and a K×K array without NaN.
+
+    Notes
+    -----
+    Runs compare the gradient with differences of values, at the start and at the end, and raise
+    `gdaopt.InvalidInputError` where it is wrong. Set the attribute `tested` to True to leave that
+    out.
 
     Examples
     --------

@@ -102,6 +102,7 @@ class GLR(Summable):
     """
 
     log_convex = True
+    tested = True
     n_pairs_meant = 0  # those of another one, if this one tells its second derivatives
     _is_sample = False
     _cluster: Cluster | None = None

@@ -21,6 +21,7 @@ class MatrixObjective(Summable, ABC, Generic[PointT]):
     """
 
     log_convex = False
+    tested = True
 
     @property
     @abstractmethod

@@ -146,6 +146,10 @@ class Objective(Protocol):
     An objective that is not convex says so by an attribute ``convex`` that is False. Methods then
     look for a stationary point, and nothing is certified ("Definition: stationary point").
 
+    Runs compare the gradient with differences of values at a metric or two. An objective whose
+    derivatives have been tested, as those of the package have, says so by an attribute ``tested``
+    that is True, and pays nothing for that.
+
     An objective can also have a method ``auto_trace_bound()``, which returns the trace bound C by
     the rule "auto": a bound that follows the scale of its data (`gdaopt.scaling`). Where the
     logarithm is convex there is a rule without it.

@@ -127,6 +127,11 @@ class SumObjective(Summable):
         """Whether all terms are convex."""
         return all(getattr(objective, "convex", True) for objective in self.objectives)
 
+    @property
+    def tested(self) -> bool:
+        """Whether the derivatives of all terms have been tested."""
+        return all(getattr(objective, "tested", False) for objective in self.objectives)
+
     def at(self, metric: FloatArray) -> SumPoint:
         """Return the point at a symmetric K×K matrix."""
         metric = symmetric_matrix("metric", metric, self.n_features)

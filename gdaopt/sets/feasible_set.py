@@ -21,7 +21,7 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries, Symmetric
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
 from gdaopt.linalg.projection import Projection
-from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.linalg.spectrum import has_no_eigenvalue_below, smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
 from gdaopt.printing import shortened
 from gdaopt.sets.cones import CONES, is_symmetric
@@ -29,6 +29,7 @@ from gdaopt.sets.family import AtomFamily, PricedAtoms, finite_gradient
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.validation import (
     FloatArray,
+    as_symmetric,
     check_instance,
     integer,
     number,
@@ -199,7 +200,7 @@ class FeasibleSet(ABC):
 
     def violations(self, metric: FloatArray) -> tuple[str, ...]:
         """Return a sentence for each condition that `metric` breaks; none for a member."""
-        metric = symmetric_matrix("metric", metric)
+        metric = as_symmetric("metric", metric)
         self.family.check_size(len(metric))
         fixed = self.fixed_part(len(metric))
         if fixed is None:
@@ -214,9 +215,11 @@ class FeasibleSet(ABC):
         trace = float(np.trace(metric))
         if trace > trace_bound + _TRACE_SLACK * unit:
             found.append(f"trace {trace:.6g} exceeds the bound {trace_bound:g}")
-        smallest = smallest_eigenvalue(metric)
-        if smallest < self.min_eigenvalue - _EIGENVALUE_SLACK * unit:
-            found.append(f"smallest eigenvalue {smallest:.6g} is below {self.min_eigenvalue:g}")
+        least = self.min_eigenvalue - _EIGENVALUE_SLACK * unit
+        if not has_no_eigenvalue_below(metric, least):
+            smallest = smallest_eigenvalue(metric)
+            if smallest < least:
+                found.append(f"smallest eigenvalue {smallest:.6g} is below {self.min_eigenvalue:g}")
         return found
 
     def repaired(self, metric: FloatArray) -> FloatArray:

@@ -19,6 +19,8 @@ _MEANINGS = {
     "time_limit": "the time limit was reached; a longer one may lead further",
     "interrupted": "the run was stopped; the same command goes on with it",
     "solver_failed": "a solver did not solve a program; another --solver may",
+    "left_domain": "a step broke a condition on the metric, or the objective was no number there; "
+    "the result is the last metric in order",
     "disconnected": "another step would have disconnected the graph, which the edge floor forbids",
     "infeasible": "the edge floor left a program without a feasible point; a smaller one may not",
 }

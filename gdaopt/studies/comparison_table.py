@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gdaopt.plotting.convergence import largest_bound
 from gdaopt.printing import markdown as markdown_text
-from gdaopt.result import Result
+from gdaopt.result import FAILURES, Result
 from gdaopt.trace import relative_gap
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence
         cells = [[markdown_text(cell) for cell in line] for line in written(same, names)]
         lines += [f"## {markdown_text(label)}", ""]
         lines += [f"| {' | '.join(line)} |" for line in (names, rule, *cells)]
-        notes = [row for row in same if "objective" not in row or row["status"] == "solver_failed"]
+        notes = [row for row in same if "objective" not in row or row["status"] in FAILURES]
         lines += ["", *(_note(row) for row in notes), *([""] if notes else [])]
     lines += [f"{LEGEND[0].upper()}{LEGEND[1:]}. {_MORE_LEGEND}.", ""]
     if left_out:

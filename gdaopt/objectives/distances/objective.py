@@ -44,6 +44,7 @@ class DistanceObjective(Summable, ABC):
     """
 
     log_convex = False
+    tested = True
 
     def __init__(self, pairs: Pairs, loss: DistanceLoss, memory_limit: int) -> None:
         self.pairs = pairs

@@ -1,0 +1,228 @@
+"""What every state of a run must keep, whatever the method is: the driver asks here.
+
+A state is in order when its numbers are finite and its metric keeps set and linear constraints. No
+value that is seen at a member of the set may be below a lower bound that is claimed, before or
+after: that would prove that the gradient is wrong or that the objective is not convex.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from gdaopt.certificate import certify_point, value_below
+from gdaopt.errors import InvalidInputError, LeftDomainError
+from gdaopt.linalg.spectrum import has_no_eigenvalue_below
+from gdaopt.methods.state import State
+from gdaopt.objectives.check import check_gradient
+from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.round_off import round_off_at
+from gdaopt.problem import MetricProblem
+from gdaopt.validation import FloatArray, is_finite
+
+__all__ = ["PostConditions"]
+
+_ROOM = 0.01  # of the way into the set
+_UNDERFLOW = 1e-150  # products of such numbers underflow, which the round-off leaves out
+
+
+class PostConditions:
+    """The conditions on the states of one run, and what the run has seen and claimed so far.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        What is solved.
+    start : State
+        The first state of the run.
+    is_users : bool
+        Whether the user gave its metric.
+
+    Attributes
+    ----------
+    in_order : State
+        The last state that was checked in full.
+
+    Raises
+    ------
+    InvalidInputError, LeftDomainError
+        When the start is not in order: the first where the user gave it, or where the gradient of
+        an objective that is not `tested` is wrong there.
+    """
+
+    def __init__(self, problem: MetricProblem, start: State, is_users: bool) -> None:
+        self._problem = problem
+        self._is_tested = bool(getattr(problem.objective, "tested", False))
+        self._rng = np.random.default_rng(0)
+        broken = self._broken(start)
+        if broken and is_users:
+            raise InvalidInputError(f"the run cannot start at initial: {broken}")
+        if broken:
+            raise LeftDomainError(f"the start of the method is outside of the problem: {broken}")
+        self.in_order = self._least = self._start = start
+        self._allowance: float | None = None  # of the least value
+        self._bound = -math.inf
+        self._compare(start)
+
+    # --- states -------------------------------------------------------------------------------
+
+    def check(self, state: State, in_full: bool) -> None:
+        """Take the next state of the run.
+
+        Parameters
+        ----------
+        state : State
+            What the method has yielded.
+        in_full : bool
+            Whether to look at entries, trace, eigenvalues and constraints as well.
+
+        Raises
+        ------
+        LeftDomainError
+            When the state is not in order.
+        GdaoptError
+            When a value is below a lower bound.
+        """
+        if state is self.in_order:
+            return
+        broken = self._broken(state) if in_full else self._not_finite(state)
+        if broken:
+            raise LeftDomainError(
+                f"step {state.iteration} left the domain of the problem: {broken}"
+            )
+        if in_full:
+            self.in_order = state
+        self._compare(state)
+
+    def _broken(self, state: State) -> str:
+        """Say what is wrong with a state; nothing where it is in order."""
+        not_finite = self._not_finite(state)
+        if not_finite:
+            return not_finite
+        try:
+            return "; ".join(self._problem.violations(state.metric))
+        except InvalidInputError as error:  # which is no symmetric K×K matrix
+            return str(error)
+
+    def _not_finite(self, state: State) -> str:
+        if not math.isfinite(state.objective):
+            return f"the objective is {state.objective}"
+        return "" if is_finite(state.metric) else "entries of the metric are not finite"
+
+    # --- values and bounds --------------------------------------------------------------------
+
+    def claim(self, lower_bound: float) -> None:
+        """Take a lower bound that the run has found; see `check` for the error."""
+        self._bound = max(self._bound, lower_bound)
+        least = self._least
+        if self._bound <= least.objective:
+            return
+        if self._allowance is None:
+            self._allowance = self._allowed(least)
+        if self._bound - least.objective > self._allowance:
+            raise value_below(least.objective, self._bound)
+
+    def _compare(self, state: State) -> None:
+        """Compare the value and the bound of a member of the set with all before."""
+        if state.objective < self._least.objective:
+            self._least, self._allowance = state, None
+        self.claim(-math.inf if state.lower_bound is None else state.lower_bound)
+
+    def _allowed(self, state: State) -> float:
+        """Return by how much the value of a member can be below the optimum by round-off.
+
+        What counts as a member may be outside of the set by a little, so that the value is taken
+        at a member that is strictly inside as well.
+        """
+        problem = self._problem
+        point = problem.objective.at(state.metric)
+        certificate = certify_point(problem, point, multipliers=state.multipliers)
+        if certificate.reason:
+            return math.inf
+        inside = problem.objective.at(problem.repaired(state.metric)).value - point.value
+        return certificate.round_off + certificate.membership + max(inside, 0.0) + _UNDERFLOW
+
+    # --- objectives that are not tested -------------------------------------------------------
+
+    def check_start(self) -> None:
+        """Compare the gradient at the start with differences, unless the objective is `tested`.
+
+        That takes two values, and a third with a gradient where the start is on the boundary.
+
+        Raises
+        ------
+        InvalidInputError
+            When the gradient is wrong.
+        """
+        if self._is_tested:
+            return
+        point, feasible_set = self._start.point, self._problem.feasible_set
+        size = len(point.metric)
+        room = _ROOM * feasible_set.budget(size) / size
+        above = point.metric - feasible_set.base(size)
+        is_inside = has_no_eigenvalue_below(above, room)
+        self._check_gradient(point if is_inside else self._inside(point))
+
+    def check_end(self, state: State) -> None:
+        """Look once more at the gradient, and at the value where the last tangent is least.
+
+        That takes four values and a gradient, unless the objective is `tested`.
+
+        Raises
+        ------
+        GdaoptError
+            When the gradient is wrong, or a value is below a lower bound.
+        """
+        if self._is_tested:
+            return
+        problem, point = self._problem, state.point
+        if state is not self._start:  # which has been looked at
+            self._check_gradient(self._inside(point))
+        if problem.rows is not None or not problem.is_convex:
+            return
+        feasible_set, size = problem.feasible_set, len(point.metric)
+        best = feasible_set.best_atoms(feasible_set.gradient_at(point)).atoms[:1]
+        vertex = best.added_to(feasible_set.base(size), np.array([feasible_set.budget(size)]))
+        there = problem.objective.at(_between(vertex, point.metric))
+        if math.isfinite(there.value):
+            self._compare(replace(state, point=there, objective=there.value, multipliers=None))
+
+    def _check_gradient(self, point: Point) -> None:
+        """Compare the gradient at a point inside of the set with differences."""
+        if math.isfinite(point.value) and point.vanished() is None:
+            edges = self._problem.feasible_set.edges_of(len(point.metric))
+            check_gradient(self._problem.objective, point, edges, self._rng)
+
+    def _inside(self, point: Point) -> Point:
+        """Return a point nearby and inside of the set, at random.
+
+        No entry is 0 there that may be something else, since kinks of objectives are at entries of
+        0 most often, and hide what a gradient is.
+        """
+        feasible_set, size = self._problem.feasible_set, len(point.metric)
+        entries = np.triu(self._rng.uniform(-0.5, 0.5, (size, size)) / size, 1)
+        entries += entries.T
+        # Either sign is allowed or one of them is, or none.
+        kept = feasible_set.family.with_entries_repaired(entries)
+        kept = kept + feasible_set.family.with_entries_repaired(-entries) / 2
+        dominant = feasible_set.budget(size) / size * (np.eye(size) + kept)
+        metric = _between(point.metric, feasible_set.base(size) + dominant)
+        return self._problem.objective.at(metric)
+
+    def rise(self, state: State) -> str:
+        """Say by how much the objective is above that of the start; nothing where it is not."""
+        start, most = self._start, 0.0
+        rise = state.objective - start.objective
+        if rise > 0:
+            most = sum(round_off_at(point).value for point in (start.point, state.point))
+        if rise <= most:
+            return ""
+        return f"; the objective is {rise:.3g} above that of the start, {start.objective:.6g}"
+
+
+def _between(metric: FloatArray, other: FloatArray) -> FloatArray:
+    """Return a metric a hundredth of the way to another one."""
+    between: FloatArray = (1 - _ROOM) * metric + _ROOM * other
+    return between

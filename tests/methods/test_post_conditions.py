@@ -1,0 +1,302 @@
+"""The driver lets no state pass that breaks what all states must keep, whatever the method is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, ClassVar
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.methods import METHODS, Clock, RunEnded
+from gdaopt.objectives.protocol import Point
+from gdaopt.validation import FloatArray
+from tests.certificate_cases import named_set
+
+K, C = 3, 3.0
+X = np.random.default_rng(0).standard_normal((8, K)) / 2
+Y = np.array([0, 1] * 4)
+TARGET = np.array([[2.0, -0.5, 0.0], [-0.5, 1.0, -0.2], [0.0, -0.2, 0.1]])
+TRIPLETS = [[0, 2, 1], [1, 3, 0], [4, 6, 5]]
+
+
+def nearest(metric: FloatArray) -> tuple[float, FloatArray]:
+    return float(((metric - TARGET) ** 2).sum()), 2 * (metric - TARGET)
+
+
+def nearest_expression(metric: cp.Expression) -> cp.Expression:
+    squares: cp.Expression = cp.sum_squares(metric - TARGET)
+    return squares
+
+
+class Nearest(gda.DenseObjective):
+    def value(self, metric: FloatArray) -> float:
+        return nearest(metric)[0]
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return nearest(metric)[1]
+
+    def expression(self, metric: cp.Expression) -> cp.Expression:
+        return nearest_expression(metric)
+
+
+OBJECTIVES: dict[str, Callable[[], Any]] = {
+    "GLR": lambda: gda.GLR(X, 2.0 * Y - 1),
+    "MCML": lambda: gda.MCML(X, Y),
+    "LMNN": lambda: gda.LMNN(X, Y, n_neighbors=2),
+    "LogisticPairs": lambda: gda.LogisticPairs(X, Y),
+    "PairHinge": lambda: gda.PairHinge(X, Y),
+    "TripletHinge": lambda: gda.TripletHinge(X, TRIPLETS),
+    "LogisticTriplets": lambda: gda.LogisticTriplets(X, TRIPLETS),
+    "DEML": lambda: gda.DEML(X, Y),
+    "LSML": lambda: gda.LSML(X, Y),
+    "LogDet": lambda: gda.LogDet(TARGET + np.eye(K)),
+    "GMML": lambda: gda.GMML(TARGET + np.eye(K), np.eye(K)),
+    "Linear": lambda: gda.Linear(TARGET),
+    "Ridge": lambda: gda.Ridge(K),
+    "sum": lambda: gda.Ridge(K) + 0.5 * gda.LogDet(np.eye(K)),
+    "CvxpyObjective": lambda: gda.CvxpyObjective(nearest_expression, K),
+    "FunctionObjective": lambda: gda.FunctionObjective(nearest, K, expression=nearest_expression),
+    "DenseObjective": lambda: Nearest(K),
+}
+SETS = ["diagonal", "graph", "positive definite", "signed", "fixed path", "mask"]
+ALIGNED = ("alternating", "joint")
+
+
+@cache
+def objective(name: str) -> Any:
+    return OBJECTIVES[name]()
+
+
+def feasible_set(name: str) -> gda.sets.FeasibleSet:
+    if name == "mask":
+        return gda.GraphMetrics(C, 0.01, edges=[[0, 1]])
+    return named_set(name, K, C)
+
+
+class Moved:
+    """A point that says that it is elsewhere."""
+
+    def __init__(self, point: Point, metric: FloatArray) -> None:
+        self._point = point
+        self.metric = metric
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._point, name)
+
+
+def at(state: gda.State, metric: FloatArray) -> gda.State:
+    point: Any = Moved(state.point, metric)
+    return replace(state, point=point)
+
+
+FAULTS: dict[str, tuple[Callable[[gda.State], gda.State], str]] = {
+    "trace": (lambda s: at(s, s.metric + C * np.eye(K)), "exceeds the bound 3|fixed part"),
+    "eigenvalue": (lambda s: at(s, s.metric - C * np.eye(K)), r"smallest eigenvalue -.* is below"),
+    "not symmetric": (lambda s: at(s, s.metric + np.eye(K, k=1)), "is not symmetric"),
+    "row": (lambda s: at(s, np.diag([2.0, 0.5, 0.5])), r"M\[0, 0\] <= 1.5: off by 0.5"),
+    "NaN in the metric": (
+        lambda s: at(s, math.nan * s.metric),
+        "entries of the metric are not finite",
+    ),
+    "NaN as value": (lambda s: replace(s, objective=math.nan), "the objective is nan"),
+    "infinite value": (lambda s: replace(s, objective=math.inf), "the objective is inf"),
+}
+"""What is done to a state, and what the message has to say."""
+
+CONTRADICTIONS: dict[str, Callable[[gda.State], gda.State]] = {
+    "value below a bound": lambda s: replace(s, objective=-1e6 * (1 + abs(s.objective))),
+    "bound above a value": lambda s: replace(s, lower_bound=2 * abs(s.objective) + 1),
+}
+
+
+def struck(
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    change: Callable[[gda.State], gda.State],
+    step: int,
+) -> None:
+    """Let a method yield a state that has been changed as the given one."""
+    original = METHODS[method].states
+
+    def states(self: gda.Method, problem: gda.MetricProblem, clock: Clock) -> Iterator[gda.State]:
+        for n, state in enumerate(original(self, problem, clock)):
+            yield change(state) if n == step else state
+
+    monkeypatch.setattr(METHODS[method], "states", states)
+
+
+def case(
+    method: str, objective_name: str, set_name: str, with_row: bool
+) -> tuple[gda.MetricProblem, dict[str, Any]]:
+    """Return a problem and options for a method, over another set where it has to be another."""
+    if method in ALIGNED and set_name != "mask":
+        set_name = "graph"
+    if method == "socp" and set_name == "positive definite":
+        set_name = "signed"
+    if with_row and set_name == "fixed path":  # whose members have larger diagonals
+        set_name = "graph"
+    options: dict[str, Any] = {"tolerance": 0.0, "max_iterations": 3}
+    if method in (*ALIGNED, "sdp-frank-wolfe") and not with_row:
+        options["solver"] = "analytic"
+    rows: Any = (lambda M: [M[0, 0] <= C / 2]) if with_row else None
+    return gda.MetricProblem(objective(objective_name), feasible_set(set_name), rows), options
+
+
+@pytest.mark.covering(2)
+@pytest.mark.parametrize("fault", [*FAULTS, *CONTRADICTIONS])
+@pytest.mark.parametrize("set_name", SETS)
+@pytest.mark.parametrize("objective_name", OBJECTIVES)
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_a_state_that_is_not_in_order_ends_the_run(
+    method: str, objective_name: str, set_name: str, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_row = fault == "row"
+    if with_row and not METHODS[method].keeps_constraints:
+        pytest.skip("the method refuses linear constraints")
+    problem, options = case(method, objective_name, set_name, with_row)
+    if fault in CONTRADICTIONS:
+        struck(monkeypatch, method, CONTRADICTIONS[fault], 1)
+        with pytest.raises(
+            gda.GdaoptError, match=r"below .* bound .*check_objective.*convex=False"
+        ):
+            gda.solve(problem, method, **options)
+        struck(monkeypatch, method, CONTRADICTIONS["bound above a value"], 0)  # for those without
+        with pytest.raises(
+            gda.GdaoptError, match=r"below .* bound .*check_objective.*convex=False"
+        ):
+            list(gda.iterate(problem, method, **options))
+        return
+    change, says = FAULTS[fault]
+    struck(monkeypatch, method, change, 1)
+    result = gda.solve(problem, method, **options)
+    assert result.status == "left_domain"
+    assert result.iterations == len(result.trace) - 1 == 0
+    assert not problem.violations(result.metric)
+    assert result.objective == pytest.approx(problem.objective.at(result.metric).value)
+    for words in ("step 1 left the domain of the problem: ", "the result is that of step 0"):
+        assert words in result.message
+    with pytest.raises(gda.LeftDomainError, match=says):
+        raise gda.LeftDomainError(result.message)
+    states = gda.iterate(problem, method, **options)
+    next(states)
+    with pytest.raises(gda.LeftDomainError, match=says):
+        next(states)
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS.keys() - {"row"}))
+@pytest.mark.parametrize("method", ["certified", "joint"])
+def test_a_start_that_is_not_in_order(
+    method: str, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem, options = case(method, "GLR", "graph", False)
+    change, says = FAULTS[fault]
+    struck(monkeypatch, method, change, 0)
+    for given, error in ((None, gda.LeftDomainError), (np.eye(K), gda.InvalidInputError)):
+        with pytest.raises(error, match=says) as found:
+            gda.solve(problem, method, initial=given, **options)
+        assert type(found.value) is error
+        with pytest.raises(error, match=says):
+            next(gda.iterate(problem, method, initial=given, **options))
+
+
+@pytest.mark.parametrize("fault", ["trace", "eigenvalue", "NaN as value"])
+@pytest.mark.parametrize("trace_every", [0, 2, 100])
+def test_states_without_a_row_of_the_trace(
+    trace_every: int, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last state is always looked at; what is returned is in order."""
+    problem, options = case("frank-wolfe", "GLR", "graph", False)
+    struck(monkeypatch, "frank-wolfe", FAULTS[fault][0], 3)
+    result = gda.solve(problem, "frank-wolfe", trace_every=trace_every, **options)
+    assert result.status == "left_domain"
+    assert "step 3 left the domain" in result.message
+    assert result.iterations < 3
+    assert result.trace[-1].iteration == result.iterations
+    assert not problem.violations(result.metric)
+    assert result.objective == pytest.approx(problem.objective.at(result.metric).value)
+
+
+def test_every_round_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a trace a run does not go on for long from where it must not be."""
+    problem, options = case("frank-wolfe", "GLR", "graph", False)
+    struck(monkeypatch, "frank-wolfe", FAULTS["trace"][0], K + 1)  # the first of the second round
+    result = gda.solve(problem, "frank-wolfe", trace_every=0, **options | {"max_iterations": 4 * K})
+    assert (result.status, result.iterations) == ("left_domain", K)
+
+
+def test_a_step_out_of_the_objectives_domain() -> None:
+    """A full step leads to a vertex, which is singular; the run had stalled there, it said."""
+    problem = gda.MetricProblem(gda.LogDet(np.eye(2)), gda.GraphMetrics(4.0, 0.0))
+    result = gda.solve(problem, "joint", step="full", solver="analytic")
+    assert result.status == "left_domain"
+    assert result.message == (
+        "step 1 left the domain of the problem: the objective is inf; the result is that of step 0"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Wanderer(gda.Method):
+    """A method of one's own that shrinks the metric, and says that it has converged."""
+
+    name: ClassVar[str] = "wanderer"
+
+    def states(self, problem: gda.MetricProblem, clock: Clock) -> Iterator[gda.State]:
+        point = self.start_point(problem)
+        for n in range(100):
+            yield gda.State(point=point, objective=point.value, iteration=n, round=n)
+            point = problem.objective.at(0.5 * point.metric)
+        raise RunEnded("converged", "so it says")
+
+
+def test_methods_of_ones_own_are_looked_at() -> None:
+    problem = gda.MetricProblem(gda.Ridge(K), gda.GraphMetrics(C, 0.2))
+    result = gda.solve(problem, Wanderer())
+    assert (result.status, result.iterations) == ("left_domain", 2)
+    assert "step 3 left the domain of the problem: smallest eigenvalue 0.125 is" in result.message
+    np.testing.assert_array_equal(result.metric, np.eye(K) / 4)
+
+
+@pytest.mark.parametrize(("most", "status"), [(3, "iteration_limit"), (None, "interrupted")])
+def test_a_run_that_ends_above_its_start_says_so(most: int | None, status: str) -> None:
+    """Open-loop steps of length 1 jump from vertex to vertex."""
+    problem = gda.MetricProblem(Nearest(K), gda.GraphMetrics(40.0))
+    result = gda.solve(
+        problem,
+        "frank-wolfe",
+        step="full",
+        initial=TARGET + 0.2 * np.eye(K),
+        max_iterations=most,
+        callback=lambda state: state.iteration < 3,
+    )
+    start = result.trace[0].objective
+    assert result.status == status
+    assert result.objective > start
+    rise = f"; the objective is {result.objective - start:.3g} above that of the start, {start:.6g}"
+    assert result.message.endswith(rise)
+    assert "above" not in gda.solve(problem, "certified", initial=TARGET + 0.2 * np.eye(K)).message
+
+
+@pytest.mark.parametrize("method", ["certified", "sdp", "socp", "sdp-frank-wolfe"])
+@pytest.mark.parametrize("off", [1e-12, 1e-10])
+def test_rows_that_contradict_each_other_by_little(off: float, method: str) -> None:
+    """Such a run had converged at a metric that broke a row by 0.3."""
+
+    def rows(M: cp.Expression) -> list[cp.Constraint]:
+        return [M[0, 0] == 0.3, M[0, 0] <= 0.3 - off]
+
+    try:
+        problem = gda.MetricProblem(gda.Ridge(2), gda.GraphMetrics(1.0), constraints=rows)
+        result = gda.solve(problem, method, max_iterations=20)
+    except gda.GdaoptError:
+        return  # what is infeasible may be refused
+    assert not problem.violations(result.metric)
+
+
+def test_failures_end_commands_with_an_error() -> None:
+    assert {"left_domain", "solver_failed"} == gda.result.FAILURES

@@ -1,0 +1,194 @@
+"""A run does not believe a gradient that values contradict, and has no doubts about honest ones."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.validation import FloatArray
+from tests.methods import wrong_gradients as grid
+from tests.methods.test_post_conditions import OBJECTIVES, objective
+from tests.methods.wrong_gradients import Case, run
+
+T = np.array([[3.0, -1.0, 0.0], [-1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
+GRAPHS = gda.GraphMetrics(4.0, 0.1)
+
+
+def wrong_sign(metric: FloatArray) -> tuple[float, FloatArray]:
+    return float(((metric - T) ** 2).sum()), -2 * (metric - T)
+
+
+def concave(metric: FloatArray) -> tuple[float, FloatArray]:
+    return -float((metric**2).sum()), -2 * metric
+
+
+def problem(function: Any, tested: bool = False, **options: Any) -> gda.MetricProblem:
+    made = gda.FunctionObjective(function, 3, **options)
+    made.tested = tested
+    return gda.MetricProblem(made, GRAPHS)
+
+
+@pytest.mark.parametrize("method", grid.METHODS)
+def test_the_wrong_sign_is_found_at_the_start(method: str) -> None:
+    with pytest.raises(
+        gda.InvalidInputError,
+        match=r"the gradient of FunctionObjective\(wrong_sign\) is wrong: .* slope is -?\d.* to "
+        r"-?\d.*gdaopt.check_objective",
+    ):
+        gda.solve(problem(wrong_sign), method, **grid.METHODS[method])
+    with pytest.raises(gda.InvalidInputError, match="is wrong"):
+        next(gda.iterate(problem(wrong_sign), method, **grid.METHODS[method]))
+
+
+@pytest.mark.parametrize("method", sorted(grid.METHODS.keys() - {"projected-gradient"}))
+def test_a_bound_above_an_earlier_value_is_an_error(method: str) -> None:
+    """Nobody looks at the gradient of an objective that calls itself tested.
+
+    Projected gradients find no step that lowers it, and stall at the start.
+    """
+    with pytest.raises(gda.GdaoptError) as found:
+        gda.solve(problem(wrong_sign, tested=True), method, **grid.METHODS[method])
+    said = re.search(
+        r"the objective is (\S+) at a member of the set, below the certified lower bound of "
+        r"(\S+): .*gda.check_objective .* convex=False$",
+        str(found.value),
+    )
+    assert said is not None, str(found.value)
+    value, bound = map(float, said.groups())
+    assert value < bound
+    assert not isinstance(found.value, ValueError)
+
+
+@pytest.mark.parametrize("method", grid.METHODS)
+@pytest.mark.parametrize("trace_bound", [4.0, 9.0])
+def test_a_vertex_below_the_bound_is_an_error(trace_bound: float, method: str) -> None:
+    """The gradient of a concave function is right, and its tangents are above it."""
+    made = gda.FunctionObjective(concave, 3)
+    with pytest.raises(gda.GdaoptError, match=r"the objective is -\d.* bound of -\d.*convex=False"):
+        gda.solve(
+            gda.MetricProblem(made, gda.GraphMetrics(trace_bound)), method, **grid.METHODS[method]
+        )
+
+
+def test_where_it_is_said_not_to_be_convex_nothing_is_claimed() -> None:
+    result = gda.solve(problem(concave, convex=False), "projected-gradient")
+    assert result.status == "stationary"
+    assert result.lower_bound is None
+    with pytest.raises(gda.InvalidInputError, match="is wrong"):
+        gda.solve(problem(wrong_sign, convex=False), "projected-gradient")
+
+
+def test_the_sum_of_an_honest_objective_and_a_wrong_one() -> None:
+    total = gda.Ridge(3) + 0.5 * gda.FunctionObjective(wrong_sign, 3)
+    with pytest.raises(gda.InvalidInputError, match=r"the gradient of .*FunctionObjective.* wrong"):
+        gda.solve(gda.MetricProblem(total, GRAPHS), "certified")
+
+
+def test_only_ones_own_objectives_pay() -> None:
+    """Two values at the start; at the end a gradient, its two values, and that of a vertex."""
+    calls = []
+
+    def counted(metric: FloatArray) -> tuple[float, FloatArray]:
+        calls.append(metric)
+        return float(((metric - T) ** 2).sum()), 2 * (metric - T)
+
+    counts = []
+    for tested in (False, True):
+        made = problem(counted, tested)
+        calls.clear()
+        assert gda.solve(made, "certified").status == "converged"
+        counts.append(len(calls))
+    assert counts[0] - counts[1] == 6
+    for name in OBJECTIVES:
+        own = name in ("FunctionObjective", "DenseObjective")
+        assert getattr(objective(name), "tested", False) is not own, name
+    assert not (gda.Ridge(3) + objective("FunctionObjective")).tested
+
+
+@pytest.mark.parametrize("method", ["certified", "frank-wolfe", "projected-gradient", "joint"])
+@pytest.mark.parametrize("share", [0.0, 1e-9, 1e-3])
+def test_objectives_are_asked_inside_of_the_set(share: float, method: str) -> None:
+    """A start on the boundary is no reason to leave the domain, where a function may raise."""
+
+    def barrier(metric: FloatArray) -> tuple[float, FloatArray]:
+        np.linalg.cholesky(metric - 0.99 * low * np.eye(3))  # raises outside
+        assert np.trace(metric) < 9 * (1 + 1e-6)
+        inverse = np.linalg.inv(metric)
+        return float(np.trace(metric) - np.linalg.slogdet(metric)[1]), np.eye(3) - inverse
+
+    low = 1e-3
+    made = gda.FunctionObjective(barrier, 3)
+    start = np.diag([9 - 2 * low - share, low + share, low])
+    whole = gda.MetricProblem(made, gda.GraphMetrics(9.0, low))
+    options = grid.METHODS[method]
+    result = gda.solve(whole, method, initial=start, **{**options, "max_iterations": 5})
+    assert result.status in ("converged", "iteration_limit", "stalled"), result.message
+
+
+def test_a_subgradient_at_a_kink_is_no_wrong_gradient() -> None:
+    """At the start, the middle of the set, all edges are 0, and so is the sign of an edge."""
+
+    def lasso(metric: FloatArray) -> tuple[float, FloatArray]:
+        off = metric - np.diag(np.diagonal(metric))
+        return float(((metric - T) ** 2).sum() + abs(off).sum()), 2 * (metric - T) + np.sign(off)
+
+    whole = gda.MetricProblem(gda.FunctionObjective(lasso, 3), gda.PositiveDefiniteMetrics(7.0))
+    exact = gda.MetricProblem(
+        gda.CvxpyObjective(
+            lambda M: cp.sum_squares(M - T) + cp.sum(cp.abs(M)) - cp.trace(M),
+            3,
+        ),
+        whole.feasible_set,
+    )
+    result = gda.solve(whole, "frank-wolfe", max_iterations=200)
+    best = gda.solve(exact, "sdp").objective
+    assert result.lower_bound is not None
+    assert result.lower_bound <= best * (1 + 1e-6)
+
+
+# --- over a grid ---------------------------------------------------------------------------------
+
+
+def problem_of(method: str, set_name: str, seed: int, decades: float = 0.0) -> Case:
+    """Return a case, over graph metrics where the method needs them."""
+    return Case(seed, "graph" if method in ("alternating", "joint") else set_name, decades)
+
+
+@pytest.mark.covering(2)
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("fault", sorted(grid.FAULTS.keys() - {"honest"}))
+@pytest.mark.parametrize("set_name", grid.SETS)
+@pytest.mark.parametrize("method", grid.METHODS)
+def test_nothing_is_converged_that_is_not(
+    method: str, set_name: str, fault: str, seed: int
+) -> None:
+    case = problem_of(method, set_name, seed)
+    result = run(case, method, fault)
+    if isinstance(result, gda.GdaoptError):
+        assert "check_objective" in str(result)
+        return
+    assert fault not in ("sign", "factor")
+    honest = case.problem()
+    value = honest.objective.at(result.metric).value
+    best = gda.solve(honest, "certified", tolerance=1e-8).objective
+    if result.status == "converged":
+        assert value - best <= 2 * grid.TOLERANCE * abs(value)
+
+
+@pytest.mark.covering(2)
+@pytest.mark.parametrize("decades", [0.0, 6.0])
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("set_name", grid.SETS)
+@pytest.mark.parametrize("method", grid.METHODS)
+def test_honest_gradients_raise_no_alarm(
+    method: str, set_name: str, seed: int, decades: float
+) -> None:
+    """Scales of metrics and of values are between 1e-6 and 1e6: gradients between 1e±12."""
+    result = run(problem_of(method, set_name, seed, decades), method)
+    assert isinstance(result, gda.Result), str(result)
+    assert result.status in ("converged", "stalled", "iteration_limit"), result.message
