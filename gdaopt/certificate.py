@@ -96,6 +96,8 @@ class Certificate:
     membership : float
         By how much Q can be below the optimum where the metric counts as a member, since trace and
         smallest eigenvalue are known up to round-off only.
+    excesses : ndarray of shape (m,) or None
+        How far the metric is beyond each linear constraint, in units of the row as it was written.
 
     Examples
     --------
@@ -115,6 +117,7 @@ class Certificate:
     membership: float = 0.0
     multipliers: FloatArray | None = None
     frank_wolfe_gap: float | None = None
+    excesses: FloatArray | None = None
 
     @property
     def gap(self) -> float:
@@ -202,7 +205,7 @@ def certify_point(
     GdaoptError
         See `certify`.
     """
-    feasible_set, value = problem.feasible_set, point.value
+    feasible_set, rows, value = problem.feasible_set, problem.rows, point.value
     reason = nothing_to_certify(point, gradient)
     if reason is not None:
         return Certificate(value, -math.inf, "none", reason)
@@ -260,6 +263,7 @@ def certify_point(
         round_off=found.round_off,
         membership=membership,
         multipliers=multipliers,
+        excesses=None if rows is None else np.abs(rows.norms * rows.excesses(point.metric)),
     )
 
 
@@ -489,7 +493,9 @@ def _lower_bound(
     return least * math.exp(min(exponent, _LARGEST_EXPONENT))
 
 
-def checked_bound(certificate: Certificate, lower_bound: float) -> float:
+def checked_bound(
+    certificate: Certificate, lower_bound: float, multipliers: FloatArray | None = None
+) -> float:
     """Return a lower bound that is not above the objective at a member of the set.
 
     Parameters
@@ -498,6 +504,9 @@ def checked_bound(certificate: Certificate, lower_bound: float) -> float:
         Of the member.
     lower_bound : float
         From the same or another metric.
+    multipliers : ndarray of shape (m,) or None
+        With which that bound was found: they say what it counts that the member is beyond a linear
+        constraint by as little as is allowed.
 
     Raises
     ------
@@ -505,7 +514,10 @@ def checked_bound(certificate: Certificate, lower_bound: float) -> float:
         When the objective is below the bound by more than round-off.
     """
     objective = certificate.objective
-    if lower_bound - objective > certificate.round_off + certificate.membership + _UNDERFLOW:
+    allowed = certificate.round_off + certificate.membership + _UNDERFLOW
+    if multipliers is not None and certificate.excesses is not None:
+        allowed += float(np.abs(multipliers) @ certificate.excesses)
+    if lower_bound - objective > allowed:
         raise value_below(objective, lower_bound)
     return min(lower_bound, objective)
 

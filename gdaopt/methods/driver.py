@@ -39,7 +39,7 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
 from gdaopt.threads import single_threaded
-from gdaopt.validation import read_only
+from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
 
@@ -171,6 +171,7 @@ class LowerBound:
 
     def __init__(self) -> None:
         self.value = -math.inf
+        self._by: FloatArray | None = None  # the multipliers that it was found with
         self.round_off = 0.0
         self.frank_wolfe_gap: float | None = None
 
@@ -192,7 +193,8 @@ class LowerBound:
             raise RunEnded("stalled", certificate.reason)  # else other points may have a bound
         if certificate.lower_bound >= self.value:
             self.value, self.round_off = certificate.lower_bound, certificate.round_off
-        self.value = checked_bound(certificate, self.value)
+            self._by = certificate.multipliers
+        self.value = checked_bound(certificate, self.value, self._by)
         self.multipliers = certificate.multipliers
         self.frank_wolfe_gap = certificate.frank_wolfe_gap
         return self.value
@@ -234,7 +236,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         if not clock.is_over:
             conditions.check_start()
         tracer.record(state, seconds)
-        conditions.claim(tracer.lower_bound)
+        conditions.claim(tracer.lower_bound, tracer.multipliers)
     solved_by = Counter[str]()
     status: Status
     try:
@@ -251,7 +253,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
                 begins = following.round != state.round
                 conditions.check(following, in_full=begins or tracer.is_due(following))
                 tracer.record(following, seconds)
-                conditions.claim(tracer.lower_bound)
+                conditions.claim(tracer.lower_bound, tracer.multipliers)
                 state = following
                 solved_by.update([state.solver] if state.solver else [])
                 goes_on = _show(method, state, begins)
@@ -278,7 +280,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         if status == "left_domain":
             message += f"; the result is that of step {state.iteration}"
         trace = tracer.trace(state, seconds)
-        conditions.claim(tracer.lower_bound)
+        conditions.claim(tracer.lower_bound, tracer.multipliers)
         if status in _TO_THE_END and not clock.is_over:
             conditions.check_end(state)
         message += conditions.rise(state)

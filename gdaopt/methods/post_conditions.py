@@ -64,6 +64,7 @@ class PostConditions:
         self.in_order = self._least = self._start = start
         self._allowance: float | None = None  # of the least value
         self._bound = -math.inf
+        self._by: FloatArray | None = None  # the multipliers that it was found with
         self._compare(start)
 
     # --- states -------------------------------------------------------------------------------
@@ -113,9 +114,10 @@ class PostConditions:
 
     # --- values and bounds --------------------------------------------------------------------
 
-    def claim(self, lower_bound: float) -> None:
+    def claim(self, lower_bound: float, multipliers: FloatArray | None) -> None:
         """Take a lower bound that the run has found; see `check` for the error."""
-        self._bound = max(self._bound, lower_bound)
+        if lower_bound > self._bound:
+            self._bound, self._by, self._allowance = lower_bound, multipliers, None
         least = self._least
         if self._bound <= least.objective:
             return
@@ -128,7 +130,11 @@ class PostConditions:
         """Compare the value and the bound of a member of the set with all before."""
         if state.objective < self._least.objective:
             self._least, self._allowance = state, None
-        self.claim(-math.inf if state.lower_bound is None else state.lower_bound)
+        if state.lower_bound is not None:
+            bound, by = state.lower_bound, state.multipliers
+        else:
+            bound, by = self._bound, self._by
+        self.claim(bound, by)
 
     def _allowed(self, state: State) -> float:
         """Return by how much the value of a member can be below the optimum by round-off.
@@ -138,7 +144,7 @@ class PostConditions:
         """
         problem = self._problem
         point = problem.objective.at(state.metric)
-        certificate = certify_point(problem, point, multipliers=state.multipliers)
+        certificate = certify_point(problem, point, multipliers=self._by)
         if certificate.reason:
             return math.inf
         inside = problem.objective.at(problem.repaired(state.metric)).value - point.value

@@ -58,6 +58,7 @@ class Tracer:
         self._clock = clock
         self.lower_bound = -math.inf
         self._largest = -math.inf  # the largest bound, also where the last row may not show it
+        self._by: FloatArray | None = None  # the multipliers that it was found with
         self.multipliers: FloatArray | None = None
         self.frank_wolfe_gap: float | None = None
         self._tight_multipliers = TightMultipliers(problem)
@@ -102,6 +103,7 @@ class Tracer:
         self.multipliers = state.multipliers
         if -math.inf < known <= state.objective:
             self.lower_bound = self._largest = known
+            self._by = state.multipliers
             return
         # At a point of its own: what the method has yet to compute must not be done for it.
         at = self._problem.objective.at
@@ -114,9 +116,14 @@ class Tracer:
             # Next to an objective that underflows, an earlier bound would look like a proof.
             self.lower_bound = -math.inf
             return
-        largest = max(self._largest, certificate.lower_bound, known)
-        self.lower_bound = min(checked_bound(certificate, largest), state.objective)
-        self._largest = self.lower_bound
+        found = max(
+            (self._largest, self._by),
+            (known, state.multipliers),
+            (certificate.lower_bound, certificate.multipliers),
+            key=lambda bound_and_multipliers: bound_and_multipliers[0],
+        )
+        self.lower_bound = min(checked_bound(certificate, *found), state.objective)
+        self._largest, self._by = self.lower_bound, found[1]
 
     def _add(self, state: State, seconds: float) -> None:
         """Measure a state and add its row."""
