@@ -40,7 +40,7 @@ __all__ = [
     "save_programs",
 ]
 
-_FORMAT = 2
+_FORMAT = 3
 _SCALARS = ("trace_bound", "budget", "min_eigenvalue")
 _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "diagonal": (DiagonalPolytope, ("lower", "trace_bound", "current")),
@@ -394,12 +394,13 @@ def _arrays_of_rows(rows: LinearConstraints) -> dict[str, np.ndarray]:
         "bounds": rows.bounds,
         "is_equality": rows.is_equality,
         "norms": rows.norms,
+        "owners": rows.owners,
     }
 
 
 def _rows(arrays: Mapping[str, np.ndarray], labels: Sequence[str]) -> LinearConstraints:
     """Return the linear constraints of a file."""
-    own = {name: arrays[f"rows/{name}"] for name in ("bounds", "is_equality", "norms")}
+    own = {name: arrays[f"rows/{name}"] for name in ("bounds", "is_equality", "norms", "owners")}
     parts = (arrays["rows/data"], arrays["rows/indices"], arrays["rows/indptr"])
     matrices = csr_array(parts, shape=tuple(arrays["rows/shape"].tolist()))
     return LinearConstraints(matrices=matrices, labels=tuple(labels), **own)
