@@ -67,3 +67,22 @@ def scaled(name: str, positive: str) -> tuple[FloatArray, FloatArray]:
     """Return a built-in data set as ``gdaopt learn`` sees it: scaled features, ±1 signal."""
     data = load(name)
     return scale_features(data.features), data.signal(positive)
+
+
+def damaged(data: bytes, rng: np.random.Generator) -> bytes:
+    """Return a file with one fault: bytes that are changed, lost, added, or the end cut off."""
+    start, length = int(rng.integers(len(data))), int(rng.integers(1, 30))
+    if rng.random() < 0.3:  # near the end, where archives have their directory
+        start = max(len(data) - 1 - int(rng.integers(2000)), 0)
+    noise = rng.bytes(length)
+    match rng.integers(5):
+        case 0:
+            return data[:start] + data[start + 1 :]
+        case 1:
+            return data[:start] + data[start + length :]
+        case 2:
+            return data[:start] + noise + data[start:]
+        case 3:
+            return data[:start]
+    flipped = data[start] ^ 1 << int(rng.integers(8))
+    return data[:start] + bytes([flipped]) + data[start + 1 :]

@@ -19,6 +19,7 @@ from gdaopt.backends.cvxpy_problem import LEAST_LIMIT, Ended, solve_here, solve_
 from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch
 from gdaopt.backends.tolerance_options import tolerance_options
 from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
+from gdaopt.printing import reason
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -235,5 +236,4 @@ def _guarded(call: Callable[[], Ended], solver: str, name: str) -> Ended:
     except BaseException as error:  # solvers raise errors of any kind
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise  # an interrupt; a panic of Clarabel, which is written in Rust, is caught
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise SolverFailedError(f"{solver} failed on the {name}: {reason}") from error
+        raise SolverFailedError(f"{solver} failed on the {name}: {reason(error)}") from error

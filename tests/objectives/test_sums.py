@@ -226,15 +226,15 @@ def test_runs_with_a_term_that_has_underflowed(kind: str, seed: int) -> None:
     problem = gda.MetricProblem(10 ** rng.uniform(-3, 3) * glr + other, set_of(kind, size, 3, 1e-6))
     middle = problem.central_metric()
     assert glr.value(middle) == 0
-    certificates = [gda.certify(problem, middle)]
+    certificate = gda.certify(problem, middle)
     results = [gda.solve(problem, method, max_iterations=150) for method in UNDERFLOWN_METHODS]
     if kind == "graph":
         results += [
             gda.solve(problem, name, max_iterations=30) for name in ("alternating", "joint")
         ]
     assert results[0].status == "converged"
-    bounds = [found.lower_bound for found in (*certificates, *results)]
-    objectives = [found.objective for found in (*certificates, *results)]
+    bounds = [certificate.lower_bound, *(result.lower_bound for result in results)]
+    objectives = [certificate.objective, *(result.objective for result in results)]
     assert all(bound is not None and math.isfinite(bound) for bound in bounds)
     assert max(bound for bound in bounds if bound is not None) <= min(objectives) * (1 + 1e-14)
 
