@@ -12,7 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.result_file import is_result_file
-from tests.helpers import damaged, traced_peak
+from tests.helpers import refusals, traced_peak
 from tests.result_cases import solved
 
 Arrays = dict[str, Any]
@@ -134,17 +134,6 @@ def test_which_files_are_ours(tmp_path: Path) -> None:
 
 def test_any_damage_is_told_in_one_sentence(tmp_path: Path) -> None:
     """One byte that was missing raised an OSError."""
-    rng, path = np.random.default_rng(0), tmp_path / "run.npz"
-    content = solved("analytic").save(path).read_bytes()
-    n_refused = 0
-    for _ in range(400):
-        path.write_bytes(damaged(content, rng))
-        assert is_result_file(path) in (True, False)
-        try:
-            gda.Result.load(path)
-        except gda.InvalidInputError as error:
-            n_refused += 1
-            assert str(path) in str(error)
-            assert len(str(error).removeprefix(str(path))) < 400
-            assert str(error).isprintable()
-    assert n_refused > 300
+    path = solved("analytic").save(tmp_path / "run.npz")
+    assert is_result_file(path)
+    assert len(refusals(path, lambda: [gda.Result.load(path), is_result_file(path)], 400)) > 300

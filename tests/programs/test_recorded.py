@@ -11,7 +11,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.programs import ConstrainedPolytope, RecordedProgram, recording, save_programs
 from gdaopt.programs.recorded import _values
-from tests.helpers import damaged, scaled
+from tests.helpers import refusals, scaled
 
 
 def iris(**options: Any) -> gda.MetricProblem:
@@ -137,21 +137,10 @@ def test_files_of_other_kinds(content: bytes | str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("constrained", [False, True])
 def test_any_damage_is_told_in_one_sentence(constrained: bool, tmp_path: Path) -> None:
-    rng, path = np.random.default_rng(constrained), tmp_path / "run.npz"
+    path = tmp_path / "run.npz"
     options = {"constraints": lambda M: [M[0, 1] == 0]} if constrained else {}
     recorded(path, problem=iris(**options), solver="highspy", max_iterations=3)
-    content = path.read_bytes()
-    n_refused = 0
-    for _ in range(200):
-        path.write_bytes(damaged(content, rng))
-        try:
-            gda.load_programs(path)
-        except gda.InvalidInputError as error:
-            n_refused += 1
-            assert str(path) in str(error)
-            assert len(str(error).removeprefix(str(path))) < 400
-            assert str(error).isprintable()
-    assert n_refused > 150
+    assert len(refusals(path, lambda: gda.load_programs(path), 200)) > 150
 
 
 CHANGES: dict[str, Any] = {
@@ -180,5 +169,5 @@ def test_numbers_that_do_not_go_together(name: str, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(gda.InvalidInputError, match="cannot read .*: Is a directory"):
+    with pytest.raises(gda.InvalidInputError, match=r"cannot read .*: Is a directory"):
         gda.load_programs(tmp_path)
