@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import os
 import zipfile
-import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO
 
 import numpy as np
 
-__all__ = ["DAMAGED", "allowance", "read_arrays", "read_member"]
+from gdaopt.printing import reason
 
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError)
-"""What `read_member` and `read_arrays` raise for an archive that is damaged. (zipfile raises a
-RuntimeError for a member that is encrypted.)"""
+__all__ = ["DamagedError", "allowance", "opened", "read_arrays", "read_member"]
+
+
+class DamagedError(ValueError):
+    """An archive is damaged, or would unpack to more than was allowed; the message says how."""
+
 
 # zipfile unpacks other kinds as a whole, however large.
 _KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -27,13 +31,29 @@ _TIMES = 100
 _BLOCK = 2**20  # bytes unpacked at a time
 
 
+@contextmanager
+def opened(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
+    """Open an archive; whatever fails inside of the block is a `DamagedError`.
+
+    Parameters
+    ----------
+    file : binary file
+        It has been opened, so that an OSError can come from a wrong offset only.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            yield archive
+    except Exception as error:  # of any kind: those of zipfile, zlib, struct, NumPy and the file
+        raise DamagedError(reason(error)) from error
+
+
 def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
     """Return what a member of an archive holds, and unpack no more than it announces.
 
     Parameters
     ----------
     archive : zipfile.ZipFile
-        The archive.
+        The archive, in the block of `opened`.
     info : zipfile.ZipInfo
         The member.
     limit : int
@@ -41,8 +61,8 @@ def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> 
 
     Raises
     ------
-    zipfile.BadZipFile, and others of `DAMAGED`
-        When it has more bytes than the limit or than it announces, or is damaged.
+    Exception
+        Of any kind, when it has more bytes than the limit or than it announces, or is damaged.
     """
     _check(info, limit)
     with archive.open(info) as member:
@@ -67,7 +87,7 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
     Raises
     ------
-    zipfile.BadZipFile, and others of `DAMAGED`
+    DamagedError
         When it is no npz file, is damaged, holds objects, or would unpack to more than its
         `allowance`.
     OSError
@@ -75,7 +95,7 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """
     arrays = {}
     left = allowance(path)
-    with zipfile.ZipFile(path) as archive:
+    with open(path, "rb") as file, opened(file) as archive:
         for info in archive.infolist():
             _check(info, left)
             with archive.open(info) as member:

@@ -13,9 +13,19 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from unicodedata import category
 
-__all__ = ["html_table", "latex", "markdown", "number_text", "plain", "shortened", "text_table"]
+__all__ = [
+    "html_table",
+    "latex",
+    "markdown",
+    "number_text",
+    "plain",
+    "reason",
+    "shortened",
+    "text_table",
+]
 
 _LONGEST = 60  # characters of a value that a message shows
+_LONGEST_REASON = 300  # of another error's message
 _SPACE = "Zs"  # Unicode's category of spaces: Python calls all but one of them not printable
 _MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|$~&#"})
 _LATEX = str.maketrans(
@@ -46,7 +56,24 @@ def shortened(value: object) -> str:
         text = plain(re.sub(r"\s*\n\s*", " ", repr(value)))  # NumPy's arrays have several lines
     except Exception:  # whole numbers of over 4,300 digits, and objects that fail
         text = f"a value of type {type(value).__name__}"
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return _cut(text, _LONGEST)
+
+
+def reason(error: BaseException) -> str:
+    r"""Return what an error says, for the message of another: one line, cut where it is long.
+
+    The type of the error stands for it where it says nothing.
+
+    Examples
+    --------
+    >>> reason(ValueError("no\nnumber")), reason(EOFError())
+    ('no number', 'EOFError')
+    """
+    return _cut(plain(" ".join(str(error).split())), _LONGEST_REASON) or type(error).__name__
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def plain(text: str) -> str:

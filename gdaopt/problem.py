@@ -16,6 +16,7 @@ from gdaopt.constraints import (
     presolve,
     read_constraints,
 )
+from gdaopt.constraints.rows import listed
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.known_entries import Symmetric
@@ -276,7 +277,7 @@ class MetricProblem:
             )
         constraints = self.feasible_set.constraints(metric, cone)
         objective, defining = self.objective.to_cvxpy(metric, log)
-        own = [] if self.constraints is None else self.constraints(metric)
+        own = [] if self.constraints is None else listed(self.constraints(metric))
         return cp.Problem(cp.Minimize(objective), [*defining, *constraints, *own])
 
     @property

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from gdaopt.archives import DAMAGED, allowance, read_arrays
+from gdaopt.archives import DamagedError, allowance, opened, read_arrays
 from gdaopt.errors import InvalidInputError
 from gdaopt.io import parse_json, write_atomically
+from gdaopt.printing import reason
 from gdaopt.sets import FeasibleSet, set_of_record
 from gdaopt.trace import Trace
 from gdaopt.validation import read_only
@@ -54,8 +54,6 @@ _LATER: dict[str, Any] = {  # values that older files lack
     "constraint_violation": None,
     "solved_by": {},
 }
-# Errors that a file raises that is damaged, or that another program wrote.
-_UNREADABLE = (*DAMAGED, ArithmeticError, AttributeError, LookupError, TypeError)
 
 
 def write_result(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> Path:
@@ -112,8 +110,10 @@ def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
             of_result = {name: read_only(arrays[name]) for name in _ARRAYS if name in arrays}
             return {"feasible_set": feasible_set, "trace": trace, **record, **of_result}
         is_newer = bool(written > _FORMAT)
-    except _UNREADABLE as error:
-        raise InvalidInputError(f"{path} is not a saved gdaopt result: {error}") from error
+    except OSError:
+        raise
+    except Exception as error:  # of any kind: the file may hold anything
+        raise InvalidInputError(f"{path} is not a saved gdaopt result: {reason(error)}") from error
     if is_newer:
         raise InvalidInputError(f"{path} was written by a newer gdaopt; upgrade to read it")
     raise InvalidInputError(
@@ -125,9 +125,9 @@ def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
 def is_result_file(path: Path) -> bool:
     """Say whether `write_result` wrote a file, by the names of its arrays alone."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open(path, "rb") as file, opened(file) as archive:
             return {f"{_RECORD}.npy", "metric.npy"} <= set(archive.namelist())
-    except DAMAGED:
+    except DamagedError:
         return False
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import shortened
+from gdaopt.printing import reason, shortened
 
 __all__ = [
     "FloatArray",
@@ -96,9 +96,8 @@ def _as_floats(name: str, value: Any) -> FloatArray:
     try:
         array = np.asarray(value)
     except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
-        reason = " ".join(str(error).split())
         raise InvalidInputError(
-            f"{name} cannot be read as an array of numbers: {reason}"
+            f"{name} cannot be read as an array of numbers: {reason(error)}"
         ) from error
     if array.dtype.kind == "c":
         raise InvalidInputError(f"{name} is complex; pass real numbers")

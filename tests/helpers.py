@@ -3,12 +3,14 @@
 import tracemalloc
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from gdaopt.datasets import load, scale_features
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.validation import FloatArray
 
@@ -67,3 +69,41 @@ def scaled(name: str, positive: str) -> tuple[FloatArray, FloatArray]:
     """Return a built-in data set as ``gdaopt learn`` sees it: scaled features, ±1 signal."""
     data = load(name)
     return scale_features(data.features), data.signal(positive)
+
+
+def damaged(data: bytes, rng: np.random.Generator) -> bytes:
+    """Return a file with one fault: bytes that are changed, lost, added, or the end cut off."""
+    start, length = int(rng.integers(len(data))), int(rng.integers(1, 30))
+    if rng.random() < 0.3:  # near the end, where archives have their directory
+        start = max(len(data) - 1 - int(rng.integers(2000)), 0)
+    noise = rng.bytes(length)
+    match rng.integers(5):
+        case 0:
+            return data[:start] + data[start + 1 :]
+        case 1:
+            return data[:start] + data[start + length :]
+        case 2:
+            return data[:start] + noise + data[start:]
+        case 3:
+            return data[:start]
+    flipped = data[start] ^ 1 << int(rng.integers(8))
+    return data[:start] + bytes([flipped]) + data[start + 1 :]
+
+
+def refusals(path: Path, read: Callable[[], object], times: int) -> list[str]:
+    """Damage a file so many times; return the messages of a reader that refuses it in a line.
+
+    The messages name the file, and are short.
+    """
+    rng, content, messages = np.random.default_rng(0), path.read_bytes(), []
+    for _ in range(times):
+        path.write_bytes(damaged(content, rng))
+        try:
+            read()
+        except InvalidInputError as error:
+            messages.append(str(error))
+    for message in messages:
+        assert str(path) in message
+        assert len(message.removeprefix(str(path))) < 400
+        assert message.isprintable()
+    return messages

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from gdaopt.printing import html_table, latex, markdown, plain, shortened, text_table
+from gdaopt.printing import html_table, latex, markdown, plain, reason, shortened, text_table
 
 HOSTILE = (
     "\x1b[31mred\x1b[0m",
@@ -62,3 +62,9 @@ def test_shortened_is_one_line() -> None:
     assert shortened(np.ones((2, 2))) == "array([[1., 1.], [1., 1.]])"
     assert shortened("a  b\n") == r"'a  b\n'"
     assert shortened(10**5000) == "a value of type int"
+
+
+def test_reasons_are_one_short_line() -> None:
+    assert reason(ValueError("a\n\x1b[31m" + "b" * 10_000)).startswith(r"a \x1b[31mbbb")
+    assert len(reason(ValueError("b" * 10_000))) == 300
+    assert reason(KeyError()) == "KeyError"

@@ -12,7 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.result_file import is_result_file
-from tests.helpers import traced_peak
+from tests.helpers import refusals, traced_peak
 from tests.result_cases import solved
 
 Arrays = dict[str, Any]
@@ -130,3 +130,10 @@ def test_which_files_are_ours(tmp_path: Path) -> None:
     (tmp_path / "text.npz").write_text("metric.npy result.npy")
     assert not is_result_file(tmp_path / "mine.npz")
     assert not is_result_file(tmp_path / "text.npz")
+
+
+def test_any_damage_is_told_in_one_sentence(tmp_path: Path) -> None:
+    """One byte that was missing raised an OSError."""
+    path = solved("analytic").save(tmp_path / "run.npz")
+    assert is_result_file(path)
+    assert len(refusals(path, lambda: [gda.Result.load(path), is_result_file(path)], 400)) > 300

@@ -11,6 +11,7 @@ from gdaopt.backends.protocol import (
     PreparedProgram,
     StageSeconds,
     Stopwatch,
+    checked_point,
 )
 from gdaopt.backends.registry import SolverInfo, find_solver, solvers
 
@@ -29,6 +30,7 @@ __all__ = [
     "StageSeconds",
     "Stopwatch",
     "check_solver_options",
+    "checked_point",
     "find_backend",
     "find_solver",
     "make_backend",

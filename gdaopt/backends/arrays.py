@@ -134,7 +134,9 @@ class Residuals(NamedTuple):
     feasibility : float
         The largest violation of a bound or a row.
     gap : float
-        Its value minus the bound that the multipliers prove, over the size of the value's terms.
+        Its value minus the bound that the multipliers prove, over the size of the value's terms, or
+        of the largest cost where that is larger: in units in which points are about 1, solvers see
+        no smaller differences, however little of the value is left.
     """
 
     feasibility: float
@@ -247,7 +249,8 @@ class LinearArrays:
         # This runs once for each of thousands of small programs: reduce is faster than min.
         over = -float(np.minimum.reduce(np.minimum(above, below), initial=0.0))
         gap = float(np.abs(multipliers) @ _slack(multipliers, above, below, values))
-        size = float(np.abs(self.cost) @ np.abs(point))
+        costs = np.abs(self.cost)
+        size = max(float(costs @ np.abs(point)), float(np.maximum.reduce(costs, initial=0.0)))
         return Residuals(over, gap / size if size else gap)
 
     def signed(self, multipliers: Mapping[str, FloatArray]) -> FloatArray:

@@ -16,9 +16,10 @@ import numpy as np
 
 from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.cvxpy_problem import LEAST_LIMIT, Ended, solve_here, solve_isolated
-from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch
+from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch, checked_point
 from gdaopt.backends.tolerance_options import tolerance_options
 from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
+from gdaopt.printing import reason
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -106,11 +107,10 @@ class CvxpyBackend:
             name=program.name,
             watch=watch,
         )
-        duals = {constraint.label: constraint.dual_value for constraint in problem.constraints}
         known = {
-            label: np.asarray(value, dtype=np.float64)
-            for label, value in duals.items()
-            if label and value is not None
+            constraint.label: np.asarray(constraint.dual_value, dtype=np.float64)
+            for constraint in problem.constraints
+            if constraint.label and _is_given(constraint)
         }
         return Answer(
             point=variable.value,
@@ -119,6 +119,12 @@ class CvxpyBackend:
             iterations=report.iterations,
             reported_seconds=report.reported_seconds,
         )
+
+
+def _is_given(constraint: cp.Constraint) -> bool:
+    """Say whether the multipliers of a constraint are numbers of its shape."""
+    found = np.asarray(constraint.dual_value)
+    return found.dtype.kind in "biuf" and found.shape == constraint.dual_variables[0].shape
 
 
 def solve_program(
@@ -165,7 +171,8 @@ def solve_program(
     InfeasibleProblemError
         When the solver calls the problem infeasible.
     SolverFailedError
-        When the solver raises, or ends with any other status. The solver's exception is chained.
+        When the solver raises, whose exception is chained; when it ends with any other status, or
+        with a point that is no array of finite numbers of its shape.
 
     Examples
     --------
@@ -210,6 +217,8 @@ def solve_program(
             InaccurateSolutionWarning,
             stacklevel=2,
         )
+    for variable in problem.variables():
+        checked_point(variable.value, variable.shape, f"{solver} called the {name} {status}")
     clock.lap("unpack")
     return SolverReport(solver, status, clock.seconds, ended.reported_seconds, ended.iterations)
 
@@ -235,5 +244,4 @@ def _guarded(call: Callable[[], Ended], solver: str, name: str) -> Ended:
     except BaseException as error:  # solvers raise errors of any kind
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise  # an interrupt; a panic of Clarabel, which is written in Rust, is caught
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise SolverFailedError(f"{solver} failed on the {name}: {reason}") from error
+        raise SolverFailedError(f"{solver} failed on the {name}: {reason(error)}") from error

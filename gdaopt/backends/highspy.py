@@ -19,6 +19,7 @@ from gdaopt.backends.highs_model import HighsModel, Solved
 from gdaopt.backends.isolated import Held, call_in_worker
 from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch
 from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
+from gdaopt.printing import reason
 
 __all__ = ["HighspyBackend"]
 
@@ -78,8 +79,7 @@ class HighspyBackend:
                 solved = self._solve(arrays, watch, left, False, solved.status != "infeasible")
                 residual = _residual(arrays, solved)
         except Exception as error:  # HiGHS raises errors of any kind
-            reason = " ".join(str(error).split()) or type(error).__name__
-            message = f"{self.name} failed on the {program.name}: {reason}"
+            message = f"{self.name} failed on the {program.name}: {reason(error)}"
             raise SolverFailedError(message) from error
         if solved.status == "infeasible":
             raise InfeasibleProblemError(f"{self.name} calls the {program.name} infeasible")

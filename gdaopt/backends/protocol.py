@@ -12,13 +12,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import numpy as np
+
 from gdaopt.backends.arrays import LinearArrays
-from gdaopt.validation import FloatArray
+from gdaopt.errors import SolverFailedError
+from gdaopt.printing import shortened
+from gdaopt.validation import FloatArray, is_finite
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["ANALYTIC", "Answer", "Backend", "PreparedProgram", "StageSeconds", "Stopwatch"]
+__all__ = [
+    "ANALYTIC",
+    "Answer",
+    "Backend",
+    "PreparedProgram",
+    "StageSeconds",
+    "Stopwatch",
+    "checked_point",
+]
 
 ANALYTIC = "analytic"
 """The name of the closed form, in the place of a solver's."""
@@ -127,6 +139,43 @@ class Answer(NamedTuple):
     iterations: int | None = None
     reported_seconds: float | None = None
     restarts: int = 0
+
+
+def checked_point(point: object, shape: tuple[int, ...], whose: str) -> FloatArray:
+    """Return the point of an answer; refuse what is no array of finite numbers of its shape.
+
+    Parameters
+    ----------
+    point : object
+        What the solver returned.
+    shape : tuple of int
+        The shape that it should have.
+    whose : str
+        Who answered what, such as "HIGHS called the column program optimal".
+
+    Raises
+    ------
+    SolverFailedError
+        For anything else.
+
+    Examples
+    --------
+    >>> checked_point([1.0, 2.0], (2,), "HIGHS called the column program optimal")
+    array([1., 2.])
+    >>> checked_point([1.0], (2,), "HIGHS called the column program optimal")
+    Traceback (most recent call last):
+    gdaopt.errors.SolverFailedError: ... and returned [1.0], not finite numbers of shape (2,)
+    """
+    try:
+        found = np.asarray(point)
+        fits = found.shape == shape and found.dtype.kind in "biuf" and is_finite(found)
+    except (TypeError, ValueError):  # such as lists of several lengths
+        fits = False
+    if not fits:
+        raise SolverFailedError(
+            f"{whose} and returned {shortened(point)}, not finite numbers of shape {shape}"
+        )
+    return found.astype(np.float64, copy=False)
 
 
 class PreparedProgram(Protocol):

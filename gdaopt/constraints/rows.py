@@ -51,8 +51,10 @@ class LinearConstraints:
         Whether a row is an equality.
     norms : ndarray of shape (m,)
         ``‖A_k‖_F`` as the user wrote the row.
+    owners : ndarray of int, shape (m,)
+        For each row the number of the CVXPY constraint that it is from.
     labels : tuple of str
-        For each row the label of the CVXPY constraint that it is from, or its text.
+        For each constraint its label or its text; no two are the same.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class LinearConstraints:
     bounds: FloatArray
     is_equality: npt.NDArray[np.bool_]
     norms: FloatArray
+    owners: npt.NDArray[np.intp]
     labels: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -86,9 +89,9 @@ class LinearConstraints:
     def parts(self) -> list[tuple[str, npt.NDArray[np.intp], bool]]:
         """Return the label, the rows and the kind of each constraint that was read."""
         found = []
-        for label in dict.fromkeys(self.labels):
-            own = np.flatnonzero([label == other for other in self.labels])
-            found.append((label, own, bool(self.is_equality[own[0]])))
+        for owner in dict.fromkeys(self.owners.tolist()):
+            own = np.flatnonzero(self.owners == owner)
+            found.append((self.labels[owner], own, bool(self.is_equality[own[0]])))
         return found
 
     def chosen(self, kept: npt.NDArray[np.intp]) -> LinearConstraints:
@@ -98,7 +101,8 @@ class LinearConstraints:
             self.bounds[kept],
             self.is_equality[kept],
             self.norms[kept],
-            tuple(self.labels[k] for k in kept),
+            self.owners[kept],
+            self.labels,
         )
 
     @property
@@ -109,12 +113,11 @@ class LinearConstraints:
     @property
     def names(self) -> tuple[str, ...]:
         """What messages call each row: the label, and its number where a constraint has several."""
-        counts, seen = Counter(self.labels), Counter[str]()
-        names = []
-        for label in self.labels:
-            names.append(f"{label} [{seen[label]}]" if counts[label] > 1 else label)
-            seen[label] += 1
-        return tuple(names)
+        names = [""] * len(self)
+        for label, own, _ in self.parts():
+            for number, k in enumerate(own):
+                names[k] = f"{label} [{number}]" if len(own) > 1 else label
+        return tuple(_distinct(names))
 
     # --- at a metric --------------------------------------------------------------------------
 
@@ -231,6 +234,11 @@ def constraint(left: cp.Expression, right: Any, is_equality: bool) -> cp.Constra
     return found
 
 
+def listed(returned: Any) -> Sequence[Any]:
+    """Return what a function of the user's returned as a list: a constraint alone is one."""
+    return returned if isinstance(returned, list | tuple) else [returned]
+
+
 def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstraints:
     """Read linear constraints from CVXPY.
 
@@ -264,10 +272,7 @@ def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstrai
             f"{shortened(function)}"
         )
     metric = cp.Variable((n_features, n_features), symmetric=True, name="M")
-    returned = function(metric)
-    given: Sequence[Any] = returned if isinstance(returned, list | tuple) else [returned]
-    parts = [_read(constraint, metric) for constraint in given]
-    labels = _distinct([label for label, *_ in parts])
+    parts = [_read(constraint, metric) for constraint in listed(function(metric))]
     n_rows = [len(bounds) for _, _, bounds, _ in parts]
     matrices = csr_array(
         vstack([csr_array((0, n_features**2)), *(matrices for _, matrices, *_ in parts)])
@@ -279,20 +284,23 @@ def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstrai
         np.concatenate([np.zeros(0), *(bounds for _, _, bounds, _ in parts)]),
         np.repeat(np.array([equality for *_, equality in parts], dtype=bool), n_rows),
         np.ones(len(norms)),
-        tuple(np.repeat(np.array(labels, dtype=object), n_rows)),
+        np.repeat(np.arange(len(parts)), n_rows),
+        tuple(_distinct([label for label, *_ in parts])),
     )
     always = rows.excesses(np.zeros((n_features, n_features)))  # of rows without coefficients
     for k in np.flatnonzero((norms == 0) & (always != 0)):
         raise InfeasibleProblemError(
             f"constraint {rows.names[k]} is false whatever the metric is; leave it out or mend it"
         )
+    scale = np.where(norms > 0, norms, 1.0)
     return LinearConstraints(
-        csr_array(matrices[kept].multiply(1 / norms[kept, None])),
-        rows.bounds[kept] / norms[kept],
-        rows.is_equality[kept],
-        norms[kept],
-        tuple(rows.labels[k] for k in kept),
-    )
+        csr_array(matrices.multiply(1 / scale[:, None])),
+        rows.bounds / scale,
+        rows.is_equality,
+        norms,
+        rows.owners,
+        rows.labels,
+    ).chosen(kept)
 
 
 def _read(given: Any, metric: cp.Variable) -> tuple[str, csr_array, FloatArray, bool]:
@@ -324,7 +332,8 @@ def _read(given: Any, metric: cp.Variable) -> tuple[str, csr_array, FloatArray, 
     bounds = -np.asarray(expression.value, dtype=np.float64).ravel(order="F")
     coefficients = csr_array((len(bounds), metric.size))
     if expression.variables():
-        coefficients = csr_array(csr_array(expression.grad[metric]).T)
+        gradient = expression.grad[metric]  # CVXPY returns a number in place of a 1×1 matrix
+        coefficients = csr_array(csr_array([[gradient]] if np.isscalar(gradient) else gradient).T)
     mirrored = np.arange(metric.size).reshape(metric.shape).T.ravel()
     symmetric = csr_array((coefficients + coefficients[:, mirrored]) / 2)
     symmetric.eliminate_zeros()
@@ -334,10 +343,13 @@ def _read(given: Any, metric: cp.Variable) -> tuple[str, csr_array, FloatArray, 
 
 
 def _distinct(labels: Sequence[str]) -> list[str]:
-    """Return the labels, with a number where one is there twice."""
-    counts, seen = Counter(labels), Counter[str]()
+    """Return the labels, with a number where one is there twice; no two are the same."""
+    counts, used = Counter(labels), Counter[str]()
     distinct = []
     for label in labels:
-        seen[label] += 1
-        distinct.append(label if counts[label] == 1 else f"{label} ({seen[label]})")
+        name = label
+        while counts[label] > 1 and name in counts:  # a label may look like one with a number
+            used[label] += 1
+            name = f"{label} ({used[label]})"
+        distinct.append(name)
     return distinct

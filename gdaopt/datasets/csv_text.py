@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import shortened
+from gdaopt.printing import reason, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,9 +84,9 @@ def read_text(path: Path) -> TextTable:
         table = pd.read_csv(path, **options)
         first_line = pd.read_csv(path, header=None, nrows=1, **options)
     except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())
         raise InvalidInputError(
-            f"cannot read {path} as comma-separated values below a line of column names: {reason}"
+            f"cannot read {path} as comma-separated values below a line of column names: "
+            f"{reason(error)}"
         ) from error
     # Where a row has more values than there are names, pandas takes its first values as an index. A
     # column without a name gets one from pandas.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import io
-import zipfile
 
-from gdaopt.archives import DAMAGED, read_member
+from gdaopt.archives import DamagedError, opened, read_member
 from gdaopt.datasets import lzw
 from gdaopt.errors import InvalidInputError
 
@@ -63,12 +62,12 @@ def unpack(data: bytes, member: str, where: str) -> str:
 def _member(data: bytes, member: str, where: str) -> bytes:
     """Return the member of a zip archive with the given name, or with this name and ``.Z``."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with opened(io.BytesIO(data)) as archive:
             for info in archive.infolist():
                 if info.filename.rpartition("/")[2] in (member, f"{member}.Z"):
                     return read_member(archive, info, LARGEST)
             names = ", ".join(archive.namelist())
-    except (*DAMAGED, OSError) as error:
+    except DamagedError as error:
         raise InvalidInputError(
             f"{where} is a damaged zip archive: {error}; get it again"
         ) from error

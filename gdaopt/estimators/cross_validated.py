@@ -27,7 +27,7 @@ from gdaopt.estimators.problem_learner import DEFAULT_OBJECTIVE, ProblemLearner
 from gdaopt.estimators.solving import warn_unless_converged
 from gdaopt.estimators.trace_bound_path import auto_path, fold_scores
 from gdaopt.objectives import OBJECTIVES, Objective
-from gdaopt.printing import shortened
+from gdaopt.printing import reason, shortened
 from gdaopt.validation import FloatArray, finite_array, number
 
 if TYPE_CHECKING:
@@ -242,7 +242,9 @@ class CrossValidatedLearner(SupervisedMetricLearner):
             given = list(check_cv(self.cv, y, classifier=True).split(X, y))
             folds = [(np.arange(len(X))[train], np.arange(len(X))[test]) for train, test in given]
         except (TypeError, IndexError) as error:
-            raise InvalidInputError(f"cv = {shortened(self.cv)} makes no folds: {error}") from error
+            raise InvalidInputError(
+                f"cv = {shortened(self.cv)} makes no folds: {reason(error)}"
+            ) from error
         if not folds:
             raise InvalidInputError(f"cv = {shortened(self.cv)} makes no folds")
         return folds

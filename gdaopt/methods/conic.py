@@ -19,7 +19,7 @@ from gdaopt.methods.driver import LowerBound
 from gdaopt.methods.memory import check_memory, cone_bytes, is_isolated
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
-from gdaopt.validation import FloatArray, options_mapping, store_flag
+from gdaopt.validation import options_mapping, store_flag
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -117,7 +117,8 @@ class ConicMethod(Method):
         except (InfeasibleProblemError, SolverFailedError) as error:
             advice = "take another solver, or other solver_opts"
             raise type(error)(f"{error}; {advice}") from error.__cause__
-        found = self._answer(variable, report.status)
+        answer = np.asarray(variable.value)
+        found = (answer + answer.T) / 2  # exactly symmetric
         began_objective = time.perf_counter()
         repaired = problem.repaired(found)
         moved = float(np.abs(repaired - found).max())
@@ -164,16 +165,6 @@ class ConicMethod(Method):
         log = problem.objective.log_convex  # where Q spans decades, its logarithm does not
         program = problem.to_cvxpy(metric, cone=self.cone, log=log)
         return (program if log else program / (scale or 1.0)), metric
-
-    def _answer(self, metric: cp.Expression, status: str) -> FloatArray:
-        """Return the solver's metric, exactly symmetric."""
-        if metric.value is None or not np.isfinite(metric.value).all():
-            raise SolverFailedError(
-                f"{self.solver} called the {self.cone} program {status} and returned {metric.value}"
-            )
-        found = np.asarray(metric.value, dtype=np.float64)
-        symmetric: FloatArray = (found + found.T) / 2
-        return symmetric
 
 
 class Semidefinite(ConicMethod):

@@ -111,7 +111,7 @@ class _Run:
         for iteration in count(1):
             began = time.perf_counter()
             y = x if ahead is None else self._problem.objective.at(ahead)
-            if y is not x and (y.vanished() or not np.isfinite(y.gradient()).all()):
+            if y is not x and (y.vanished() or not self._is_inside(y, curvature)):
                 y, inertia = x, 1.0  # outside of the objective's domain, or of float64
             following, curvature = self._step(y, curvature)
             if not self._value(following) <= self._value(x) and y is not x:
@@ -138,6 +138,11 @@ class _Run:
                 oracle_calls=iteration,
             )
             patience.check(self._gap(x), self._lower_bound.round_off)
+
+    def _is_inside(self, y: Point, curvature: float) -> bool:
+        """Say whether the squares of a step from y, which a projection adds up, stay in float64."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return math.isfinite(_norm(self._gradient(y) / curvature))
 
     def _step(self, y: Point, curvature: float) -> tuple[Point, float]:
         """Return the projected step from y that decreases enough, and the curvature it needed."""

@@ -12,7 +12,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.dense import DenseObjective, DensePoint
 from gdaopt.objectives.expression_tree import ExpressionTree, Tape
 from gdaopt.objectives.round_off import RoundOff, assumed_roundings
-from gdaopt.printing import shortened
+from gdaopt.printing import reason, shortened
 from gdaopt.validation import FloatArray, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -126,10 +126,9 @@ class CvxpyObjective(DenseObjective):
         try:
             found = self._expression_of(metric)
         except Exception as error:
-            reason = " ".join(str(error).split())
             raise InvalidInputError(
                 f"expression fails on a {self.n_features}×{self.n_features} CVXPY variable "
-                f"({type(error).__name__}: {reason[:150]}); it must be a function such as "
+                f"({type(error).__name__}: {reason(error)}); it must be a function such as "
                 f"{_EXAMPLE}"
             ) from error
         if not isinstance(found, cp.Expression):

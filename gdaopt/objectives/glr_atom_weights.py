@@ -94,6 +94,8 @@ class GLRAtomWeightsPoint:
     def hessian(self) -> FloatArray:
         """Return the second derivatives of Q: ``Σ_p A_p (u_k'd_p)² (u_l'd_p)²``."""
         nothing = np.zeros(len(self._moments))
+        if not self._sum.scale:  # a term of a sum that has underflowed: its moments may overflow
+            return np.outer(nothing, nothing)
         hessian = self._pairs.covariance(self._terms, self._coordinates, nothing)
         hessian *= self._sum.scale
         return hessian

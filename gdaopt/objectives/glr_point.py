@@ -222,10 +222,12 @@ class GLRPoint:
                 + 2 * abs(total.shift)
                 + 4 * math.log(self._pairs.n_pairs)
                 + (2 + self._moves) * objective.weight_roundings
-                + float(np.spacing(total.scale)) / (UNIT * total.scale)
             )
+            # A scale near to underflow has few digits. One that is 0 leaves a tangent of 0, which
+            # is below the regulariser everywhere.
+            of_scale = float(np.spacing(total.scale)) * total.total
             return RoundOff(
-                UNIT * (relative * total.value + distances),
+                UNIT * (relative * total.value + distances) + of_scale,
                 np.sqrt(2 * UNIT * self._pairs.scatter_roundings) * lengths,
             )
 

@@ -24,6 +24,7 @@ from gdaopt.backends import (
     LinearArrays,
     StageSeconds,
     Stopwatch,
+    checked_point,
 )
 from gdaopt.deadline import check_time
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
@@ -305,21 +306,18 @@ class Program(ABC, Generic[PolytopeT]):
         watch: Stopwatch,
     ) -> ProgramSolution:
         """Bring an answer back into the polytope; refuse one that is far outside."""
-        point, moved = answer.point, 0.0
-        if point is None or not is_finite(point):
-            raise SolverFailedError(
-                f"{solver} called the {self.name} {answer.status} and returned {point}"
-            )
+        whose = f"{solver} called the {self.name} {answer.status}"
+        point, moved = checked_point(answer.point, cost.shape, whose), 0.0
         if not answer.is_exact:
             unit = polytope.unit
-            found = unit * np.asarray(point, dtype=np.float64)
+            found = unit * point
             point = polytope.repaired(found)
             moves = np.abs(point - found)
             moved = float(np.maximum.reduce(moves))
             if moved > 0 and np.count_nonzero(moves > _FARTHEST * unit):
                 raise SolverFailedError(
-                    f"{solver} called the {self.name} {answer.status} and returned a point outside "
-                    f"of the polytope by {moved:.3g}, more than inexact solvers are off by"
+                    f"{whose} and returned a point outside of the polytope by {moved:.3g}, more "
+                    "than inexact solvers are off by"
                 )
         value = float(cost @ point)
         status = f"{answer.status}, asked again" if answer.restarts else answer.status

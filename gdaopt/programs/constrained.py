@@ -218,8 +218,11 @@ class ConstrainedProgram(Program[ConstrainedPolytope]):
 
 
 def _part_name(label: str) -> str:
-    """Return the name of a constraint of the user's, which must not be one of the program's own."""
-    return f"{label} (own)" if label in _TAKEN else label
+    """Return the name of a constraint of the user's, which must not be one of the program's own.
+
+    Different labels have different names, those among them that end with ``(own)``.
+    """
+    return f"{label} (own)" if label.replace(" (own)", "") in _TAKEN else label
 
 
 def with_rows(program: Program[Any], rows: LinearConstraints | None) -> Program[Any]:

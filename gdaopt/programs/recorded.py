@@ -18,18 +18,24 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from gdaopt.archives import DAMAGED, read_arrays
+from gdaopt.archives import read_arrays
 from gdaopt.constraints import LinearConstraints
 from gdaopt.errors import InvalidInputError, UnwritableError
 from gdaopt.io import parse_json, write_atomically
-from gdaopt.printing import shortened
+from gdaopt.printing import reason, shortened
 from gdaopt.programs.base import Polytope, Program
 from gdaopt.programs.column import ColumnPolytope, ColumnProgram
 from gdaopt.programs.constrained import ConstrainedPolytope, with_rows
 from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.joint import JointPolytope, JointProgram
 from gdaopt.programs.options import ProgramOptions
-from gdaopt.validation import FloatArray, as_path, check_instance
+from gdaopt.validation import (
+    FloatArray,
+    as_path,
+    as_vector,
+    check_instance,
+    positive_vector,
+)
 
 __all__ = [
     "RecordedProgram",
@@ -40,7 +46,7 @@ __all__ = [
     "save_programs",
 ]
 
-_FORMAT = 2
+_FORMAT = 3
 _SCALARS = ("trace_bound", "budget", "min_eigenvalue")
 _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "diagonal": (DiagonalPolytope, ("lower", "trace_bound", "current")),
@@ -52,7 +58,6 @@ _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 }
 _OF_ALL = ("cost", "point", "gap")
 _OF_ROWS = ("coefficients", "residuals")
-_UNREADABLE = (*DAMAGED, ArithmeticError, AttributeError, LookupError, TypeError)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -294,8 +299,12 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
             return _read(arrays, record)
     except FileNotFoundError as error:
         raise InvalidInputError(f"there is no file {path}") from error
-    except _UNREADABLE as error:
-        raise InvalidInputError(f"{path} does not hold recorded programs: {error}") from error
+    except OSError as error:
+        raise InvalidInputError(f"cannot read {path}: {error.strerror}") from error
+    except Exception as error:  # of any kind: the file may hold anything
+        raise InvalidInputError(
+            f"{path} does not hold recorded programs: {reason(error)}"
+        ) from error
     raise InvalidInputError(f"{path} was written by another version of gdaopt; record it again")
 
 
@@ -354,12 +363,14 @@ def _read(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> list[R
     programs = []
     for number in arrays["order"].tolist():
         values = next(left[kinds[number]])
+        polytope = polytopes[kinds[number]][int(values["polytope"][0])]
+        size = len(polytope.current)
         programs.append(
             RecordedProgram(
                 kind=kinds[number],
-                cost=values["cost"],
-                polytope=polytopes[kinds[number]][int(values["polytope"][0])],
-                point=values["point"],
+                cost=as_vector("cost", values["cost"], size),
+                polytope=polytope,
+                point=as_vector("point", values["point"], size),
                 gap=float(values["gap"][0]),
             )
         )
@@ -379,8 +390,10 @@ def _polytope(
     polytope: Polytope = make(**own)
     if rows is None:
         return polytope
-    coefficients = values["coefficients"].reshape(len(rows), -1)
-    return ConstrainedPolytope(polytope, rows, coefficients, values["residuals"])
+    size = len(polytope.current)
+    coefficients = as_vector("coefficients", values["coefficients"], len(rows) * size)
+    residuals = as_vector("residuals", values["residuals"], len(rows))
+    return ConstrainedPolytope(polytope, rows, coefficients.reshape(len(rows), size), residuals)
 
 
 def _arrays_of_rows(rows: LinearConstraints) -> dict[str, np.ndarray]:
@@ -394,12 +407,25 @@ def _arrays_of_rows(rows: LinearConstraints) -> dict[str, np.ndarray]:
         "bounds": rows.bounds,
         "is_equality": rows.is_equality,
         "norms": rows.norms,
+        "owners": rows.owners,
     }
 
 
 def _rows(arrays: Mapping[str, np.ndarray], labels: Sequence[str]) -> LinearConstraints:
     """Return the linear constraints of a file."""
-    own = {name: arrays[f"rows/{name}"] for name in ("bounds", "is_equality", "norms")}
     parts = (arrays["rows/data"], arrays["rows/indices"], arrays["rows/indptr"])
     matrices = csr_array(parts, shape=tuple(arrays["rows/shape"].tolist()))
-    return LinearConstraints(matrices=matrices, labels=tuple(labels), **own)
+    matrices.check_format(full_check=True)
+    owners, is_equality = arrays["rows/owners"], arrays["rows/is_equality"]
+    if is_equality.dtype != bool or not len(is_equality) == len(owners) == matrices.shape[0]:
+        raise ValueError("its rows have other sizes")
+    if not set(owners.tolist()) <= set(range(len(labels))):
+        raise ValueError("its rows are of unknown constraints")
+    return LinearConstraints(
+        matrices,
+        as_vector("bounds", arrays["rows/bounds"], len(owners)),
+        is_equality,
+        positive_vector("norms", arrays["rows/norms"], len(owners)),
+        owners,
+        tuple(map(str, labels)),
+    )

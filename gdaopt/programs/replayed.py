@@ -19,6 +19,7 @@ from gdaopt.backends import (
     StageSeconds,
     Stopwatch,
     check_solver_options,
+    checked_point,
     find_backend,
     make_backend,
 )
@@ -155,6 +156,8 @@ def _replayed(
         try:
             answer = solver.minimize(prepared, watch, time_limit)
             watch.lap("unpack")
+            whose = f"{solver.name} called the {program.name} {answer.status}"
+            point = checked_point(answer.point, recorded.cost.shape, whose)
         except (InfeasibleProblemError, SolverFailedError) as error:
             watch.lap("solve")
             yield Replayed(
@@ -164,19 +167,20 @@ def _replayed(
                 seconds=watch.seconds,
             )
             continue
-        yield _judged(recorded, prepared, answer, watch.seconds)
+        yield _judged(recorded, prepared, answer, point, watch.seconds)
 
 
 def _judged(
-    recorded: RecordedProgram, prepared: PreparedProgram, answer: Answer, seconds: StageSeconds
+    recorded: RecordedProgram,
+    prepared: PreparedProgram,
+    answer: Answer,
+    found: FloatArray,
+    seconds: StageSeconds,
 ) -> Replayed:
     """Return an answer with how far it is from an optimum."""
     unit = recorded.polytope.unit
-    found = answer.point
-    if found is None or not np.isfinite(found).all():
-        return Replayed(answer=answer, failure=f"returned {found}", seconds=seconds)
     arrays = prepared.arrays()
-    point = _in_units(found, unit) if answer.is_exact else np.asarray(found, dtype=np.float64)
+    point = _in_units(found, unit) if answer.is_exact else found
     best = _in_units(recorded.point, unit)
     costs = np.abs(arrays.cost)
     # Where the best point is 0, what one entry of size 1 would cost.

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from gdaopt.errors import InvalidInputError, unknown_name
 from gdaopt.linalg.entries import Edges, IndexArray, all_edges
 from gdaopt.linalg.laplacian import spanning_forest
-from gdaopt.printing import shortened
+from gdaopt.printing import reason, shortened
 from gdaopt.validation import read_only
 
 __all__ = ["EdgeMask", "store_mask"]
@@ -261,7 +261,9 @@ def _array(values: Iterable[Any]) -> np.ndarray:
     try:
         return np.asarray(values if hasattr(values, "__array__") else list(values))
     except ValueError as error:
-        raise InvalidInputError(f"edges cannot be read as pairs of features: {error}") from error
+        raise InvalidInputError(
+            f"edges cannot be read as pairs of features: {reason(error)}"
+        ) from error
 
 
 def _indices(pairs: np.ndarray, names: Sequence[str]) -> IndexArray:

@@ -291,8 +291,8 @@ def _about(name: str, pair: Combination) -> dict[str, Any]:
 def _rows_hash(rows: ConstraintsOf) -> str:
     """Return a SHA-256 of linear constraints."""
     assert isinstance(rows, LinearConstraints)
-    digest = hashlib.sha256("\n".join(rows.labels).encode())
-    for array in (rows.matrices.toarray(), rows.bounds, rows.is_equality, rows.norms):
+    digest = hashlib.sha256(json.dumps(rows.labels).encode())
+    for array in (rows.matrices.toarray(), rows.bounds, rows.is_equality, rows.norms, rows.owners):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 

@@ -17,6 +17,7 @@ from gdaopt.datasets.tabular import column_names
 from gdaopt.errors import InvalidInputError, check_name, unknown_name
 from gdaopt.methods import Method, State, iterate, solve
 from gdaopt.objectives import OBJECTIVES
+from gdaopt.printing import reason
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
@@ -275,7 +276,7 @@ def read_edges(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:
         with open(path, encoding="utf-8-sig", newline="") as file:
             lines = [(number, line) for number, line in enumerate(csv.reader(file), 1) if line]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInputError(f"cannot read the edges of {path}: {error}") from error
+        raise InvalidInputError(f"cannot read the edges of {path}: {reason(error)}") from error
     for number, line in lines:
         if len(line) != 2:
             raise InvalidInputError(

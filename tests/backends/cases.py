@@ -137,3 +137,26 @@ def three_programs(
             JointPolytope(v, 1e-3, 4.0 * size, edges, floor),
         ),
     }
+
+
+WRONG: dict[str, Callable[[np.ndarray], Any]] = {
+    "one number too many": lambda value: np.append(value.ravel(), 1.0),
+    "a number": lambda value: 1.0,
+    "no numbers": lambda value: value[:0],
+    "complex": lambda value: value * 1j,
+    "objects": lambda value: np.full(value.shape, None),
+    "text": lambda value: "optimal",
+    "lists of several lengths": lambda value: [[1.0], [1.0, 2.0]],
+}
+"""What no solver should return, whatever it calls it."""
+
+
+def replaced(change: Callable[[np.ndarray], Any]) -> Callable[[cp.Problem], None]:
+    """Return what puts something else into the place of the answer."""
+
+    def strike(problem: cp.Problem) -> None:
+        for variable in problem.variables():
+            assert variable.value is not None
+            variable._value = change(np.asarray(variable.value))
+
+    return strike

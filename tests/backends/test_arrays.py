@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from gdaopt.backends import LinearArrays
+from gdaopt.backends import LinearArrays, Part, RowPattern, Stopwatch, highspy
 from gdaopt.programs import Polytope, Program
 from tests.backends.cases import three_programs
 from tests.helpers import PROPERTY, generators
@@ -119,3 +119,43 @@ def test_signs_of_multipliers() -> None:
     for name, constraint in (("floors", lower), ("rows", upper), ("budget", budget)):
         expected = np.reshape(constraint.dual_value, np.shape(found[name]))
         np.testing.assert_allclose(found[name], expected, atol=1e-6)
+
+
+def test_a_value_that_is_round_off_is_no_measure() -> None:
+    """A right answer was off by all of its value, which is 1e-16 of the largest cost."""
+    pattern = RowPattern(np.array([0, 2], np.int32), np.array([0, 1], np.int32), 2)
+    upper = np.array([0.0, 1.0, 0.5])  # the first entry is fixed
+    arrays = LinearArrays(
+        np.array([-1.0, -2.7e-16]),
+        np.array([0.0, 0.0, -np.inf]),
+        upper,
+        pattern,
+        np.ones(2),
+        (Part("budget", "rows", slice(0, 1), is_single=True),),
+    )
+    right = np.array([0.0, 0.5])
+    assert arrays.residuals(right, np.zeros(1)).total < 1e-15
+    # What is wrong by a thousandth of a term is still seen.
+    dearer = arrays.with_cost(np.array([-1.0, -1e-3]))
+    assert dearer.residuals(np.zeros(2), np.array([-1e-3])).gap == pytest.approx(5e-4)
+    solver = highspy.HighspyBackend({})
+    found = solver.minimize(_Given(arrays), Stopwatch(), None)
+    assert (found.status, found.restarts) == ("optimal", 0)
+
+
+class _Given:
+    """A program of which there are the arrays only."""
+
+    name = "program"
+
+    def __init__(self, arrays: LinearArrays) -> None:
+        self._arrays = arrays
+
+    def arrays(self) -> LinearArrays:
+        return self._arrays
+
+    def closed_form(self) -> Any:
+        raise NotImplementedError
+
+    def problem(self) -> Any:
+        raise NotImplementedError

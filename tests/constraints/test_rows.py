@@ -16,7 +16,9 @@ import gdaopt as gda
 from gdaopt.constraints import LinearConstraints, read_constraints
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.linalg.two_sparse import decomposition
-from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from gdaopt.programs import DiagonalPolytope, DiagonalProgram
+from gdaopt.programs.constrained import keeping_rows, with_rows
+from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 
 SIZE = 4
 
@@ -65,6 +67,69 @@ def test_labels() -> None:
     assert names[2] == "-0.5 <= M[0, 1:4] [0]"
     assert "both" in names
     assert len(names) == len(rows()) == 1 + 1 + 3 + 1 + 1 + SIZE**2 + 1 + 1
+
+
+LOOKALIKES = ("a", "a (1)", "a (2)", "a (1) (1)", "a [0]", "budget", "budget (own)", "")
+
+
+@properties(60)
+@given(st.lists(st.tuples(st.sampled_from(LOOKALIKES), st.booleans()), min_size=1, max_size=8))
+def test_labels_never_mix_constraints(drawn: list[tuple[str, bool]]) -> None:
+    """Whatever constraints are called: each has its own rows, kind and name, also pickled."""
+    size, inside = 3, np.array([[1.0, -0.2, 0.0], [-0.2, 0.8, -0.1], [0.0, -0.1, 0.6]])
+
+    def constraints(metric: cp.Expression) -> list[cp.Constraint]:
+        found = []
+        for number, (label, is_equality) in enumerate(drawn):
+            i, j = divmod(number, size)
+            left, right = metric[i, : j + 1], inside[i, : j + 1]
+            found.append((left == right if is_equality else left <= right).set_label(label))
+        return found
+
+    problem = gda.MetricProblem(gda.LogDet(np.eye(size)), gda.GraphMetrics(4.0), constraints)
+    again = pickle.loads(pickle.dumps(problem))
+    assert again.rows is not None
+    assert len(set(again.rows.names)) == len(again.rows.names)
+    parts = again.rows.parts()
+    assert [(len(own), equality) for _, own, equality in parts] == [
+        (number % size + 1, equality) for number, (_, equality) in enumerate(drawn)
+    ]
+    program = with_rows(DiagonalProgram(size), again.rows)
+    diagonal = DiagonalPolytope(np.zeros(size), 4.0, np.diagonal(inside))
+    pairs = (np.arange(size), np.arange(size))
+    arrays = program.arrays(np.ones(size), keeping_rows(diagonal, again.rows, inside, pairs))
+    names = [part.name for part in arrays.parts]
+    assert len(set(names)) == len(names) == 2 + len(drawn)
+    values = []
+    for one in (problem, again):
+        metric = cp.Variable((size, size), symmetric=True)
+        written = one.to_cvxpy(metric)
+        values.append(written.solve("CLARABEL"))
+        assert len(written.constraints) == len(problem.to_cvxpy(metric).constraints)
+    assert values[1] == pytest.approx(values[0], abs=1e-6)
+
+
+def test_labels_that_look_like_numbered_ones() -> None:
+    """An inequality became an equality here: "a (1)" was the name of two constraints."""
+    read = read_constraints(
+        lambda M: [
+            (M[0, 0] == 1).set_label("a"),
+            (M[1, 1] <= 2).set_label("a (1)"),
+            (M[2, 2] == 3).set_label("a"),
+        ],
+        3,
+    )
+    assert read.names == ("a (2)", "a (1)", "a (3)")
+    kinds = [type(row).__name__ for row in read(cp.Variable((3, 3), symmetric=True))]
+    assert kinds == ["Equality", "Inequality", "Equality"]
+
+
+def test_a_constraint_alone_is_a_list_of_one() -> None:
+    problem = gda.MetricProblem(
+        gda.LogDet(np.eye(3)), gda.GraphMetrics(9.0), lambda M: cp.trace(M) <= 1.5
+    )
+    metric = cp.Variable((3, 3), symmetric=True)
+    assert problem.to_cvxpy(metric).solve("CLARABEL") == pytest.approx(1.5 + 3 * np.log(2))
 
 
 def test_rows_are_of_norm_one() -> None:
@@ -171,3 +236,24 @@ def test_no_constraints_at_all() -> None:
     )
     assert problem.rows is None
     assert gda.solve(problem, "frank-wolfe", max_iterations=1).constraints == ()
+
+
+ONE_FEATURE: tuple[Callable[[cp.Expression], Any], ...] = (
+    lambda M: [2 * M[0, 0] <= 1],
+    lambda M: [M == 0.5],
+    lambda M: [cp.trace(M) >= 0.5, 3 - M <= 2.9, cp.vec(M, order="F") <= 0.6],
+    lambda M: [cp.hstack([M[0, 0], 4 * M[0, 0]]) <= 2, cp.bmat([[M, M], [M, M]]) >= 0.4],
+    lambda M: [np.ones((3, 1)) @ M <= 0.5, cp.sum(cp.diag(M)) + M[0, 0] / 2 <= 10],
+)
+
+
+@PROPERTY
+@given(st.sampled_from(ONE_FEATURE), st.floats(-2, 2))
+def test_one_feature(constraints: Callable[[cp.Expression], Any], entry: float) -> None:
+    """CVXPY returns gradients of other shapes here."""
+    metric = cp.Variable((1, 1), symmetric=True)
+    metric.value = np.array([[entry]])
+    expected = [np.ravel(row.expr.value, order="F") for row in constraints(metric)]
+    read = read_constraints(constraints, 1)
+    found = read.norms * read.residuals(np.array([[entry]]))
+    np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-12)

@@ -11,7 +11,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import isolated
-from tests.backends.cases import Real, patch_solves
+from tests.backends.cases import WRONG, Real, patch_solves, replaced
 from tests.methods.certified_cases import certified, set_of, synthetic
 
 METHODS = ("sdp", "socp")
@@ -80,6 +80,7 @@ FAULTS: dict[str, tuple[Strike, str]] = {
     "NaN": (times(np.nan), "nan"),
     "infinite": (times(np.inf), r"inf|nan"),
     "None": (lost, "returned None"),
+    **{name: (replaced(change), "finite numbers of shape") for name, change in WRONG.items()},
     "infeasible": (ended(cp.INFEASIBLE), "infeasible"),
     "unbounded": (ended(cp.UNBOUNDED), "unbounded"),
     "user_limit": (ended(cp.USER_LIMIT), "user_limit"),

@@ -14,6 +14,7 @@ import gdaopt as gda
 from gdaopt.methods.solve import METHODS
 from tests.constraints.cases import RandomCase
 from tests.helpers import scaled
+from tests.methods.certified_cases import KINDS, set_of
 
 FEW = 12
 MANY = 200
@@ -94,6 +95,35 @@ def test_every_method_keeps_them_or_refuses(method: str) -> None:
     assert result.objective >= optimum.lower_bound
     if method in ("sdp", "socp"):
         assert result.status == "converged"
+
+
+KEEPING = sorted(name for name, method in METHODS.items() if method.keeps_constraints)
+
+
+@pytest.mark.covering(2)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", KEEPING)
+@pytest.mark.parametrize("bound", [0.3, 0.7, 1.2])
+def test_one_feature(kind: str, method: str, bound: float) -> None:
+    """The metric is a number, 0.5 without constraints: it lies at the nearest that they allow."""
+    problem = gda.MetricProblem(
+        gda.LogDet(np.array([[2.0]])),
+        set_of(kind, 1, 2.0, 1e-3),
+        constraints=lambda M: [M[0, 0] <= bound, 2 * cp.trace(M) >= bound],
+    )
+    if (method in ("alternating", "joint") and kind != "graph") or (method, kind) == (
+        "socp",
+        "definite",
+    ):
+        with pytest.raises(gda.InvalidInputError, match=r"needs a set of|second-order"):
+            gda.solve(problem, method)
+        return
+    result = gda.solve(problem, method, max_iterations=400)
+    metric = cp.Variable((1, 1), symmetric=True)
+    expected = problem.to_cvxpy(metric).solve("CLARABEL")
+    assert result.objective == pytest.approx(expected, abs=1e-6)
+    assert not problem.violations(result.metric)
+    assert result.metric[0, 0] == pytest.approx(np.clip(0.5, bound / 2, bound), abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import gdaopt as gda
 from gdaopt.backends import cvxpy as backend
 from gdaopt.backends import find_solver, isolated, solve_program
 from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions
-from tests.backends.cases import Real, patch_solves, sabotaged
+from tests.backends.cases import WRONG, Real, patch_solves, replaced, sabotaged
 from tests.backends.sabotage import Sabotaged
 from tests.helpers import scaled
 
@@ -64,6 +64,7 @@ FAULTS: dict[str, tuple[Strike, str]] = {
     "NaN": (found(np.nan), "nan"),
     "infinite": (found(np.inf), "inf"),
     "None": (lost, "returned None"),
+    **{name: (replaced(change), "finite numbers of shape") for name, change in WRONG.items()},
     "far below": (found(-1e3), "outside of the polytope by"),
     "far above": (found(1e3), "outside of the polytope by"),
     "infeasible": (ended(cp.INFEASIBLE), "infeasible"),

@@ -310,3 +310,14 @@ def test_tolerance_zero_ends_where_the_gap_no_longer_shrinks() -> None:
 def test_bad_options_are_refused(options: dict[str, Any], match: str) -> None:
     with pytest.raises(gda.InvalidInputError, match=match):
         gda.solve(wine(), METHOD, **options)
+
+
+def test_a_momentum_that_leaves_floating_point_is_dropped() -> None:
+    """Outside of the cone the regulariser rose by 200 decades: its projection was not a number."""
+    X = [[795.3, 2919.1, -257.8], [-1456.8, -282.6, 954.6], [661.6, -2636.5, -696.8]]
+    objective = 0.93 * gda.GLR(X, [-1, 1, -1]) + 0.04 * gda.Ridge(3)
+    feasible_set = gda.GraphMetrics(0.12310746198270887, 4.103582066090296e-08)
+    problem = gda.MetricProblem(objective, feasible_set)
+    result = gda.solve(problem, METHOD, max_iterations=60)
+    assert feasible_set.contains(result.metric)
+    assert result.trace[0].objective > 1e6 * result.objective

@@ -14,6 +14,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives import SumObjective
 from tests.certificate_cases import Nearest, covariance, named_set, small_glr
 from tests.helpers import random_metric, random_symmetric
+from tests.methods.certified_cases import KINDS, set_of
 from tests.objectives.cases import assert_near, directions
 
 K = 4
@@ -206,6 +207,56 @@ def test_a_term_may_vanish_alone() -> None:
     outside = (gda.Ridge(2) + gda.LogDet(np.eye(2))).at(-np.eye(2))
     assert outside.value == math.inf
     assert "not positive definite" in (outside.vanished() or "")
+
+
+UNDERFLOWN_METHODS = ("certified", "frank-wolfe", "projected-gradient", "sdp-frank-wolfe")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_runs_with_a_term_that_has_underflowed(kind: str, seed: int) -> None:
+    """All methods and certificates go on with the others, and none contradicts another."""
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    size = int(rng.integers(1, 5))
+    features = rng.standard_normal((6, size)) * 10 ** rng.uniform(2, 5)
+    glr = gda.GLR(features, np.resize([1.0, -1.0], 6))
+    factors = rng.standard_normal((size, size + 2))
+    others = (gda.LogDet(factors @ factors.T), gda.Ridge(size), gda.Linear(factors @ factors.T))
+    other = others[seed]
+    problem = gda.MetricProblem(10 ** rng.uniform(-3, 3) * glr + other, set_of(kind, size, 3, 1e-6))
+    middle = problem.central_metric()
+    assert glr.value(middle) == 0
+    certificate = gda.certify(problem, middle)
+    results = [gda.solve(problem, method, max_iterations=150) for method in UNDERFLOWN_METHODS]
+    if kind == "graph":
+        results += [
+            gda.solve(problem, name, max_iterations=30) for name in ("alternating", "joint")
+        ]
+    assert results[0].status == "converged"
+    bounds = [certificate.lower_bound, *(result.lower_bound for result in results)]
+    objectives = [certificate.objective, *(result.objective for result in results)]
+    assert all(bound is not None and math.isfinite(bound) for bound in bounds)
+    assert max(bound for bound in bounds if bound is not None) <= min(objectives) * (1 + 1e-14)
+
+
+def test_the_tangent_of_a_term_that_has_underflowed_is_below_it() -> None:
+    glr = gda.GLR([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], [1, -1, -1])
+    for size in (0.0742, 0.0745, 0.08, 10.0):  # the scale has a few digits, one, none
+        point = glr.at(size * np.eye(2))
+        stated = point.round_off()
+        exact = math.exp(point.log_value + 600)  # in units that do not underflow
+        assert math.isfinite(stated.value)
+        assert abs(point.value - math.exp(-600) * exact) <= stated.value
+        assert np.isfinite(stated.gradient).all()
+
+
+def test_second_derivatives_of_a_term_that_has_underflowed_are_zero() -> None:
+    """Its moments overflow, and 0 times infinity made the others' wrong."""
+    glr = gda.GLR([[0.0], [1e90], [2e90]], [1, -1, -1])
+    problem = gda.MetricProblem(glr + gda.Ridge(1), gda.GraphMetrics(1.0))
+    result = gda.solve(problem, "certified")
+    assert result.status == "converged"
+    assert result.metric[0, 0] == pytest.approx(problem.feasible_set.min_eigenvalue)
 
 
 class Foreign:

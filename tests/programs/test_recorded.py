@@ -11,7 +11,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.programs import ConstrainedPolytope, RecordedProgram, recording, save_programs
 from gdaopt.programs.recorded import _values
-from tests.helpers import scaled
+from tests.helpers import refusals, scaled
 
 
 def iris(**options: Any) -> gda.MetricProblem:
@@ -133,3 +133,41 @@ def test_files_of_other_kinds(content: bytes | str, tmp_path: Path) -> None:
     expected = says.get(str(content), "does not hold recorded programs")
     with pytest.raises(gda.InvalidInputError, match=expected):
         gda.load_programs(path)
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+def test_any_damage_is_told_in_one_sentence(constrained: bool, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    options = {"constraints": lambda M: [M[0, 1] == 0]} if constrained else {}
+    recorded(path, problem=iris(**options), solver="highspy", max_iterations=3)
+    assert len(refusals(path, lambda: gda.load_programs(path), 200)) > 150
+
+
+CHANGES: dict[str, Any] = {
+    "diagonal/cost/sizes": lambda sizes: sizes + np.resize([1, -1], len(sizes)),
+    "diagonal/cost": lambda cost: np.full_like(cost, np.nan),
+    "rows/owners": lambda owners: owners + 1,
+    "rows/is_equality": lambda kinds: kinds[:0],
+    "rows/indices": lambda indices: indices + 1000,
+    "rows/bounds": lambda bounds: bounds[1:],
+    "rows/norms": lambda norms: -norms,
+    "diagonal polytopes/residuals": lambda residuals: np.full_like(residuals, np.inf),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_numbers_that_do_not_go_together(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    problem = iris(constraints=lambda M: [M[0, 1] == 0])
+    recorded(path, problem=problem, solver="highspy", max_iterations=3)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    arrays[name] = CHANGES[name](arrays[name])
+    np.savez(path, **arrays)
+    with pytest.raises(gda.InvalidInputError, match="does not hold recorded programs: "):
+        gda.load_programs(path)
+
+
+def test_what_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(gda.InvalidInputError, match=r"cannot read .*: Is a directory"):
+        gda.load_programs(tmp_path)
