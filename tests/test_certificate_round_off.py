@@ -1,8 +1,10 @@
 """Lower bounds in float64 against 50 digits ("Proposition: round-off of the certificate")."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -10,6 +12,8 @@ import gdaopt as gda
 from gdaopt.certificate import _best_multiple
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.log_det import LogDetPoint
+from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.round_off import RoundOff
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
 from tests import digits
@@ -188,3 +192,74 @@ def nearly_one_metric(name: str, size: int, low: float, share: float) -> Feasibl
         "signed": gda.SignedGraphMetrics(colors, bound, low),
     }
     return sets[name]
+
+
+# --- Each term alone ------------------------------------------------------------------------------
+
+
+class ExactLinear(gda.DenseObjective):
+    """``⟨A, M - M₀⟩``, which has no round-off at M₀: what is left is that of the certificate."""
+
+    def __init__(self, cost: FloatArray, zero: FloatArray) -> None:
+        super().__init__(len(cost))
+        self.cost, self.zero = cost, zero
+
+    def value(self, metric: FloatArray) -> float:
+        return float(np.vdot(self.cost, metric - self.zero))
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return self.cost
+
+    def round_off(self, point: Point) -> RoundOff:
+        assert (point.metric == self.zero).all()
+        return RoundOff(0.0, np.zeros(len(self.zero)))
+
+
+def size_and_low(rng: np.random.Generator) -> tuple[int, float]:
+    return int(rng.integers(2, 9)), float(10 ** rng.uniform(-3, 3))
+
+
+def test_the_budget_is_rounded_relative_to_the_trace_bound() -> None:
+    """``min 2 M_12`` is -τ, in a set that is little wider than the round-off of C."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        size, low = size_and_low(rng)
+        feasible_set = gda.GraphMetrics(size * low * (1 + 10 ** rng.uniform(-14, -12)), low)
+        cost = np.zeros((size, size))
+        cost[0, 1] = cost[1, 0] = 1.0
+        objective = ExactLinear(cost, low * np.eye(size))
+        certificate = gda.certify(gda.MetricProblem(objective, feasible_set), objective.zero)
+        optimum = size * Fraction(low) - Fraction(feasible_set.trace_bound)
+        assert Fraction(certificate.lower_bound) <= optimum, seed
+
+
+def test_residuals_of_rows_are_rounded_relative_to_their_terms() -> None:
+    """``min -tr M`` is -b: under λ = 1 nothing is left of the gradient but round-off."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        size, low = size_and_low(rng)
+        width, most = size * low * 1e-4, size * low * (1 + 1e-4)
+        objective = ExactLinear(-np.eye(size), low * np.eye(size))
+        problem = gda.MetricProblem(
+            objective,
+            gda.GraphMetrics(most + width, low),
+            constraints=lambda M, most=most: [cp.trace(M) <= most],
+        )
+        certificate = gda.certify(problem, objective.zero, np.ones(1))
+        optimum = size * Fraction(low) - Fraction(most)
+        assert Fraction(certificate.lower_bound) <= optimum, seed
+
+
+def test_prices_of_pairs_are_rounded_relative_to_their_terms() -> None:
+    """``min ⟨A, M⟩`` is the smaller eigenvalue of a 2×2 matrix that is nearly singular."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        a, b = (float(entry) for entry in 10 ** rng.uniform(-3, 3, 2))
+        c = float(np.sqrt(a * b) * (1 + 10 ** rng.uniform(-14, -1)))
+        objective = ExactLinear(np.array([[a, c], [c, b]]), np.zeros((2, 2)))
+        problem = gda.MetricProblem(objective, gda.GraphMetrics(1.0, 0.0))
+        found = Fraction(gda.certify(problem, objective.zero).lower_bound)
+        # So A less the bound is positive semidefinite.
+        first, second = Fraction(a) - found, Fraction(b) - found
+        assert first + second >= 0, seed
+        assert first * second >= Fraction(c) ** 2, seed
