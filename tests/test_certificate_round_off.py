@@ -219,6 +219,10 @@ def size_and_low(rng: np.random.Generator) -> tuple[int, float]:
     return int(rng.integers(2, 9)), float(10 ** rng.uniform(-3, 3))
 
 
+def trace_at_most(most: float) -> Callable[[cp.Expression], list[cp.Constraint]]:
+    return lambda metric: [cp.trace(metric) <= most]
+
+
 def test_the_budget_is_rounded_relative_to_the_trace_bound() -> None:
     """``min 2 M_12`` is -τ, in a set that is little wider than the round-off of C."""
     for seed in range(40):
@@ -240,11 +244,8 @@ def test_residuals_of_rows_are_rounded_relative_to_their_terms() -> None:
         size, low = size_and_low(rng)
         width, most = size * low * 1e-4, size * low * (1 + 1e-4)
         objective = ExactLinear(-np.eye(size), low * np.eye(size))
-        problem = gda.MetricProblem(
-            objective,
-            gda.GraphMetrics(most + width, low),
-            constraints=lambda M, most=most: [cp.trace(M) <= most],
-        )
+        feasible_set = gda.GraphMetrics(most + width, low)
+        problem = gda.MetricProblem(objective, feasible_set, constraints=trace_at_most(most))
         certificate = gda.certify(problem, objective.zero, np.ones(1))
         optimum = size * Fraction(low) - Fraction(most)
         assert Fraction(certificate.lower_bound) <= optimum, seed

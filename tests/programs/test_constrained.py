@@ -95,17 +95,6 @@ def test_a_point_that_cannot_be_mended_stays_near_the_iterate() -> None:
     np.testing.assert_allclose(off.repaired(np.array([1.0, 1.0])), [1.0, 1.0])
 
 
-def test_repairs_alternate_between_rows_and_polytope() -> None:
-    """What the row adds to both entries, the least entry of the second takes back: half of it."""
-    rows = read_constraints(lambda M: [M[0, 0] + M[1, 1] == 3], 2)
-    pairs = (np.arange(2), np.arange(2))
-    metric = np.diag([1.5, 1.5])
-    diagonals = DiagonalPolytope(np.ones(2), 5.0, np.diagonal(metric))
-    polytope = keeping_rows(diagonals, rows, metric, pairs)
-    repaired = polytope.repaired(np.array([2.0 + 1e-4, 1.0]))
-    np.testing.assert_allclose(repaired, [2.0, 1.0], atol=1e-8)
-
-
 def test_there_is_no_closed_form() -> None:
     rows = read_constraints(lambda M: [M[0, 0] <= 2], 2)
     pairs = (np.arange(2), np.arange(2))
