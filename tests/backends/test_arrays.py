@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from gdaopt.backends import LinearArrays
+from gdaopt.backends import LinearArrays, RowPattern
 from gdaopt.programs import Polytope, Program
 from tests.backends.cases import three_programs
 from tests.helpers import PROPERTY, generators
@@ -64,6 +64,15 @@ def test_residuals_see_what_is_wrong(
     below[-1] = (arrays.lower[-1] if np.isfinite(arrays.lower[-1]) else 0.0) - off
     assert arrays.residuals(below, duals).feasibility >= off * (1 - 1e-9)
     assert np.isnan(arrays.residuals(np.full(len(point), np.nan), duals).total)
+
+
+@pytest.mark.parametrize("point", [[-2.25, -2.0], [2.25, 0.0], [-1.0, 0.25], [2.0, -1.25]], ids=str)
+def test_feasibility_is_the_violation_of_either_side(point: list[float]) -> None:
+    """By a quarter: below and above a bound of a variable, then of the row ``x_1 - x_2``."""
+    pattern = RowPattern.of(np.array([0, 0]), np.array([0, 1]), 1, 2)
+    lower, upper = np.array([-2.0, -2.0, -1.0]), np.array([2.0, 2.0, 3.0])
+    arrays = LinearArrays(np.zeros(2), lower, upper, pattern, np.array([1.0, -1.0]), ())
+    assert arrays.residuals(np.array(point), np.zeros(1)).feasibility == 0.25
 
 
 @PROPERTY
