@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import LinearArrays, Stopwatch, highspy, isolated
+from gdaopt.backends import LinearArrays, RowPattern, Stopwatch, highspy, isolated
 from gdaopt.backends.highs_model import HighsModel, Solved
 from gdaopt.programs import (
     DiagonalPolytope,
@@ -148,6 +149,37 @@ def test_no_cones() -> None:
 def test_the_users_own_limit(options: dict[str, Any]) -> None:
     with pytest.raises(gda.SolverFailedError, match=r"'user_limit'.*fallback=.*simplex_iter"):
         solve_diagonal(solver_opts=options)
+
+
+@pytest.mark.parametrize(
+    ("change", "optimum"),
+    [
+        ({}, [1.0, 4.0]),
+        ({"cost": np.array([-2.0, -1.0])}, [4.0, 1.0]),
+        ({"lower_bounds": np.array([2.0, 1.0, -np.inf])}, [2.0, 3.0]),
+        ({"upper_bounds": np.array([np.inf, 3.0, 5.0])}, [2.0, 3.0]),
+        ({"upper_bounds": np.array([np.inf, np.inf, 7.0])}, [1.0, 6.0]),
+        ({"coefficients": np.array([1.0, 3.0])}, [2.0, 1.0]),
+    ],
+    ids=["nothing", "cost", "lower bound", "upper bound", "bound of a row", "coefficient"],
+)
+def test_what_changes_reaches_the_model(change: dict[str, Any], optimum: list[float]) -> None:
+    """One program after the other in one model: ``min -x - 2y``, 1 ≤ x, 1 ≤ y, ``x + y ≤ 5``."""
+    first = LinearArrays(
+        np.array([-1.0, -2.0]),
+        np.array([1.0, 1.0, -np.inf]),
+        np.array([np.inf, np.inf, 5.0]),
+        RowPattern.of(np.array([0, 0]), np.array([0, 1]), 1, 2),
+        np.array([1.0, 1.0]),
+        (),
+    )
+    model = HighsModel({})
+    anew: dict[str, Any] = {"lower_bounds": first.lower_bounds.copy(), **change}
+    second = replace(first, **anew)
+    for arrays, point in ((first, [1.0, 4.0]), (second, optimum), (first, [1.0, 4.0])):
+        solved = model.minimize(arrays, hot=True)
+        assert solved.status == "optimal"
+        np.testing.assert_allclose(solved.point, point, atol=1e-8)
 
 
 def test_time_limits_count_from_each_call() -> None:
