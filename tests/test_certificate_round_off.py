@@ -1,5 +1,6 @@
 """Lower bounds in float64 against 50 digits ("Proposition: round-off of the certificate")."""
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -264,3 +265,82 @@ def test_prices_of_pairs_are_rounded_relative_to_their_terms() -> None:
         first, second = Fraction(a) - found, Fraction(b) - found
         assert first + second >= 0, seed
         assert first * second >= Fraction(c) ** 2, seed
+
+
+def test_gradients_of_lagrangians_are_rounded_relative_to_their_terms() -> None:
+    """``min -x - dx + y - dy`` for ``ax = by`` and multiples a, b: it is -dC, d one rounding."""
+    for seed in range(40):
+        a, b = (float(entry) for entry in np.random.default_rng(seed).uniform(1, 2, 2))
+        d = 2.0**-52
+        objective = ExactLinear(np.diag([-a - d, b - d]), np.zeros((2, 2)))
+        problem = gda.MetricProblem(
+            objective, gda.DiagonalMetrics(4.0, 0.0), constraints=balanced(a, b)
+        )
+        certificate = gda.certify(problem, objective.zero, np.ones(1))
+        assert Fraction(certificate.lower_bound) <= -4 * Fraction(d), seed
+
+
+def balanced(a: float, b: float) -> Callable[[cp.Expression], list[cp.Constraint]]:
+    return lambda metric: [a * metric[0, 0] - b * metric[1, 1] == 0]
+
+
+def test_inner_products_are_rounded_relative_to_their_terms() -> None:
+    """The base is the optimum, as all prices are positive; M₀ need not be a member."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        size, low = size_and_low(rng)
+        cost = random_symmetric(rng, size)
+        np.fill_diagonal(cost, rng.random(size))
+        objective = ExactLinear(cost, random_symmetric(rng, size))
+        feasible_set = gda.DiagonalMetrics(2 * size * low, low)
+        certificate = gda.certify(gda.MetricProblem(objective, feasible_set), objective.zero)
+        above = [Fraction(entry) for entry in objective.zero.ravel()]
+        for k in range(size):
+            above[k * (size + 1)] -= Fraction(low)
+        terms = zip(map(Fraction, cost.ravel()), above, strict=True)
+        optimum = -sum(one * other for one, other in terms)
+        assert Fraction(certificate.lower_bound) <= optimum, seed
+
+
+class OffByWhatItStates(ExactLinear):
+    """Its gradient is too small by gg', as far as it says."""
+
+    errors = np.array([0.1, 0.2])
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return self.cost - np.outer(self.errors, self.errors)
+
+    def round_off(self, point: Point) -> RoundOff:
+        return RoundOff(0.0, self.errors)
+
+
+def test_errors_of_gradients_count_at_the_metric_as_well() -> None:
+    """``min tr(M - I)`` is -2, at 0, where all prices are positive."""
+    objective = OffByWhatItStates(np.eye(2), np.eye(2))
+    problem = gda.MetricProblem(objective, gda.DiagonalMetrics(4.0, 0.0))
+    certificate = gda.certify(problem, np.eye(2))
+    assert -2.1 <= certificate.lower_bound <= -2
+
+
+class Exponential(gda.DenseObjective):
+    """``exp(tr(M - I))``, whose value at I is too large by a tenth, as far as it says."""
+
+    log_convex = True
+
+    def value(self, metric: FloatArray) -> float:
+        return 1.1 * math.exp(np.trace(metric) - len(metric))
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return self.value(metric) / 1.1 * np.eye(len(metric))
+
+    def round_off(self, point: Point) -> RoundOff:
+        return RoundOff(point.value / 11, np.zeros(len(point.metric)))
+
+
+def test_exponential_bounds_allow_for_errors_of_the_value_in_the_exponent() -> None:
+    """The optimum is ``exp(-2)``, at 0; divided by a larger value the gap is less."""
+    problem = gda.MetricProblem(Exponential(2), gda.DiagonalMetrics(4.0, 0.0))
+    certificate = gda.certify(problem, np.eye(2))
+    assert certificate.bound == "exponential"
+    assert certificate.lower_bound == pytest.approx(math.exp(-2), rel=1e-9)
+    assert certificate.lower_bound <= math.exp(-2)
