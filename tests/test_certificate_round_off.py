@@ -268,16 +268,19 @@ def test_prices_of_pairs_are_rounded_relative_to_their_terms() -> None:
 
 
 def test_gradients_of_lagrangians_are_rounded_relative_to_their_terms() -> None:
-    """``min -x - dx + y - dy`` for ``ax = by`` and multiples a, b: it is -dC, d one rounding."""
+    """``min g x - h y`` for ``ax = by``, where λa and λb are g and h but for one rounding."""
     for seed in range(40):
-        a, b = (float(entry) for entry in np.random.default_rng(seed).uniform(1, 2, 2))
-        d = 2.0**-52
-        objective = ExactLinear(np.diag([-a - d, b - d]), np.zeros((2, 2)))
+        a, b, multiplier = (float(one) for one in np.random.default_rng(seed).uniform(1, 2, 3))
+        g, h = multiplier * a, multiplier * b
+        objective = ExactLinear(np.diag([-g, h]), np.zeros((2, 2)))
         problem = gda.MetricProblem(
             objective, gda.DiagonalMetrics(4.0, 0.0), constraints=balanced(a, b)
         )
-        certificate = gda.certify(problem, objective.zero, np.ones(1))
-        assert Fraction(certificate.lower_bound) <= -4 * Fraction(d), seed
+        certificate = gda.certify(problem, objective.zero, np.array([multiplier]))
+        # At x = 4b / (a + b) and y = 4a / (a + b).
+        slope = Fraction(h) * Fraction(a) - Fraction(g) * Fraction(b)
+        optimum = min(4 * slope / (Fraction(a) + Fraction(b)), Fraction(0))
+        assert Fraction(certificate.lower_bound) <= optimum, seed
 
 
 def balanced(a: float, b: float) -> Callable[[cp.Expression], list[cp.Constraint]]:
