@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -13,7 +14,14 @@ from typing import IO, Any
 
 from gdaopt.errors import UnwritableError
 
-__all__ = ["is_temporary", "parse_json", "remove_abandoned", "write_atomically", "write_text"]
+__all__ = [
+    "check_writable",
+    "is_temporary",
+    "parse_json",
+    "remove_abandoned",
+    "write_atomically",
+    "write_text",
+]
 
 # Names of the temporary files below, which say which process writes them.
 _TEMPORARY = re.compile(r"\..+\.(?P<pid>[0-9]{1,10})-[0-9a-f]{8}\.tmp")
@@ -47,8 +55,7 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
     b'xyz'
     """
     path = Path(path)
-    short = path.name[:50]  # so that a name of any length that a file may have leaves room
-    temporary = path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = _temporary(path)
     try:
         # Opened like any other new file, so that it has the permissions of one.
         with open(temporary, "xb") as file:
@@ -60,10 +67,31 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
         with suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError):
-            reason = error.strerror or str(error)
-            raise UnwritableError(error.errno, reason, os.fspath(path)) from error
+            raise _unwritable(error, path) from error
         raise
     return path
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise UnwritableError where `write_atomically` could not write a file, before any work.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     check_writable(Path(folder) / "a.csv")
+    ...     list(Path(folder).iterdir())
+    []
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise UnwritableError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    temporary = _temporary(path)
+    try:
+        temporary.touch(exist_ok=False)
+        temporary.unlink()
+    except OSError as error:
+        raise _unwritable(error, path) from error
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
@@ -116,6 +144,16 @@ def parse_json(text: str) -> Any:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     return value
+
+
+def _temporary(path: Path) -> Path:
+    """Return a name next to a file under which it is written first."""
+    short = path.name[:50]  # so that a name of any length that a file may have leaves room
+    return path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+
+
+def _unwritable(error: OSError, path: Path) -> UnwritableError:
+    return UnwritableError(error.errno, error.strerror or str(error), os.fspath(path))
 
 
 def _is_at_work(pid: int, file: Path) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.certificate import checked_bound
 from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.linalg.known_entries import Symmetric
 from gdaopt.sets import FeasibleSet, PricedAtoms
@@ -472,6 +473,18 @@ class TestFaults:
         initial = self.feasible_set.start(4) / 2
         with pytest.raises(GdaoptError, match="convex"):
             gda.solve(problem, method, initial=initial, **METHODS[method])
+
+
+@pytest.mark.parametrize(("round_off", "membership"), [(1e-9, 0.0), (0.0, 1e-9)])
+def test_a_bound_above_a_member_is_cut_off_there_or_refused(
+    round_off: float, membership: float
+) -> None:
+    """Up to round-off it is cut off, so that no gap of a run is negative."""
+    certificate = gda.Certificate(2.0, 1.0, "linear", round_off=round_off, membership=membership)
+    assert checked_bound(certificate, 1.5) == 1.5
+    assert checked_bound(certificate, 2.0 + 9e-10) == 2.0
+    with pytest.raises(GdaoptError, match="a member of the set has 2, below 2"):
+        checked_bound(certificate, 2.0 + 2e-9)
 
 
 @cache

@@ -1,8 +1,11 @@
 """Lower bounds in float64 against 50 digits ("Proposition: round-off of the certificate")."""
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -10,6 +13,8 @@ import gdaopt as gda
 from gdaopt.certificate import _best_multiple
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.log_det import LogDetPoint
+from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.round_off import RoundOff
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
 from tests import digits
@@ -188,3 +193,157 @@ def nearly_one_metric(name: str, size: int, low: float, share: float) -> Feasibl
         "signed": gda.SignedGraphMetrics(colors, bound, low),
     }
     return sets[name]
+
+
+# --- Each term alone ------------------------------------------------------------------------------
+
+
+class ExactLinear(gda.DenseObjective):
+    """``⟨A, M - M₀⟩``, which has no round-off at M₀: what is left is that of the certificate."""
+
+    def __init__(self, cost: FloatArray, zero: FloatArray) -> None:
+        super().__init__(len(cost))
+        self.cost, self.zero = cost, zero
+
+    def value(self, metric: FloatArray) -> float:
+        return float(np.vdot(self.cost, metric - self.zero))
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return self.cost
+
+    def round_off(self, point: Point) -> RoundOff:
+        assert (point.metric == self.zero).all()
+        return RoundOff(0.0, np.zeros(len(self.zero)))
+
+
+def size_and_low(rng: np.random.Generator) -> tuple[int, float]:
+    return int(rng.integers(2, 9)), float(10 ** rng.uniform(-3, 3))
+
+
+def trace_at_most(most: float) -> Callable[[cp.Expression], list[cp.Constraint]]:
+    return lambda metric: [cp.trace(metric) <= most]
+
+
+def test_the_budget_is_rounded_relative_to_the_trace_bound() -> None:
+    """``min 2 M_12`` is -τ, in a set that is little wider than the round-off of C."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        size, low = size_and_low(rng)
+        feasible_set = gda.GraphMetrics(size * low * (1 + 10 ** rng.uniform(-14, -12)), low)
+        cost = np.zeros((size, size))
+        cost[0, 1] = cost[1, 0] = 1.0
+        objective = ExactLinear(cost, low * np.eye(size))
+        certificate = gda.certify(gda.MetricProblem(objective, feasible_set), objective.zero)
+        optimum = size * Fraction(low) - Fraction(feasible_set.trace_bound)
+        assert Fraction(certificate.lower_bound) <= optimum, seed
+
+
+def test_residuals_of_rows_are_rounded_relative_to_their_terms() -> None:
+    """``min -tr M`` is -b: under λ = 1 nothing is left of the gradient but round-off."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        size, low = size_and_low(rng)
+        width, most = size * low * 1e-4, size * low * (1 + 1e-4)
+        objective = ExactLinear(-np.eye(size), low * np.eye(size))
+        feasible_set = gda.GraphMetrics(most + width, low)
+        problem = gda.MetricProblem(objective, feasible_set, constraints=trace_at_most(most))
+        certificate = gda.certify(problem, objective.zero, np.ones(1))
+        optimum = size * Fraction(low) - Fraction(most)
+        assert Fraction(certificate.lower_bound) <= optimum, seed
+
+
+def test_prices_of_pairs_are_rounded_relative_to_their_terms() -> None:
+    """``min ⟨A, M⟩`` is the smaller eigenvalue of a 2×2 matrix that is nearly singular."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        a, b = (float(entry) for entry in 10 ** rng.uniform(-3, 3, 2))
+        c = float(np.sqrt(a * b) * (1 + 10 ** rng.uniform(-14, -1)))
+        objective = ExactLinear(np.array([[a, c], [c, b]]), np.zeros((2, 2)))
+        problem = gda.MetricProblem(objective, gda.GraphMetrics(1.0, 0.0))
+        found = Fraction(gda.certify(problem, objective.zero).lower_bound)
+        # So A less the bound is positive semidefinite.
+        first, second = Fraction(a) - found, Fraction(b) - found
+        assert first + second >= 0, seed
+        assert first * second >= Fraction(c) ** 2, seed
+
+
+def test_gradients_of_lagrangians_are_rounded_relative_to_their_terms() -> None:
+    """``min g x - h y`` for ``ax = by``, where λa and λb are g and h but for one rounding."""
+    for seed in range(40):
+        a, b, multiplier = (float(one) for one in np.random.default_rng(seed).uniform(1, 2, 3))
+        g, h = multiplier * a, multiplier * b
+        objective = ExactLinear(np.diag([-g, h]), np.zeros((2, 2)))
+        problem = gda.MetricProblem(
+            objective, gda.DiagonalMetrics(4.0, 0.0), constraints=balanced(a, b)
+        )
+        certificate = gda.certify(problem, objective.zero, np.array([multiplier]))
+        # At x = 4b / (a + b) and y = 4a / (a + b).
+        slope = Fraction(h) * Fraction(a) - Fraction(g) * Fraction(b)
+        optimum = min(4 * slope / (Fraction(a) + Fraction(b)), Fraction(0))
+        assert Fraction(certificate.lower_bound) <= optimum, seed
+
+
+def balanced(a: float, b: float) -> Callable[[cp.Expression], list[cp.Constraint]]:
+    return lambda metric: [a * metric[0, 0] - b * metric[1, 1] == 0]
+
+
+def test_inner_products_are_rounded_relative_to_their_terms() -> None:
+    """The base is the optimum, as all prices are positive; M₀ need not be a member."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        size, low = size_and_low(rng)
+        cost = random_symmetric(rng, size)
+        np.fill_diagonal(cost, rng.random(size))
+        objective = ExactLinear(cost, random_symmetric(rng, size))
+        feasible_set = gda.DiagonalMetrics(2 * size * low, low)
+        certificate = gda.certify(gda.MetricProblem(objective, feasible_set), objective.zero)
+        above = [Fraction(entry) for entry in objective.zero.ravel()]
+        for k in range(size):
+            above[k * (size + 1)] -= Fraction(low)
+        terms = zip(map(Fraction, cost.ravel()), above, strict=True)
+        optimum = -sum(one * other for one, other in terms)
+        assert Fraction(certificate.lower_bound) <= optimum, seed
+
+
+class OffByWhatItStates(ExactLinear):
+    """Its gradient is too small by gg', as far as it says."""
+
+    errors = np.array([0.1, 0.2])
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return self.cost - np.outer(self.errors, self.errors)
+
+    def round_off(self, point: Point) -> RoundOff:
+        return RoundOff(0.0, self.errors)
+
+
+def test_errors_of_gradients_count_at_the_metric_as_well() -> None:
+    """``min tr(M - I)`` is -2, at 0, where all prices are positive."""
+    objective = OffByWhatItStates(np.eye(2), np.eye(2))
+    problem = gda.MetricProblem(objective, gda.DiagonalMetrics(4.0, 0.0))
+    certificate = gda.certify(problem, np.eye(2))
+    assert -2.1 <= certificate.lower_bound <= -2
+
+
+class Exponential(gda.DenseObjective):
+    """``exp(tr(M - I))``, whose value at I is too large by a tenth, as far as it says."""
+
+    log_convex = True
+
+    def value(self, metric: FloatArray) -> float:
+        return 1.1 * math.exp(np.trace(metric) - len(metric))
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return self.value(metric) / 1.1 * np.eye(len(metric))
+
+    def round_off(self, point: Point) -> RoundOff:
+        return RoundOff(point.value / 11, np.zeros(len(point.metric)))
+
+
+def test_exponential_bounds_allow_for_errors_of_the_value_in_the_exponent() -> None:
+    """The optimum is ``exp(-2)``, at 0; divided by a larger value the gap is less."""
+    problem = gda.MetricProblem(Exponential(2), gda.DiagonalMetrics(4.0, 0.0))
+    certificate = gda.certify(problem, np.eye(2))
+    assert certificate.bound == "exponential"
+    assert certificate.lower_bound == pytest.approx(math.exp(-2), rel=1e-9)
+    assert certificate.lower_bound <= math.exp(-2)

@@ -133,3 +133,19 @@ def test_refuses_other_cones_and_logarithms() -> None:
     log_det = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
     with pytest.raises(gda.InvalidInputError, match=r"log=True.* is not known to be convex"):
         log_det.to_cvxpy(M, log=True)
+
+
+def test_repairs_alternate_between_rows_and_entries() -> None:
+    """What the row takes back from one entry, the sign of the other gives to it: half each time."""
+    problem = gda.MetricProblem(
+        gda.LogDet(np.eye(3)),
+        gda.GraphMetrics(3.0),
+        constraints=lambda M: [M[0, 1] + M[0, 2] == -0.1],
+    )
+    metric = np.eye(3) / 2
+    metric[0, 1] = metric[1, 0] = -0.1
+    metric[0, 2] = metric[2, 0] = 1e-4
+    repaired = problem.repaired(metric)
+    assert not problem.violations(repaired)
+    assert problem.violation(repaired) <= 1e-9
+    assert np.abs(repaired - metric).max() <= 2e-4

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.io import write_text
+from gdaopt.io import check_writable, write_text
 from gdaopt.printing import plain
 
 __all__ = ["apply"]
@@ -67,6 +67,7 @@ def apply(
     path = out or Path(f"{table.stem}-{ending}.csv")
     if path.exists() and not force:
         raise InvalidInputError(f"{path} is there already; pass --force to replace it, or --out")
+    check_writable(path)
     learned = LearnedRun.load(run)
     X, labels = learned.read(table, label)
     rows = pd.RangeIndex(1, len(X) + 1, name="row")

@@ -94,7 +94,7 @@ def read_csv(
             "fill it in or remove the row"
         )
     names = [name for name in columns if name != label]
-    features = _numbers(table, names, is_filled=impute is not None)
+    features = _numbers(table, names, impute is not None, _advice)
     if impute is not None:
         features = _filled(features, _observed(path, features, names, impute))
     return Dataset(path.stem, features, labels, tuple(names))
@@ -149,7 +149,7 @@ def read_features(
             f"{path} has no column {', '.join(map(shortened, absent))}; its columns are "
             f"{shortened(', '.join(table.columns.columns))}"
         )
-    features = _numbers(table, names, is_filled=fill is not None)
+    features = _numbers(table, names, fill is not None, _advice_on_new_samples)
     if fill is not None:
         features = _filled(features, fill)
     has_label = label is not None and label in table.columns
@@ -219,8 +219,13 @@ def _check_that_names_are_no_sample(table: TextTable, names: list[str]) -> None:
         )
 
 
-def _numbers(table: TextTable, names: Sequence[str], *, is_filled: bool) -> FloatArray:
-    """Return columns as numbers, NaN where one is missing; refuse all that hold anything else."""
+def _numbers(
+    table: TextTable, names: Sequence[str], is_filled: bool, advice: Callable[[str, bool], str]
+) -> FloatArray:
+    """Return columns as numbers, NaN where one is missing; refuse all that hold anything else.
+
+    The advice is on the columns that are refused, and depends on whether values are missing only.
+    """
     features = np.empty((len(table.columns), len(names)))
     complaints: dict[str, str] = {}
     are_missing = True
@@ -240,24 +245,38 @@ def _numbers(table: TextTable, names: Sequence[str], *, is_filled: bool) -> Floa
             )
             are_missing = are_missing and all(table.is_missing(texts[row]) for row in bad)
     if complaints:
-        raise InvalidInputError(_complaint(table, complaints, are_missing))
+        what = advice(shortened(",".join(complaints)), are_missing)
+        raise InvalidInputError(_complaint(table, complaints, what))
     return features
 
 
-def _complaint(table: TextTable, complaints: Mapping[str, str], are_missing: bool) -> str:
+def _complaint(table: TextTable, complaints: Mapping[str, str], advice: str) -> str:
     """Return the message on columns that are no features."""
     told = list(complaints.values())[:_MOST_COLUMNS]
     rest = [shortened(name) for name in complaints][_MOST_COLUMNS:]
     if rest:
         told.append(f"and {len(rest)} more columns: {', '.join(rest[:_MOST_COLUMNS])}")
-    names = ",".join(complaints)
     marks = "decimal commas" if table.decimal == "," else "decimal points"
-    ways = [f"leave the columns out by --drop {shortened(names)}"]
-    ways.insert(0, "fill missing values by --impute mean" if are_missing else "correct them")
     return (
         f"{table.path}: {'; '.join(told)}; features must be finite numbers, here with {marks}: "
-        f"{', '.join(ways)}, or name the column of the labels by --label"
+        f"{advice}"
     )
+
+
+def _advice(names: str, are_missing: bool) -> str:
+    """Say what to do about columns of a table to learn from."""
+    first = "fill missing values by --impute mean" if are_missing else "correct them"
+    return (
+        f"{first}, leave the columns out by --drop {names}, or name the column of the labels by "
+        "--label"
+    )
+
+
+def _advice_on_new_samples(names: str, are_missing: bool) -> str:  # noqa: ARG001 (all are needed)
+    """Say what to do about columns that have been learned from: the table has none to spare."""
+    if not are_missing:
+        return "correct them"
+    return "fill them in, or learn again by gdaopt learn --impute mean, which fills them here, too"
 
 
 def _observed(path: Path, features: FloatArray, names: Sequence[str], impute: str) -> FloatArray:

@@ -18,6 +18,7 @@ from gdaopt.estimators.baselines import (
     JointClassifierWeights,
 )
 from gdaopt.estimators.graph_classifier import GraphClassifier
+from gdaopt.estimators.labels import expected_failed_checks
 from gdaopt.estimators.learners import (
     DiagonalMetricLearner,
     GraphMetricLearner,
@@ -59,4 +60,5 @@ __all__ = [
     "SupervisedMetricLearner",
     "TransductiveMetricLearner",
     "TripletMetricLearner",
+    "expected_failed_checks",
 ]

@@ -55,7 +55,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         and any number from ``n_samples - 1`` on keep the edges of all pairs.
     missing_label : object, default=-1
         The value that stands for "no label" in `y`, as in scikit-learn's `LabelPropagation`. None,
-        NaN and pandas' NA all mean missing values. If -1 is a class, choose another value.
+        NaN and pandas' NA all mean missing values. It never stands for a class: the labels -1 and 1
+        alone are refused under -1. If -1 is a class, choose another value, such as None.
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
@@ -19,6 +19,7 @@ __all__ = [
     "Codes",
     "Mask",
     "class_signal",
+    "expected_failed_checks",
     "fitted_clone",
     "last_step",
     "one_hot",
@@ -77,14 +78,17 @@ def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Ma
             "missing_label"
         )
     classes, codes = np.unique(_of_one_type(labels[labelled]), return_inverse=True)
-    minus_one = isinstance(missing_label, Real) and missing_label == -1
-    if minus_one and not labelled.all() and classes.tolist() == [1]:
+    if _is_minus_one(missing_label) and not labelled.all() and classes.tolist() == [1]:
         raise InvalidInputError(
             f"y holds only -1 and 1, and missing_label={missing_label!r} says that the "
             f"{np.count_nonzero(~labelled)} sample(s) with -1 have no label; if -1 is a class, "
             "pass missing_label=None, or another value that stands for no label"
         )
     return classes, codes, labelled
+
+
+def _is_minus_one(missing_label: Any) -> bool:
+    return isinstance(missing_label, Real) and missing_label == -1
 
 
 def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
@@ -180,6 +184,40 @@ def takes_unlabelled(estimator: Any) -> bool:
     Such an estimator, or the last step of such a pipeline, has the parameter `missing_label`.
     """
     return "missing_label" in last_step(estimator).get_params(deep=False)
+
+
+def expected_failed_checks(estimator: Any) -> dict[str, str]:
+    """Return the checks of scikit-learn that an estimator fails on purpose, with the reasons.
+
+    It is what the argument of the same name of scikit-learn's `parametrize_with_checks` takes, and
+    for one estimator that of `check_estimator`. One check fits classifiers to the labels -1 and 1.
+    Where -1 is the `missing_label`, as by default, it never stands for a class, whatever other
+    labels there are: so these labels are refused. scikit-learn leaves the check out for its own
+    `LabelPropagation`, `LabelSpreading` and `SelfTrainingClassifier`. With any other
+    `missing_label`, such as None, all checks pass.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Such as `gdaopt.GraphClassifier` or `gdaopt.OneVsRestMetricClassifier`.
+
+    Returns
+    -------
+    dict of str to str
+        The reason by the name of the check; empty for estimators that fail none.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> expected_failed_checks(gda.GraphClassifier())
+    {'check_classifiers_classes': 'labels -1 and 1 are refused: -1 stands for no label'}
+    >>> expected_failed_checks(gda.GraphClassifier(missing_label=None))
+    {}
+    """
+    missing_label = getattr(estimator, "missing_label", None)
+    if not is_classifier(estimator) or not _is_minus_one(missing_label):
+        return {}
+    return {"check_classifiers_classes": "labels -1 and 1 are refused: -1 stands for no label"}
 
 
 def last_step(estimator: Any) -> Any:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 
 from gdaopt.result import Result
+from gdaopt.trace import relative_gap
 
 __all__ = ["closing"]
 
 _LARGE = 1e-2
-"""A relative gap above which another method is worth a word."""
+"""An objective that is above its bound by a larger share makes another method worth a word."""
 
 _MEANINGS = {
     "converged": "the certified gap is within the tolerance",
@@ -52,16 +54,29 @@ def closing(results: Collection[Result], method: str, edge_floor: float = 0.0) -
     """
     statuses = dict.fromkeys(result.status for result in results)
     lines = [f"{status}: {_MEANINGS[status]}" for status in statuses]
-    gaps = [result.relative_gap for result in results]
-    largest = max((gap for gap in gaps if gap is not None), default=None)
-    unknown = len(gaps) > sum(gap is not None for gap in gaps)
+    known = [
+        _above(result.objective, bound)
+        for result in results
+        if (bound := result.lower_bound) is not None
+    ]
     if method == "certified" or edge_floor:
         return lines
-    if largest is not None and largest > _LARGE:
+    largest = max(known, default=0.0)
+    if largest > _LARGE:
+        share = f"up to {largest:.1%} " if largest < math.inf else ""
         lines.append(
-            f"objectives are up to {largest:.1%} above what is certified; --method certified "
-            "reaches the optimum, with a proof of the gap"
+            f"objectives are {share}above what is certified; --method certified reaches the "
+            "optimum, with a proof of the gap"
         )
-    elif unknown:
+    elif len(known) < len(results):
         lines.append("some runs have no certificate; --method certified reaches the optimum")
     return lines
+
+
+def _above(objective: float, lower_bound: float) -> float:
+    """Return by what share of a bound's size an objective is above it.
+
+    It can be far more than the relative gap, which is a share of the objective: here the two have
+    changed places.
+    """
+    return relative_gap(-lower_bound, -objective)

@@ -66,6 +66,15 @@ def test_residuals_see_what_is_wrong(
     assert np.isnan(arrays.residuals(np.full(len(point), np.nan), duals).total)
 
 
+@pytest.mark.parametrize("point", [[-2.25, -2.0], [2.25, 0.0], [-1.0, 0.25], [2.0, -1.25]], ids=str)
+def test_feasibility_is_the_violation_of_either_side(point: list[float]) -> None:
+    """By a quarter: below and above a bound of a variable, then of the row ``x_1 - x_2``."""
+    pattern = RowPattern.of(np.array([0, 0]), np.array([0, 1]), 1, 2)
+    lower, upper = np.array([-2.0, -2.0, -1.0]), np.array([2.0, 2.0, 3.0])
+    arrays = LinearArrays(np.zeros(2), lower, upper, pattern, np.array([1.0, -1.0]), ())
+    assert arrays.residuals(np.array(point), np.zeros(1)).feasibility == 0.25
+
+
 @PROPERTY
 @given(generators, kinds, sizes)
 def test_units_change_no_optimum(rng: np.random.Generator, kind: str, size: int) -> None:

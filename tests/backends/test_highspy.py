@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import LinearArrays, Stopwatch, highspy, isolated
+from gdaopt.backends import LinearArrays, RowPattern, Stopwatch, highspy, isolated
 from gdaopt.backends.highs_model import HighsModel, Solved
 from gdaopt.programs import (
     DiagonalPolytope,
@@ -150,13 +151,47 @@ def test_the_users_own_limit(options: dict[str, Any]) -> None:
         solve_diagonal(solver_opts=options)
 
 
+@pytest.mark.parametrize(
+    ("change", "optimum"),
+    [
+        ({}, [1.0, 4.0]),
+        ({"cost": np.array([-2.0, -1.0])}, [4.0, 1.0]),
+        ({"lower_bounds": np.array([2.0, 1.0, -np.inf])}, [2.0, 3.0]),
+        ({"upper_bounds": np.array([np.inf, 3.0, 5.0])}, [2.0, 3.0]),
+        ({"upper_bounds": np.array([np.inf, np.inf, 7.0])}, [1.0, 6.0]),
+        ({"coefficients": np.array([1.0, 3.0])}, [2.0, 1.0]),
+    ],
+    ids=["nothing", "cost", "lower bound", "upper bound", "bound of a row", "coefficient"],
+)
+def test_what_changes_reaches_the_model(change: dict[str, Any], optimum: list[float]) -> None:
+    """One program after the other in one model: ``min -x - 2y``, 1 ≤ x, 1 ≤ y, ``x + y ≤ 5``."""
+    first = LinearArrays(
+        np.array([-1.0, -2.0]),
+        np.array([1.0, 1.0, -np.inf]),
+        np.array([np.inf, np.inf, 5.0]),
+        RowPattern.of(np.array([0, 0]), np.array([0, 1]), 1, 2),
+        np.array([1.0, 1.0]),
+        (),
+    )
+    model = HighsModel({})
+    anew: dict[str, Any] = {"lower_bounds": first.lower_bounds.copy(), **change}
+    second = replace(first, **anew)
+    for arrays, point in ((first, [1.0, 4.0]), (second, optimum), (first, [1.0, 4.0])):
+        solved = model.minimize(arrays, hot=True)
+        assert solved.status == "optimal"
+        np.testing.assert_allclose(solved.point, point, atol=1e-8)
+
+
 def test_time_limits_count_from_each_call() -> None:
-    """HiGHS counts the time of all runs of a model."""
+    """HiGHS counts the time of all runs of a model: here it is beyond the limit in the end."""
     rng = np.random.default_rng(0)
-    program, polytope = three_programs(rng, 30, "highspy")["joint"]
-    start = time.perf_counter()
-    while time.perf_counter() - start < 0.3:
-        program.solve(rng.standard_normal(program.size), polytope, time_limit=0.25)
+    program, polytope = three_programs(rng, 40, "highspy")["joint"]
+    model, limit, seconds = HighsModel({}), 0.4, 0.0
+    while seconds < 1.25 * limit:
+        arrays = program.arrays(rng.standard_normal(program.size), polytope)
+        solved = model.minimize(arrays, hot=False, time_limit=limit)
+        assert solved.status == "optimal"
+        seconds += solved.reported_seconds
 
 
 # --- Faults --------------------------------------------------------------------------------------
@@ -250,23 +285,27 @@ def test_the_closed_form_takes_over(kind: str, method: str, fault: Fault) -> Non
 
 
 @pytest.mark.parametrize(
-    "strike",
+    ("strike", "presolve"),
     [
-        changed(status="infeasible"),
-        changed(status="solver_error"),
-        changed(point=0.3),
-        changed(point=np.nan),
-        lambda solved: changed(point=solved.point[::-1])(solved),
-        lambda solved: changed(point=1.0001 * solved.point)(solved),
+        (changed(status="infeasible"), False),
+        (changed(status="solver_error"), True),
+        (changed(point=0.3), True),
+        (changed(point=np.nan), True),
+        (lambda solved: changed(point=solved.point[::-1])(solved), True),
+        (lambda solved: changed(point=1.0001 * solved.point)(solved), True),
     ],
 )
-def test_wrong_hot_answers_are_asked_again(strike: Strike, fault: Fault) -> None:
-    """Whatever is wrong with them: the start from the beginning is right, and it is counted."""
+def test_wrong_hot_answers_are_asked_again(strike: Strike, presolve: bool, fault: Fault) -> None:
+    """Whatever is wrong with them: the start from the beginning is right, and it is counted.
+
+    Where the program was called infeasible it is asked without the presolve, which may be why.
+    """
     fault.strike, fault.only_hot = strike, True
     solution = solve_diagonal()
     np.testing.assert_allclose(solution.point, [1.0, 4.0], rtol=1e-12)
     assert (solution.restarts, solution.status) == (1, "optimal, asked again")
     assert [call["hot"] for call in fault.calls] == [True, False]
+    assert [call["presolve"] for call in fault.calls] == [True, presolve]
 
 
 def test_answers_that_are_off_are_called_inaccurate(fault: Fault) -> None:

@@ -172,3 +172,35 @@ def test_a_damaged_run(
         (copy / file).write_bytes(content[: len(content) // 2])
     message = "does not hold a whole run of gdaopt learn"
     assert message in apply(copy, new, "--out", tmp_path / "out.csv", code=2)
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(
+    split: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    """Before the run is read, which is not even there; nothing is left behind."""
+    _, new, _ = split
+    for out, reason in (
+        (tmp_path / "absent" / "out.csv", "No such file or directory"),
+        (tmp_path, "Is a directory"),
+    ):
+        said = apply(tmp_path / "no run", new, "--out", out, "--force", code=2)
+        assert f"cannot write {out}: {reason}" in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"), [("", "gdaopt learn --impute mean"), ("wide", "correct them")]
+)
+def test_advice_on_new_samples_has_no_options_of_learn(
+    split: tuple[Path, Path, Path], tmp_path: Path, value: str, advice: str
+) -> None:
+    _, new, folder = split
+    table = pd.read_csv(new, dtype=str)
+    table.iloc[3, 1] = value
+    table.to_csv(tmp_path / "new.csv", index=False)
+    said = apply(folder, tmp_path / "new.csv", "--out", tmp_path / "out.csv", code=2)
+    assert "holds" in said
+    assert "in row 4" in said
+    assert advice in said
+    for option in ("--drop", "--label"):
+        assert option not in said

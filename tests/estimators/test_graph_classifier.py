@@ -21,17 +21,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gdaopt.errors import CutOffSamplesWarning, InvalidInputError
 from gdaopt.estimators.graph_classifier import GraphClassifier
+from gdaopt.estimators.labels import expected_failed_checks
 from tests.estimators.cases import SEARCHES, halves
-
-MINUS_ONE = {
-    "check_classifiers_classes": "labels -1 and 1 are refused: -1 stands for no label by default"
-}
 
 
 @pytest.mark.filterwarnings("ignore::gdaopt.errors.CutOffSamplesWarning")
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    [GraphClassifier(), GraphClassifier(n_neighbors=4)],
-    expected_failed_checks=lambda _: MINUS_ONE,
+    [GraphClassifier(), GraphClassifier(n_neighbors=4), GraphClassifier(missing_label=None)],
+    expected_failed_checks=expected_failed_checks,
 )
 def test_scikit_learns_checks(estimator: BaseEstimator, check: Callable[[Any], None]) -> None:
     check(estimator)

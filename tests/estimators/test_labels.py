@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.estimator_checks import check_estimator
 
+import gdaopt as gda
+from gdaopt.estimators import expected_failed_checks
 from gdaopt.estimators.graph_classifier import GraphClassifier
 
 
@@ -60,3 +64,25 @@ class TestLabels:
     def test_that_are_wrong(self, y: Any, missing: Any, message: str) -> None:
         with pytest.raises(ValueError, match=re.escape(message)):
             GraphClassifier(missing_label=missing).fit([[0.0], [1.0], [2.0]], y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::gdaopt.errors.CutOffSamplesWarning")
+@pytest.mark.parametrize(
+    "kind",
+    [gda.GraphClassifier, pytest.param(gda.OneVsRestMetricClassifier, marks=pytest.mark.slow)],
+)
+def test_all_checks_of_scikit_learn_that_fail_are_named(kind: Any) -> None:
+    """With a `missing_label` that leaves -1 to be a class all pass."""
+    for estimator, number in ((kind(), 1), (kind(missing_label=None), 0)):
+        told = expected_failed_checks(estimator)
+        assert len(told) == number
+        checks = check_estimator(estimator, expected_failed_checks=told, on_fail=None)
+        failed = {check["check_name"] for check in checks if check["status"] == "failed"}
+        assert not failed
+        assert {check["check_name"] for check in checks if check["status"] == "xfail"} == set(told)
+
+
+def test_others_have_no_checks_that_fail() -> None:
+    for estimator in (KNeighborsClassifier(), gda.estimators.HarmonicEntropyWeights()):
+        assert expected_failed_checks(estimator) == {}

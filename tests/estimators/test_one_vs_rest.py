@@ -25,18 +25,18 @@ from gdaopt.estimators import (
     MetricKNeighborsClassifier,
     OneVsRestMetricClassifier,
     TransductiveMetricLearner,
+    expected_failed_checks,
 )
 from gdaopt.estimators.one_vs_rest import class_scores
 from gdaopt.validation import FloatArray
 from tests.estimators.cases import samples
 
 AGGREGATIONS = ("vote", "score")
-MINUS_ONE = {"check_classifiers_classes": "-1 stands for no label, as in LabelPropagation"}
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
     [gda.OneVsRestMetricClassifier(), gda.OneVsRestMetricClassifier(missing_label=None)],
-    expected_failed_checks=lambda estimator: MINUS_ONE if estimator.missing_label == -1 else {},
+    expected_failed_checks=expected_failed_checks,
 )
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)

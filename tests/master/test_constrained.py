@@ -8,17 +8,22 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.constrained import Rows, solve_constrained_master_problem
-from gdaopt.objectives.protocol import AtomWeightsPoint
+from gdaopt.master.constrained import Rows, _duality_gap, solve_constrained_master_problem
+from gdaopt.master.weights import Iterate
+from gdaopt.objectives.protocol import AtomWeightsPoint, Objective
 from gdaopt.validation import FloatArray
+from tests.helpers import random_symmetric
 
 SIZE, BUDGET = 5, 4.0
 
 
-def start(rng: np.random.Generator, weights: FloatArray) -> AtomWeightsPoint:
+def start(
+    rng: np.random.Generator, weights: FloatArray, objective: Objective | None = None
+) -> AtomWeightsPoint:
     """Return log det of a random matrix at weights of the unit vectors and of edges."""
-    root = rng.standard_normal((3 * SIZE, SIZE))
-    objective = gda.LogDet(root.T @ root / len(root))
+    if objective is None:
+        root = rng.standard_normal((3 * SIZE, SIZE))
+        objective = gda.LogDet(root.T @ root / len(root))
     i, j = np.triu_indices(SIZE, 1)
     edges = Atoms(np.column_stack([i, j]), np.tile([np.sqrt(0.5), -np.sqrt(0.5)], (len(i), 1)))
     atoms = Atoms.of_features(np.arange(SIZE)).joined(edges)
@@ -70,6 +75,23 @@ def test_weights_that_rows_forbid_are_exactly_zero() -> None:
     assert found.multipliers is not None
     slope = found.point.gradient()[SIZE] - 0.5 * found.multipliers[0]
     assert slope >= -1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_duality_gap_of_a_linear_objective_is_the_distance_to_the_optimum(seed: int) -> None:
+    """By the best multipliers: a part of it is by how much rows with a price do not bind."""
+    rng = np.random.default_rng(seed)
+    n = SIZE * (SIZE + 1) // 2
+    weights = rng.random(n) * BUDGET / n / 2
+    point = start(rng, weights, gda.objectives.Linear(random_symmetric(rng, SIZE)))
+    forms = rng.standard_normal((3, n)) / 10 - point.gradient()
+    rows = Rows(forms, forms @ weights + 0.05, np.zeros(3, dtype=bool))
+    best = solve_constrained_master_problem(point, BUDGET, rows, np.zeros(3), 1e-12)
+    assert best.multipliers is not None
+    assert best.multipliers @ (rows.right - forms @ weights) > 1e-3
+    iterate = Iterate.at(point, np.append(weights, BUDGET - weights.sum()))
+    gap = _duality_gap(iterate, rows, best.multipliers)
+    assert gap == pytest.approx(point.value - best.point.value, rel=1e-8)
 
 
 def _each(point: AtomWeightsPoint) -> list[Atoms]:

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.datasets import load
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.master.active_set import ActiveSet
 from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, properties, random_metric, scaled
@@ -125,6 +127,27 @@ def test_colours_are_signs_of_features() -> None:
     assert_same_optimum(
         signed, certified(gda.MetricProblem(flipped, set_of("graph", 13, 130.0, 1e-3)))
     )
+
+
+def test_a_refinement_that_raises_the_objective_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    objective = gda.GLR(*scaled("iris", "versicolor"))
+    problem, size, n_refined = gda.MetricProblem(objective, set_of("definite", 4, 4.0, 0.0)), 4, 0
+
+    def worse(objective: Any, base: Any, active_set: ActiveSet, total: float) -> Any:
+        nonlocal n_refined
+        n_refined += 1
+        even = ActiveSet(Atoms.of_features(np.arange(size)), np.full(size, total / size))
+        assert objective.value(even.atoms.added_to(base, even.weights)) > 1.1 * least
+        return even, 1
+
+    least = certified(problem).objective
+    monkeypatch.setattr("gdaopt.methods.certified.refined", worse)
+    result = gda.solve(problem, "certified", max_iterations=20)
+    assert n_refined > 1
+    assert (np.diff(result.trace.column("objective")) <= 0).all()
+    assert result.objective < 1.05 * least
 
 
 # --- From every side -----------------------------------------------------------------------------

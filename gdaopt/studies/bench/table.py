@@ -142,6 +142,8 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
 def runs_frame(rows: Mapping[str, Row], recorded: Mapping[str, Row]) -> pd.DataFrame:
     """Return a line for each whole run, with its excess over the certified bound.
 
+    The excess is a share of the objective.
+
     Parameters
     ----------
     rows : mapping of str to row
@@ -214,7 +216,8 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
         lines += [
             *("", "## Whole runs", ""),
             f"At most {options.steps} steps. *Excess*: over a certified lower bound of the",
-            "optimum. *Repair*: the largest change that brought an answer back into its polytope.",
+            "optimum, as a share of the objective. *Repair*: the largest change that brought an",
+            "answer back into its polytope.",
             "",
         ]
         names = ["data", "method", "solver", "tolerance", "excess", "steps", "repair", "seconds"]
