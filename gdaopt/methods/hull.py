@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gdaopt.certificate import certify_point, nothing_to_certify
-from gdaopt.deadline import unlimited
+from gdaopt.errors import TimeLimitError
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.driver import LowerBound
@@ -72,6 +72,7 @@ class HullRun(ABC):
         self.multipliers: FloatArray | None = None  # of the linear constraints, where there are any
         self._oracle_calls = 0
         self._certified: ActiveSet | None = None  # the last one that has been certified
+        self._unpriced: TimeLimitError | None = None  # why its atoms have no prices
 
     @property
     def gap(self) -> float:
@@ -93,7 +94,10 @@ class HullRun(ABC):
         check_start(self.point)
         self.multipliers = TightMultipliers(self.problem).at(self.point)
         yield self.certified_state()
-        yield from self.rounds()
+        self._check_priced()
+        for state in self.rounds():
+            yield state
+            self._check_priced()
 
     @abstractmethod
     def rounds(self) -> Iterator[State]:
@@ -130,42 +134,57 @@ class HullRun(ABC):
         """Say why there is nothing to certify at the point; None where there is."""
         return nothing_to_certify(self.point, self.feasible_set.gradient_at(self.point))
 
-    @unlimited()  # a step that has been taken is not lost
     def certified_state(self, **columns: Any) -> State:
         """Price the atoms at the current point, certify it, and return its state.
 
-        A step to a point that carries no information went too far, and is shortened first.
+        A step to a point that carries no information went too far, and is shortened first. A step
+        that has been taken is not lost when the time is up; its state then has the lower bound of
+        an earlier one where prices take long, and is the last.
 
         Raises
         ------
         RunEnded
             When no step is short enough.
         """
-        start = time.perf_counter()
-        share = self._step_back()
-        if "step" in columns:
-            columns["step"] *= share
-        gradient = self.problem.gradient_at(self.point, self.multipliers)
-        priced = time.perf_counter()
-        self.best = self.feasible_set.best_atoms(gradient, self.n_priced, self.active_set.atoms)
-        self.prices = self.active_set.atoms.quadratic_forms(gradient)
-        self._oracle_calls += 1
-        lower_bound = self.lower_bound.add(
-            certify_point(self.problem, self.point, gradient, self.best, self.multipliers)
-        )
-        seconds = {
-            "objective_seconds": columns.pop("objective_seconds", 0.0) + priced - start,
-            "solve_seconds": columns.pop("solve_seconds", 0.0) + time.perf_counter() - priced,
-        }
+        with self.clock.completing():
+            seconds = self._certify(columns)
         return State(
             point=self.point,
             objective=self.point.value,
             atoms=self.active_set.atoms,
             weights=self.active_set.weights,
             oracle_calls=self._oracle_calls,
-            lower_bound=lower_bound,
+            lower_bound=self.lower_bound.value,
             frank_wolfe_gap=self.lower_bound.frank_wolfe_gap,
             multipliers=self.multipliers,
             **columns,
             **seconds,
         )
+
+    def _certify(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Price and certify; return the times that this and the step took."""
+        start = time.perf_counter()
+        share = self._step_back()
+        if "step" in columns:
+            columns["step"] *= share
+        gradient = self.problem.gradient_at(self.point, self.multipliers)
+        priced = time.perf_counter()
+        self.lower_bound.frank_wolfe_gap = None  # that of another point
+        try:
+            self.best = self.feasible_set.best_atoms(gradient, self.n_priced, self.active_set.atoms)
+            self.prices = self.active_set.atoms.quadratic_forms(gradient)
+            self._oracle_calls += 1
+            self.lower_bound.add(
+                certify_point(self.problem, self.point, gradient, self.best, self.multipliers)
+            )
+        except TimeLimitError as error:
+            self._unpriced = error
+        return {
+            "objective_seconds": columns.pop("objective_seconds", 0.0) + priced - start,
+            "solve_seconds": columns.pop("solve_seconds", 0.0) + time.perf_counter() - priced,
+        }
+
+    def _check_priced(self) -> None:
+        """Raise `gdaopt.TimeLimitError` when there was no time to price the atoms of a state."""
+        if self._unpriced is not None:
+            raise self._unpriced
