@@ -247,7 +247,7 @@ def _table(results: dict[str, Result]) -> Table:
             plain(name),
             f"{row['objective']:.6g}",
             "" if row["relative_gap"] is None else f"{row['relative_gap']:.1e}",
-            f"{row['lambda_min']:.2g}",
+            "" if row["lambda_min"] is None else f"{row['lambda_min']:.2g}",
             str(row["components"]),
             str(row["oracle_calls"]),
             *(f"{row[key]:.2f}" for key in _SECONDS.values()),

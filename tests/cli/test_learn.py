@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import gdaopt as gda
 from gdaopt.cli import app
 from gdaopt.datasets import Dataset
-from gdaopt.linalg import gershgorin
+from gdaopt.linalg import gershgorin, spectrum
 from gdaopt.programs import Program
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.learning import LearningOptions
@@ -563,6 +563,21 @@ class TestOptions:
         assert set(evaluated) == {1000}
         error = learn(tmp_path / "big.csv", "--max-samples", "few", code=2)
         assert "--max-samples must be a whole number or all, got 'few'" in error
+
+    def test_without_time_for_eigenvalues(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of thousands of features they take long: a cell is empty, and pictures leave them out."""
+        monkeypatch.setattr(spectrum, "_LARGE", 1)
+        monkeypatch.setattr(spectrum, "_seconds", lambda: 1e12)
+        options = ("--positive", "setosa", "--solver", "analytic", "--time-limit", 60)
+        learn("iris", *options, "--out", tmp_path)
+        result = gda.Result.load(tmp_path / "setosa.npz")
+        assert {row.lambda_min for row in result.trace} == {None}
+        assert np.isnan(result.trace.left_ends).all()
+        assert record(tmp_path)["classes"]["setosa"]["lambda_min"] is None
+        assert names(tmp_path) == files("setosa")
+        run("plot", tmp_path, "--out", tmp_path / "again")
 
     def test_nothing_to_learn_from(self, tmp_path: Path) -> None:
         arguments = ("--scale", "none", "--trace-bound", 1300, "--out", tmp_path)
