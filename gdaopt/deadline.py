@@ -3,7 +3,9 @@
 A run or a fit sets its deadline once (`until`). It is not passed on from function to function:
 every loop of unknown length, and every pass over pairs of samples, calls `check_time`, which raises
 `gdaopt.TimeLimitError` when the time is up. Whoever has a result by then catches the error. What
-has to be complete, such as the evaluation of the metric that a run ends at, runs in `unlimited`.
+has to be complete runs in `unlimited`. The evaluation of the metric that a run ends at runs in
+`completing`: it is completed, but no work begins that can take longer and that a result can do
+without, such as eigenvalues of thousands of features. Such work calls `check_time_for`.
 
 The deadline is a context variable: threads do not see those of others, and where no limit is set
 the question costs less than a microsecond.
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 
 from gdaopt.errors import TimeLimitError
 
-__all__ = ["Deadline", "check_time", "unlimited", "until"]
+__all__ = ["Deadline", "check_time", "check_time_for", "completing", "unlimited", "until"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Deadline:
 
 
 _current: ContextVar[Deadline | None] = ContextVar("gdaopt_deadline", default=None)
+_of_long_work: ContextVar[Deadline | None] = ContextVar("gdaopt_long_work", default=None)
 
 
 @contextmanager
@@ -73,11 +76,33 @@ def until(deadline: Deadline | None) -> Iterator[None]:
         ...
     gdaopt.errors.TimeLimitError: time_limit = 1e-09 s reached
     """
-    token = _current.set(deadline)
+    with completing(deadline):
+        token = _current.set(deadline)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+
+@contextmanager
+def completing(deadline: Deadline | None) -> Iterator[None]:
+    """Let what runs inside be completed, but for work that asks `check_time_for`.
+
+    Examples
+    --------
+    >>> with completing(Deadline.after(1e-9)):
+    ...     check_time()
+    ...     check_time_for(2.0)
+    Traceback (most recent call last):
+        ...
+    gdaopt.errors.TimeLimitError: time_limit = 1e-09 s reached
+    """
+    tokens = _current.set(None), _of_long_work.set(deadline)
     try:
         yield
     finally:
-        _current.reset(token)
+        _current.reset(tokens[0])
+        _of_long_work.reset(tokens[1])
 
 
 @contextmanager
@@ -97,6 +122,26 @@ def check_time() -> None:
     TimeLimitError
         With the limit.
     """
-    deadline = _current.get()
-    if deadline is not None and deadline.left <= 0:
+    _check(_current.get(), 0.0)
+
+
+def check_time_for(seconds: float) -> None:
+    """Raise `gdaopt.TimeLimitError` when less time is left than that; in `completing`, too.
+
+    Parameters
+    ----------
+    seconds : float
+        What work takes that cannot be left once it has begun; 0 for a pass of work that can.
+
+    Raises
+    ------
+    TimeLimitError
+        With the limit.
+    """
+    _check(_of_long_work.get(), seconds)
+
+
+def _check(deadline: Deadline | None, seconds: float) -> None:
+    """Raise the error when less time is left."""
+    if deadline is not None and deadline.left <= seconds:
         raise TimeLimitError(f"time_limit = {deadline.time_limit:g} s reached")

@@ -48,7 +48,8 @@ class TraceRow:
     step : float or None
         Step size γ.
     lambda_min : float or None
-        Smallest eigenvalue of the metric after the step.
+        Smallest eigenvalue of the metric after the step. It and the left-ends are None where they
+        take longer than what was left of the time limit, for components of over 1000 features.
     left_end_min, left_end_max : float or None
         Smallest and largest left-end of the metric after the step, under the scalars used for the
         step; for a step without scalars, under the first eigenvectors of the components of the
@@ -156,7 +157,8 @@ class Trace:
         The rows. Iterating over a trace, and indexing it, gives its rows as well.
     left_ends : ndarray of shape (n_rows, K)
         Left-ends of the metric after each row's step, under the scalars used for that step; for a
-        step without scalars, as in the columns `TraceRow.left_end_min` and ``left_end_max``.
+        step without scalars, as in the columns `TraceRow.left_end_min` and ``left_end_max``, NaN
+        where those are None.
     iterates : ndarray of shape (n_rows, K, K) or None
         The metric of each row, when the method was asked to keep them.
     multipliers : ndarray of shape (n_rows, m) or None
@@ -191,7 +193,7 @@ class Trace:
         return (
             isinstance(other, Trace)
             and self.rows == other.rows
-            and np.array_equal(self.left_ends, other.left_ends)
+            and same_array(self.left_ends, other.left_ends)
             and same_array(self.iterates, other.iterates)
             and same_array(self.multipliers, other.multipliers)
         )

@@ -504,7 +504,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "LearningOptions": (
             _learning_problem,
             {"positive": "setosa", "scale": "unit", **_BOUNDS, "min_eigenvalue": 0.25}
-            | {"set": "graph", "max_classes": 8},
+            | {"set": "graph", "max_classes": 8, "max_samples": 100},
         ),
         "ComparisonOptions": (
             ComparisonOptions,

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
+from contextlib import nullcontext
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gdaopt as gda
 from gdaopt import deadline
-from gdaopt.deadline import Deadline, check_time, unlimited, until
+from gdaopt.deadline import Deadline, check_time, check_time_for, completing, unlimited, until
+from gdaopt.linalg import spectrum
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import project_on_intersection
-from gdaopt.linalg.spectrum import smallest_eigenpairs
+from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
 from gdaopt.linalg.two_sparse import best_pairs
 from gdaopt.master.weights import solve_master_problem
 from gdaopt.objectives.pairs import ListedPairs, SignalPairs
@@ -67,6 +71,28 @@ def test_unlimited_suspends_the_deadline_and_is_a_decorator_too() -> None:
                 assert is_up()
         assert not unlimited()(is_up)()
         assert is_up()
+
+
+def test_long_work_needs_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: 5.0))
+    left = Deadline.after(2.0)
+    for context in (until, completing):
+        with context(left):
+            check_time_for(1.9)
+            with pytest.raises(gda.TimeLimitError, match=r"^time_limit = 2 s reached$"):
+                check_time_for(2.1)
+            with unlimited():
+                check_time_for(2.1)
+    check_time_for(2.1)
+
+
+def test_evaluations_are_completed_and_long_work_is_not_begun() -> None:
+    with until(PASSED), completing(PASSED):
+        assert not is_up()
+        with pytest.raises(gda.TimeLimitError):
+            check_time_for(0.0)
+    with completing(PASSED), unlimited():
+        check_time_for(0.0)
 
 
 def test_an_error_leaves_no_deadline_behind() -> None:
@@ -136,6 +162,32 @@ def test_loops_of_linear_algebra_ask() -> None:
         ):
             with pytest.raises(gda.TimeLimitError):
                 call()
+
+
+@pytest.mark.parametrize("context", [until, completing])
+def test_eigenvalues_of_many_features_are_long_work(
+    context: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are not begun either where they would take longer than what is left."""
+    monkeypatch.setattr(spectrum, "_LARGE", 299)
+    monkeypatch.setattr(spectrum, "_seconds", lambda: 1.0)
+    matrix, guess = np.eye(300) - 1 / 300, np.ones((1, 300))
+    took = spectrum._UNCACHED * (300 / spectrum._TIMED) ** 3
+    for left, is_begun in ((took + 60, True), (took - 0.1, False), (-1.0, False)):
+        limit = Deadline(at=time.perf_counter() + left, time_limit=2.0)
+        for call in (
+            lambda: smallest_eigenvalue(matrix),
+            lambda: smallest_eigenpairs(matrix, 1),
+        ):
+            with context(limit), nullcontext() if is_begun else pytest.raises(gda.TimeLimitError):
+                call()
+    with context(PASSED), pytest.raises(gda.TimeLimitError):
+        smallest_eigenpairs(matrix, 1, guess)
+    with context(PASSED), unlimited():
+        smallest_eigenvalue(matrix)
+        smallest_eigenpairs(matrix, 1, guess)
+    with completing(PASSED):
+        smallest_eigenvalue(matrix[1:, 1:])
 
 
 @pytest.mark.parametrize("memory_limit", [1, 2**20], ids=["gradient", "newton"])

@@ -15,17 +15,21 @@ from gdaopt.cli.errors import errors_shown
 from gdaopt.cli.export import export
 from gdaopt.cli.learn import learn
 from gdaopt.cli.plot import plot
+from gdaopt.cli.progress import last_words
 from gdaopt.cli.solvers import solvers
 
 __all__ = ["app"]
 
 
+_KEPT = "a file is written as a whole or not at all, and those that are there are kept"
+
+
 class _Group(TyperGroup):
-    """Commands that show the package's own errors as one sentence."""
+    """Commands that show the package's own errors, and an interrupt, as one sentence."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
-        with errors_shown():
+        with errors_shown(), last_words(lambda: _KEPT):
             return super().invoke(ctx)
 
 

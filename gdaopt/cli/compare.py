@@ -18,6 +18,7 @@ from gdaopt.cli.options import (
     Impute,
     Label,
     MaxClasses,
+    MaxSamples,
     MetricSet,
     MinEigenvalue,
     ObjectiveName,
@@ -25,6 +26,7 @@ from gdaopt.cli.options import (
     Scale,
     Source,
     TraceBound,
+    read_max_samples,
     read_names,
     read_number,
 )
@@ -69,6 +71,7 @@ def compare(
     data_dir: DataDir = None,
     positive: Positive = None,
     max_classes: MaxClasses = 20,
+    max_samples: MaxSamples = "4000",
     scale: Scale = "unit",
     trace_bound: TraceBound = "K",
     min_eigenvalue: MinEigenvalue = 1e-6,
@@ -115,6 +118,7 @@ def compare(
         objective=objective,
         set=metric_set,
         max_classes=max_classes,
+        max_samples=read_max_samples(max_samples),
         edges=None if edges is None else read_edges(edges),
     )
     options = ComparisonOptions(

@@ -20,6 +20,7 @@ from gdaopt.cli.options import (
     Impute,
     Label,
     MaxClasses,
+    MaxSamples,
     MetricSet,
     MinEigenvalue,
     ObjectiveName,
@@ -27,9 +28,11 @@ from gdaopt.cli.options import (
     Scale,
     Source,
     TraceBound,
+    read_max_samples,
     read_names,
     read_number,
 )
+from gdaopt.cli.progress import last_words
 from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import CLOSED_FORM, METHODS, State, make_method
 from gdaopt.printing import plain
@@ -66,6 +69,7 @@ def learn(
     data_dir: DataDir = None,
     positive: Positive = None,
     max_classes: MaxClasses = 20,
+    max_samples: MaxSamples = "4000",
     scale: Scale = "unit",
     method: Annotated[str, typer.Option(help=", ".join(METHODS))] = "alternating",
     solver: Annotated[
@@ -115,6 +119,7 @@ def learn(
         objective=objective,
         set=metric_set,
         max_classes=max_classes,
+        max_samples=read_max_samples(max_samples),
         edges=None if edges is None else read_edges(edges),
     )
     asked: dict[str, Any] = {
@@ -125,10 +130,23 @@ def learn(
     }
     given = {name: value for name, value in asked.items() if value is not None}
     runner = make_method(method, on_interrupt="return", **given)
+    directory: RunDirectory | None = None
+
+    def kept() -> str:
+        if directory is None:
+            return "nothing was written"
+        return (
+            f"{len(directory.results)} of {len(classes)} classes are learned and kept in "
+            f"{directory.path}; run the same command again to go on"
+        )
+
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
+    with (
+        last_words(kept),
+        Progress(
+            *columns, console=console, transient=True, disable=not console.is_terminal
+        ) as progress,
+    ):
         task = progress.add_task("")
 
         def say(what: str) -> None:
@@ -171,6 +189,7 @@ def learn(
                 "min_eigenvalue": min_eigenvalue,
                 "edge_floor": edge_floor or 0.0,
                 "edges": None if edges is None else str(edges),
+                "max_samples": options.max_samples,
                 "method": method,
                 "solver": runner.solver_name,
                 "tolerance": runner.tolerance,
@@ -228,7 +247,7 @@ def _table(results: dict[str, Result]) -> Table:
             plain(name),
             f"{row['objective']:.6g}",
             "" if row["relative_gap"] is None else f"{row['relative_gap']:.1e}",
-            f"{row['lambda_min']:.2g}",
+            "" if row["lambda_min"] is None else f"{row['lambda_min']:.2g}",
             str(row["components"]),
             str(row["oracle_calls"]),
             *(f"{row[key]:.2f}" for key in _SECONDS.values()),

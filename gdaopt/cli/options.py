@@ -10,7 +10,9 @@ import typer
 
 from gdaopt.datasets import BUILTIN, FROM_UCI
 from gdaopt.datasets.tabular import IMPUTE
+from gdaopt.errors import InvalidInputError
 from gdaopt.objectives import OBJECTIVES
+from gdaopt.printing import shortened
 from gdaopt.scaling import SCALES, TRACE_BOUNDS
 from gdaopt.sets import SETS
 
@@ -22,6 +24,7 @@ __all__ = [
     "Impute",
     "Label",
     "MaxClasses",
+    "MaxSamples",
     "MetricSet",
     "MinEigenvalue",
     "ObjectiveName",
@@ -29,6 +32,7 @@ __all__ = [
     "Scale",
     "Source",
     "TraceBound",
+    "read_max_samples",
     "read_names",
     "read_number",
 ]
@@ -70,6 +74,14 @@ Positive = Annotated[
 MaxClasses = Annotated[
     int,
     typer.Option(help="most classes to learn in turn; more look like a target of regression"),
+]
+MaxSamples = Annotated[
+    str,
+    typer.Option(
+        metavar="N|all",
+        help="learn from at most about so many samples, drawn at random in the proportions of the "
+        "classes: the time of an evaluation grows with the square of their number",
+    ),
 ]
 Scale = Annotated[
     str,
@@ -113,6 +125,29 @@ Edges = Annotated[
         "header: one pair a line (default: all pairs may)"
     ),
 ]
+
+
+def read_max_samples(text: str) -> int | None:
+    """Return the number in an option of `MaxSamples`; None for all samples.
+
+    Raises
+    ------
+    InvalidInputError
+        For any other text.
+
+    Examples
+    --------
+    >>> read_max_samples("4000"), read_max_samples("all")
+    (4000, None)
+    """
+    if text == "all":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInputError(
+            f"--max-samples must be a whole number or all, got {shortened(text)}"
+        ) from None
 
 
 def read_names(text: str | None) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping, Sized
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 import typer
@@ -12,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from gdaopt.errors import GdaoptError
 from gdaopt.printing import plain
 
-__all__ = ["run_study"]
+__all__ = ["last_words", "run_study"]
 
 FoundT = TypeVar("FoundT", covariant=True)
 Show = Callable[[str, int, int, Mapping[str, Any] | None], None]
@@ -32,6 +33,23 @@ class _Study(Protocol[FoundT]):
     def run(self, progress: Show) -> FoundT: ...
 
 
+@contextmanager
+def last_words(kept: Callable[[], str]) -> Iterator[None]:
+    """Say on an interrupt (Ctrl-C) what is kept, and exit with code 130.
+
+    Parameters
+    ----------
+    kept : callable
+        Returns a sentence, without its full stop.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        console = Console(highlight=False, markup=False, emoji=False)
+        console.print(plain(f"interrupted: {kept()}"), soft_wrap=True)
+        raise typer.Exit(130) from None
+
+
 def run_study(console: Console, study: _Study[FoundT], what: str) -> FoundT:
     """Run what is missing of a study, and return what it found.
 
@@ -44,8 +62,15 @@ def run_study(console: Console, study: _Study[FoundT], what: str) -> FoundT:
     what : str
         What its tasks are called, in the plural.
     """
+
+    def kept() -> str:
+        return (
+            f"{study.n_done} of {len(study.tasks)} {what} are done; "
+            "run the same command again to go on"
+        )
+
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with last_words(kept), Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("")
 
         def show(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
@@ -57,13 +82,6 @@ def run_study(console: Console, study: _Study[FoundT], what: str) -> FoundT:
 
         try:
             return study.run(show)
-        except KeyboardInterrupt:
-            progress.stop()
-            console.print(
-                f"interrupted: {study.n_done} of {len(study.tasks)} {what} are done; "
-                "run the same command again to go on"
-            )
-            raise typer.Exit(130) from None
         except GdaoptError:
             progress.stop()  # so that the error stands on a line of its own
             raise

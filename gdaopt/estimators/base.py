@@ -27,6 +27,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.labels import Codes, Mask, read_labels
 from gdaopt.estimators.samples import read_labelled_samples, read_samples
 from gdaopt.estimators.tuples import read_tuples
+from gdaopt.linalg.laplacian import connected_features
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, finite_array, read_only
 
@@ -362,7 +363,8 @@ class MahalanobisDistance:
 def components_of(metric: FloatArray) -> FloatArray:
     """Return L with ``L'L = M``, shape (K, K).
 
-    L is Cholesky's factor, or comes from the eigenvectors if M is singular.
+    L is Cholesky's factor, found for each connected component of the graph on its own; that of a
+    singular component comes from its eigenvectors.
 
     Parameters
     ----------
@@ -379,9 +381,18 @@ def components_of(metric: FloatArray) -> FloatArray:
     scales = np.sqrt(np.maximum(np.diagonal(metric), 0.0))
     units = np.where(scales > 0, np.exp2(np.frexp(scales)[1]), 1.0)
     scaled = metric / units / units[:, None]
-    try:
-        components: FloatArray = scipy.linalg.cholesky(scaled)
-    except scipy.linalg.LinAlgError:
-        values, vectors = scipy.linalg.eigh(scaled)
-        components = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    components = np.diag(np.sqrt(np.maximum(np.diagonal(scaled), 0.0)))
+    for index in connected_features(scaled):
+        block = np.ix_(index, index)
+        components[block] = _factor(scaled[block])
     return components * units
+
+
+def _factor(block: FloatArray) -> FloatArray:
+    """Return L of a connected component."""
+    try:
+        factor: FloatArray = scipy.linalg.cholesky(block)
+    except scipy.linalg.LinAlgError:
+        values, vectors = scipy.linalg.eigh(block)
+        factor = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    return factor

@@ -102,10 +102,11 @@ class Atoms:
         return coordinates
 
     def products(self, others: Atoms) -> FloatArray:
-        """Return ``u_k'v_l`` with n other atoms of as many entries, shape (len(self), n)."""
+        """Return ``u_k'v_l`` with n other atoms, shape (len(self), n)."""
         if not self._is_sparse:
-            dense: FloatArray = self.values @ others.values.T
-            return dense
+            return others.projected(self.values)
+        if not others._is_sparse:
+            return self.projected(others.values).T
         total = np.zeros((len(self), len(others)))
         for i in range(self.values.shape[1]):
             for j in range(others.values.shape[1]):

@@ -7,6 +7,8 @@ which an edge counts, because Frank–Wolfe steps shrink edges geometrically and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
@@ -26,6 +28,7 @@ from gdaopt.validation import (
 __all__ = [
     "EDGE_THRESHOLD",
     "component_labels",
+    "connected_features",
     "edge_weights",
     "generalized_laplacian",
     "maximum_spanning_tree",
@@ -241,6 +244,27 @@ def component_labels(adjacent: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
             front = reached & unseen
         n_found += 1
     return np.array(labels, dtype=np.intp)
+
+
+def connected_features(metric: FloatArray) -> Iterator[npt.NDArray[np.intp]]:
+    """Yield the features of each connected component of more than one, ascending.
+
+    Parameters
+    ----------
+    metric : ndarray of shape (K, K)
+        Symmetric; every entry that is not zero is an edge.
+
+    Examples
+    --------
+    >>> list(connected_features(np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0], [2.0, 0.0, 1.0]])))
+    [array([0, 2])]
+    """
+    labels = component_labels(metric != 0)
+    order = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels)
+    starts = np.cumsum(sizes) - sizes
+    for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
+        yield order[start : start + size]
 
 
 def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:

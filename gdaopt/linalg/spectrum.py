@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
+import time
+from functools import cache
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 from scipy.linalg.lapack import dpotrf
 from scipy.sparse.linalg import lobpcg
 
-from gdaopt.deadline import check_time
+from gdaopt.deadline import check_time, check_time_for
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.linalg.laplacian import component_labels
+from gdaopt.linalg.laplacian import connected_features
 from gdaopt.validation import FloatArray, as_symmetric, finite_array, integer
 from gdaopt.warning_filters import ignoring
 
 __all__ = [
     "LARGEST_DENSE",
     "component_eigenvalues",
-    "has_no_eigenvalue_below",
+    "is_at_least",
     "smallest_eigenpairs",
     "smallest_eigenvalue",
 ]
@@ -27,6 +28,10 @@ __all__ = [
 LARGEST_DENSE = 256
 """Up to this size a dense solver is the fastest."""
 
+_LARGE = 1000  # features: up to there eigenvalues take a tenth of a second or less
+_TIMED = 512  # features of the matrix whose eigenvalue is timed
+_UNCACHED = 2.0  # by how much slower larger ones are, for their size: they do not fit the cache
+_FACTOR = 0.1  # of the time of eigenvalues: a Cholesky factor
 _LOBPCG_ITERATIONS = 40
 _LOBPCG_TOLERANCE = 1e-9  # of the largest entry: values are then exact to the square of it
 _MARGIN = 1e-13  # of the sum of magnitudes on the diagonal: round-off of a factorisation
@@ -47,24 +52,6 @@ def smallest_eigenvalue(metric: FloatArray) -> float:
     if len(metric) <= LARGEST_DENSE:
         return _smallest(metric)
     return float(component_eigenvalues(metric).min())
-
-
-def has_no_eigenvalue_below(metric: FloatArray, bound: float) -> bool:
-    """Say whether Gershgorin discs or a Cholesky factor prove, up to round-off, that λ_min ≥ bound.
-
-    That takes a tenth of the time of the eigenvalue.
-
-    Examples
-    --------
-    >>> has_no_eigenvalue_below(np.diag([3.0, 1.0, 2.0]), 0.9)
-    True
-    """
-    if len(metric) > LARGEST_DENSE and float(left_ends(metric).min()) >= bound:
-        return True  # without a factor, as for diagonal metrics
-    shifted = metric.copy(order="F")
-    shifted[np.diag_indices(len(shifted))] -= bound
-    _, first_failure = dpotrf(shifted, lower=True, clean=False, overwrite_a=True)
-    return bool(first_failure == 0)
 
 
 def component_eigenvalues(metric: FloatArray) -> FloatArray:
@@ -89,21 +76,61 @@ def component_eigenvalues(metric: FloatArray) -> FloatArray:
     array([1., 1., 5.])
     """
     metric = as_symmetric("metric", metric)
-    labels = component_labels(metric != 0)
-    order = np.argsort(labels, kind="stable")
-    sizes = np.bincount(labels)
     values = np.diagonal(metric).copy()  # right where a component is a single feature
-    starts = np.cumsum(sizes) - sizes
-    for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
-        index = order[start : start + size]
+    for index in connected_features(metric):
         values[index] = _smallest(metric[np.ix_(index, index)])
     return values
 
 
+def is_at_least(metric: FloatArray, bound: float) -> bool:
+    """Say whether Cholesky factors prove, up to round-off, that no eigenvalue is below a bound.
+
+    That takes a tenth of the time that eigenvalues take. A matrix whose smallest eigenvalue is the
+    bound itself may have no factor.
+
+    Examples
+    --------
+    >>> is_at_least(np.diag([3.0, 1.0, 2.0]), 0.9), is_at_least(np.diag([3.0, 1.0, 2.0]), 1.1)
+    (True, False)
+    """
+    if len(metric) <= LARGEST_DENSE:
+        return _has_factor(metric.copy(order="F"), bound)
+    return bool(np.diagonal(metric).min() >= bound) and all(
+        _has_factor(metric[np.ix_(index, index)], bound) for index in connected_features(metric)
+    )
+
+
+def _has_factor(block: FloatArray, shift: float) -> bool:
+    """Say whether a matrix less a multiple of I has a Cholesky factor; it is overwritten."""
+    block[np.diag_indices(len(block))] -= shift
+    _, first_failure = dpotrf(block, lower=True, clean=False, overwrite_a=True)
+    return bool(first_failure == 0)
+
+
 def _smallest(matrix: FloatArray) -> float:
+    _check_time_for(len(matrix))
     unit = _unit(matrix)
     values = eigh(matrix / unit, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)
     return float(values[0]) * unit
+
+
+def _check_time_for(size: int, share: float = 1.0) -> None:
+    """Raise `gdaopt.TimeLimitError` when less is left than a share of what eigenvalues take."""
+    if size > _LARGE:
+        check_time_for(share * _UNCACHED * (size / _TIMED) ** 3 * _seconds())
+
+
+@cache
+def _seconds() -> float:
+    """Return how long the smallest eigenvalue of a matrix of `_TIMED` features takes here."""
+    matrix = np.random.default_rng(0).standard_normal((_TIMED, _TIMED))
+    matrix += matrix.T
+    found = []
+    for _ in range(2):  # the first one also loads the library
+        start = time.perf_counter()
+        eigh(matrix, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)
+        found.append(time.perf_counter() - start)
+    return min(found)
 
 
 def _unit(matrix: FloatArray) -> float:
@@ -157,6 +184,7 @@ def smallest_eigenpairs(
         found = _warm_eigenpairs(matrix, count, guess)
         if found is not None:
             return found
+    _check_time_for(size)
     unit = _unit(matrix)
     values, vectors = eigh(matrix / unit, subset_by_index=[0, count - 1], check_finite=False)
     return values * unit, np.ascontiguousarray(vectors.T)
@@ -176,6 +204,7 @@ def _warm_eigenpairs(
 
     def product(block: FloatArray) -> FloatArray:
         check_time()  # once in each iteration
+        _check_time_for(size, 0.0)
         return scaled @ block
 
     try:
@@ -192,6 +221,7 @@ def _warm_eigenpairs(
         values, vectors = values[order], vectors[:, order]
         margin = _MARGIN * float(np.abs(np.diagonal(scaled)).sum())
         scaled[np.diag_indices(size)] -= values[0] - margin
+        _check_time_for(size, _FACTOR)
         cholesky(scaled, lower=True, overwrite_a=True, check_finite=False)
     except (LinAlgError, ValueError):
         return None

@@ -42,9 +42,11 @@ class Method(ABC):
     max_iterations : int, optional
         Most steps; no limit by default.
     time_limit : float, optional
-        Seconds; no limit by default. The run ends at its last complete step, and is late by an
-        evaluation of the objective at most; the first evaluation is completed whatever the limit
-        is. Solvers that have such an option get what is left.
+        Seconds; no limit by default. The run ends at its last complete step, and is late by a
+        tenth of the limit or an evaluation of the objective at most; the first evaluation is
+        completed whatever the limit is. What takes longer and can be left out, such as eigenvalues
+        of thousands of features, is not begun then. Solvers that have such an option get what is
+        left.
     initial : array-like of shape (K, K), optional
         A member of the feasible set to start from.
     callback : callable, optional

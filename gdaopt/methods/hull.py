@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point, nothing_to_certify
-from gdaopt.deadline import unlimited
+from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
@@ -75,6 +75,7 @@ class HullRun(ABC):
         self.multipliers: FloatArray | None = None  # of the linear constraints, where there are any
         self._oracle_calls = 0
         self._certified: ActiveSet | None = None  # the last one that has been certified
+        self._unpriced: TimeLimitError | None = None  # why its atoms have no prices
 
     @property
     def gap(self) -> float:
@@ -96,7 +97,10 @@ class HullRun(ABC):
         check_start(self.point)
         self.multipliers = self._tight_multipliers.at(self.point)
         yield self.certified_state()
-        yield from self.rounds()
+        self._check_priced()
+        for state in self.rounds():
+            yield state
+            self._check_priced()
 
     @abstractmethod
     def rounds(self) -> Iterator[State]:
@@ -141,49 +145,69 @@ class HullRun(ABC):
         """Say why there is nothing to certify at the point; None where there is."""
         return nothing_to_certify(self.point, self.feasible_set.gradient_at(self.point))
 
-    @unlimited()  # a step that has been taken is not lost
     def certified_state(self, **columns: Any) -> State:
         """Price the atoms at the current point, certify it, and return its state.
 
-        A step to a point that carries no information went too far, and is shortened first.
+        A step to a point that carries no information went too far, and is shortened first. A step
+        that has been taken is not lost when the time is up; its state then has the lower bound of
+        an earlier one where prices take long, and is the last.
 
         Raises
         ------
         RunEnded
             When no step is short enough.
         """
-        start = time.perf_counter()
-        share = self._step_back()
-        if "step" in columns:
-            columns["step"] *= share
-        self.feasible_set.gradient_at(self.point)  # which the point keeps
-        priced = time.perf_counter()
-        certificate = self._certificate()
-        self.offered = None
-        if self.multipliers is not None and not certificate.lower_bound > self.lower_bound.value:
-            # Those of the master problem are no better than before: is there room for better ones?
-            own, self.multipliers = self.multipliers, self._tight_multipliers.at(self.point)
-            self.offered = self._tight_multipliers.atoms
-            other = self._certificate()
-            if other.lower_bound > certificate.lower_bound:
-                certificate = other
-            else:
-                self.multipliers = own
-                self._certificate()
-        lower_bound = self.lower_bound.add(certificate)
-        seconds = {
-            "objective_seconds": columns.pop("objective_seconds", 0.0) + priced - start,
-            "solve_seconds": columns.pop("solve_seconds", 0.0) + time.perf_counter() - priced,
-        }
+        with self.clock.completing():
+            seconds = self._certify(columns)
         return State(
             point=self.point,
             objective=self.point.value,
             atoms=self.active_set.atoms,
             weights=self.active_set.weights,
             oracle_calls=self._oracle_calls,
-            lower_bound=lower_bound,
+            lower_bound=self.lower_bound.value,
             frank_wolfe_gap=self.lower_bound.frank_wolfe_gap,
             multipliers=self.multipliers,
             **columns,
             **seconds,
         )
+
+    def _certify(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Price and certify; return the times that this and the step took."""
+        start = time.perf_counter()
+        share = self._step_back()
+        if "step" in columns:
+            columns["step"] *= share
+        self.feasible_set.gradient_at(self.point)  # which the point keeps
+        priced = time.perf_counter()
+        self.lower_bound.frank_wolfe_gap = None  # that of another point
+        try:
+            self.lower_bound.add(self._best_certificate())
+        except TimeLimitError as error:
+            self._unpriced = error
+        return {
+            "objective_seconds": columns.pop("objective_seconds", 0.0) + priced - start,
+            "solve_seconds": columns.pop("solve_seconds", 0.0) + time.perf_counter() - priced,
+        }
+
+    def _best_certificate(self) -> Certificate:
+        """Return the certificate by the master problem's multipliers, or by better ones.
+
+        Better ones are looked for where those of the master problem give no better bound than the
+        last ones. The atoms that this finds are offered to the method.
+        """
+        certificate, self.offered = self._certificate(), None
+        if self.multipliers is None or certificate.lower_bound > self.lower_bound.value:
+            return certificate
+        own, self.multipliers = self.multipliers, self._tight_multipliers.at(self.point)
+        self.offered = self._tight_multipliers.atoms
+        other = self._certificate()
+        if other.lower_bound > certificate.lower_bound:
+            return other
+        self.multipliers = own
+        return self._certificate()
+
+    def _check_priced(self) -> None:
+        """Raise `gdaopt.TimeLimitError` when there was no time to price the atoms of a state."""
+        if self._unpriced is not None:
+            raise self._unpriced

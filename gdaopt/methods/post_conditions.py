@@ -14,7 +14,7 @@ import numpy as np
 
 from gdaopt.certificate import certify_point, value_below
 from gdaopt.errors import InvalidInputError, LeftDomainError
-from gdaopt.linalg.spectrum import has_no_eigenvalue_below
+from gdaopt.linalg.spectrum import is_at_least
 from gdaopt.methods.state import State
 from gdaopt.objectives.check import check_gradient
 from gdaopt.objectives.protocol import Point
@@ -168,7 +168,7 @@ class PostConditions:
         size = len(point.metric)
         room = _ROOM * feasible_set.budget(size) / size
         above = point.metric - feasible_set.base(size)
-        is_inside = has_no_eigenvalue_below(above, room)
+        is_inside = is_at_least(above, room)
         self._check_gradient(point if is_inside else self._inside(point))
 
     def check_end(self, state: State) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from gdaopt.deadline import Deadline, check_time, unlimited, until
+from gdaopt.deadline import Deadline, check_time, completing, until
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import Point
 from gdaopt.result import Status
@@ -130,12 +130,16 @@ class Clock:
         """Make the limit the deadline of what runs inside (see `gdaopt.deadline`)."""
         return until(self._deadline)
 
+    def completing(self) -> AbstractContextManager[None]:
+        """Let evaluations inside be completed, and no long work (see `gdaopt.deadline`)."""
+        return completing(self._deadline)
+
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave what runs inside out of `seconds`, and let it be completed."""
+        """Leave what runs inside out of `seconds`, and let its evaluations be completed."""
         start = time.perf_counter()
         try:
-            with unlimited():
+            with self.completing():
                 yield
         finally:
             self._paused += time.perf_counter() - start

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import fields
 
 import numpy as np
 
 from gdaopt.certificate import certify_point, checked_bound
+from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
 from gdaopt.methods.state import Clock, State
@@ -108,8 +110,13 @@ class Tracer:
         # At a point of its own: what the method has yet to compute must not be done for it.
         at = self._problem.objective.at
         point = state.point if self._clock.is_over else at(state.metric)
-        multipliers = self._tight_multipliers.at(point)
-        certificate = certify_point(self._problem, point, multipliers=multipliers)
+        try:
+            multipliers = self._tight_multipliers.at(point)
+            certificate = certify_point(self._problem, point, multipliers=multipliers)
+        except TimeLimitError:  # an earlier bound holds as well
+            self.lower_bound = min(self._largest, state.objective)
+            self.frank_wolfe_gap = None
+            return
         self.multipliers = certificate.multipliers
         self.frank_wolfe_gap = certificate.frank_wolfe_gap
         if certificate.reason and not math.isinf(certificate.round_off):
@@ -127,7 +134,10 @@ class Tracer:
 
     def _add(self, state: State, seconds: float) -> None:
         """Measure a state and add its row."""
-        ends, smallest, scaling = _spectrum(state)
+        spectrum = None
+        with suppress(TimeLimitError):
+            spectrum = _spectrum(state)
+        ends, smallest, scaling = spectrum or (np.full(len(state.metric), np.nan), None, "")
         self._certify(state)
         known = self.lower_bound > -math.inf
         shared = {name: getattr(state, name) for name in _SHARED}
@@ -136,8 +146,8 @@ class Tracer:
             lower_bound=self.lower_bound if known else None,
             relative_gap=relative_gap(state.objective, self.lower_bound) if known else None,
             lambda_min=smallest,
-            left_end_min=float(ends.min()),
-            left_end_max=float(ends.max()),
+            left_end_min=None if spectrum is None else float(ends.min()),
+            left_end_max=None if spectrum is None else float(ends.max()),
             matrix_trace=float(np.trace(state.metric)),
             constraint_violation=(
                 None if self._problem.rows is None else self._problem.violation(state.metric)

@@ -124,7 +124,7 @@ def _set_scale(ax: Axes, ends: FloatArray, eigenvalues: FloatArray) -> None:
     """Make the vertical axis logarithmic; where values are not positive, linear around zero."""
     from gdaopt.plotting.ticks import symmetric_log
 
-    values = np.concatenate([ends, eigenvalues])
+    values = np.concatenate([ends[np.isfinite(ends)], eigenvalues])  # some were not measured
     largest, round_off = float(values.max()), _LINEAR * float(values.max())
     if values.min() > 0:
         ax.set_yscale("log")

@@ -34,7 +34,7 @@ class AllUnitVectors(AtomFamily):
     ) -> PricedAtoms:
         """Return the eigenvectors of the smallest eigenvalues; `guess` warm-starts large ones."""
         assert isinstance(gradient, np.ndarray)  # as `gradient_at` returns it
-        start = guess.dense(len(gradient)) if guess is not None and len(guess) else None
+        start = guess[:count].dense(len(gradient)) if guess is not None and len(guess) else None
         prices, vectors = smallest_eigenpairs(gradient, count, start)
         return PricedAtoms(Atoms.of_vectors(vectors), prices)
 
@@ -65,8 +65,10 @@ class AllUnitVectors(AtomFamily):
         return Atoms.of_vectors(np.ascontiguousarray(vectors.T)), np.maximum(values, 0.0)
 
     def basis(self, n_features: int) -> Atoms:
-        """Return the unit vectors ``e_i``, as dense as all atoms of this family are."""
-        return Atoms.of_vectors(np.eye(n_features))
+        """Return the unit vectors ``e_i``; dense ones would take products of K×K matrices."""
+        if n_features == 1:  # beside dense atoms of a single entry
+            return Atoms.of_vectors(np.eye(1))
+        return super().basis(n_features)
 
     def projected(
         self,

@@ -21,7 +21,7 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries, Symmetric
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
 from gdaopt.linalg.projection import Projection
-from gdaopt.linalg.spectrum import has_no_eigenvalue_below, smallest_eigenvalue
+from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
 from gdaopt.printing import shortened
 from gdaopt.sets.cones import CONES, is_symmetric
@@ -216,7 +216,7 @@ class FeasibleSet(ABC):
         if trace > trace_bound + _TRACE_SLACK * unit:
             found.append(f"trace {trace:.6g} exceeds the bound {trace_bound:g}")
         least = self.min_eigenvalue - _EIGENVALUE_SLACK * unit
-        if not has_no_eigenvalue_below(metric, least):
+        if not is_at_least(metric, least):
             smallest = smallest_eigenvalue(metric)
             if smallest < least:
                 found.append(f"smallest eigenvalue {smallest:.6g} is below {self.min_eigenvalue:g}")

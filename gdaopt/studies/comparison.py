@@ -262,6 +262,7 @@ def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:
         "min_eigenvalue": problem.min_eigenvalue,
         "constraints": None if problem.constraints is None else _rows_hash(problem.constraints),
         **({} if problem.edges is None else {"edges": _mask_text(problem.mask(dataset))}),
+        "samples": len(problem.samples(dataset)),
         "methods": list(options.methods),
         "solvers": list(options.solvers),
         "tolerance": options.tolerance,

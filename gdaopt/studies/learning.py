@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from gdaopt.constraints import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
@@ -60,6 +61,9 @@ class LearningOptions:
         target of regression, or a column of names, than one of classes.
     edges : sequence of pairs of str, or None
         The names of the only pairs of features that may have an edge; None for all pairs.
+    max_samples : int or None
+        Learn from at most about so many samples, drawn at random, always the same ones, in the
+        proportions of the classes; None for all. Features are scaled by all samples.
 
     Raises
     ------
@@ -83,6 +87,7 @@ class LearningOptions:
     constraints: ConstraintsOf | None = None
     max_classes: int = 20
     edges: Sequence[tuple[str, str]] | None = None
+    max_samples: int | None = None
 
     def __post_init__(self) -> None:
         if self.positive is not None:
@@ -96,6 +101,8 @@ class LearningOptions:
         store_number(self, "min_eigenvalue", at_least=0)
         check_name("set", self.set, SETS)
         store_integer(self, "max_classes", at_least=2)
+        if self.max_samples is not None:
+            store_integer(self, "max_samples", at_least=2)
         masked = [name for name, kind in SETS.items() if _takes_edges(kind)]
         if self.edges is not None and self.set not in masked:
             raise InvalidInputError(
@@ -133,8 +140,9 @@ class LearningOptions:
 
     def problem(self, dataset: Dataset, positive: str) -> MetricProblem:
         """Return the problem of one class."""
-        features = scale_features(dataset.features, self.scale)
-        signal = dataset.signal(positive)
+        chosen = self.samples(dataset)
+        features = scale_features(dataset.features, self.scale)[chosen]
+        signal = dataset.signal(positive)[chosen]
         objective = OBJECTIVES[self.objective](features, signal)
 
         options = {} if self.edges is None else {"edges": self.mask(dataset)}
@@ -152,6 +160,16 @@ class LearningOptions:
         return MetricProblem(
             objective, feasible_set(trace_bound, self.min_eigenvalue), self.constraints
         )
+
+    def samples(self, dataset: Dataset) -> npt.NDArray[np.intp]:
+        """Return the samples to learn from, ascending."""
+        n_samples = len(dataset.labels)
+        if self.max_samples is None or n_samples <= self.max_samples:
+            return np.arange(n_samples)
+        from gdaopt.estimators.sampling import stratified_sample  # scikit-learn is slow to import
+
+        codes = np.unique(dataset.labels, return_inverse=True)[1]
+        return stratified_sample(codes, self.max_samples, seed=0)
 
     def mask(self, dataset: Dataset) -> EdgeMask:
         """Return the pairs that may have an edge, by the numbers of the features."""
@@ -192,8 +210,10 @@ objective glr, set graph, trace bound C = 2, smallest eigenvalue ρ = 1e-06'
         masked = "" if self.edges is None else f" with at most {n_edges} edges"
         bound = self.trace_bound
         shown = f"{bound} ({TRACE_BOUNDS[bound]})" if isinstance(bound, str) else f"{bound:g}"
+        n_learned = len(self.samples(dataset))
+        drawn = "" if n_learned == samples else f", {n_learned} of them drawn to learn from"
         return (
-            f"{samples} samples, K = {size} features {SCALES[self.scale]} ({self.scale}), "
+            f"{samples} samples{drawn}, K = {size} features {SCALES[self.scale]} ({self.scale}), "
             f"{learned}; objective {self.objective}, set {self.set}{masked}, trace bound "
             f"C = {shown}, smallest eigenvalue ρ = {self.min_eigenvalue:g}"
             + ("" if self.constraints is None else ", and linear constraints")
@@ -289,7 +309,8 @@ def read_edges(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:
 def check_starts(problems: Iterable[tuple[str, MetricProblem]], method: Method) -> None:
     """Raise the errors that the runs would raise at their start, before any of them is begun.
 
-    Such an error is that of a method that does not work over the problem's set.
+    Such an error is that of a method that does not work over the problem's set. Where there are
+    many samples, a problem of fewer is tried, and the problem itself if that fails.
 
     Parameters
     ----------
@@ -314,7 +335,13 @@ def check_starts(problems: Iterable[tuple[str, MetricProblem]], method: Method) 
     gdaopt.errors.InvalidInputError: method 'alternating' needs a set of GraphMetrics, got ...
     """
     for _, problem in problems:
-        next(iterate(problem, method))
+        sample = problem
+        while (coarser := sample.coarser()) is not None:
+            sample = coarser
+        try:
+            next(iterate(sample, method))
+        except InvalidInputError:
+            next(iterate(problem, method))
 
 
 def learn_classes(

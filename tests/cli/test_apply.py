@@ -15,7 +15,8 @@ from sklearn.neighbors import KNeighborsClassifier
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.scaling import scale_features
-from tests.cli.cases import learn, run, undrawn
+from gdaopt.studies.applying import LearnedRun
+from tests.cli.cases import interrupt, learn, run, undrawn
 
 IRIS = load("iris")
 
@@ -154,6 +155,16 @@ def test_refuses(split: tuple[Path, Path, Path], tmp_path: Path) -> None:
     assert "is there already" in apply(folder, new, *out, code=2)
     assert (tmp_path / "out.csv").read_text() == "mine"
     apply(folder, new, *out, "--force")
+
+
+@pytest.mark.parametrize("method", ["read", "shares"])
+def test_interrupted(split: tuple[Path, Path, Path], tmp_path: Path, method: str) -> None:
+    _, new, folder = split
+    out = tmp_path / "out.csv"
+    with interrupt(1, LearnedRun, method):
+        output = apply(folder, new, "--out", out, code=130)
+    assert output.startswith("interrupted: a file is written as a whole or not at all")
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("file", ["samples.csv", "setosa.npz"])

@@ -286,6 +286,20 @@ class TestGoingOn:
         output = compare(*ARGUMENTS, "--out", tmp_path, code=130)
         assert "interrupted: 0 of 3 runs are done; run the same command again to go on" in output
 
+    def test_interrupted_before_the_first_run(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupt(*_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("gdaopt.cli.compare.load_source", interrupt)
+        output = compare(*ARGUMENTS, "--out", tmp_path, code=130)
+        assert output == (
+            "interrupted: a file is written as a whole or not at all, and those that are there are "
+            "kept"
+        )
+        assert names(tmp_path) == set()
+
 
 class TestBackends:
     @pytest.mark.slow

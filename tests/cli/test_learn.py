@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.image import imread
 from rich.progress import Progress
@@ -20,11 +21,14 @@ from typer.testing import CliRunner
 
 import gdaopt as gda
 from gdaopt.cli import app
-from gdaopt.linalg import gershgorin
+from gdaopt.datasets import Dataset
+from gdaopt.linalg import gershgorin, spectrum
 from gdaopt.programs import Program
 from gdaopt.studies.directory_lock import sole_writer
+from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.run_directory import RunDirectory
 from gdaopt.trace import Trace
+from gdaopt.validation import FloatArray
 from tests.cli.cases import (
     IRIS,
     PICTURES,
@@ -115,7 +119,7 @@ class TestDefaults:
             **{"source": "iris", "label": None, "positive": None, "scale": "unit"},
             "objective": "glr",
             **{"set": "graph", "trace_bound": "K", "min_eigenvalue": 1e-6, "edge_floor": 0.0},
-            **{"edges": None, "drop": [], "impute": None},
+            **{"edges": None, "max_samples": 4000, "drop": [], "impute": None},
             **{"method": "alternating", "solver": "HIGHS", "tolerance": 1e-5, "time_limit": None},
         }
         assert tuple(content["classes"]) == IRIS
@@ -531,6 +535,50 @@ class TestOptions:
         assert result.stdout.startswith("iris: 150 samples, K = 4 features")
         assert names(tmp_path) == set()
 
+    def test_many_samples(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It learns from 4000, and no objective of more is evaluated, unless all are asked for."""
+        rng = np.random.default_rng(0)
+        labels = np.where(rng.random(20_000) < 0.3, "a", "b")
+        x, y = rng.standard_normal((2, 20_000))
+        table = pd.DataFrame({"x": x, "y": y + (labels == "a"), "z": labels})
+        table.to_csv(tmp_path / "big.csv", index=False)
+        evaluated: list[int] = []
+        original = gda.GLR.at
+
+        def noted(glr: gda.GLR, metric: FloatArray) -> Any:
+            evaluated.append(len(glr.pairs.features))
+            return original(glr, metric)
+
+        monkeypatch.setattr(gda.GLR, "at", noted)
+        options = ("--method", "certified", "--tolerance", 0.1)
+        output = learn(tmp_path / "big.csv", *options, "--out", tmp_path / "some")
+        assert "20000 samples, 4000 of them drawn to learn from, K = 2 features" in output
+        assert max(evaluated) == 4000
+        assert evaluated[0] == 1000  # whether runs can start at all is tried with fewer
+        with interrupt(1, RunDirectory, "__enter__"):
+            evaluated.clear()
+            arguments = (*options, "--max-samples", "all", "--out", tmp_path / "all")
+            output = learn(tmp_path / "big.csv", *arguments, code=130)
+        assert "20000 samples, K = 2 features" in output
+        assert set(evaluated) == {1000}
+        error = learn(tmp_path / "big.csv", "--max-samples", "few", code=2)
+        assert "--max-samples must be a whole number or all, got 'few'" in error
+
+    def test_without_time_for_eigenvalues(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of thousands of features they take long: a cell is empty, and pictures leave them out."""
+        monkeypatch.setattr(spectrum, "_LARGE", 1)
+        monkeypatch.setattr(spectrum, "_seconds", lambda: 1e12)
+        options = ("--positive", "setosa", "--solver", "analytic", "--time-limit", 60)
+        learn("iris", *options, "--out", tmp_path)
+        result = gda.Result.load(tmp_path / "setosa.npz")
+        assert {row.lambda_min for row in result.trace} == {None}
+        assert np.isnan(result.trace.left_ends).all()
+        assert record(tmp_path)["classes"]["setosa"]["lambda_min"] is None
+        assert names(tmp_path) == files("setosa")
+        run("plot", tmp_path, "--out", tmp_path / "again")
+
     def test_nothing_to_learn_from(self, tmp_path: Path) -> None:
         arguments = ("--scale", "none", "--trace-bound", 1300, "--out", tmp_path)
         assert "multiply the features by about" in learn("wine", *arguments, code=2)
@@ -547,6 +595,40 @@ class TestOptions:
 
 @pytest.mark.usefixtures("no_pictures")
 class TestEnds:
+    @pytest.mark.parametrize("stage", ["reading", "checking the starts"])
+    def test_interrupted_before_anything_is_written(self, tmp_path: Path, stage: str) -> None:
+        target, method = {"reading": (Dataset, "signal"), "checking the starts": (gda.GLR, "at")}[
+            stage
+        ]
+        with interrupt(1, target, method):
+            output = learn("iris", "--out", tmp_path / "out", code=130)
+        assert output.endswith("interrupted: nothing was written")
+        assert names(tmp_path) == set()
+
+    @pytest.mark.parametrize(
+        ("target", "method", "call", "n_learned"),
+        [
+            (LearningOptions, "problem", 1, 0),
+            (LearningOptions, "problem", 2, 1),
+            (gda.GLR, "at", 1, 0),
+            (gda.GLR, "at", 2, 0),
+        ],
+    )
+    def test_interrupted_at_the_start_of_a_class(
+        self, tmp_path: Path, target: type, method: str, call: int, n_learned: int
+    ) -> None:
+        """There is no state to return yet, and a sentence says what is kept."""
+        starts = 3  # that are checked before the first run
+        with interrupt(starts + call, target, method):
+            output = learn("iris", "--solver", "analytic", "--out", tmp_path, code=130)
+        assert output.endswith(
+            f"interrupted: {n_learned} of 3 classes are learned and kept in {tmp_path}; "
+            "run the same command again to go on"
+        )
+        assert len(record(tmp_path)["classes"]) == n_learned
+        again = learn("iris", "--solver", "analytic", "--out", tmp_path)
+        assert again.count("there already") == n_learned
+
     def test_interrupted_in_the_middle(self, tmp_path: Path) -> None:
         learn("iris", "--solver", "analytic", "--out", tmp_path / "whole")
         steps = record(tmp_path / "whole")["classes"]["setosa"]["oracle_calls"]

@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.linalg
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -181,3 +182,23 @@ def test_the_base_is_all_that_another_learner_needs(wine: tuple[FloatArray, Any]
 
     transformed = Whitening().fit(*wine).transform(wine[0])
     np.testing.assert_allclose(np.cov(transformed.T), np.eye(13), atol=1e-10)
+
+
+def test_components_of_a_graph_without_edges_take_no_factor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A Cholesky factor of thousands of features takes as long as a step of the fit."""
+    sizes: list[int] = []
+    original = scipy.linalg.cholesky
+
+    def noted(matrix: FloatArray) -> FloatArray:
+        sizes.append(len(matrix))
+        return original(matrix)
+
+    monkeypatch.setattr(scipy.linalg, "cholesky", noted)
+    metric = np.diag([4.0, 9.0, 2.0, 0.0, 5.0])
+    metric[0, 4] = metric[4, 0] = -1.0
+    components = components_of(metric)
+    assert sizes == [2]
+    np.testing.assert_allclose(components.T @ components, metric, atol=1e-15)
+    np.testing.assert_array_equal(components, np.triu(components))

@@ -44,9 +44,11 @@ class TestAtoms:
     def test_products(self, draw: Callable[..., Atoms], rng: np.random.Generator) -> None:
         atoms, others, features = draw(rng, 30), draw(rng, 7), rng.standard_normal((11, SIZE))
         matrix, u = random_symmetric(rng, SIZE), atoms.dense(SIZE)
+        kinds = two_sparse(rng, 4), dense(rng, 4)
         for found, expected in (
             (atoms.projected(features), features @ u.T),
             (atoms.products(others), u @ others.dense(SIZE).T),
+            *((atoms.products(of_kind), u @ of_kind.dense(SIZE).T) for of_kind in kinds),
             (atoms.quadratic_forms(matrix), np.diagonal(u @ matrix @ u.T)),
         ):
             assert found.shape == expected.shape

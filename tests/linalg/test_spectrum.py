@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from scipy.linalg import LinAlgError, block_diag, eigh, eigvalsh
 
 from gdaopt.linalg import align, generalized_laplacian, spectrum
-from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenpairs, smallest_eigenvalue
+from gdaopt.linalg.spectrum import (
+    component_eigenvalues,
+    is_at_least,
+    smallest_eigenpairs,
+    smallest_eigenvalue,
+)
 from gdaopt.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_symmetric
 from tests.linalg.cases import raises, uniform_path
@@ -34,6 +39,30 @@ class TestSpectrum:
     def test_small_matrices(self, rng: np.random.Generator, size: int) -> None:
         matrix = random_symmetric(rng, size)
         assert smallest_eigenvalue(matrix) == pytest.approx(eigvalsh(matrix)[0], abs=1e-14 * size)
+
+    @pytest.mark.parametrize("size", [4, 60, 300])
+    def test_no_eigenvalue_is_below_a_bound(
+        self, size: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of large components a factor says it: eigenvalues take ten times as long."""
+        rng = np.random.default_rng(size)
+        matrix = scattered(rng, [random_symmetric(rng, size), 9 * np.eye(2), np.ones((2, 2)) * 8])
+        least = float(eigvalsh(matrix)[0])
+        if size > spectrum.LARGEST_DENSE:
+            blocks: list[int] = []
+            original = spectrum._smallest
+
+            def noted(block: FloatArray) -> float:
+                blocks.append(len(block))
+                return original(block)
+
+            monkeypatch.setattr(spectrum, "_smallest", noted)
+        before = matrix.copy()
+        assert is_at_least(matrix, least - 1e-9)
+        assert not is_at_least(matrix, least + 1e-9)
+        np.testing.assert_array_equal(matrix, before)
+        if size > spectrum.LARGEST_DENSE:
+            assert max(blocks, default=0) <= 2
 
     @pytest.mark.parametrize("least", ["single", "block", "largest block"])
     @pytest.mark.parametrize("n_singles", [1, 200])

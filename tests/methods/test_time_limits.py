@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import gdaopt as gda
 from gdaopt import deadline
 from gdaopt.deadline import Deadline, until
-from gdaopt.linalg import projection
+from gdaopt.linalg import projection, spectrum
 from gdaopt.methods import conic
 from gdaopt.methods import state as state_module
 from gdaopt.objectives.log_det import LogDetPoint
@@ -179,6 +180,60 @@ def test_a_round_that_is_cut_is_not_lost(method: str, counted: Counted) -> None:
     assert result.objective < result.trace[0].objective
     assert result.lower_bound is not None
     assert result.lower_bound <= best("log-det")
+
+
+@pytest.mark.parametrize("feasible_set", [gda.GraphMetrics, gda.PositiveDefiniteMetrics])
+@pytest.mark.parametrize("method", ["certified", "frank-wolfe"])
+def test_after_the_limit_no_eigenvalues_of_many_features(
+    method: str, feasible_set: type[Any], counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither for the trace, nor for the price of an atom: a bound of an earlier step holds, too.
+
+    With thousands of features they take much longer than an evaluation.
+    """
+    begun: list[float] = []
+    original = scipy.linalg.eigh
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        begun.append(counted.now)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(spectrum, "_seconds", lambda: 1e-9)
+    monkeypatch.setattr(spectrum, "eigh", noted)
+    monkeypatch.setattr(spectrum, "_LARGE", 1)
+    monkeypatch.setattr(spectrum, "LARGEST_DENSE", 1)
+    of_all = problem("glr", feasible_set)
+    optimum = gda.solve(of_all, "certified", tolerance=1e-9).objective
+    for limit in LIMITS[:3]:
+        counted.now = 0.0
+        begun.clear()
+        result = gda.solve(of_all, method, tolerance=0, time_limit=limit)
+        assert result.status == "time_limit"
+        assert max(begun, default=0.0) < limit
+        assert result.trace[-1].objective == result.objective
+        assert (result.trace[-1].lambda_min is None) == bool(
+            np.isnan(result.trace.left_ends[-1, 0])
+        )
+        if result.iterations:
+            assert result.trace[-1].lambda_min is None
+        if result.lower_bound is not None:
+            assert result.lower_bound <= optimum * (1 + 1e-9)
+        path = gda.Trace.from_arrays(result.trace.to_arrays())
+        assert path == result.trace
+
+
+def test_a_step_without_prices_is_the_last(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where some time is left, but less than the prices would take."""
+    monkeypatch.setattr(spectrum, "_LARGE", 2)
+    monkeypatch.setattr(spectrum, "_seconds", lambda: 8.0 * (spectrum._TIMED / SIZE) ** 3)
+    of_all = problem("glr", gda.PositiveDefiniteMetrics)
+    result = gda.solve(of_all, "frank-wolfe", tolerance=0, time_limit=40.5)
+    assert result.status == "time_limit"
+    assert result.message == "time_limit = 40.5 s reached"
+    assert 40.5 - 16.0 <= counted.now <= 40.5 - 16.0 + 4.0
+    assert result.lower_bound is not None
 
 
 def test_a_projection_is_cut(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:

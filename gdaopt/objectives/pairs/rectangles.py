@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise, repeat
 from typing import Self
@@ -258,14 +259,13 @@ class RectanglePairs:
         products = np.zeros_like(self.features)
         for block, p in zip(self.blocks(), coefficients, strict=True):
             rows, columns = self.features[block.rows], self.features[block.columns]
-            of_rows, of_columns, product = p.sum(axis=1), p.sum(axis=0), p @ columns
-            squares = of_rows @ rows**2 + of_columns @ columns**2
-            if _cancel(squares, 2 * np.einsum("rk,rk->k", rows, product)).any():
+            sums = _sums(columns, p)
+            if sums.lose_digits(rows, columns, p):
                 add_near(rows, columns, p)
                 continue
-            degrees[block.rows] += of_rows
-            degrees[block.columns] += of_columns
-            products[block.rows] += product
+            degrees[block.rows] += sums.of_rows
+            degrees[block.columns] += sums.of_columns
+            products[block.rows] += sums.product
         half: FloatArray = self.features * (degrees / 2)[:, None] - products
         return half
 
@@ -375,6 +375,42 @@ def _cancel(squares: FloatArray, products: FloatArray) -> npt.NDArray[np.bool_]:
     return np.abs(squares - products) < _FEW_DIGITS * np.abs(squares)
 
 
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """What the scatter of a block is made of.
+
+    Attributes
+    ----------
+    of_rows, of_columns : ndarray of shape (R,) and (C,)
+        The sums of the coefficients.
+    product : ndarray of shape (R, K)
+        ``Σ_c p_rc x_c``.
+    """
+
+    of_rows: FloatArray
+    of_columns: FloatArray
+    product: FloatArray
+
+    def lose_digits(self, rows: FloatArray, columns: FloatArray, p: FloatArray) -> bool:
+        """Say whether samples are so near each other that a feature's squares cancel.
+
+        Where coefficients have both signs, sums of differences are small at a minimum, too, without
+        loss of digits. So the magnitudes of the coefficients decide.
+        """
+        squares = self.of_rows @ rows**2 + self.of_columns @ columns**2
+        if not _cancel(squares, 2 * np.einsum("rk,rk->k", rows, self.product)).any():
+            return False
+        if p.min() >= 0:
+            return True
+        magnitudes = np.abs(p)
+        return _sums(columns, magnitudes).lose_digits(rows, columns, magnitudes)
+
+
+def _sums(columns: FloatArray, p: FloatArray) -> _Sums:
+    """Return the sums of a block."""
+    return _Sums(p.sum(axis=1), p.sum(axis=0), p @ columns)
+
+
 def _factors_about_the_mean(
     rows: FloatArray, columns: FloatArray, p: FloatArray
 ) -> list[tuple[FloatArray, FloatArray]] | None:
@@ -386,13 +422,12 @@ def _factors_about_the_mean(
     rows, columns = rows - rows[0], columns - rows[0]  # exactly 0 where all are the same
     mean = (rows.sum(axis=0) + columns.sum(axis=0)) / (len(rows) + len(columns))
     rows, columns = rows - mean, columns - mean
-    of_rows, of_columns, product = p.sum(axis=1), p.sum(axis=0), p @ columns
-    squares = of_rows @ rows**2 + of_columns @ columns**2
-    if _cancel(squares, 2 * np.einsum("rk,rk->k", rows, product)).any():
+    sums = _sums(columns, p)
+    if sums.lose_digits(rows, columns, p):
         return None
     return [
-        (rows, rows * of_rows[:, None] - product),
-        (columns, columns * of_columns[:, None] - p.T @ rows),
+        (rows, rows * sums.of_rows[:, None] - sums.product),
+        (columns, columns * sums.of_columns[:, None] - p.T @ rows),
     ]
 
 

@@ -68,6 +68,31 @@ def test_features_that_nearly_all_samples_share(share: float, near: FloatArray) 
     np.testing.assert_allclose(entries.on_edges / unit[edges], (expected / unit)[edges], atol=1e-9)
 
 
+def test_a_gradient_of_zero_is_no_loss_of_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a minimum the coefficients of both signs cancel, for each feature in use.
+
+    Differences of each pair take a hundred times as long as products of matrices.
+    """
+
+    def refuse(*_: FloatArray) -> None:
+        raise AssertionError("these samples are not near each other")
+
+    monkeypatch.setattr(rectangles, "_scattered", refuse)
+    monkeypatch.setattr(rectangles, "_weighted_differences", refuse)
+    X = np.random.default_rng(0).standard_normal((N, K))
+    pairs = RectanglePairs.ordered(X)
+    differences = X[:, None] - X[None]
+    (p,) = coefficients(1.0, pairs)
+    pulled = p @ differences[:, :, 0].T ** 2  # how much each row of pairs adds to the first feature
+    p[0] -= p[0] * np.trace(pulled) / pulled[0, 0]
+    expected = np.einsum("ij,ijk,ijl->kl", p, differences, differences)
+    assert abs(expected[0, 0]) < 1e-12 * np.trace(pulled)
+    np.testing.assert_allclose(pairs.scatter([p]), expected, atol=1e-10)
+    edges = np.triu_indices(K, 1)
+    entries = pairs.scatter_entries([p], edges)
+    np.testing.assert_allclose(entries.on_edges, expected[edges], atol=1e-10)
+
+
 @pytest.mark.parametrize("n_classes", [2, 5, 20])
 def test_pairs_by_class_are_all_pairs(n_classes: int, near: FloatArray) -> None:
     codes = np.sort(np.arange(N) % n_classes)
