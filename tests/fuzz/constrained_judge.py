@@ -22,7 +22,7 @@ import gdaopt as gda
 from gdaopt.validation import FloatArray
 from tests.fuzz.constrained import Constrained, ConstrainedIngredients
 
-__all__ = ["Fault", "Judged"]
+__all__ = ["Fault", "Judged", "stalls_early"]
 
 ROWS = 1e-8
 """Of C: the distance to a row that results may have, and refusals must have."""
@@ -191,12 +191,10 @@ class Judged:
         if any(word in result.message for word in UNDERFLOW):
             self.end = "underflow"
             return
-        named = re.search(r"of which ([-+.e\d]+) is what the certificate allows", result.message)
-        round_off = float(named[1]) if named else 0.0
-        gap = math.inf if result.gap is None else result.gap
-        nothing = NOTHING * abs(self.made.objective.at(self.made.known).value)
-        if gap > max(STALLED * abs(result.objective), nothing, ROUND_OFF * round_off):
-            yield Fault("stall", f"{self.gap}, round-off {round_off:.3g}: {result.message}")
+        size = abs(self.made.objective.at(self.made.known).value)
+        if stalls_early(result, size):
+            there = gda.certify(self.made.problem(), result.metric).round_off
+            yield Fault("stall", f"{self.gap}; round-off at the end {there:.3g}: {result.message}")
 
     @property
     def gap(self) -> str:
@@ -368,6 +366,22 @@ class Judged:
             return None
         found: FloatArray = np.asarray(metric.value, dtype=np.float64)
         return (found + found.T) / 2
+
+
+def stalls_early(result: gda.Result, size: float = 0.0) -> bool:
+    """Whether a gap is far above the round-off that the message names.
+
+    Parameters
+    ----------
+    result : Result
+        Of a run that has stalled.
+    size : float, optional
+        Of the objective elsewhere: one that is next to nothing of it has no share to speak of.
+    """
+    named = re.search(r"of which ([-+.e\d]+) is what the certificate allows", result.message)
+    round_off = float(named[1]) if named else 0.0
+    gap = math.inf if result.gap is None else result.gap
+    return gap > max(STALLED * abs(result.objective), NOTHING * size, ROUND_OFF * round_off)
 
 
 _OTHERS: dict[str, dict[str, Any]] = {
