@@ -107,7 +107,9 @@ def main() -> int:
     seeds = range(given.first, given.first + given.problems)
     chunks = [seeds[n : n + _CHUNK] for n in range(0, len(seeds), _CHUNK)]
     total = Counts()
-    with ProcessPoolExecutor(given.jobs, initializer=partial(warnings.simplefilter, "error")) as pool:
+    with ProcessPoolExecutor(
+        given.jobs, initializer=partial(warnings.simplefilter, "error")
+    ) as pool:
         for counts in pool.map(partial(judged, sort=given.sort), chunks):
             total.add(counts)
     print("\n\n".join(sorted(total.failures)))

@@ -45,7 +45,7 @@ STALLED, ROUND_OFF = 1e-6, 10.0
 """A gap that is more than this share, and so many times the stated round-off, is no round-off."""
 
 NOTHING = 1e-10
-"""Of the objective at the known member: an objective that is less is 0, of which no share counts."""
+"""Of the objective at the known member: a gap that is less is no gap where the optimum is 0."""
 
 AGREEMENT = 1e-6
 """How far optima of two solvers are apart, as a share, where the conic one is accurate."""

@@ -107,7 +107,9 @@ OBJECTIVES: dict[str, Callable[[int, float, np.random.Generator], Objective]] = 
     "DEML": lambda size, unit, rng: gda.DEML(*_samples(size, unit, rng)),
     "LSML": lambda size, unit, rng: gda.LSML(*_samples(size, unit, rng), n_quadruplets=20),
     "LogDet": lambda size, unit, rng: gda.LogDet(_scatter(size, rng) / unit),
-    "GMML": lambda size, unit, rng: gda.GMML(_scatter(size, rng) / unit, _scatter(size, rng) * unit),
+    "GMML": lambda size, unit, rng: gda.GMML(
+        _scatter(size, rng) / unit, _scatter(size, rng) * unit
+    ),
     "Ridge": lambda size, unit, rng: gda.Ridge(size),
     "Linear": lambda size, unit, rng: gda.Linear(random_symmetric(rng, size) / unit),
     "Quadratic": lambda size, unit, rng: Quadratic(-_target(size, unit, rng), 1.0),
