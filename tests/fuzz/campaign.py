@@ -10,6 +10,7 @@ it again (see `tests.fuzz.constrained`).
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 import time
 import warnings
@@ -39,7 +40,7 @@ class Counts:
     failures : list of str
         Each failure, with the ingredients that make it again.
     seconds : list of float
-        Of each problem.
+        Of the processor, for each problem.
     """
 
     ends: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -83,10 +84,10 @@ def judged(seeds: Iterable[int], sort: str | None = None) -> Counts:
     """Run and judge the problems of some seeds."""
     counts = Counts()
     for seed in seeds:
-        began = time.perf_counter()
+        began = time.process_time()
         ingredients = ConstrainedIngredients.drawn(seed, sort)
         case = Judged(ingredients, others=seed % _EVERY == 0)
-        counts.seconds.append(time.perf_counter() - began)
+        counts.seconds.append(time.process_time() - began)
         counts.ends[ingredients.label, case.end] += 1
         counts.failed[ingredients.label] += bool(case.faults)
         counts.checked.update(case.checked)
@@ -114,8 +115,8 @@ def main() -> int:
             total.add(counts)
     print("\n\n".join(sorted(total.failures)))
     print(f"\n{total.table()}")
-    middle = sorted(total.seconds)[len(total.seconds) // 2]
-    print(f"seconds a problem: {middle:.3f} in the middle, {max(total.seconds):.1f} at most")
+    middle, most = statistics.median(total.seconds), max(total.seconds)
+    print(f"seconds of the processor a problem: median {middle:.3f}, at most {most:.1f}")
     return min(total.failed.total(), 1)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,12 +40,15 @@ EXACT = 1e-14
 ROOM = 1e-6
 """With a smallest eigenvalue of such a share of the mean one, a metric is inside of the cone."""
 
-TOLERANCE, LIMIT = 1e-7, 10.0
+TOLERANCE, LIMIT = 1e-7, 20.0
+
+BUSY = 0.5
+"""Of the time limit: where the processor was busy with a run for less, other programs took it."""
 
 STALLED, ROUND_OFF = 1e-6, 10.0
 """A gap that is more than this share, and so many times the stated round-off, is no round-off."""
 
-NOTHING = 1e-10
+NOTHING = 1e-7
 """Of the objective at the known member: a gap that is less is no gap where the optimum is 0."""
 
 AGREEMENT = 1e-6
@@ -84,6 +88,7 @@ class Judged:
         self.made = Constrained(ingredients)
         self.end, self.checked = "", list[str]()
         self.result: gda.Result | None = None
+        self._began = time.process_time()
         self.faults = list(self._run(others))
 
     def _run(self, others: bool) -> Iterator[Fault]:
@@ -112,7 +117,11 @@ class Judged:
             return
         self.end = self.result.status
         yield from self._of_result(self.result)
-        if others and ingredients_are_of_graphs(self.ingredients):
+        if others and self._member is not None:
+            yield from self._of_certificate(problem, self._member)
+            again = {"initial": self._member, "max_iterations": 5}
+            yield from self._of_other(problem, "certified", again)
+        if others and is_of_graphs(self.ingredients):
             for method, options in _OTHERS.items():
                 yield from self._of_other(problem, method, options)
 
@@ -148,7 +157,10 @@ class Judged:
     def _of_result(self, result: gda.Result) -> Iterator[Fault]:
         yield from self._of_metric(result.metric, result)
         if result.status in ("time_limit", "iteration_limit"):
-            yield Fault("no end", f"{result.status} after {result.iterations} rounds: {self.gap}")
+            busy = time.process_time() - self._began
+            if result.status == "iteration_limit" or busy >= BUSY * LIMIT:
+                end = f"{result.status} after {result.iterations} rounds"
+                yield Fault("no end", f"{end}: {self.gap}")
         elif result.status == "stalled":
             yield from self._of_stall(result)
         elif result.status != "converged":
@@ -224,8 +236,8 @@ class Judged:
                 if name != "a member" and at - result.objective <= AGREEMENT * size:
                     self.checked.append(f"{name}, the same to {AGREEMENT:g}")
 
-    def _allowance(self, member: FloatArray, result: gda.Result) -> float:
-        """Return by how much round-off may lift the objective at a member that keeps the rows."""
+    def _allowance(self, member: FloatArray, result: gda.Result | gda.Certificate) -> float:
+        """Return by how much round-off, and rows that are nearly kept, may lower the objective."""
         point = self.made.objective.at(member)
         terms = abs(point.value) + float(np.abs(point.gradient() * member).sum())
         of_rows = 0.0
@@ -234,7 +246,21 @@ class Judged:
             of_rows = float(np.abs(result.multipliers) @ broken)
         return 1e-12 * terms + 2 * of_rows + 1e-300
 
-    # --- other methods ---------------------------------------------------------------------------
+    # --- certificates, and other methods ---------------------------------------------------------
+
+    def _of_certificate(self, problem: gda.MetricProblem, member: FloatArray) -> Iterator[Fault]:
+        """Yield what is wrong with a certificate whose multipliers the package finds itself."""
+        assert self.result is not None
+        self.checked.append("certify")
+        try:
+            certificate = gda.certify(problem, member)
+        except Exception as error:
+            yield Fault(f"{type(error).__name__}, certify", str(error))
+            return
+        least = self.result.objective + self._allowance(self.result.metric, certificate)
+        if certificate.lower_bound > min(least, certificate.objective):
+            bound = certificate.lower_bound
+            yield Fault("bound above the objective, certify", f"{bound!r} > {least!r}")
 
     def _of_other(
         self, problem: gda.MetricProblem, method: str, options: dict[str, Any]
@@ -393,6 +419,6 @@ _OTHERS: dict[str, dict[str, Any]] = {
 }
 
 
-def ingredients_are_of_graphs(ingredients: ConstrainedIngredients) -> bool:
+def is_of_graphs(ingredients: ConstrainedIngredients) -> bool:
     """Whether the other methods know the set, too."""
     return ingredients.kind in ("graph", "masked graph") and ingredients.path_share == 0

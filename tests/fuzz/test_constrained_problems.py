@@ -267,7 +267,7 @@ LIES: tuple[tuple[str, Callable[[gda.Result], dict[str, Any]]], ...] = (
     ("converged with a gap", lambda r: {"lower_bound": r.objective - 1e-3}),
     ("stall", lambda r: {"status": "stalled", "lower_bound": r.objective - 1e-3}),
     ("status solver_failed", lambda r: {"status": "solver_failed"}),
-    ("no end", lambda r: {"status": "time_limit"}),
+    ("no end", lambda r: {"status": "iteration_limit"}),
 )
 
 
