@@ -196,8 +196,9 @@ class Constrained:
         bounds = Bounds.of(self.feasible_set, size)
         self.bounds = replace(bounds, signs=np.where(_mask(own), bounds.signs, 0.0))
         self._rng = np.random.default_rng([own.seed, 28])
-        budget = self.feasible_set.trace_bound - float(np.trace(self.bounds.base()))
-        self._spread = min(budget, size * 10**own.log_unit)
+        least = float(np.trace(self.bounds.base()))  # without it no metric has a smaller scale
+        budget = self.feasible_set.trace_bound - least
+        self._spread = min(budget, max(size * 10**own.log_unit, least))
         self.known = self._member(own.middle_share, own.used_share)
         if own.sort == "barely feasible":  # a member near the boundary, every other time
             middle = own.delta if self._rng.random() < 0.5 else own.middle_share

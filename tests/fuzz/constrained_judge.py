@@ -269,13 +269,15 @@ class Judged:
         metrics: list[FloatArray] = []
         self.checked.append(method)
         try:
-            result = gda.solve(
-                problem,
-                method,
-                callback=lambda state: metrics.append(state.metric),
-                time_limit=LIMIT,
-                **options,
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", gda.InaccurateSolutionWarning)
+                result = gda.solve(
+                    problem,
+                    method,
+                    callback=lambda state: metrics.append(state.metric),
+                    time_limit=LIMIT,
+                    **options,
+                )
         except gda.InvalidInputError as error:
             if "nothing to learn from at the start" not in str(error):
                 yield Fault(f"InvalidInputError, {method}", str(error))
