@@ -1,0 +1,415 @@
+"""Random problems with linear constraints, most of them hard: barely feasible, or barely not.
+
+`ConstrainedIngredients.drawn(seed)` gives the same ingredients on every machine, and `Constrained`
+makes the problem of them: objective, set, rows, and where the rows were written around it, a member
+of the set that keeps them all. To shrink a failure, replace ingredients::
+
+    dataclasses.replace(ingredients, rows=("diagonal",))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import cvxpy as cp
+import numpy as np
+
+import gdaopt as gda
+from gdaopt.objectives.protocol import Objective
+from gdaopt.sets import FeasibleSet
+from gdaopt.validation import FloatArray
+from tests.fuzz.objectives import BARRIERS, OBJECTIVES, objective_of
+from tests.fuzz.reference import Bounds
+from tests.helpers import random_symmetric
+
+__all__ = ["HARD", "KINDS", "SORTS", "Constrained", "ConstrainedIngredients", "Row"]
+
+KINDS = ("graph", "masked graph", "signed", "diagonal", "definite")
+WITH_PATH = ("graph", "signed")
+SORTS = {
+    "free": 0.0,  # without rows
+    "plain": 0.25,  # the rows leave room
+    "dependent": 0.2,  # rows that follow from others
+    "barely feasible": 0.2,  # the rows leave next to no room
+    "barely infeasible": 0.15,  # two conditions contradict each other by next to nothing
+    "rounded": 0.2,  # the numbers have 6, 9 or 12 digits
+}
+HARD = ("dependent", "barely feasible", "barely infeasible", "rounded")
+FORMS = ("diagonal", "entry", "trace", "budget", "dense", "whole diagonal")
+CONTRADICTIONS = ("band", "equalities", "sum", "floor", "trace bound", "sign")
+
+_LARGEST_EXPONENTS = {"GLR": 2, "MCML": 4}  # of C in units: with larger ones most underflow
+
+
+@dataclass(frozen=True)
+class ConstrainedIngredients:
+    """What a random problem with linear constraints is made of.
+
+    Attributes
+    ----------
+    sort : str
+        A key of `SORTS`.
+    kind, objective : str
+        Of the set and of the objective.
+    log_unit, log_room : float
+        The logarithms, to base 10, of the unit in which the objective's minimiser is about 1, and
+        of ``C/K`` in such units: with 3 and more the trace bound most often does not bind.
+    eigenvalue_share, path_share : float
+        K times the smallest eigenvalue, as a share of C; and the weight of the path's edges as a
+        share of what would use up the budget.
+    middle_share : float
+        The share of the known member that is a multiple of the identity.
+    used_share : float
+        The share of the trace bound, or of the problem's own scale, that the known member uses.
+    rows : tuple of str
+        The forms of the rows.
+    delta : float
+        By how much conditions are nearly broken, or broken, in the problem's own scale.
+    contradiction : str
+        Which two conditions contradict each other where the sort says so.
+    digits : int
+        To how many digits the numbers are rounded; 17: not.
+    """
+
+    seed: int
+    sort: str
+    kind: str
+    objective: str
+    n_features: int
+    log_unit: float
+    log_room: float
+    eigenvalue_share: float
+    path_share: float
+    middle_share: float
+    used_share: float
+    rows: tuple[str, ...]
+    delta: float
+    contradiction: str
+    digits: int
+
+    @classmethod
+    def drawn(cls, seed: int, sort: str | None = None) -> ConstrainedIngredients:
+        """Return the ingredients of a seed; the sort is drawn where none is given."""
+        rng = np.random.default_rng([seed, 27])
+        drawn_sort = str(rng.choice(list(SORTS), p=list(SORTS.values())))
+        objective, size = str(rng.choice(list(OBJECTIVES))), int(rng.integers(1, 9))
+        room = float(rng.choice([-3.0, -1.0, 0.0, 0.0, 0.0, 1.0, 2.0, 4.0, 6.0, 8.0]))
+        room = min(room, _LARGEST_EXPONENTS.get(objective, 8))
+        unit = float(rng.choice([0.0, rng.uniform(-6, 6)]))
+        unit = float(np.clip(room + unit, -6, 12)) - room
+        near = 1 - 10 ** rng.uniform(-6, -1)
+        share = float(rng.choice([0.0, 0.0, 1e-6, 1e-3, 0.1, near]))
+        if objective in BARRIERS and share == 0:  # bounded without it all the same
+            share = float(rng.choice([0.0, 1e-6]))
+        kind = str(rng.choice(KINDS, p=[0.3, 0.15, 0.15, 0.2, 0.2]))
+        path = float(rng.choice([0.0, 0.0, 0.3])) if size > 1 and kind in WITH_PATH else 0.0
+        forms = rng.choice(FORMS, size=int(rng.integers(1, 5)), p=[0.3, 0.2, 0.1, 0.15, 0.15, 0.1])
+        return cls(
+            seed=seed,
+            sort=drawn_sort if sort is None else sort,
+            kind=kind,
+            objective=objective,
+            n_features=size,
+            log_unit=round(unit, 2),
+            log_room=room,
+            eigenvalue_share=share,
+            path_share=path,
+            middle_share=float(rng.choice([0.5, 0.1, 0.01])),
+            used_share=float(rng.choice([0.2, 0.7, 0.99])),
+            rows=tuple(str(form) for form in forms),
+            delta=float(10.0 ** -rng.integers(4, 15)),
+            contradiction=str(rng.choice(CONTRADICTIONS)),
+            digits=int(rng.choice([6, 9, 12])) if (sort or drawn_sort) == "rounded" else 17,
+        )
+
+    @property
+    def label(self) -> str:
+        """What the table of counts calls the sort."""
+        return f"rounded to {self.digits} digits" if self.sort == "rounded" else self.sort
+
+    @property
+    def trace_bound(self) -> float:
+        """C."""
+        return float(f"{self.n_features * 10 ** (self.log_unit + self.log_room):.6g}")
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether a conic solver should find the optimum to many digits."""
+        is_narrow = self.sort.startswith("barely") and self.delta < 1e-6
+        return -1 <= self.log_room <= 2 and not is_narrow
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A linear constraint ``⟨A, M⟩ = b``, ``≤ b`` or ``≥ b``; A has a norm of any size."""
+
+    matrix: FloatArray
+    relation: str
+    bound: float
+
+    def broken(self, metric: FloatArray) -> float:
+        """Return the distance of a metric to the row that it breaks; 0 where it keeps it."""
+        excess = float(np.vdot(self.matrix, metric)) - self.bound
+        signed = {"==": abs(excess), "<=": max(excess, 0.0), ">=": max(-excess, 0.0)}
+        return signed[self.relation] / float(np.linalg.norm(self.matrix))
+
+    def of(self, metric: cp.Expression) -> cp.Constraint:
+        """Return the row in CVXPY, written as users write it."""
+        size = len(self.matrix)
+        places = np.argwhere(np.triu(self.matrix))
+        if len(places) == 1 and size > 1:
+            i, j = (int(n) for n in places[0])
+            factor = float(self.matrix[i, j]) * (1 if i == j else 2)
+            left = metric[i, j] if factor == 1 else factor * metric[i, j]
+        elif np.array_equal(self.matrix, np.eye(size)):
+            left = cp.trace(metric)
+        else:
+            left = cp.sum(cp.multiply(self.matrix, metric))
+        constraint: cp.Constraint = {
+            "==": left == self.bound,
+            "<=": left <= self.bound,
+            ">=": left >= self.bound,
+        }[self.relation]
+        return constraint
+
+
+class Constrained:
+    """A random problem with linear constraints.
+
+    Attributes
+    ----------
+    scale : float
+        The trace of a typical metric: that of C, or less where C does not bind.
+    known : ndarray of shape (K, K)
+        The member of the set that the rows are written around.
+    rows : list of Row
+        All rows.
+    least_violation : float
+        By how much every member of the set breaks some row, where that was made so; else 0.
+    """
+
+    def __init__(self, ingredients: ConstrainedIngredients) -> None:
+        self.ingredients = ingredients
+        own, size = ingredients, ingredients.n_features
+        self.feasible_set = _feasible_set(own)
+        bounds = Bounds.of(self.feasible_set, size)
+        self.bounds = replace(bounds, signs=np.where(_mask(own), bounds.signs, 0.0))
+        self._rng = np.random.default_rng([own.seed, 28])
+        least = float(np.trace(self.bounds.base()))  # without it no metric has a smaller scale
+        budget = self.feasible_set.trace_bound - least
+        self._spread = min(budget, max(size * 10**own.log_unit, least))
+        self.known = self._member(own.middle_share, own.used_share)
+        if own.sort == "barely feasible":  # a member near the boundary, every other time
+            middle = own.delta if self._rng.random() < 0.5 else own.middle_share
+            used = 1 - own.delta if self._rng.random() < 0.3 else own.used_share
+            self.known = self._member(middle, used)
+        self.scale = float(np.trace(self.known))
+        self.least_violation = 0.0
+        self.rows = self._drawn_rows()
+
+    @cached_property
+    def objective(self) -> Objective:
+        own = self.ingredients
+        rng = np.random.default_rng([own.seed, 29])
+        return objective_of(own.objective, own.n_features, 10**own.log_unit, rng)
+
+    def constraints(self, metric: cp.Expression) -> list[cp.Constraint]:
+        """Return the rows in CVXPY; those of the whole diagonal as a single constraint."""
+        return [row.of(metric) for row in self.rows]
+
+    def problem(self) -> gda.MetricProblem:
+        """Return the problem; this is where rows that cannot be kept are refused."""
+        if not self.rows:
+            return gda.MetricProblem(self.objective, self.feasible_set)
+        return gda.MetricProblem(self.objective, self.feasible_set, constraints=self.constraints)
+
+    def broken(self, metric: FloatArray) -> float:
+        """Return the largest distance of a metric to a row that it breaks."""
+        return max((row.broken(metric) for row in self.rows), default=0.0)
+
+    def outside(self, metric: FloatArray) -> float:
+        """Return the largest amount by which a metric breaks a condition of the set."""
+        return max(self.bounds.excess(metric).values()) * self.feasible_set.trace_bound
+
+    def room(self, metric: FloatArray) -> float:
+        """Return the smallest eigenvalue beyond the base, as a share of the mean eigenvalue."""
+        beyond = metric - self.bounds.base()
+        mean = float(np.trace(beyond)) / len(metric)
+        return float(np.linalg.eigvalsh(beyond)[0]) / mean if mean > 0 else 0.0
+
+    # --- how it is drawn -------------------------------------------------------------------------
+
+    def _member(self, middle: float, used: float) -> FloatArray:
+        """Return a member: a share of it is a multiple of the identity, the rest random atoms."""
+        rng, size = self._rng, self.ingredients.n_features
+        total = np.zeros((size, size))
+        for weight in rng.random(int(rng.integers(1, size + 2))):
+            total += weight * self._atom()
+        atoms = total / np.trace(total)
+        beyond = middle / size * np.eye(size) + (1 - middle) * atoms
+        member: FloatArray = self.bounds.base() + used * self._spread * beyond
+        return member
+
+    def _atom(self) -> FloatArray:
+        """Return ``uu'`` of a random atom."""
+        rng, size = self._rng, self.ingredients.n_features
+        vector = np.zeros(size)
+        if self.ingredients.kind == "definite":
+            vector = rng.standard_normal(size)
+        else:
+            i, j = (int(n) for n in rng.integers(size, size=2))
+            vector[i] = rng.uniform(0.2, 1)
+            if i != j and self.bounds.signs[i, j] != 0:
+                sign = float(self.bounds.signs[i, j])  # of entry (i, j)
+                vector[j] = sign * rng.uniform(0.2, 1)
+        return np.outer(vector, vector)
+
+    def _drawn_rows(self) -> list[Row]:
+        own, rng = self.ingredients, self._rng
+        if own.sort == "free":
+            return []
+        rows = [row for form in own.rows for row in self._of_form(form)][:6]
+        if own.sort == "dependent" or (own.sort == "rounded" and rng.random() < 0.7):
+            rows += self._dependent(rows)
+        if own.sort == "barely infeasible":
+            rows += self._contradicting(rows)
+        if own.sort == "rounded":
+            rows = [self._rounded(row) for row in rows]
+        order = rng.permutation(len(rows))
+        return [rows[k] for k in order]
+
+    def _of_form(self, form: str) -> list[Row]:
+        """Return rows that the known member keeps."""
+        rng, size = self._rng, self.ingredients.n_features
+        matrix = np.zeros((size, size))
+        match form:
+            case "diagonal":
+                i = int(rng.integers(size))
+                matrix[i, i] = 1.0
+            case "entry":
+                i, j = (int(n) for n in rng.integers(size, size=2))
+                matrix[i, j] = matrix[j, i] = 1.0 if i == j else 0.5
+            case "trace":
+                matrix = np.eye(size)
+            case "budget":
+                matrix[np.diag_indices(size)] = rng.random(size) < 0.5
+            case "dense":
+                matrix = random_symmetric(rng, size) * float(rng.choice([1.0, 1e-3, 1e4]))
+            case _:
+                matrices = [np.diag(row) for row in np.eye(size)]
+                return [Row(one, "==", float(np.vdot(one, self.known))) for one in matrices]
+        if not matrix.any():
+            matrix[0, 0] = 1.0
+        return self._around(matrix)
+
+    def _around(self, matrix: FloatArray) -> list[Row]:
+        """Return one row, or two opposite ones, that leave the known member some slack."""
+        own, rng = self.ingredients, self._rng
+        at, norm = float(np.vdot(matrix, self.known)), float(np.linalg.norm(matrix))
+        slacks = [0.0, float(rng.uniform(0.01, 0.3))]
+        if own.sort == "barely feasible":
+            slacks = [0.0, own.delta]
+        slack = float(rng.choice(slacks)) * norm * self.scale
+        relation = str(rng.choice(["==", "<=", ">="], p=[0.3, 0.4, 0.3]))
+        if own.sort == "barely feasible" and rng.random() < 0.4:  # a band
+            return [Row(matrix, "<=", at + slack), Row(matrix, ">=", at - slack)]
+        sign = {"==": 0.0, "<=": 1.0, ">=": -1.0}[relation]
+        return [Row(matrix, relation, at + sign * slack)]
+
+    def _dependent(self, rows: list[Row]) -> list[Row]:
+        """Return rows that follow from others, or nearly: multiples, sums and opposites."""
+        rng, found = self._rng, []
+        for _ in range(int(rng.integers(1, 3))):
+            first, second = (rows[int(k)] for k in rng.integers(len(rows), size=2))
+            match str(rng.choice(["again", "multiple", "sum", "opposite", "equality"])):
+                case "again":
+                    found.append(first)
+                case "multiple":
+                    factor = float(rng.choice([2.0, 1 / 3, 1e3]))
+                    bound = factor * first.bound
+                    found.append(Row(factor * first.matrix, first.relation, bound))
+                case "sum":
+                    matrix = first.matrix + second.matrix
+                    if np.abs(matrix).max() > 1e-9 * np.abs(first.matrix).max():
+                        found.append(Row(matrix, "==", float(np.vdot(matrix, self.known))))
+                case "opposite":
+                    at = float(np.vdot(first.matrix, self.known))
+                    found += [Row(first.matrix, "<=", at), Row(first.matrix, ">=", at)]
+                case _:
+                    at = float(np.vdot(first.matrix, self.known))
+                    found.append(Row(first.matrix, "==", at))
+        return found
+
+    def _contradicting(self, rows: list[Row]) -> list[Row]:
+        """Return rows that no member keeps, by `delta`, and note by how much one is broken."""
+        own, rng, size = self.ingredients, self._rng, self.ingredients.n_features
+        first, amount = rows[int(rng.integers(len(rows)))], own.delta * self.scale
+        matrix, norm = first.matrix, float(np.linalg.norm(first.matrix))
+        at = float(np.vdot(matrix, self.known))
+        unit = np.zeros((size, size))
+        match own.contradiction:
+            case "equalities":
+                self.least_violation = amount / 2
+                return [Row(matrix, "==", at), Row(matrix, "==", at + norm * amount)]
+            case "sum" if len(rows) > 1:
+                other = random_symmetric(rng, size)
+                there, total = float(np.vdot(other, self.known)), matrix / norm + other
+                sizes = 1 + float(np.linalg.norm(other)) + float(np.linalg.norm(total))
+                self.least_violation = amount / sizes
+                return [
+                    Row(matrix, "==", at),
+                    Row(other, "<=", there),
+                    Row(total, ">=", at / norm + there + amount),
+                ]
+            case "floor":
+                i = int(rng.integers(size))
+                unit[i, i] = 1.0
+                self.least_violation = amount
+                return [Row(unit, "<=", float(self.bounds.base()[i, i]) - amount)]
+            case "trace bound":
+                self.least_violation = amount / np.sqrt(size)
+                bound = self.feasible_set.trace_bound + amount
+                return [Row(np.eye(size), str(rng.choice([">=", "=="])), bound)]
+            case "sign" if size > 1 and own.kind in ("graph", "diagonal"):
+                i, j = (int(n) for n in rng.choice(size, 2, replace=False))
+                unit[i, j] = unit[j, i] = 0.5
+                self.least_violation = np.sqrt(2) * amount
+                return [Row(unit, ">=", float(self.bounds.fixed[i, j]) + amount)]
+        self.least_violation = amount / 2
+        return [Row(matrix, "<=", at), Row(matrix, ">=", at + norm * amount)]
+
+    def _rounded(self, row: Row) -> Row:
+        """Return the row with numbers of so many digits after the point, in its scale."""
+        digits, unit = self.ingredients.digits, 10 ** np.floor(np.log10(self.scale))
+        largest = 10 ** np.floor(np.log10(np.abs(row.matrix).max()))
+        matrix = largest * np.round(row.matrix / largest, digits)
+        step = unit * largest
+        bound = float(step * np.round(row.bound / step, digits))
+        return Row(matrix, row.relation, bound)
+
+
+def _feasible_set(own: ConstrainedIngredients) -> FeasibleSet:
+    """Return the set."""
+    size, bound = own.n_features, own.trace_bound
+    rho = own.eigenvalue_share * bound / size
+    if own.kind == "diagonal":
+        return gda.DiagonalMetrics(bound, rho)
+    if own.kind == "definite":
+        return gda.PositiveDefiniteMetrics(bound, rho)
+    path = own.path_share * (bound - size * rho) / max(2 * (size - 1), 1)
+    if own.kind == "signed":
+        colors = np.random.default_rng([own.seed, 30]).choice([-1.0, 1.0], size)
+        return gda.SignedGraphMetrics(tuple(colors.tolist()), bound, rho, path)
+    edges = _mask(own) if own.kind == "masked graph" else None
+    return gda.GraphMetrics(bound, rho, path, edges=edges)
+
+
+def _mask(own: ConstrainedIngredients) -> np.ndarray:
+    """Return the pairs that may have an edge: those of a path, and random ones."""
+    size = own.n_features
+    if own.kind != "masked graph":
+        return np.ones((size, size), dtype=bool)
+    drawn = np.random.default_rng([own.seed, 31]).random((size, size)) < 0.3
+    mask = np.triu(drawn, 1) | np.eye(size, k=1, dtype=bool)
+    return mask | mask.T

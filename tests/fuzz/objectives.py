@@ -1,0 +1,120 @@
+"""Random objectives of every kind, whose minimisers are about as large as a unit says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import cvxpy as cp
+import numpy as np
+
+import gdaopt as gda
+from gdaopt.objectives.protocol import Objective
+from gdaopt.objectives.quadratic import Quadratic
+from gdaopt.objectives.sums import SumObjective
+from gdaopt.validation import FloatArray
+from tests.helpers import random_symmetric
+
+__all__ = ["BARRIERS", "OBJECTIVES", "objective_of"]
+
+BARRIERS = ("LogDet", "GMML", "expression")
+"""Objectives that are infinite on the boundary of the cone."""
+
+_N_SAMPLES = 14
+
+
+def objective_of(name: str, size: int, unit: float, rng: np.random.Generator) -> Objective:
+    """Return a random objective of a kind: one of `OBJECTIVES`.
+
+    Parameters
+    ----------
+    name : str
+        The kind.
+    size : int
+        K.
+    unit : float
+        About as large as the entries of the best metric are. Where samples are compared, most
+        squared distances are about 1 under the metric ``unit · I``.
+    rng : numpy.random.Generator
+        What else there is to draw.
+    """
+    return OBJECTIVES[name](size, unit, rng)
+
+
+def _samples(size: int, unit: float, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Return samples and the labels ±1, at least four of each."""
+    X = rng.standard_normal((_N_SAMPLES, size))
+    told = X[:, 0] + 0.5 * rng.standard_normal(_N_SAMPLES)
+    y = np.where(told > np.median(told), 1.0, -1.0)
+    return X / np.sqrt(2 * size * unit), y
+
+
+def _scatter(size: int, rng: np.random.Generator) -> FloatArray:
+    """Return the covariance matrix of some samples."""
+    scatter: FloatArray = np.cov(rng.standard_normal((size + 5, size)).T).reshape(size, size)
+    return scatter
+
+
+def _target(size: int, unit: float, rng: np.random.Generator) -> FloatArray:
+    """Return a matrix that is in no set, most often."""
+    target: FloatArray = unit * (random_symmetric(rng, size) + np.eye(size))
+    return target
+
+
+def _expression(size: int, unit: float, rng: np.random.Generator) -> gda.CvxpyObjective:
+    """Return a log-determinant with a penalty on the entries, in CVXPY's atoms."""
+    S, target = _scatter(size, rng) / unit, _target(size, 1.0, rng)
+    return gda.CvxpyObjective(
+        lambda M: cp.trace(S @ M) - cp.log_det(M) + 0.1 * cp.sum_squares(M / unit - target),
+        n_features=size,
+    )
+
+
+def _function(size: int, unit: float, rng: np.random.Generator) -> gda.FunctionObjective:
+    """Return the squared distance to a matrix, in units, as a function of arrays."""
+    target = _target(size, 1.0, rng)
+
+    def nearest(metric: FloatArray) -> tuple[float, FloatArray]:
+        away = metric / unit - target
+        return float((away**2).sum()), 2 * away / unit
+
+    return gda.FunctionObjective(
+        nearest, size, expression=lambda M: cp.sum_squares(M / unit - target)
+    )
+
+
+def _sum(size: int, unit: float, rng: np.random.Generator) -> SumObjective:
+    """Return the sum of two or three terms."""
+    terms: dict[str, float] = {
+        "GLR": 0.01,
+        "MCML": 1.0,
+        "PairHinge": 1.0,
+        "LogDet": 0.1,
+        "Linear": 1.0,
+        "Ridge": unit**-2,
+    }
+    names = rng.choice(list(terms), size=int(rng.integers(2, 4)), replace=False)
+    return SumObjective(
+        [(terms[str(name)], objective_of(str(name), size, unit, rng)) for name in names]
+    )
+
+
+OBJECTIVES: dict[str, Callable[[int, float, np.random.Generator], Objective]] = {
+    "GLR": lambda size, unit, rng: gda.GLR(*_samples(size, unit, rng)),
+    "MCML": lambda size, unit, rng: gda.MCML(*_samples(size, unit, rng)),
+    "LMNN": lambda size, unit, rng: gda.LMNN(*_samples(size, unit, rng), n_neighbors=2),
+    "PairHinge": lambda size, unit, rng: gda.PairHinge(*_samples(size, unit, rng)),
+    "LogisticPairs": lambda size, unit, rng: gda.LogisticPairs(*_samples(size, unit, rng)),
+    "DEML": lambda size, unit, rng: gda.DEML(*_samples(size, unit, rng)),
+    "LSML": lambda size, unit, rng: gda.LSML(*_samples(size, unit, rng), n_quadruplets=20),
+    "LogDet": lambda size, unit, rng: gda.LogDet(_scatter(size, rng) / unit),
+    "GMML": lambda size, unit, rng: gda.GMML(
+        _scatter(size, rng) / unit, _scatter(size, rng) * unit
+    ),
+    "Ridge": lambda size, unit, rng: gda.Ridge(size),
+    "Linear": lambda size, unit, rng: gda.Linear(random_symmetric(rng, size) / unit),
+    "Quadratic": lambda size, unit, rng: Quadratic(-_target(size, unit, rng), 1.0),
+    "expression": _expression,
+    "function": _function,
+    "sum": _sum,
+}
+"""What draws an objective of each kind."""

@@ -1,0 +1,307 @@
+"""Random problems with linear constraints: kept, or refused for a reason that a member confirms.
+
+A failure prints the ingredients, so that it can be repeated::
+
+    Judged(ConstrainedIngredients.drawn(17)).faults
+
+Thousands of others: see `tests.fuzz.campaign`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.validation import FloatArray
+from tests.fuzz.campaign import judged
+from tests.fuzz.constrained import (
+    CONTRADICTIONS,
+    FORMS,
+    HARD,
+    KINDS,
+    SORTS,
+    Constrained,
+    ConstrainedIngredients,
+)
+from tests.fuzz.constrained_judge import Judged, stalls_early
+from tests.fuzz.objectives import OBJECTIVES
+
+FEW = 30  # problems of the default suite: about three seconds
+CHUNKS, CHUNK = 60, 20  # of the slow one: about a minute on two cores
+FREE_CHUNKS = 20  # without rows
+
+Rows = Callable[[cp.Expression], list[cp.Constraint]]
+
+
+def check(seeds: range, sort: str | None = None) -> None:
+    """Run and judge the problems of some seeds; print how they ended."""
+    counts = judged(seeds, sort)
+    print(counts.table())
+    assert not counts.failures, "\n\n".join(counts.failures)
+
+
+def test_few() -> None:
+    check(range(FEW))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_many(chunk: int) -> None:
+    check(range(1000 + chunk * CHUNK, 1000 + (chunk + 1) * CHUNK))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(FREE_CHUNKS))
+def test_many_without_rows(chunk: int) -> None:
+    check(range(1000 + chunk * CHUNK, 1000 + (chunk + 1) * CHUNK), "free")
+
+
+# --- Cases that were wrong -----------------------------------------------------------------------
+
+
+def kept_or_refused(objective: Any, feasible_set: Any, rows: Rows) -> gda.Result | None:
+    """Return a result that keeps its rows, measured by CVXPY; None where a row is named instead."""
+    size = objective.n_features
+    metric = cp.Variable((size, size), symmetric=True, name="M")
+    constraints = rows(metric)
+    try:
+        problem = gda.MetricProblem(objective, feasible_set, constraints=rows)
+    except gda.InfeasibleProblemError as error:
+        message = str(error)
+        if any(str(constraint) in message for constraint in constraints):
+            return None
+        raise
+    result = gda.solve(problem, "certified", tolerance=1e-7)
+    metric.value = result.metric
+    broken = [float(np.max(constraint.violation())) for constraint in constraints]
+    assert max(broken) <= 1e-8 * feasible_set.trace_bound
+    return result
+
+
+@pytest.mark.parametrize("apart", [1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 0.0])
+def test_an_entry_that_is_given_twice_nearly_the_same(apart: float) -> None:
+    def rows(M: cp.Expression) -> list[cp.Constraint]:
+        return [M[0, 0] == 0.3, M[0, 0] <= 0.3 - apart]
+
+    result = kept_or_refused(gda.Ridge(2), gda.GraphMetrics(1.0), rows)
+    assert result is not None or apart > 0
+    if result is not None:
+        assert result.status == "converged"
+        assert result.objective == pytest.approx(0.045, rel=1e-7)
+
+
+@pytest.mark.parametrize("digits", [6, 9, 11, 12, 15])
+def test_a_diagonal_of_rounded_thirds_and_its_sum(digits: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 3))
+    glr = gda.GLR(X, np.sign(X[:, 0]))
+
+    def rows(M: cp.Expression) -> list[cp.Constraint]:
+        return [cp.diag(M) == round(1 / 3, digits), cp.trace(M) == 1]
+
+    result = kept_or_refused(glr, gda.GraphMetrics(1.5), rows)
+    assert (result is None) if digits < 9 else (result is not None or digits < 11)
+
+
+@pytest.mark.parametrize("exponent", [5, 6, 7, 8, 10, 12])
+def test_a_trace_bound_that_does_not_bind(exponent: int) -> None:
+    feasible_set = gda.GraphMetrics(10.0**exponent)
+    result = kept_or_refused(gda.LogDet(np.eye(2)), feasible_set, lambda M: [M[0, 0] <= 0.5])
+    assert result is not None
+    assert result.status == "converged"
+    np.testing.assert_allclose(result.metric, np.diag([0.5, 1.0]), atol=1e-3)
+    assert result.objective == pytest.approx(1.5 + np.log(2), rel=1e-7)
+
+
+@pytest.mark.parametrize("exponent", [3, 6, 8])
+@pytest.mark.parametrize("seed", range(2))
+def test_three_rows_and_a_trace_bound_that_does_not_bind(seed: int, exponent: int) -> None:
+    S = np.cov(np.random.default_rng(seed).standard_normal((12, 6)).T)
+
+    def rows(M: cp.Expression) -> list[cp.Constraint]:
+        return [M[0, 0] <= 0.5, M[1, 1] + M[2, 2] == 1.5, M[3, 4] == -0.05]
+
+    close = kept_or_refused(gda.LogDet(S), gda.GraphMetrics(20.0), rows)
+    result = kept_or_refused(gda.LogDet(S), gda.GraphMetrics(10.0**exponent), rows)
+    assert close is not None
+    assert result is not None
+    assert result.status == "converged"
+    assert result.objective == pytest.approx(close.objective, rel=2e-7)
+
+
+@pytest.mark.parametrize("exponent", [8, 10, 12])
+@pytest.mark.parametrize(
+    ("seed", "kind"), [(2, gda.GraphMetrics), (7, gda.PositiveDefiniteMetrics)]
+)
+def test_hinges_stall_at_their_round_off(
+    seed: int, kind: type[gda.GraphMetrics], exponent: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((20, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(20) > 0, 1, -1)
+    problem = gda.MetricProblem(gda.PairHinge(X, y), kind(10.0**exponent))
+    result = gda.solve(problem, "certified", tolerance=1e-7)
+    assert result.status == "converged" or not stalls_early(result), result.message
+
+
+# --- The generator -------------------------------------------------------------------------------
+
+
+def test_a_seed_and_what_is_printed_give_the_same_problem() -> None:
+    for seed in range(20):
+        ingredients = ConstrainedIngredients.drawn(seed)
+        assert ingredients == ConstrainedIngredients.drawn(seed) == eval(repr(ingredients))
+        first, again = Constrained(ingredients), Constrained(ingredients)
+        np.testing.assert_array_equal(first.known, again.known)
+        for row, other in zip(first.rows, again.rows, strict=True):
+            np.testing.assert_array_equal(row.matrix, other.matrix)
+            assert (row.relation, row.bound) == (other.relation, other.bound)
+        at = [made.objective.at(made.known).value for made in (first, again)]
+        assert at[0] == at[1]
+
+
+def test_all_ingredients_occur() -> None:
+    drawn = [ConstrainedIngredients.drawn(seed) for seed in range(1000)]
+    assert {i.sort for i in drawn} == set(SORTS) - {"free"}
+    assert {i.kind for i in drawn} == set(KINDS)
+    assert {i.objective for i in drawn} == set(OBJECTIVES)
+    assert {form for i in drawn for form in i.rows} == set(FORMS)
+    assert {i.contradiction for i in drawn} == set(CONTRADICTIONS)
+    assert {i.n_features for i in drawn} == set(range(1, 9))
+    assert {i.digits for i in drawn} == {6, 9, 12, 17}
+    assert {round(np.log10(i.delta)) for i in drawn} == set(range(-14, -3))
+    bounds = [i.trace_bound for i in drawn]
+    assert (min(bounds) < 1e-4, max(bounds) > 1e11) == (True, True)
+    assert sum(i.sort in HARD for i in drawn) >= 600
+
+
+def test_the_known_member_keeps_all_rows() -> None:
+    for seed in range(300):
+        made = Constrained(ConstrainedIngredients.drawn(seed))
+        allowed = 0.0
+        if made.ingredients.sort == "rounded":
+            allowed = 20 * 10.0**-made.ingredients.digits
+        if made.ingredients.sort == "barely infeasible":
+            assert made.broken(made.known) > 0
+            continue
+        assert made.outside(made.known) <= 1e-14 * made.scale
+        assert made.broken(made.known) <= (allowed + 1e-14) * made.scale
+
+
+def least_violation(made: Constrained) -> float:
+    """Return by how much every member breaks some row, by CLARABEL."""
+    size, unit = len(made.known), made.scale / len(made.known)
+    metric, most = cp.Variable((size, size), symmetric=True), cp.Variable()
+    conditions = made.feasible_set.constraints(unit * metric)
+    for row in made.rows:
+        length = float(np.linalg.norm(row.matrix))
+        off = cp.sum(cp.multiply(row.matrix / length, metric)) - row.bound / length / unit
+        sides = {"==": [off, -off], "<=": [off], ">=": [-off]}[row.relation]
+        conditions += [side <= most for side in sides]
+    return float(cp.Problem(cp.Minimize(most), conditions).solve("CLARABEL")) * unit
+
+
+@pytest.mark.parametrize("contradiction", CONTRADICTIONS)
+def test_what_contradicts_itself_is_broken_by_as_much_as_the_generator_says(
+    contradiction: str,
+) -> None:
+    drawn = (ConstrainedIngredients.drawn(seed, "barely infeasible") for seed in range(60))
+    chosen = [
+        replace(own, contradiction=contradiction, delta=1e-2, eigenvalue_share=1e-3)
+        for own in drawn
+        if own.log_room == 0 and own.n_features > 1
+    ]
+    assert len(chosen) >= 5
+    for made in map(Constrained, chosen[:5]):
+        assert 0 < made.least_violation <= least_violation(made) * (1 + 1e-5)
+
+
+# --- The judge -----------------------------------------------------------------------------------
+
+
+def of_sort(sort: str, **others: Any) -> ConstrainedIngredients:
+    """Return ingredients of a calm problem over graphs."""
+    own = ConstrainedIngredients.drawn(3, sort)
+    calm: dict[str, Any] = {
+        "kind": "graph",
+        "objective": "LogDet",
+        "n_features": 3,
+        "log_unit": 0.0,
+        "log_room": 0.0,
+        "eigenvalue_share": 1e-3,
+        "path_share": 0.0,
+        "middle_share": 0.5,
+        "used_share": 0.7,
+        "rows": ("diagonal", "entry"),
+        "delta": 1e-5,
+        "contradiction": "band",
+    }
+    return replace(own, **(calm | others))
+
+
+@pytest.mark.parametrize("sort", [sort for sort in SORTS if sort != "barely infeasible"])
+def test_calm_problems_have_no_faults(sort: str) -> None:
+    case = Judged(of_sort(sort, digits=12 if sort == "rounded" else 17), others=True)
+    assert case.end == "converged"
+    assert not case.faults
+    assert {"a member", "sdp", "alternating"} <= set(case.checked)
+
+
+def moved(by: FloatArray) -> Callable[[gda.Result], dict[str, Any]]:
+    return lambda result: {"metric": result.metric + by}
+
+
+LIES: tuple[tuple[str, Callable[[gda.Result], dict[str, Any]]], ...] = (
+    ("rows broken, converged", moved(0.01 * np.ones((3, 3)))),
+    ("not in the set, converged", moved(-1e-6 * np.eye(3))),
+    ("a metric that is not finite", moved(np.full((3, 3), np.nan))),
+    ("bound above the objective", lambda r: {"lower_bound": r.objective + 1e-3}),
+    ("bound above a member", lambda r: {"lower_bound": 1e3, "objective": 1e3}),
+    ("objective above the conic optimum", lambda r: {"objective": r.objective + 1e-4}),
+    ("converged with a gap", lambda r: {"lower_bound": r.objective - 1e-3}),
+    ("stall", lambda r: {"status": "stalled", "lower_bound": r.objective - 1e-3}),
+    ("status solver_failed", lambda r: {"status": "solver_failed"}),
+    ("no end", lambda r: {"status": "iteration_limit"}),
+)
+
+
+@pytest.mark.parametrize(("kind", "lie"), LIES)
+def test_the_judge_sees(
+    kind: str, lie: Callable[[gda.Result], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = gda.solve
+
+    def lying(*args: Any, **options: Any) -> gda.Result:
+        result = honest(*args, **options)
+        return replace(result, **lie(result))
+
+    monkeypatch.setattr(gda, "solve", lying)
+    faults = Judged(of_sort("plain", eigenvalue_share=0.9)).faults
+    assert kind in [fault.kind for fault in faults]
+
+
+def test_the_judge_sees_what_is_refused_for_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(self: Constrained) -> gda.MetricProblem:
+        raise gda.InfeasibleProblemError("nothing can be kept")
+
+    monkeypatch.setattr(Constrained, "problem", refusing)
+    kinds = [fault.kind for fault in Judged(of_sort("plain")).faults]
+    assert kinds == ["refused without naming a row", "false infeasible"]
+    assert [fault.kind for fault in Judged(of_sort("barely infeasible")).faults] == [
+        "refused without naming a row"
+    ]
+
+
+def test_the_judge_sees_what_is_accepted_for_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = of_sort("barely infeasible")
+    feasible = Constrained(own)
+    feasible.rows = feasible.rows[:1]
+    problem = feasible.problem()
+    monkeypatch.setattr(Constrained, "problem", lambda self: problem)
+    assert [fault.kind for fault in Judged(own).faults] == ["false feasible, converged"]
