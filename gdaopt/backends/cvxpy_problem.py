@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from gdaopt.backends.catalogue import entry_of
+from gdaopt.backends.highs_banner import load_highspy
 from gdaopt.backends.isolated import Held, call_in_worker
 from gdaopt.backends.protocol import StageSeconds, Stopwatch
 from gdaopt.warning_filters import ignoring
@@ -80,6 +81,8 @@ def solve_here(
     own = dict(options)
     warm_start = own.pop("warm_start", True)
     of_cvxpy = {name: own.pop(name) for name in _OF_CVXPY if name in own}
+    if solver == "HIGHS":
+        load_highspy()  # before CVXPY makes models of it
     watch.lap("write")
     data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=own)
     watch.lap("canonicalize")

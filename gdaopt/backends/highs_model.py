@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays
+from gdaopt.backends.highs_banner import load_highspy
 from gdaopt.errors import InvalidInputError, check_name
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray
@@ -78,9 +79,8 @@ class HighsModel:
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        import highspy  # on demand: importing gdaopt loads no solver
-
-        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has few types
+        highspy = load_highspy()
+        self._highs: Any = highspy.Highs()
         self._highs.setOptionValue("output_flag", False)  # else a refusal is printed
         for name, value in {**DEFAULTS, **options}.items():
             check_name("option of highspy:", name, _option_names())

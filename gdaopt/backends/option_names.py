@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from gdaopt.backends.highs_banner import load_highspy
 from gdaopt.errors import unknown_name
 
 __all__ = ["check_option_names"]
@@ -116,8 +117,7 @@ def _is_hidden(solver: str, name: str) -> bool:
     """Say whether HiGHS knows an option that is not among its public ones."""
     if solver != "HIGHS":
         return False
-    import highspy
-
-    model = highspy.Highs()  # type: ignore[no-untyped-call]  # it has few types
+    highspy = load_highspy()
+    model = highspy.Highs()
     model.setOptionValue("log_to_console", False)  # on an unknown option it prints an error
     return bool(model.getOptionValue(name)[0] == highspy.HighsStatus.kOk)
