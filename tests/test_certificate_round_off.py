@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.certificate import _best_multiple
+from gdaopt.certificate.multiples import best_multiple
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import Point
@@ -71,7 +71,7 @@ def exact_bound(problem: gda.MetricProblem, objective: Any, metric: FloatArray) 
         value, gradient = objective.at(M)
         return digits.lower_bound(problem.feasible_set, M, value, gradient, objective.log_convex)
     best = problem.feasible_set.best_atoms(point.gradient())
-    multiple = _best_multiple(problem, point, best, None)[0]
+    multiple = best_multiple(problem, point, best, None)[0]
     assert isinstance(multiple, LogDetPoint)
     return max(bound for each in (point, multiple) for bound in tangent_bounds(problem, each))
 

@@ -199,14 +199,10 @@ class LinearProgram:
 
     def _bound(self, multipliers: FloatArray, price: float) -> float:
         """Return the lower bound by λ: what the Lagrangian is at least for all weights."""
-        least = min(0.0, price)
-        bound = self._budget * least - float(multipliers @ self._right)
-        for extra in self._extras:
-            if extra.most < np.inf:  # the others cost nothing less for any solution of the dual
-                reduced = extra.cost + float(multipliers @ extra.coefficients)
-                # What it adds to the trace is lost for the atoms.
-                bound += extra.most * min(0.0, reduced - extra.trace * least)
-        return bound
+        # An extra variable does not lower it: at the master's solution its reduced cost is at least
+        # the level times its trace, and where the least price is above the level the search ends;
+        # where the variable is at its bound, no better value is sought.
+        return self._budget * min(0.0, price) - float(multipliers @ self._right)
 
     def _master(self, atoms: Atoms, forms: FloatArray) -> _Master:
         """Solve the linear master problem: the best weights of some atoms, of forms ``u'A_k u``."""

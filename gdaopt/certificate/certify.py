@@ -17,26 +17,17 @@ is known ("Proposition: certificate with linear constraints"); all of the above 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
-from scipy.optimize import bisect
 
+from gdaopt.certificate.bound import bound_at, membership, nothing_to_certify, tangent_gap
+from gdaopt.certificate.multiples import best_multiple, inflated_bound
 from gdaopt.errors import GdaoptError, InvalidInputError
-from gdaopt.linalg.known_entries import (
-    KnownEntries,
-    Symmetric,
-    inner,
-    like,
-    magnitude_form,
-    magnitude_inner,
-    norm,
-)
+from gdaopt.linalg.known_entries import Symmetric, like
 from gdaopt.multipliers import TightMultipliers, checked_multipliers
 from gdaopt.objectives.protocol import BarrierPoint, Point
-from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
 from gdaopt.printing import shortened
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
@@ -48,22 +39,12 @@ __all__ = [
     "certify",
     "certify_point",
     "checked_bound",
-    "nothing_to_certify",
     "value_below",
 ]
 
 _NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
 _NOT_CONVEX = "the objective is not convex: a tangent is no lower bound"
 _UNDERFLOW = 1e-150  # products of such numbers underflow, which the round-off leaves out
-_LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
-_SCALES = (1e-6, 1e6)  # t of the multiples M/t that are looked at
-_MOST_SCALES = 40  # in each of which better atoms become known; one or two are usual
-_ENOUGH = 0.1  # of the gap: a multiple that is better by less is not looked for
-_T_ROUND_OFF = 1e-15  # t is 1 at the optimum, and is needed to the last digits
-_FAR = 10.0  # times the trace above the base: from there on the trace bound is far from binding
-_INFLATIONS = (1e-5, 1e-12, 1e-2)  # the first that is tried; the smallest and the largest
-_MOST_INFLATIONS = 2
-_MARGIN = 1e-13  # of t: what this costs is nothing, and prices may be off by more
 
 
 @dataclass(frozen=True)
@@ -217,7 +198,7 @@ def certify_point(
         best = feasible_set.best_atoms(gradient)
     if not problem.is_convex:
         above = like(gradient, point.metric) - feasible_set.base_like(gradient)
-        gap = _gap(problem, gradient, above, point.metric, best, multipliers)
+        gap = tangent_gap(problem, gradient, above, point.metric, best, multipliers)
         return Certificate(
             value,
             -math.inf,
@@ -227,31 +208,31 @@ def certify_point(
             multipliers=multipliers,
             frank_wolfe_gap=max(gap, 0.0),
         )
-    found = _bound(problem, point, gradient, best, multipliers)
+    found = bound_at(problem, point, gradient, best, multipliers)
     kind: Literal["linear", "exponential", "scaled"] = "linear"
     if problem.objective.log_convex:
         kind = "exponential"
     if hasattr(point, "scaled"):
-        scaled, atoms = _best_multiple(problem, cast(BarrierPoint, point), best, multipliers)
+        scaled, atoms = best_multiple(problem, cast(BarrierPoint, point), best, multipliers)
         there = problem.lagrangian_gradient(scaled.gradient(), multipliers)
-        other = _bound(problem, scaled, there, atoms, multipliers)
+        other = bound_at(problem, scaled, there, atoms, multipliers)
         if other.value > found.value:
             found, kind = other, "scaled"
     elif not problem.objective.log_convex:
-        other = _inflated_bound(problem, point, gradient, best, multipliers)
+        other = inflated_bound(problem, point, gradient, best, multipliers, found)
         if other.value > found.value:
             found, kind = other, "scaled"
     if not found.value > -math.inf:
         return Certificate(value, -math.inf, "none", _NO_DIGITS, round_off=math.inf)
     with np.errstate(over="ignore"):
-        membership = _membership(problem, gradient, point.metric, multipliers)
+        moved = membership(problem, gradient, point.metric, multipliers)
     lower_bound = found.value
     if lower_bound > value and not problem.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
         member = problem.repaired(point.metric)
         above = like(gradient, member) - problem.feasible_set.base_like(gradient)
-        inside = _gap(problem, gradient, above, member, best, multipliers)
-        if inside < -(found.round_off + membership + _UNDERFLOW):
+        inside = tangent_gap(problem, gradient, above, member, best, multipliers)
+        if inside < -(found.round_off + moved + _UNDERFLOW):
             raise _contradiction(
                 f"a member of the set has a gap of {inside:.6g}, which is negative"
             )
@@ -261,236 +242,10 @@ def certify_point(
         lower_bound,
         kind,
         round_off=found.round_off,
-        membership=membership,
+        membership=moved,
         multipliers=multipliers,
         excesses=None if rows is None else np.abs(rows.norms * rows.excesses(point.metric)),
     )
-
-
-def nothing_to_certify(point: Point, gradient: Symmetric | None = None) -> str | None:
-    """Say why there is no bound where an objective carries no information; None where it does.
-
-    The gradient is looked at as a whole, unless as much of it as is needed is given.
-    """
-    reason = point.vanished()
-    if reason is None and not math.isfinite(point.value):
-        reason = f"the objective is {point.value}"
-    if reason is None and not _is_finite(point.gradient() if gradient is None else gradient):
-        reason = "the gradient of the objective is not finite"
-    return reason
-
-
-@dataclass(frozen=True)
-class _Bound:
-    """A lower bound, and by how much it is lowered for round-off."""
-
-    value: float
-    round_off: float
-
-
-def _is_finite(gradient: Symmetric) -> bool:
-    if isinstance(gradient, KnownEntries):
-        return gradient.is_finite()
-    return math.isfinite(float(gradient.sum()))
-
-
-def _bound(
-    problem: MetricProblem,
-    point: Point,
-    gradient: Symmetric,
-    best: PricedAtoms,
-    multipliers: FloatArray | None,
-) -> _Bound:
-    """Return the linear bound at a point, or the exponential one where log Q is convex."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        of_point = round_off_at(point)
-        base = problem.feasible_set.base_like(gradient)
-        above = like(gradient, point.metric) - base
-        gap = _gap(problem, gradient, above, point.metric, best, multipliers)
-        # The last terms stand for the few operations of `_lower_bound`.
-        of_gap = 8 * UNIT * abs(gap) + _round_off(
-            problem, gradient, base, above, point.metric, best, multipliers, of_point
-        )
-        of_value = of_point.value + 12 * UNIT * abs(point.value)
-        log_convex = problem.objective.log_convex
-        bound = _lower_bound(point.value, of_value, gap, of_gap, log_convex)
-    return _Bound(bound, of_value + of_gap)
-
-
-def _inflated_bound(
-    problem: MetricProblem,
-    point: Point,
-    gradient: Symmetric,
-    best: PricedAtoms,
-    multipliers: FloatArray | None,
-) -> _Bound:
-    """Return the bound at a slightly larger metric, where the trace bound is far from binding.
-
-    There a price that is below 0 by nearly nothing costs as much as if the trace bound did bind. At
-    ``B + (1 + η)(M - B)`` all prices are higher, so that none need be below 0, and the tangent
-    loses only about what that price costs for a trace of M ("Proposition: inflated certificate").
-    """
-    feasible_set, size, price = problem.feasible_set, len(point.metric), float(best.prices[0])
-    base = feasible_set.base(size)
-    above = point.metric - base
-    bound, share = _Bound(-math.inf, math.inf), _INFLATIONS[0]
-    if feasible_set.budget(size) < _FAR * float(np.trace(above)):
-        return bound
-    for _ in range(_MOST_INFLATIONS):
-        inflated = problem.objective.at(base + (1 + share) * above)
-        if nothing_to_certify(inflated) is not None:
-            break
-        there = (
-            problem.gradient_at(inflated, multipliers)
-            if isinstance(gradient, KnownEntries)
-            else problem.lagrangian_gradient(inflated.gradient(), multipliers)
-        )
-        cheapest = feasible_set.best_atoms(there, len(best.prices), best.atoms)
-        bound = max(
-            bound, _bound(problem, inflated, there, cheapest, multipliers), key=lambda b: b.value
-        )
-        gained = (float(cheapest.prices[0]) - price) / share
-        if not gained > 0:
-            break
-        # Twice what makes the prices 0: round-off has to be made up for, too.
-        share = 2 * max(-price / gained, 0.0)
-        if not _INFLATIONS[1] <= share <= _INFLATIONS[2]:
-            break
-    return bound
-
-
-def _best_multiple(
-    problem: MetricProblem, point: BarrierPoint, best: PricedAtoms, multipliers: FloatArray | None
-) -> tuple[Point, PricedAtoms]:
-    """Return the multiple M/t of the best bound, and its atoms ("Proposition: scaled certificate").
-
-    The prices of given atoms are linear in t, and the bound is concave in t. So the best t for the
-    atoms known so far is the zero of a slope that falls with t. The oracle then says whether other
-    atoms are better there.
-    """
-    feasible_set, size, atoms = problem.feasible_set, len(point.metric), best.atoms
-    base, budget = feasible_set.base(size), feasible_set.budget(size)
-    gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
-    at_base = float(np.vdot(point.inverse, base))
-    found: tuple[float, Point, PricedAtoms] = (-math.inf, point, best)
-    for _ in range(_MOST_SCALES):
-        # Of the atoms, and of the base, whose price is 0 for every t.
-        prices = np.append(atoms.quadratic_forms(gradient), 0.0)
-        rates = np.append(atoms.quadratic_forms(point.inverse), 0.0)
-
-        def slope(t: float, prices: FloatArray = prices, rates: FloatArray = rates) -> float:
-            cheapest = (prices + (1 - t) * rates).argmin()
-            return size / t - at_base - budget * float(rates[cheapest])
-
-        t = _zero(slope, *_SCALES) * (1 - _MARGIN)
-        scaled = point.scaled(1 / t)
-        there = problem.lagrangian_gradient(scaled.gradient(), multipliers)
-        better = feasible_set.best_atoms(there, len(best.prices), best.atoms)
-        above = scaled.metric - base
-        bound = scaled.value - _gap(problem, there, above, scaled.metric, better, multipliers)
-        found = max(found, (bound, scaled, better), key=lambda entry: entry[0])
-        # No multiple has a bound above that of the atoms that were known.
-        short = budget * float((prices + (1 - t) * rates).min() - better.prices[0])
-        if short <= _ENOUGH * abs(point.value - found[0]):
-            break
-        atoms = atoms.joined(better.atoms)
-    return found[1], found[2]
-
-
-def _zero(falling: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a falling function changes its sign, or the end that is nearer to that."""
-    if not falling(low) > 0:
-        return low
-    if not falling(high) < 0:
-        return high
-    zero: float = bisect(falling, low, high, xtol=_T_ROUND_OFF, rtol=_T_ROUND_OFF)
-    return zero
-
-
-def _gap(
-    problem: MetricProblem,
-    gradient: Symmetric,
-    above: Symmetric,
-    metric: FloatArray,
-    best: PricedAtoms,
-    multipliers: FloatArray | None,
-) -> float:
-    """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, which is not negative for a member.
-
-    G is the gradient of the Lagrangian, and R what M is beyond the linear constraints; `above` is
-    ``M - B``, B the base of the set.
-    """
-    rows = problem.rows
-    least = problem.feasible_set.budget(len(metric)) * min(0.0, float(best.prices[0]))
-    gap = inner(gradient, above) - least
-    if rows is None or multipliers is None:
-        return gap
-    return gap - float(rows.in_own_units(multipliers) @ rows.residuals(metric))
-
-
-def _round_off(
-    problem: MetricProblem,
-    gradient: Symmetric,
-    base: Symmetric,
-    above: Symmetric,
-    metric: FloatArray,
-    best: PricedAtoms,
-    multipliers: FloatArray | None,
-    of_point: RoundOff,
-) -> float:
-    """Return by how much the gap can be too small ("Proposition: round-off of the certificate").
-
-    `base` and `above` are B, the base of the set, and ``M - B``.
-    """
-    feasible_set, rows, size = problem.feasible_set, problem.rows, len(metric)
-    bound, errors = feasible_set.trace_bound, of_point.gradient
-    budget, price = feasible_set.budget(size), float(best.prices[0])
-    of_rows = 0.0
-    if rows is not None and multipliers is not None:
-        sizes, of_rows = rows.magnitudes(multipliers, metric)
-        added = (len(rows) + 8) * UNIT * (sizes + cast(Any, abs(gradient)))
-        # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest entries.
-        errors = np.sqrt(errors**2 + added.max(axis=1))
-        of_rows *= (size**2 + 16) * UNIT
-    least = feasible_set.family.least_price(price, gradient, errors)
-    sizes_of_terms = magnitude_inner(gradient, above) + magnitude_inner(gradient, base)
-    terms = sizes_of_terms + budget * abs(price)
-    return (
-        budget * (min(0.0, price) - min(0.0, least))
-        + magnitude_form(above, errors)
-        + (size**2 + 8) * UNIT * terms
-        + 8 * UNIT * bound * abs(least)  # τ is rounded relative to C
-        + of_rows
-    )
-
-
-def _membership(
-    problem: MetricProblem,
-    gradient: Symmetric,
-    metric: FloatArray,
-    multipliers: FloatArray | None,
-) -> float:
-    """Return by how much Q can be below the optimum at a member that round-off has moved."""
-    moved = 8 * len(gradient) * UNIT * problem.feasible_set.trace_bound
-    of_set = moved * norm(gradient)
-    rows = problem.rows
-    if rows is None or multipliers is None:
-        return of_set
-    beyond = np.abs(rows.in_own_units(multipliers)) @ np.abs(rows.excesses(metric))
-    return of_set + float(beyond)
-
-
-def _lower_bound(
-    value: float, of_value: float, gap: float, of_gap: float, log_convex: bool
-) -> float:
-    """Return the better of the two bounds, less what can be round-off of value and gap."""
-    least, most = value - of_value, gap + of_gap
-    if not log_convex:
-        return least - most
-    if not least > 0:
-        return max(least - most, 0.0)  # as Q is positive
-    exponent = -most / (least if most > 0 else value + of_value)
-    return least * math.exp(min(exponent, _LARGEST_EXPONENT))
 
 
 def checked_bound(

@@ -1,0 +1,19 @@
+"""How far a metric can be from the optimum: lower bounds by the exact oracle."""
+
+from gdaopt.certificate.bound import nothing_to_certify
+from gdaopt.certificate.certify import (
+    Certificate,
+    certify,
+    certify_point,
+    checked_bound,
+    value_below,
+)
+
+__all__ = [
+    "Certificate",
+    "certify",
+    "certify_point",
+    "checked_bound",
+    "nothing_to_certify",
+    "value_below",
+]
