@@ -154,7 +154,7 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
 
 
 def test_a_full_away_step_removes_an_atom() -> None:
-    """Its weight is then 0, to the last bit, and all other weights have grown by one factor."""
+    """Its weight is then 0, to the last bit."""
     problem = gda.MetricProblem(gda.GLR(*scaled("iris", "versicolor")), gda.GraphMetrics(4.0))
     n_full, before = 0, 0
     for state in gda.iterate(problem, "frank-wolfe", variant="away", max_iterations=60):
