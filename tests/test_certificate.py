@@ -487,6 +487,22 @@ def test_a_bound_above_a_member_is_cut_off_there_or_refused(
         checked_bound(certificate, 2.0 + 2e-9)
 
 
+def test_a_member_may_be_below_the_optimum_by_what_it_breaks_rows_by() -> None:
+    """``min -tr M`` under ``tr M ≤ 1``: at a metric of a trace that is too large by round-off."""
+    problem = gda.MetricProblem(
+        Linear(-np.eye(2)),
+        gda.GraphMetrics(2.0, 0.0),
+        constraints=lambda M: [M[0, 0] + M[1, 1] <= 1],
+    )
+    over = 4e-10
+    metric = (1 + over) / 2 * np.eye(2)
+    assert not problem.violations(metric)
+    certificate = gda.certify(problem, metric, np.ones(1))
+    assert certificate.objective == pytest.approx(-1 - over, abs=1e-15)
+    assert over * (1 - 1e-5) <= certificate.membership <= over * (1 + 1e-5)
+    assert checked_bound(certificate, -1.0) == certificate.objective
+
+
 @cache
 def finished(method: str, objective: str, set_name: str) -> Solved:
     """Return a run, and the problem with the set over which it is certified."""

@@ -151,3 +151,16 @@ def test_every_iterate_is_a_member_and_the_objective_falls(case: Case) -> None:
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(gda.InvalidInputError, match=message):
         gda.solve(problem(SETS["graph"]), "frank-wolfe", **options)
+
+
+def test_a_full_away_step_removes_an_atom() -> None:
+    """Its weight is then 0, to the last bit."""
+    problem = gda.MetricProblem(gda.GLR(*scaled("iris", "versicolor")), gda.GraphMetrics(4.0))
+    n_full, before = 0, 0
+    for state in gda.iterate(problem, "frank-wolfe", variant="away", max_iterations=60):
+        assert state.atoms is not None
+        if state.phase == "away" and state.step == 1:
+            n_full += 1
+            assert len(state.atoms) == before - 1
+        before = len(state.atoms)
+    assert n_full > 0

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.methods.pricing import OraclePricing
+from gdaopt.sets import PricedAtoms
 from tests.methods.certified_cases import (
     assert_same_optimum,
     certified,
@@ -44,3 +48,13 @@ def test_other_sets_have_no_program(kind: str) -> None:
     problem = of_kind(Case(4, 0, 0.0, True, False).problem(), kind)
     with pytest.raises(gda.InvalidInputError, match="needs a set of GraphMetrics, got"):
         gda.solve(problem, "certified", pricing="program")
+
+
+def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:
+    """Below the mean price of the active set, and not just below 0, they do."""
+    problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
+    point = problem.objective.at(np.eye(3))
+    best = PricedAtoms(Atoms.of_features(np.arange(3)), np.array([-3.0, -2.0, -1.0]))
+    for level, count in ((-2.0, 1), (-1.5, 2), (0.5, 3)):
+        atoms, _ = OraclePricing(3).joining(point, best, level, None)
+        assert len(atoms) == count
