@@ -23,7 +23,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
-from gdaopt.certificate import Certificate, checked_bound
+from gdaopt.certificate import Certificate
 from gdaopt.deadline import unlimited
 from gdaopt.errors import (
     InfeasibleProblemError,
@@ -39,7 +39,7 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
 from gdaopt.threads import single_threaded
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.validation import read_only
 
 __all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
 
@@ -171,7 +171,6 @@ class LowerBound:
 
     def __init__(self) -> None:
         self.value = -math.inf
-        self._by: FloatArray | None = None  # the multipliers that it was found with
         self.round_off = 0.0
         self.frank_wolfe_gap: float | None = None
 
@@ -186,15 +185,16 @@ class LowerBound:
         ------
         RunEnded
             When there is nothing to certify any more, since the objective underflows.
-        GdaoptError
-            When the objective at the member is below a bound.
+
+        Notes
+        -----
+        The driver compares the values and the bounds of all states (`PostConditions`).
         """
         if certificate.reason and not math.isinf(certificate.round_off):
             raise RunEnded("stalled", certificate.reason)  # else other points may have a bound
         if certificate.lower_bound >= self.value:
             self.value, self.round_off = certificate.lower_bound, certificate.round_off
-            self._by = certificate.multipliers
-        self.value = checked_bound(certificate, self.value, self._by)
+        self.value = min(self.value, certificate.objective)  # of a member, but for round-off
         self.multipliers = certificate.multipliers
         self.frank_wolfe_gap = certificate.frank_wolfe_gap
         return self.value

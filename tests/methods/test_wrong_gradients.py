@@ -151,6 +151,27 @@ def test_a_subgradient_at_a_kink_is_no_wrong_gradient() -> None:
     assert result.lower_bound <= best * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("method", ["frank-wolfe", "certified"])
+@pytest.mark.parametrize("seed", [0, 15, 45])
+def test_terms_that_cancel_at_the_start_are_no_contradiction(seed: int, method: str) -> None:
+    """A start at an optimum of 0: value and gradient are what is left of terms of about 1."""
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((2, 2))
+    P = root @ root.T + np.eye(2)
+
+    def divergence(metric: FloatArray) -> tuple[float, FloatArray]:
+        sign, log = np.linalg.slogdet(metric @ np.linalg.inv(P))
+        if sign <= 0 or np.linalg.eigvalsh(metric)[0] <= 1e-13:
+            return np.inf, np.full((2, 2), np.nan)
+        value = float(np.trace(np.linalg.solve(P, metric)) - log - 2)
+        return value, np.linalg.inv(P) - np.linalg.inv(metric)
+
+    made = gda.FunctionObjective(divergence, 2)
+    whole = gda.MetricProblem(made, gda.PositiveDefiniteMetrics(2 * float(np.trace(P)), 0.0))
+    result = gda.solve(whole, method, initial=P, max_iterations=3)
+    assert abs(result.objective) < 1e-14
+
+
 # --- over a grid ---------------------------------------------------------------------------------
 
 
