@@ -29,6 +29,7 @@ from gdaopt.estimators.samples import read_labelled_samples, read_samples
 from gdaopt.estimators.tuples import read_tuples
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, finite_array, read_only
+from gdaopt.warning_filters import underflow_ignored
 
 __all__ = [
     "MahalanobisDistance",
@@ -313,7 +314,8 @@ class TransductiveMetricLearner(MetricLearner):
         classes, codes, labelled = read_labels(y, self.missing_label)
         check_consistent_length(X, labelled)
         self._set_classes(classes)
-        self._set_metric(self._learn(X, codes, labelled))
+        with underflow_ignored():
+            self._set_metric(self._learn(X, codes, labelled))
         return self
 
 

@@ -18,6 +18,7 @@ from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.objectives.protocol import Objective, Point
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, integer, number
+from gdaopt.warning_filters import underflow_ignored
 
 __all__ = ["check_interface", "check_objective"]
 
@@ -61,6 +62,7 @@ def _instead_of(given: object) -> str:
     return ""
 
 
+@underflow_ignored()
 def check_objective(
     objective: Objective, *, tolerance: float = 1e-5, n_metrics: int = 5, seed: int = 0
 ) -> None:
