@@ -14,6 +14,7 @@ from html import escape
 from unicodedata import category
 
 __all__ = [
+    "cut",
     "html_table",
     "latex",
     "markdown",
@@ -56,7 +57,7 @@ def shortened(value: object) -> str:
         text = plain(re.sub(r"\s*\n\s*", " ", repr(value)))  # NumPy's arrays have several lines
     except Exception:  # whole numbers of over 4,300 digits, and objects that fail
         text = f"a value of type {type(value).__name__}"
-    return _cut(text, _LONGEST)
+    return cut(text, _LONGEST)
 
 
 def reason(error: BaseException) -> str:
@@ -69,10 +70,17 @@ def reason(error: BaseException) -> str:
     >>> reason(ValueError("no\nnumber")), reason(EOFError())
     ('no number', 'EOFError')
     """
-    return _cut(plain(" ".join(str(error).split())), _LONGEST_REASON) or type(error).__name__
+    return cut(plain(" ".join(str(error).split())), _LONGEST_REASON) or type(error).__name__
 
 
-def _cut(text: str, longest: int) -> str:
+def cut(text: str, longest: int) -> str:
+    """Return a text of at most so many characters, the last of which shows where more were.
+
+    Examples
+    --------
+    >>> cut("triangle", 4), cut("edge", 4)
+    ('tri…', 'edge')
+    """
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "positive_vector",
     "read_only",
     "refuse_masked",
+    "returned_numbers",
     "store_flag",
     "store_integer",
     "store_number",
@@ -161,6 +162,27 @@ def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArr
         )
     symmetric: FloatArray = (matrix + matrix.T) / 2
     return symmetric
+
+
+def returned_numbers(value: Any) -> FloatArray:
+    """Return what a function of the user's returned as a new float64 array, finite or not.
+
+    NumPy alone would also read texts, dates, None and the real parts of complex numbers.
+
+    Raises
+    ------
+    OverflowError, TypeError, ValueError
+        For what is not made of real numbers.
+
+    Examples
+    --------
+    >>> returned_numbers([1, np.inf])
+    array([ 1., inf])
+    """
+    array = np.asarray(value)
+    if array.dtype.kind in "cmMOSU":
+        raise TypeError(f"{array.dtype} is no type of real numbers")
+    return np.array(array, dtype=np.float64)
 
 
 def is_finite(array: FloatArray) -> bool:

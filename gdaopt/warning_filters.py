@@ -1,4 +1,4 @@
-"""Warnings of other packages that say nothing new are ignored, in any number of threads at once."""
+"""What is no news to users: some warnings of other packages, and numbers that underflow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["ignoring"]
+import numpy as np
+
+__all__ = ["ignoring", "underflow_ignored"]
 
 
 @contextmanager
@@ -41,3 +43,21 @@ def ignoring(
     finally:
         with suppress(ValueError):  # the filters have been set anew within the block
             warnings.filters.remove(ignored)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def underflow_ignored() -> Iterator[None]:
+    """Let numbers that underflow be 0 in a block, as NumPy does unless it is told otherwise.
+
+    Far samples count for nothing because their terms underflow, whatever `numpy.errstate` a user
+    has set to find faults of their own. Also a decorator, which makes a new block for each call, so
+    that threads do not meet in one.
+
+    Examples
+    --------
+    >>> with np.errstate(all="raise"), underflow_ignored():
+    ...     float(np.exp(np.float64(-1000)))
+    0.0
+    """
+    with np.errstate(under="ignore"):
+        yield

@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import numpy as np
 import pytest
 
-from gdaopt.warning_filters import ignoring
+import gdaopt as gda
+from gdaopt.warning_filters import ignoring, underflow_ignored
 
 
 def test_only_what_is_named_is_ignored() -> None:
@@ -54,3 +57,61 @@ def test_blocks_of_threads_may_overlap() -> None:
         first_is_over.set()
         ended.result()
     assert warnings.filters == before
+
+
+RNG = np.random.default_rng(0)
+X, Y = 40 * RNG.standard_normal((24, 3)), np.arange(24) % 3
+OBJECTIVES: dict[str, Any] = {
+    "GLR": gda.GLR(X, np.where(Y == 0, 1, -1)),
+    "MCML": gda.MCML(X, Y),
+    "LogisticPairs": gda.LogisticPairs(X, Y),
+    "sum": gda.GLR(X, np.where(Y == 0, 1, -1)) + gda.Ridge(3),
+}
+
+
+def used(name: str) -> None:
+    """Ask an objective, a certificate, runs and a learner where NumPy raises for everything."""
+    objective = OBJECTIVES[name]
+    with np.errstate(all="raise"):
+        objective.value(np.eye(3))
+        objective.gradient(np.eye(3))
+        gda.check_objective(objective, n_metrics=1)
+        problem = gda.MetricProblem(objective, gda.GraphMetrics(1.0))
+        gda.certify(problem, problem.central_metric())
+        for method in ("alternating", "certified", "frank-wolfe", "sdp-frank-wolfe"):
+            gda.solve(problem, method, max_iterations=5)
+        for _ in gda.iterate(problem, "joint", max_iterations=3):
+            assert np.geterr()["under"] == "raise"
+        gda.GraphClassifier().fit(X, Y).predict(X + 1e-3)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_what_underflows_is_zero_whatever_a_user_has_set(name: str) -> None:
+    used(name)
+
+
+def test_it_is_in_threads_too() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(used, OBJECTIVES))
+
+
+def test_blocks_of_threads_do_not_meet() -> None:
+    """The state of the user comes back, and other faults are raised."""
+    barrier = threading.Barrier(2)
+
+    @underflow_ignored()
+    def meets() -> float:
+        barrier.wait()
+        return float(np.exp(np.float64(-1000)))
+
+    def state() -> tuple[float, str]:
+        with np.errstate(all="raise"):
+            found = meets()
+            with underflow_ignored(), pytest.raises(FloatingPointError, match="overflow"):
+                np.exp(np.float64(1000))
+            return found, np.geterr()["under"]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [future.result() for future in [pool.submit(state) for _ in range(2)]] == [
+            (0.0, "raise")
+        ] * 2

@@ -84,7 +84,7 @@ class HighsModel:
         self._highs.setOptionValue("output_flag", False)  # else a refusal is printed
         for name, value in {**DEFAULTS, **options}.items():
             check_name("option of highspy:", name, _option_names())
-            if self._highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            if not self._takes(name, value):
                 kind = type(self._highs.getOptionValue(name)[1]).__name__
                 raise InvalidInputError(
                     f"HiGHS refuses the option {name} = {shortened(value)}: it takes a value of "
@@ -97,6 +97,15 @@ class HighsModel:
         solver = self._highs.getOptionValue("solver")[1]
         self._counts = ("simplex_iteration_count",) if solver == "simplex" else _COUNTS
         self._sent: LinearArrays | None = None
+
+    def _takes(self, name: str, value: Any) -> bool:
+        """Set an option; say whether HiGHS takes the value."""
+        from highspy import HighsStatus
+
+        try:
+            return bool(self._highs.setOptionValue(name, value) == HighsStatus.kOk)
+        except TypeError:  # of a type that no option has, such as a list
+            return False
 
     def minimize(
         self,

@@ -125,8 +125,10 @@ def find_solver(name: str, cone: str | None = None) -> str:
     canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
     if canonical is None:
         # Only linear programs have a closed form, "analytic", and can do without CVXPY.
-        others = () if cone else ("highspy", "analytic")
-        reason = str(unknown_name("solver", name, [*known, *others]))
+        others = ("highspy", "analytic")
+        reason = str(unknown_name("solver", name, [*known, *(() if cone else others)]))
+        if cone is not None and asked.lower() in others:
+            reason = f"solver {asked.lower()} has no {cone} cone"
     else:
         info = _probe_here(canonical)
         if info.usable and (cone is None or cone in info.cones):

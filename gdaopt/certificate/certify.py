@@ -33,6 +33,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.trace import relative_gap
 from gdaopt.validation import FloatArray, check_instance, symmetric_matrix
+from gdaopt.warning_filters import underflow_ignored
 
 __all__ = [
     "Certificate",
@@ -155,7 +156,8 @@ def certify(
     metric = symmetric_matrix("metric", metric, problem.n_features)
     if multipliers is not None:
         multipliers = checked_multipliers(problem, multipliers)
-    return certify_point(problem, problem.objective.at(metric), multipliers=multipliers)
+    with underflow_ignored():
+        return certify_point(problem, problem.objective.at(metric), multipliers=multipliers)
 
 
 def certify_point(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +28,13 @@ _KEPT = "a file is written as a whole or not at all, and those that are there ar
 
 class _Group(TyperGroup):
     """Commands that show the package's own errors, and an interrupt, as one sentence."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program; characters that the terminal does not have are shown as escapes."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        return super().main(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, vstack
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.printing import shortened
+from gdaopt.printing import cut, shortened
 from gdaopt.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ ROW_TOLERANCE = 5e-9
 """By how much a metric may break a row, as a share of its trace (`LinearConstraints.allowed`)."""
 
 _ROUND_OFF = 2.0**-50  # of the terms of a residual
-
+_LONGEST_LABEL = 100  # characters: a constraint with an array has all of its numbers as its text
 _EXAMPLE = "lambda M: [M[0, 1] == 0, cp.trace(M) <= 3]"
 
 
@@ -313,14 +313,16 @@ def _read(given: Any, metric: cp.Variable) -> tuple[str, csr_array, FloatArray, 
             f"constraints must return a list of CVXPY constraints, such as {_EXAMPLE}; it has "
             f"{shortened(given)}"
         )
-    label = given.label or " ".join(str(given).split())
+    label = cut(given.label or " ".join(str(given).split()), _LONGEST_LABEL)
     if not isinstance(given, Equality | Inequality) or not given.expr.is_affine():
         raise InvalidInputError(
             f"constraint {label} is not linear: it must be an equality or an inequality that is "
             "affine in the metric; problem.to_cvxpy can be extended by any other"
         )
     expression = given.expr
-    others = [other.name() for other in expression.variables() if other is not metric]
+    others = [
+        cut(other.name(), _LONGEST_LABEL) for other in expression.variables() if other is not metric
+    ]
     if others:
         raise InvalidInputError(
             f"constraint {label} has a variable beside the metric: {others[0]}; write it in the "

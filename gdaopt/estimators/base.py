@@ -30,6 +30,7 @@ from gdaopt.estimators.tuples import read_tuples
 from gdaopt.linalg.laplacian import connected_features
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, finite_array, read_only
+from gdaopt.warning_filters import underflow_ignored
 
 __all__ = [
     "MahalanobisDistance",
@@ -314,7 +315,8 @@ class TransductiveMetricLearner(MetricLearner):
         classes, codes, labelled = read_labels(y, self.missing_label)
         check_consistent_length(X, labelled)
         self._set_classes(classes)
-        self._set_metric(self._learn(X, codes, labelled))
+        with underflow_ignored():
+            self._set_metric(self._learn(X, codes, labelled))
         return self
 
 

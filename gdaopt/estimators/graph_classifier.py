@@ -20,6 +20,7 @@ from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, m
 from gdaopt.estimators.parameters import Interval
 from gdaopt.estimators.samples import read_samples
 from gdaopt.validation import FloatArray
+from gdaopt.warning_filters import underflow_ignored
 
 __all__ = ["GraphClassifier"]
 
@@ -259,9 +260,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
                 farther = np.argpartition(squared, self.n_neighbors - 1)[:, self.n_neighbors :]
                 np.put_along_axis(squared, farther, np.inf, axis=1)
             nearest = squared.min(axis=1)
-            weights = np.exp(nearest[:, None] - squared)
-            weights /= weights.sum(axis=1, keepdims=True)
-            scores[block] = weights @ self.label_distributions_
+            with underflow_ignored():
+                weights = np.exp(nearest[:, None] - squared)
+                weights /= weights.sum(axis=1, keepdims=True)
+                scores[block] = weights @ self.label_distributions_
             cut_off[block] = nearest >= FARTHEST
         if cut_off.any():
             scores[cut_off] = self._nearest_label(coordinates[cut_off])

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
 from gdaopt.threads import single_threaded
 from gdaopt.validation import read_only
+from gdaopt.warning_filters import underflow_ignored
 
 __all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
 
@@ -218,9 +219,12 @@ def run(method: Method, problem: MetricProblem) -> Result:
         return _run(method, problem)
 
 
-def _threads_of(problem: MetricProblem) -> AbstractContextManager[None]:
-    """Return the context in which steps calculate."""
-    return single_threaded() if problem.n_features <= _FEW_FEATURES else nullcontext()
+@contextmanager
+def _threads_of(problem: MetricProblem) -> Iterator[None]:
+    """Set the context in which steps calculate."""
+    threads = single_threaded() if problem.n_features <= _FEW_FEATURES else nullcontext()
+    with threads, underflow_ignored():
+        yield
 
 
 def _run(method: Method, problem: MetricProblem) -> Result:

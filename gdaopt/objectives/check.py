@@ -21,6 +21,7 @@ from gdaopt.objectives.protocol import Objective, Point
 from gdaopt.objectives.round_off import round_off_at
 from gdaopt.printing import shortened
 from gdaopt.validation import FloatArray, integer, number
+from gdaopt.warning_filters import underflow_ignored
 
 __all__ = ["check_gradient", "check_interface", "check_objective"]
 
@@ -66,6 +67,7 @@ def _instead_of(given: object) -> str:
     return ""
 
 
+@underflow_ignored()
 def check_objective(
     objective: Objective, *, tolerance: float = _TOLERANCE, n_metrics: int = 5, seed: int = 0
 ) -> None:

@@ -20,7 +20,7 @@ from gdaopt.objectives.protocol import AtomWeights, Point
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.objectives.sums import Summable
 from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, integer, read_only
+from gdaopt.validation import FloatArray, integer, read_only, returned_numbers
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -140,7 +140,7 @@ class DensePoint:
         """``Q(M)``."""
         found = self.objective.value(self.metric)
         try:
-            return float(found)
+            return float(returned_numbers(found).item())
         except (OverflowError, TypeError, ValueError):
             raise InvalidInputError(
                 f"{type(self.objective).__name__}.value returned {shortened(found)}; it must "
@@ -160,7 +160,7 @@ class DensePoint:
         """Compute what is kept."""
         found = self.objective.gradient(self.metric)
         try:
-            gradient = np.array(found, dtype=np.float64)
+            gradient = returned_numbers(found)
         except (OverflowError, TypeError, ValueError):
             gradient = np.empty(0)
         if gradient.shape != self.metric.shape:

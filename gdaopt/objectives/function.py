@@ -11,7 +11,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.dense import DenseObjective, DensePoint
 from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, flag, symmetric_matrix
+from gdaopt.validation import FloatArray, flag, returned_numbers, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -137,8 +137,7 @@ class FunctionObjective(DenseObjective):
             )
         value, gradient = found
         try:
-            number = np.array(value, dtype=np.float64)
-            matrix = np.array(gradient, dtype=np.float64)
+            number, matrix = returned_numbers(value), returned_numbers(gradient)
         except (OverflowError, TypeError, ValueError):
             raise InvalidInputError(
                 f"{name} must return a number and an array of numbers, got {shortened(found)}"

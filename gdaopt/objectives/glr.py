@@ -40,6 +40,7 @@ from gdaopt.objectives.protocol import AtomWeights
 from gdaopt.objectives.sums import Summable
 from gdaopt.threads import mapped
 from gdaopt.validation import FloatArray, integer, symmetric_matrix
+from gdaopt.warning_filters import underflow_ignored
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -218,18 +219,22 @@ class GLR(Summable):
         model = GLRAtomWeights(self._model, GLRPoint(self._model, base), log)
         return SweptAtomWeights(self, base, log, model)
 
+    @underflow_ignored()
     def value(self, metric: FloatArray) -> float:
         """Return ``Q(M)``."""
         return self.at(metric).value
 
+    @underflow_ignored()
     def gradient(self, metric: FloatArray) -> FloatArray:
         """Return ``∇Q(M) = -Σ_ij exp(-δ_ij) ‖z_i - z_j‖² d_ij d_ij'``, shape (K, K)."""
         return self.at(metric).gradient()
 
+    @underflow_ignored()
     def log_value(self, metric: FloatArray) -> float:
         """Return ``log Q(M)``, finite also where ``Q(M)`` underflows to 0."""
         return self.at(metric).log_value
 
+    @underflow_ignored()
     def log_gradient(self, metric: FloatArray) -> FloatArray:
         """Return ``∇ log Q(M)``, shape (K, K): a softmax over pairs, safe from underflow."""
         return self.at(metric).log_gradient()

@@ -28,6 +28,7 @@ from gdaopt.objectives.protocol import (
 )
 from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
 from gdaopt.validation import FloatArray, number, read_only, symmetric_matrix
+from gdaopt.warning_filters import underflow_ignored
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -141,10 +142,12 @@ class SumObjective(Summable):
         """Return the sum, or its logarithm, as a function of the weights of atoms."""
         return SumAtomWeights(self, [q.atom_weights(base, log) for q in self.objectives], log)
 
+    @underflow_ignored()
     def value(self, metric: FloatArray) -> float:
         """Return ``Σ_k c_k Q_k(M)``."""
         return self.at(metric).value
 
+    @underflow_ignored()
     def gradient(self, metric: FloatArray) -> FloatArray:
         """Return ``Σ_k c_k ∇Q_k(M)``."""
         return self.at(metric).gradient()

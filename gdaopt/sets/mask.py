@@ -259,7 +259,8 @@ def _is_graph(value: Any) -> bool:
 def _array(values: Iterable[Any]) -> np.ndarray:
     """Return values as an array; refuse rows of different lengths."""
     try:
-        return np.asarray(values if hasattr(values, "__array__") else list(values))
+        is_array = hasattr(values, "__array__") or isinstance(values, memoryview)
+        return np.asarray(values if is_array else list(values))
     except ValueError as error:
         raise InvalidInputError(
             f"edges cannot be read as pairs of features: {reason(error)}"

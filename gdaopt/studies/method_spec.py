@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gdaopt.backends import find_solver
+from gdaopt.backends import find_backend
 from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
 from gdaopt.methods import CLOSED_FORM, Method, make_method
-from gdaopt.programs import ANALYTIC
 
 __all__ = ["Combination", "MethodSpec", "combinations"]
 
@@ -153,8 +152,7 @@ def combinations(
     if not methods:
         raise InvalidInputError("no methods are given; name at least one")
     for name in solvers:
-        if name.lower() != ANALYTIC:
-            find_solver(name)  # an unknown name is an error of its own, not a refusal
+        find_backend(name)  # an unknown name is an error of its own, not a refusal
     found: dict[tuple[MethodSpec, str], Combination] = {}
     left_out: list[str] = []
     refusals: dict[str, GdaoptError] = {}

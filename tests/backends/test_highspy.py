@@ -132,6 +132,8 @@ def test_ten_thousand_hot_programs_of_real_runs(monkeypatch: pytest.MonkeyPatch)
     [
         ({"presolv": "off"}, "unknown option of highspy: 'presolv'; did you mean 'presolve'"),
         ({"solver": "simplecks"}, "HiGHS refuses the option solver = 'simplecks'.*type str"),
+        ({"presolve": [1]}, r"HiGHS refuses the option presolve = \[1\].*type str"),
+        ({"output_flag": {"a": "b" * 10_000}}, "HiGHS refuses the option output_flag = .{,200}$"),
         ({"time_limit": "long"}, "HiGHS refuses the option time_limit = 'long'.*type float"),
     ],
 )

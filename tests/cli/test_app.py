@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -33,3 +36,14 @@ def test_paragraphs_of_help_fill_their_lines(command: str) -> None:
     for line, following in itertools.pairwise(lines):
         if line and following:
             assert len(line) + 1 + len(following.split()[0]) > width - 3
+
+
+@pytest.mark.parametrize("command", ["learn", "compare"])
+def test_terminals_without_the_characters(command: str) -> None:
+    """They get escapes; the square root of the features ended in a UnicodeEncodeError."""
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    environment["PYTHONIOENCODING"] = "ascii"
+    code = [sys.executable, "-c", "from gdaopt.cli import app; app()", command, "--help"]
+    done = subprocess.run(code, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"\u221a" in done.stdout

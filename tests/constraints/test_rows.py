@@ -257,3 +257,16 @@ def test_one_feature(constraints: Callable[[cp.Expression], Any], entry: float) 
     read = read_constraints(constraints, 1)
     found = read.norms * read.residuals(np.array([[entry]]))
     np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-12)
+
+
+def test_long_labels_are_cut_and_stay_distinct() -> None:
+    read = read_constraints(lambda M: [(M[0, k] <= k).set_label("a" * 10_000) for k in (0, 1)], 2)
+    assert [len(name) for name in read.names] == [104, 104]
+    assert read.names[0] != read.names[1]
+    for wrong in (
+        lambda M: [(cp.norm(M) <= 1).set_label("a" * 10_000)],
+        lambda M: [M[0, 0] <= cp.Variable(name="a" * 10_000)],
+    ):
+        with pytest.raises(gda.InvalidInputError) as caught:
+            read_constraints(wrong, 2)
+        assert len(str(caught.value)) < 500

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -59,3 +60,19 @@ def test_a_line_of_an_objective_of_ones_own() -> None:
     line = Square(2).at(np.zeros((2, 2))).line(DenseDirection(4 * np.eye(2)))
     assert math.isnan(line.derivatives(0.5)[1])
     assert Exact().size(line, 0) == pytest.approx(0.25, abs=1e-12)
+
+
+@pytest.mark.parametrize("wrong", ["1.5", b"1.5", None, 1j, np.datetime64(1, "s"), [1.0, 2.0]])
+def test_values_and_gradients_that_are_no_numbers(wrong: Any) -> None:
+    class Wrong(gda.DenseObjective):
+        def value(self, metric: np.ndarray) -> float:
+            return wrong  # type: ignore[no-any-return]
+
+        def gradient(self, metric: np.ndarray) -> np.ndarray:
+            return np.full((2, 2), wrong) if not isinstance(wrong, list) else np.array(wrong)
+
+    point = Wrong(2).at(np.eye(2))
+    with pytest.raises(gda.InvalidInputError, match=r"value returned .* must return a number"):
+        point.value  # noqa: B018
+    with pytest.raises(gda.InvalidInputError, match=r"gradient returned .* must return an array"):
+        point.gradient()

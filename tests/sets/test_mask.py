@@ -40,6 +40,8 @@ FORMS: dict[str, Any] = {
     "set": set(PAIRS),
     "other order, twice": [(2, 1), (3, 0), (1, 0), (0, 1)],
     "mask": EdgeMask.of(PAIRS),
+    "memory of pairs": np.array(PAIRS).data,
+    "memory of a matrix": MATRIX.data,
     "matrix": MATRIX,
     "matrix with a diagonal": MATRIX | np.eye(4, dtype=bool),
     "list of lists of bool": MATRIX.tolist(),

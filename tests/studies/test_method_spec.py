@@ -58,6 +58,20 @@ class TestSpecs:
             ("joint", "analytic"),
         ]
 
+    def test_backends_beside_cvxpys_solvers(self) -> None:
+        """They are known here, too, and linear: methods with cones say so."""
+        found, left_out = combinations(["joint", "sdp"], ["HiGHSpy", "ANALYTIC", "clarabel"], {})
+        assert [(each.spec.name, each.solver) for each in found] == [
+            ("joint", "highspy"),
+            ("joint", "analytic"),
+            ("joint", "CLARABEL"),
+            ("sdp", "CLARABEL"),
+        ]
+        assert [text.partition(".")[0] for text in left_out] == [
+            "sdp with HiGHSpy: solver highspy has no semidefinite cone",
+            "sdp with ANALYTIC: solver analytic has no semidefinite cone",
+        ]
+
     @pytest.fixture
     def refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Have joint refuse HIGHS, as methods refuse solvers without their cone."""

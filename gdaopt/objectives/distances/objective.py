@@ -16,6 +16,7 @@ from gdaopt.objectives.pairs import Pairs, expression_bytes
 from gdaopt.objectives.protocol import AtomWeights
 from gdaopt.objectives.sums import Summable
 from gdaopt.validation import FloatArray, symmetric_matrix
+from gdaopt.warning_filters import underflow_ignored
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -96,10 +97,12 @@ class DistanceObjective(Summable, ABC):
         """Return the objective of about so many samples, None where they are as good as all."""
         return None
 
+    @underflow_ignored()
     def value(self, metric: FloatArray) -> float:
         """Return ``Q(M)``."""
         return self.at(metric).value
 
+    @underflow_ignored()
     def gradient(self, metric: FloatArray) -> FloatArray:
         """Return ``∇Q(M) = Σ_p ∂f/∂δ_p d_p d_p'``, shape (K, K)."""
         return self.at(metric).gradient()
