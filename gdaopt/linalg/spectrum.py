@@ -30,7 +30,7 @@ LARGEST_DENSE = 256
 
 _LARGE = 1000  # features: up to there eigenvalues take a tenth of a second or less
 _TIMED = 512  # features of the matrix whose eigenvalue is timed
-_UNCACHED = 2.0  # by how much slower larger ones are, for their size: they do not fit the cache
+_UNCACHED = 1.5  # by how much slower larger ones are, for their size: they do not fit the cache
 _FACTOR = 0.1  # of the time of eigenvalues: a Cholesky factor
 _LOBPCG_ITERATIONS = 40
 _LOBPCG_TOLERANCE = 1e-9  # of the largest entry: values are then exact to the square of it

@@ -11,6 +11,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, no_edges
 from gdaopt.linalg.known_entries import Symmetric
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum
+from gdaopt.objectives.protocol import Point
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.validation import FloatArray
@@ -23,6 +24,10 @@ __all__ = ["DiagonalMetrics", "FeatureAtoms"]
 
 class FeatureAtoms(AtomFamily):
     """The unit vectors ``e_i``: their cone is that of the diagonal matrices with entries ≥ 0."""
+
+    def gradient_at(self, point: Point) -> Symmetric:
+        """Return the diagonal of the gradient."""
+        return point.gradient_entries(no_edges())
 
     def best_atoms(
         self,

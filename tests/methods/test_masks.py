@@ -11,7 +11,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.laplacian import n_components
-from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.objectives.pairs import RectanglePairs, SignalPairs
 from gdaopt.programs.column import ColumnProgram
 from tests.methods.certified_cases import certified
 from tests.sets.mask_cases import (
@@ -324,3 +324,17 @@ def test_constraints_and_masks_go_together(
     assert result.metric[0, 0] <= first[0, 0] / 2 * (1 + 1e-8)
     assert result.objective == pytest.approx(expected, rel=tolerance)
     assert result.objective >= expected * (1 - 1e-6)
+
+
+def test_over_diagonal_metrics_no_more_than_the_diagonal_of_the_gradient(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With thousands of features all of its entries take ten times as long."""
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("all K×K entries")
+
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 40)), rng.integers(0, 2, 30)
+    monkeypatch.setattr(RectanglePairs, "scatter", refuse)
+    assert gda.DiagonalMetricLearner().fit(X, y).result_.status == "converged"
