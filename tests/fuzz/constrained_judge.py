@@ -206,7 +206,9 @@ class Judged:
         size = abs(self.made.objective.at(self.made.known).value)
         if stalls_early(result, size):
             there = gda.certify(self.made.problem(), result.metric).round_off
-            yield Fault("stall", f"{self.gap}; round-off at the end {there:.3g}: {result.message}")
+            gap = math.inf if result.gap is None else result.gap
+            kind = "stall" if gap > ROUND_OFF * there else "stall: more round-off than it says"
+            yield Fault(kind, f"{self.gap}; round-off at the end {there:.3g}: {result.message}")
 
     @property
     def gap(self) -> str:
