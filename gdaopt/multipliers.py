@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdaopt.constraints import best_multipliers
-from gdaopt.errors import InvalidInputError
+from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
@@ -37,6 +37,8 @@ class TightMultipliers:
     def __init__(self, problem: MetricProblem) -> None:
         self._problem = problem
         self.atoms: Atoms | None = None
+        rows = problem.rows
+        self._last = None if rows is None else np.zeros(len(rows))
 
     def at(self, point: Point) -> FloatArray | None:
         """Return the multipliers, or None for a problem without linear constraints."""
@@ -47,15 +49,18 @@ class TightMultipliers:
         base = problem.feasible_set.base(problem.n_features)
         here = float(np.vdot(gradient, point.metric - base))
         negligible = _NEGLIGIBLE * abs(point.value)
-        solution = best_multipliers(
-            problem.feasible_set,
-            presolved.rows,
-            gradient,
-            presolved.atoms if self.atoms is None else self.atoms,
-            lambda value, bound: value - bound <= _SHARE * max(here - value, 0.0) + negligible,
-        )
-        self.atoms = solution.atoms
-        return presolved.as_written(solution.multipliers)
+        try:
+            solution = best_multipliers(
+                problem.feasible_set,
+                presolved.rows,
+                gradient,
+                presolved.atoms if self.atoms is None else self.atoms,
+                lambda value, bound: value - bound <= _SHARE * max(here - value, 0.0) + negligible,
+            )
+        except SolverFailedError:  # HiGHS, on a program at the limit of its accuracy
+            return self._last  # any multipliers give a bound
+        self.atoms, self._last = solution.atoms, presolved.as_written(solution.multipliers)
+        return self._last
 
 
 def checked_multipliers(problem: MetricProblem, multipliers: FloatArray) -> FloatArray:

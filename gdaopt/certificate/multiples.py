@@ -115,9 +115,7 @@ def inflated_bound(
         if not gained > 0:
             break
         # Twice what makes the prices 0: round-off has to be made up for, too.
-        share = 2 * max(-price / gained, 0.0)
-        if not _INFLATIONS[1] <= share <= _INFLATIONS[2]:
-            break
+        share = min(max(-2 * price / gained, _INFLATIONS[1]), _INFLATIONS[2])
     return bound
 
 

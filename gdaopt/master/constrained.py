@@ -32,7 +32,7 @@ _FEASIBLE = 1e-11  # of a row, in its own units: how far the last digits may bre
 _FLAT = 1e-10  # of the steepest slope: what is left of the slopes of weights that are not 0
 _CHANGES = 20  # of the set of weights that are 0 and of the rows that bind
 _PROXIMITY = 1e-9  # of the curvature: the weight of the distance to Clarabel's answer
-_CORRECTIONS = 3  # of an answer of Clarabel's that breaks rows
+_CORRECTIONS = 3  # of weights that break rows
 _LEAST_UNIT = 1e-150  # of values: in smaller ones second derivatives would overflow
 _SMALLEST = 1e-18  # of the size of the weights: the smallest unit of one
 
@@ -112,7 +112,29 @@ def solve_constrained_master_problem(
             if gap <= target or waited >= _PATIENCE or following is iterate:
                 break
             iterate = following
-    return MasterSolution(best[0].point, taken, 0, best[1])
+    kept = _with_rows_kept(best[0].point.weights, total_weight, rows)
+    return MasterSolution(best[0].point.at(kept), taken, 0, best[1])
+
+
+def _with_rows_kept(weights: FloatArray, total_weight: float, rows: Rows) -> FloatArray:
+    """Return weights that keep the rows and the trace bound, by the least changes in proportion.
+
+    Steps keep the rows up to round-off of the weights where they begin, which may be far larger.
+    """
+    left = np.vstack([rows.forms, np.ones(len(weights))])
+    right = np.append(rows.right, total_weight)
+    is_equality = np.append(rows.is_equality, False)
+    for _ in range(_CORRECTIONS):
+        terms = left * weights
+        residuals = terms.sum(axis=1) - right
+        broken = (is_equality & (residuals != 0)) | (residuals > 0)
+        if not broken.any():
+            break
+        sizes = np.abs(terms[broken]).max(axis=1)
+        sizes[sizes == 0] = 1.0  # no weight can mend such a row
+        shares = np.linalg.lstsq(terms[broken] / sizes[:, None], residuals[broken] / sizes)[0]
+        weights = weights * np.maximum(1 - shares, 0.0)
+    return weights
 
 
 def _duality_gap(iterate: Iterate, rows: Rows, multipliers: FloatArray) -> float:
@@ -171,7 +193,7 @@ class _Quadratic:
             When Clarabel finds no solution.
         """
         found, free, prices, binds = self._interior_solution()
-        own = self._with_rows_kept(np.maximum(self.x + found, 0.0)), prices
+        own = np.maximum(self.x + found, 0.0), prices
         bends = _PROXIMITY * (1 + np.abs(np.diagonal(self.hessian)))
         near = replace(
             self, slope=self.slope - bends * found, hessian=self.hessian + np.diag(bends)
@@ -194,18 +216,6 @@ class _Quadratic:
                 return (at, prices) if is_right else own
             free, binds = (free & ~leaves) | joins, (binds & ~opens) | breaks
         return own
-
-    def _with_rows_kept(self, x: FloatArray) -> FloatArray:
-        """Return a point near x at which the rows hold that x breaks; its zeros stay."""
-        free = x > 0
-        for _ in range(_CORRECTIONS):
-            residuals = self._residuals(x - self.x)
-            broken = self.is_equality | (residuals > 0)
-            left = self.left[np.ix_(broken, free)]
-            mended = x.copy()
-            mended[free] -= np.linalg.lstsq(left, residuals[broken])[0]
-            x = np.maximum(mended, 0.0)
-        return x
 
     def _slopes(self, step: FloatArray, prices: FloatArray) -> FloatArray:
         """Return the slopes of the Lagrangian after a step."""
@@ -304,7 +314,7 @@ def _weight_units(size: float, rows: Rows) -> FloatArray:
     """Return a unit for each weight: what rows of positive forms leave it, but at most a size."""
     units = np.full(rows.forms.shape[1], size)
     for form, right in zip(rows.forms, rows.right, strict=True):
-        if form.min() >= 0 and right > _SMALLEST * size:
+        if form.min(initial=0.0) >= 0 and right > _SMALLEST * size:
             with np.errstate(divide="ignore", over="ignore"):
                 most = right / form
             units = np.minimum(units, most)

@@ -96,7 +96,8 @@ def _minimized_on_face(
             continue
         shrinking = step < 0
         ratios = np.full(len(x), np.inf)
-        ratios[shrinking] = -x[shrinking] / step[shrinking]
+        with np.errstate(over="ignore"):  # of steps that hardly shrink anything
+            ratios[shrinking] = -x[shrinking] / step[shrinking]
         length = float(ratios.min(initial=np.inf))
         if length >= 1:
             return x + step

@@ -125,7 +125,8 @@ class Iterate:
     def at(cls, point: AtomWeightsPoint, x: FloatArray) -> Iterate:
         """Evaluate the gradient at a point whose weights are x without its last entry."""
         gradient = np.append(point.gradient(), 0.0)
-        return cls(point, x, gradient - float(x @ gradient) / float(x.sum()))
+        with np.errstate(invalid="ignore"):  # 0·∞: such a step went too far, and is shortened
+            return cls(point, x, gradient - float(x @ gradient) / float(x.sum()))
 
     @property
     def gap(self) -> float:
