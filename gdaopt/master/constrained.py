@@ -249,9 +249,10 @@ class _Quadratic:
             settings,
         ).solve()
         step, duals, slacks = np.array(answer.x), np.array(answer.z), np.array(answer.s)[:n_rows]
-        status = str(answer.status)
-        if "Infeasible" in status or not (np.isfinite(step).all() and np.isfinite(duals).all()):
-            raise SolverFailedError(f"Clarabel ended on the master problem: {status}")
+        if "Infeasible" in str(answer.status):  # up to its accuracy: x keeps the rows
+            return np.zeros(n), self.x > 0, np.zeros(n_rows), self.is_equality
+        if not (np.isfinite(step).all() and np.isfinite(duals).all()):
+            raise SolverFailedError(f"Clarabel ended on the master problem: {answer.status}")
         prices, bounds = duals[:n_rows], duals[n_rows:]
         # A slope of the size of the curvature is what a weight of 1 stands for.
         free = (self.x + step) * (1 + np.abs(np.diagonal(self.hessian))) > bounds
@@ -293,7 +294,9 @@ def _quadratic_minimum(iterate: Iterate, hessian: FloatArray, rows: Rows) -> _St
     left = np.hstack([rows.forms, np.zeros((len(equal), 1))]) * units
     largest = np.abs(left).max(axis=1)
     row_units = np.where(largest > 0, largest, 1.0)
-    left, right = left / row_units[:, None], rows.right / row_units
+    # Rows that none of the atoms is in hold.
+    right = np.where(largest > 0, rows.right / row_units, np.where(equal, 0.0, 1.0))
+    left = left / row_units[:, None]
     n_equal = 1 + int(equal.sum())
     x, prices = _Quadratic(
         iterate.x / units,

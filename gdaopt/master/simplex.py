@@ -96,8 +96,7 @@ def _minimized_on_face(
             continue
         shrinking = step < 0
         ratios = np.full(len(x), np.inf)
-        with np.errstate(over="ignore"):  # of steps that hardly shrink anything
-            ratios[shrinking] = -x[shrinking] / step[shrinking]
+        ratios[shrinking] = -x[shrinking] / step[shrinking]
         length = float(ratios.min(initial=np.inf))
         if length >= 1:
             return x + step

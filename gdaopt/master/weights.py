@@ -144,9 +144,10 @@ def _newton(iterate: Iterate) -> Iterator[Iterate]:
     for _ in range(_NEWTON_STEPS):
         yield iterate
         hessian = np.zeros((len(iterate.x), len(iterate.x)))  # F does not depend on the slack
-        hessian[:-1, :-1] = iterate.point.hessian()
-        target = minimize_on_simplex(iterate.slope, hessian, iterate.x)
-        if (target == iterate.x).all():
+        with np.errstate(over="ignore", invalid="ignore"):  # where there is no step, the run ends
+            hessian[:-1, :-1] = iterate.point.hessian()
+            target = minimize_on_simplex(iterate.slope, hessian, iterate.x)
+        if (target == iterate.x).all() or not np.isfinite(target).all():
             return
         iterate = descended(iterate, target)
 
