@@ -170,7 +170,7 @@ class _Run(HullRun):
             else:
                 yield self._sample_round(round_, self._corrected(sample))
                 gained = self.gap <= _SAMPLE_GAIN * before
-            patience.check(self.gap, self.lower_bound.round_off)
+            patience.check(self.gap, self.lower_bound.round_off, self.point.value)
 
     def _weights_round(self, round_: int) -> State:
         """Let the best atoms join, and solve the master problem."""

@@ -45,6 +45,7 @@ from gdaopt.warning_filters import underflow_ignored
 __all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
 
 _TO_THE_END = ("converged", "stationary", "stalled", "iteration_limit")  # with time to look back
+_NOTHING = 1e-6  # of the gap: an objective that is smaller can have an optimum of 0
 _FEW_FEATURES = 512  # with no more, threads gain little in a decomposition or a block of pairs
 
 
@@ -128,7 +129,7 @@ class Patience:
         self._steps = steps
         self._waited = 0
 
-    def check(self, gap: float, round_off: float) -> None:
+    def check(self, gap: float, round_off: float, objective: float) -> None:
         """Take the certified gap after a step; raise `RunEnded` when the patience is over.
 
         Parameters
@@ -137,6 +138,8 @@ class Patience:
             The gap.
         round_off : float
             How much of it can be round-off, such as `LowerBound.round_off`.
+        objective : float
+            Q after the step.
         """
         self._waited = 0 if gap < self._least else self._waited + 1
         self._least = min(self._least, gap)
@@ -146,6 +149,12 @@ class Patience:
                 more = (
                     "; up to that the objective is at its minimum, and with an absolute_tolerance "
                     "as large as the gap the run is converged"
+                )
+            elif abs(objective) <= _NOTHING * self._least:
+                more = (
+                    f"; the objective is {objective:.3g}, next to nothing beside that gap: where "
+                    "the optimum is 0, a share of it is 0 too, and only an absolute_tolerance can "
+                    "be met"
                 )
             raise RunEnded(
                 "stalled",

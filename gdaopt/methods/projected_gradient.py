@@ -137,7 +137,7 @@ class _Run:
                 solve_seconds=time.perf_counter() - began,
                 oracle_calls=iteration,
             )
-            patience.check(self._gap(x), self._lower_bound.round_off)
+            patience.check(self._gap(x), self._lower_bound.round_off, x.value)
 
     def _is_inside(self, y: Point, curvature: float) -> bool:
         """Say whether the squares of a step from y, which a projection adds up, stay in float64."""
