@@ -116,7 +116,10 @@ def main() -> int:
     print("\n\n".join(sorted(total.failures)))
     print(f"\n{total.table()}")
     middle, most = statistics.median(total.seconds), max(total.seconds)
-    print(f"seconds of the processor a problem: median {middle:.3f}, at most {most:.1f}")
+    print(
+        f"seconds of the processor a problem: median {middle:.3f}, at most {most:.1f}, "
+        f"{sum(total.seconds):.0f} in all"
+    )
     return min(total.failed.total(), 1)
 
 

@@ -33,7 +33,7 @@ from tests.fuzz.constrained_judge import Judged, stalls_early
 from tests.fuzz.objectives import OBJECTIVES
 
 FIRST, FEW = 26, 30  # problems of the default suite: about three seconds
-CHUNKS, CHUNK = 60, 20  # of the slow one: about a minute on two cores
+CHUNKS, CHUNK = 60, 20  # of the slow one: about two minutes on two cores, with those
 FREE_CHUNKS = 20  # without rows
 
 Rows = Callable[[cp.Expression], list[cp.Constraint]]
