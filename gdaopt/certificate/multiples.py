@@ -13,6 +13,8 @@ import numpy as np
 from scipy.optimize import bisect
 
 from gdaopt.certificate.bound import Bound, bound_at, nothing_to_certify, tangent_gap
+from gdaopt.deadline import check_time_for
+from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.known_entries import KnownEntries, Symmetric
 from gdaopt.objectives.protocol import BarrierPoint, Point
 from gdaopt.problem import MetricProblem
@@ -100,6 +102,10 @@ def inflated_bound(
     ):
         return here
     for _ in range(_MOST_INFLATIONS):
+        try:
+            check_time_for(0.0)
+        except TimeLimitError:
+            break  # a result can do without
         inflated = problem.objective.at(base + (1 + share) * above)
         if nothing_to_certify(inflated) is not None:
             break

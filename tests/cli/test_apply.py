@@ -58,7 +58,7 @@ def test_one_metric_is_that_of_scikit_learns_neighbors(
     out = tmp_path / "out.csv"
     apply(folder, new, "--class", name, "--neighbors", n_neighbors, "--out", out)
     judge, coordinates = neighbors(folder, name, n_neighbors)
-    found = pd.read_csv(out, float_precision="round_trip")
+    found = pd.read_csv(out)
     assert found["class"].tolist() == judge.predict(coordinates).tolist()
     np.testing.assert_array_equal(
         found[[f"share of {name}" for name in IRIS.classes]], judge.predict_proba(coordinates)
@@ -125,9 +125,7 @@ def test_two_classes_have_one_metric(tmp_path: Path) -> None:
 
 def test_the_metric_and_the_scaling_as_plain_files(split: tuple[Path, Path, Path]) -> None:
     known, _, folder = split
-    metric = pd.read_csv(
-        folder / "setosa-metric.csv", index_col="feature", float_precision="round_trip"
-    )
+    metric = pd.read_csv(folder / "setosa-metric.csv", index_col="feature")
     assert tuple(metric.columns) == tuple(metric.index) == IRIS.feature_names
     np.testing.assert_array_equal(metric.to_numpy(), gda.Result.load(folder / "setosa.npz").metric)
     scaling = json.loads((folder / "result.json").read_text())["scaling"]
