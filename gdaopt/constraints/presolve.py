@@ -32,7 +32,7 @@ __all__ = ["PresolvedRows", "presolve"]
 _FEASIBLE = 0.5  # of what is allowed may be used up by phase one; the rest is for the methods
 _EXACT = 1e-13  # of the scale: phase one looks for no better metric
 _DEPENDENT = 0.25 * ROW_TOLERANCE  # distance of a row to the span of others
-_NO_ROOM = 0.02  # of what is allowed: rows with less room in every metric become equalities
+_NO_ROOM = 1e-4  # of what is allowed: rows with less room in every metric become equalities
 _ENOUGH_ROOM = 1e-3  # of the scale: rows with that much room need not have more
 _COUNTS = 1e-6  # of the largest multiplier: smaller ones are round-off
 _ENOUGH = 0.5  # an interior point may be so much nearer to the boundary than the best one
@@ -208,10 +208,9 @@ def _reduced(
         proof[kept] = found.multipliers
         proofs.append(proof)
         here = rows.residuals(_metric(feasible_set, found, rows.n_features))
+        rows = replace(rows, is_equality=rows.is_equality | binds)
         rows = replace(
-            rows,
-            bounds=rows.bounds + np.where(binds, np.minimum(here, 0.0), 0.0),
-            is_equality=rows.is_equality | binds,
+            rows, bounds=rows.bounds + np.where(rows.is_equality, here, np.maximum(here, 0.0))
         )
         left = _independent(rows)
         rows, kept = rows.chosen(left), kept[left]
