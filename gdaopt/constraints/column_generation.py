@@ -236,7 +236,7 @@ class LinearProgram:
                 break
         else:
             raise SolverFailedError(
-                f"HiGHS failed on the constraints {'; '.join(self._rows.names)}: {answer.message}"
+                f"HiGHS failed on the constraints {self._rows.enumerated()}: {answer.message}"
             )
         multipliers = np.zeros(len(equal))
         scale = self._scale * cost_unit

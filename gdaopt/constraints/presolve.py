@@ -153,7 +153,7 @@ def _consistent(
         involved = np.flatnonzero(np.abs(found.multipliers) > _COUNTS * most)
         raise InfeasibleProblemError(
             f"no member of {feasible_set!r} keeps all constraints: "
-            f"{'; '.join(rows.names[k] for k in involved)} cannot hold together in it; the nearest "
+            f"{rows.enumerated(involved)} cannot hold together in it; the nearest "
             f"metric breaks them by {found.value * scale:.2g} in all. Mend or drop one, or enlarge "
             "the set"
         )
@@ -259,7 +259,7 @@ def _interior(
             return found
     raise InfeasibleProblemError(
         f"the constraints leave {feasible_set!r} no metric but on its boundary: "
-        f"{'; '.join(rows.names)}; loosen one, or lower min_eigenvalue"
+        f"{rows.enumerated()}; loosen one, or lower min_eigenvalue"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,6 +29,7 @@ ConstraintsOf: TypeAlias = "Callable[[cp.Expression], Sequence[cp.Constraint]]"
 ROW_TOLERANCE = 5e-9
 """By how much a metric may break a row, as a share of its trace (`LinearConstraints.allowed`)."""
 
+_MOST_NAMES = 8  # of rows in a message
 _ROUND_OFF = 2.0**-50  # of the terms of a residual
 _LONGEST_LABEL = 100  # characters: a constraint with an array has all of its numbers as its text
 _EXAMPLE = "lambda M: [M[0, 1] == 0, cp.trace(M) <= 3]"
@@ -118,6 +119,12 @@ class LinearConstraints:
             for number, k in enumerate(own):
                 names[k] = f"{label} [{number}]" if len(own) > 1 else label
         return tuple(_distinct(names))
+
+    def enumerated(self, indices: Iterable[int] | None = None) -> str:
+        """Return the names of some rows for a message, all by default; of many the first ones."""
+        names = self.names if indices is None else tuple(self.names[k] for k in indices)
+        more = len(names) - _MOST_NAMES
+        return "; ".join([*names[:_MOST_NAMES], *([f"and {more} more"] if more > 0 else [])])
 
     # --- at a metric --------------------------------------------------------------------------
 

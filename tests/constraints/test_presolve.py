@@ -158,3 +158,15 @@ def test_rows_through_a_member_are_feasible_however_they_are_rounded(data: st.Da
     metric = problem.central_metric()
     assert not problem.violations(metric)
     assert np.linalg.eigvalsh(metric)[0] > 0
+
+
+def test_messages_name_the_first_of_many_rows() -> None:
+    with pytest.raises(
+        gda.InfeasibleProblemError, match=r"\[7\]; and 12 more cannot hold"
+    ) as error:
+        gda.MetricProblem(
+            gda.LogDet(np.eye(20)),
+            gda.GraphMetrics(1.0),
+            constraints=lambda M: [cp.diag(M) >= 1.0],
+        )
+    assert len(str(error.value)) < 1000
