@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -170,3 +171,53 @@ def test_messages_name_the_first_of_many_rows() -> None:
             constraints=lambda M: [cp.diag(M) >= 1.0],
         )
     assert len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize("excess", [1e-11, 1e-10, 1e-9])
+def test_rows_are_moved_until_the_set_itself_has_a_metric_that_keeps_them(excess: float) -> None:
+    """A linear program's solver takes what is beyond the trace bound by 1e-10 of it for kept."""
+    problem = problem_of(lambda M: [cp.trace(M) >= 3 * (1 + excess), M[0, 0] <= 1])
+    rows = presolved_of(problem).rows
+    least_trace = -float(rows.bounds[0]) * np.sqrt(SIZE)
+    assert least_trace <= 3 * (1 + 1e-14)
+
+
+def test_bands_of_next_to_no_room_become_equalities() -> None:
+    def banded(metric: cp.Expression) -> list[cp.Constraint]:
+        return [metric[0, 0] <= 0.4, metric[0, 0] >= 0.4 - 1e-11, metric[1, 1] <= 0.9]
+
+    problem = problem_of(banded)
+    assert presolved_of(problem).rows.is_equality.tolist() == [True, False]
+    result = gda.solve(problem, "certified", tolerance=1e-8)
+    assert result.status == "converged", result.message
+    assert result.metric[0, 0] == pytest.approx(0.4, abs=1.1e-11)
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(4))])
+def test_multipliers_of_the_rows_as_written_are_those_of_the_same_lagrangian(
+    order: tuple[int, ...],
+) -> None:
+    """One band is without room only because of the other, so that each has a proof of its own."""
+
+    def rows(metric: cp.Expression) -> list[cp.Constraint]:
+        x, y = metric[0, 0], metric[1, 1]
+        return [[x <= 0.2, x >= 0.2, x + y <= 0.5, y >= 0.3][k] for k in order]
+
+    problem = problem_of(rows)
+    presolved, written = presolved_of(problem), problem.rows
+    assert written is not None
+    assert presolved.rows.is_equality.all()
+    for signs in itertools.product([-1.0, 1.0], repeat=len(presolved.kept)):
+        multipliers = presolved.as_written(np.array(signs))
+        assert multipliers.min() >= 0
+        np.testing.assert_allclose(
+            written.combined(written.in_own_units(multipliers)),
+            presolved.rows.combined(np.array(signs)),
+            atol=1e-12,
+        )
+
+
+def test_interior_points_are_of_the_size_of_the_rows() -> None:
+    """What no row bounds is not as large as the trace bound allows: digits would be lost."""
+    problem = problem_of(lambda M: [M[0, 0] <= 0.5, M[0, 1] == -0.1], 1e12)
+    assert np.trace(problem.central_metric()) <= 2e6 * 0.5
