@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.constraints import best_multipliers, presolve
+from gdaopt.constraints import best_multipliers, presolve, read_constraints
+from gdaopt.linalg.atoms import Atoms
 from tests.constraints.cases import RandomCase
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import KINDS, set_of
 
-SEEDS = range(12)
+SEEDS, SIZE = range(12), 3
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -133,3 +134,38 @@ def test_large_problems_need_no_conic_solver() -> None:
         constraints=lambda M: [cp.sum(cp.diag(M)[:10]) <= 1, M[0, 1] == 0],
     )
     assert not problem.violations(problem.central_metric())
+
+
+@pytest.mark.parametrize("least", [1e-8, 1e-10, 1e-12])
+def test_small_rows_are_kept_to_as_many_digits_as_the_others(least: float) -> None:
+    """HiGHS' tolerance is absolute: in the units of the other row 1e-10 is no different from 0."""
+    rows = read_constraints(lambda M: [M[0, 0] >= least, M[1, 1] <= 1], SIZE)
+    found = best_multipliers(
+        gda.GraphMetrics(3.0, 0.0),
+        rows,
+        np.diag([1.0, -1.0, 1.0]),
+        Atoms.of_features(np.arange(SIZE)),
+        lambda value, bound: value - bound <= 1e-13,
+    )
+    metric = found.atoms.added_to(np.zeros((SIZE, SIZE)), found.weights)
+    assert metric[0, 0] == pytest.approx(least, rel=1e-9)
+    assert metric[1, 1] == pytest.approx(1, rel=1e-9)
+
+
+@pytest.mark.parametrize("trace_bound", [1e6, 1e12, 1e16])
+def test_linear_minima_where_the_trace_bound_is_far_from_binding(trace_bound: float) -> None:
+    rows = read_constraints(lambda M: [M[0, 0] <= 0.5, M[1, 1] <= 1, M[2, 2] <= 2], SIZE)
+    gradient = np.array([[-1, 0.5, 0], [0.5, -1, 0.2], [0, 0.2, -1]])
+    tight, loose = (
+        best_multipliers(
+            gda.GraphMetrics(bound, 0.0),
+            rows,
+            gradient,
+            Atoms.of_features(np.arange(SIZE)),
+            lambda value, bound: value - bound <= 1e-12,
+        )
+        for bound in (10.0, trace_bound)
+    )
+    assert tight.value - tight.lower_bound <= 1e-12
+    assert loose.value == pytest.approx(tight.value, rel=1e-9)
+    np.testing.assert_allclose(loose.multipliers, tight.multipliers, rtol=1e-6)

@@ -185,6 +185,18 @@ def test_violations_are_in_the_users_units() -> None:
     assert read.violation(np.diag([1.0, 5.0, 0.0, 0.0])) == 0.0
 
 
+def test_what_still_counts_as_keeping_a_row() -> None:
+    """It is a share of the trace, or of a bound of a row that is larger, but of no more than C."""
+    metric, off = 100 * np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0]])
+    exact = read_constraints(lambda M: [M[0, 1] == 0], 2)
+    assert not exact.violations(metric + 5e-7 * off, trace_bound=1e9)
+    assert exact.violations(metric + 5e-6 * off, trace_bound=1e9)
+    wide = read_constraints(lambda M: [M[0, 1] == 0, M[0, 0] <= 1e9], 2)
+    assert not wide.violations(metric + 1e-6 * off, trace_bound=1000.0)
+    assert wide.violations(metric + 1e-5 * off, trace_bound=1000.0)
+    assert not wide.violations(metric + 1.0 * off, trace_bound=1e9)
+
+
 def test_a_problem_is_pickled_with_its_rows() -> None:
     objective = gda.LogDet(np.eye(3))
     problem = gda.MetricProblem(
