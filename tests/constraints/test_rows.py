@@ -198,11 +198,13 @@ def test_what_still_counts_as_keeping_a_row() -> None:
 
 
 def test_chosen_rows_keep_their_names_and_kinds() -> None:
-    read = read_constraints(lambda M: [M[0, 1] == 0, cp.diag(M) <= 2, M[1, 1] == 1], 2)
+    read = read_constraints(
+        lambda M: [M[0, 1] == 0, (cp.diag(M) <= 2).set_label("diagonal"), M[1, 1] == 1], 2
+    )
     chosen = read.chosen(np.array([2, 3]))
-    assert chosen.names == ("diag(M) <= 2.0", "M[1, 1] == 1.0")
+    assert chosen.names == ("diagonal", "M[1, 1] == 1.0")
     sentences = chosen.violations(3 * np.eye(2), trace_bound=6.0)
-    assert sentences == ["diag(M) <= 2.0: off by 1", "M[1, 1] == 1.0: off by 2"]
+    assert sentences == ["diagonal: off by 1", "M[1, 1] == 1.0: off by 2"]
 
 
 def test_a_problem_is_pickled_with_its_rows() -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.constrained import Rows, _duality_gap, solve_constrained_master_problem
+from gdaopt.master.constrained import (
+    Rows,
+    _duality_gap,
+    _Quadratic,
+    solve_constrained_master_problem,
+)
 from gdaopt.master.weights import Iterate
 from gdaopt.objectives.protocol import AtomWeightsPoint, Objective
 from gdaopt.validation import FloatArray
@@ -92,6 +100,68 @@ def test_the_duality_gap_of_a_linear_objective_is_the_distance_to_the_optimum(se
     iterate = Iterate.at(point, np.append(weights, BUDGET - weights.sum()))
     gap = _duality_gap(iterate, rows, best.multipliers)
     assert gap == pytest.approx(point.value - best.point.value, rel=1e-8)
+
+
+GUESSES = ["a row that binds", "a row that does not", "a weight of 0", "another weight"]
+
+
+@pytest.mark.parametrize("wrong", GUESSES)
+@pytest.mark.parametrize("seed", [1, 2, 4, 5])
+def test_a_wrong_guess_of_what_binds_is_mended(seed: int, wrong: str) -> None:
+    """The answer of an interior-point method is a start: the last digits do not depend on it.
+
+    The seeds are such that the changes end; they need not, and Clarabel's own answer remains.
+    """
+    quadratic = random_quadratic(np.random.default_rng(seed))
+    step, free, prices, binds = quadratic._interior_solution()
+    x, multipliers = quadratic.solution()
+    assert quadratic.is_equality.tolist() == [True, False, False, False]
+    assert (x > 0).tolist() == free.tolist()
+    if wrong.startswith("a row"):
+        of_its_kind = binds if wrong == "a row that binds" else ~binds
+        k = np.flatnonzero(of_its_kind & ~quadratic.is_equality)[0]
+        binds[k] = not binds[k]
+    else:
+        k = np.flatnonzero(free == (wrong == "another weight"))[0]
+        free[k] = not free[k]
+    step += 1e-4 * np.random.default_rng(seed).uniform(size=len(step))
+    guess = (step, free, prices, binds)
+    found, again = Guessed(**vars(quadratic), guess=guess).solution()
+    np.testing.assert_allclose(found, x, atol=1e-9)
+    np.testing.assert_allclose(again, multipliers, atol=1e-7)
+    assert ((found == 0) == (x == 0)).all()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Guessed(_Quadratic):
+    """A quadratic program with another start than that of an interior-point method."""
+
+    guess: tuple[Any, ...]
+
+    def _interior_solution(self) -> Any:
+        return self.guess
+
+
+def random_quadratic(rng: np.random.Generator) -> _Quadratic:
+    """Return a program at whose solution some weights are 0, and some rows bind."""
+    while True:
+        n = 8
+        x = rng.random(n)
+        x /= x.sum()
+        root = rng.standard_normal((n, n))
+        rows = rng.uniform(-1, 1, (3, n))
+        quadratic = _Quadratic(
+            x,
+            rng.uniform(-1, 1, n),
+            root @ root.T / n,
+            np.vstack([np.ones(n), rows]),
+            np.append(1.0, rows @ x + np.array([0.0, 0.05, 0.5])),
+            1,
+        )
+        solution, multipliers = quadratic.solution()
+        binding = (multipliers[1:] > 1e-2).sum()
+        if 2 <= (solution > 1e-2).sum() == (solution > 0).sum() < n and 1 <= binding < 3:
+            return quadratic
 
 
 def _each(point: AtomWeightsPoint) -> list[Atoms]:
