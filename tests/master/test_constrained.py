@@ -132,6 +132,35 @@ def test_a_wrong_guess_of_what_binds_is_mended(seed: int, wrong: str) -> None:
     assert ((found == 0) == (x == 0)).all()
 
 
+def test_an_answer_without_its_last_digits_keeps_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the changes of what binds do not end, the interior-point method's own is returned."""
+    monkeypatch.setattr("gdaopt.master.constrained._CHANGES", 0)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        quadratic = random_quadratic(rng)
+        step, free, prices, binds = quadratic._interior_solution()
+        guess = (step + 1e-4 * free * rng.uniform(size=len(step)), free, prices, binds)
+        x, _ = Guessed(**vars(quadratic), guess=guess).solution()
+        broken = quadratic.left @ x - quadratic.right
+        assert x.min() >= 0
+        assert np.abs(broken[0]) <= 1e-14
+        assert broken.max() <= 1e-14
+
+
+@pytest.mark.parametrize("small", [1e-3, 1e-6, 1e-9])
+def test_small_weights_keep_their_row_to_as_many_digits_as_the_others(small: float) -> None:
+    """It is in units of what the row leaves them, and not of the largest weight."""
+    rng = np.random.default_rng(0)
+    n = SIZE * (SIZE + 1) // 2
+    weights = rng.random(n) * BUDGET / n / 2
+    weights[:3] *= small
+    forms = np.zeros((1, n))
+    forms[0, :3] = [1.0, 2.0, 0.5]
+    rows = Rows(forms, 1.01 * forms @ weights, np.array([False]))
+    found = solve_constrained_master_problem(start(rng, weights), BUDGET, rows, np.zeros(1), 1e-10)
+    assert forms[0] @ found.point.weights == pytest.approx(rows.right[0], rel=1e-9)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Guessed(_Quadratic):
     """A quadratic program with another start than that of an interior-point method."""

@@ -14,6 +14,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.methods import METHODS, Clock, RunEnded
+from gdaopt.methods.post_conditions import PostConditions
 from gdaopt.objectives.protocol import Point
 from gdaopt.validation import FloatArray
 from tests.certificate_cases import named_set
@@ -260,6 +261,66 @@ def test_methods_of_ones_own_are_looked_at() -> None:
     assert (result.status, result.iterations) == ("left_domain", 2)
     assert "step 3 left the domain of the problem: smallest eigenvalue 0.125 is" in result.message
     np.testing.assert_array_equal(result.metric, np.eye(K) / 4)
+
+
+def states_at(problem: gda.MetricProblem, *metrics: FloatArray) -> list[gda.State]:
+    points = [problem.objective.at(metric) for metric in metrics]
+    return [
+        gda.State(point=point, objective=point.value, iteration=n, round=n)
+        for n, point in enumerate(points)
+    ]
+
+
+def test_metrics_that_are_outside_of_the_set_by_round_off_may_be_below_the_optimum() -> None:
+    """Each by what it is outside, and not by what another one is."""
+    problem = gda.MetricProblem(gda.Linear(-np.eye(K)), gda.GraphMetrics(C))
+    first, second, third = states_at(
+        problem, *(C / K * share * np.eye(K) for share in (1.0, 1 + 2e-13, 1 + 8e-13))
+    )
+    conditions = PostConditions(problem, replace(first, lower_bound=-C), is_users=False)
+    conditions.check(second, in_full=True)
+    conditions.check(third, in_full=True)
+    assert conditions.in_order is third
+    assert third.objective < second.objective < -C
+    with pytest.raises(gda.GdaoptError, match="below the certified lower bound"):
+        conditions.claim(-C * (1 - 1e-12), None)
+
+
+class Clipped(gda.DenseObjective):
+    """``-min(M_11, b)``, whose gradient is 0 from b on."""
+
+    tested = True
+    most = 1 + 1e-9
+
+    def value(self, metric: FloatArray) -> float:
+        return -min(float(metric[0, 0]), self.most)
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        gradient = np.zeros_like(metric)
+        gradient[0, 0] = -1.0 if metric[0, 0] < self.most else 0.0
+        return gradient
+
+
+def test_metrics_beyond_a_row_may_be_below_by_the_multipliers_of_the_bound() -> None:
+    """Those at the metric itself are 0 here, as if what it breaks cost nothing."""
+    problem = gda.MetricProblem(Clipped(K), gda.GraphMetrics(C), lambda M: [M[0, 0] <= 1])
+    first, second = states_at(problem, *(np.diag([one, 0.5, 0.5]) for one in (1.0, 1 + 2e-9)))
+    start = replace(first, lower_bound=-1.0, multipliers=np.ones(1))
+    conditions = PostConditions(problem, start, is_users=False)
+    conditions.check(second, in_full=True)
+    assert conditions.in_order is second
+    assert second.objective < -1
+
+
+def test_round_off_is_no_rise() -> None:
+    problem = gda.MetricProblem(Nearest(K), gda.GraphMetrics(C))
+    first, second, third = states_at(
+        problem, np.eye(K), (1 - 8e-15) * np.eye(K), (1 - 1e-6) * np.eye(K)
+    )
+    conditions = PostConditions(problem, first, is_users=False)
+    assert first.objective < second.objective < third.objective
+    assert conditions.rise(second) == ""
+    assert "above that of the start" in conditions.rise(third)
 
 
 @pytest.mark.parametrize(("most", "status"), [(3, "iteration_limit"), (None, "interrupted")])
