@@ -139,10 +139,12 @@ def test_an_answer_without_its_last_digits_keeps_the_rows(monkeypatch: pytest.Mo
         rng = np.random.default_rng(seed)
         quadratic = random_quadratic(rng)
         step, free, prices, binds = quadratic._interior_solution()
-        guess = (step + 1e-4 * free * rng.uniform(size=len(step)), free, prices, binds)
+        step = np.where(free, step + 1e-4 * rng.uniform(size=len(step)), -quadratic.x)
+        guess = (step, free, prices, binds)
         x, _ = Guessed(**vars(quadratic), guess=guess).solution()
         broken = quadratic.left @ x - quadratic.right
-        assert x.min() >= 0
+        assert ((x > 0) == free).all()
+        assert x.min() == 0
         assert np.abs(broken[0]) <= 1e-14
         assert broken.max() <= 1e-14
 
@@ -154,11 +156,11 @@ def test_small_weights_keep_their_row_to_as_many_digits_as_the_others(small: flo
     n = SIZE * (SIZE + 1) // 2
     weights = rng.random(n) * BUDGET / n / 2
     weights[:3] *= small
-    forms = np.zeros((1, n))
-    forms[0, :3] = [1.0, 2.0, 0.5]
-    rows = Rows(forms, 1.01 * forms @ weights, np.array([False]))
-    found = solve_constrained_master_problem(start(rng, weights), BUDGET, rows, np.zeros(1), 1e-10)
-    assert forms[0] @ found.point.weights == pytest.approx(rows.right[0], rel=1e-9)
+    forms = np.zeros((2, n))
+    forms[0, :3], forms[1, 3:] = [1.0, 2.0, 0.5], rng.uniform(0.5, 1, n - 3)
+    rows = Rows(forms, 1.01 * forms @ weights, np.array([False, False]))
+    found = solve_constrained_master_problem(start(rng, weights), BUDGET, rows, np.zeros(2), 1e-10)
+    assert forms @ found.point.weights == pytest.approx(rows.right, rel=1e-9)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

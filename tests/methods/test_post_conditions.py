@@ -286,32 +286,6 @@ def test_metrics_that_are_outside_of_the_set_by_round_off_may_be_below_the_optim
         conditions.claim(-C * (1 - 1e-12), None)
 
 
-class Clipped(gda.DenseObjective):
-    """``-min(M_11, b)``, whose gradient is 0 from b on."""
-
-    tested = True
-    most = 1 + 1e-9
-
-    def value(self, metric: FloatArray) -> float:
-        return -min(float(metric[0, 0]), self.most)
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        gradient = np.zeros_like(metric)
-        gradient[0, 0] = -1.0 if metric[0, 0] < self.most else 0.0
-        return gradient
-
-
-def test_metrics_beyond_a_row_may_be_below_by_the_multipliers_of_the_bound() -> None:
-    """Those at the metric itself are 0 here, as if what it breaks cost nothing."""
-    problem = gda.MetricProblem(Clipped(K), gda.GraphMetrics(C), lambda M: [M[0, 0] <= 1])
-    first, second = states_at(problem, *(np.diag([one, 0.5, 0.5]) for one in (1.0, 1 + 2e-9)))
-    start = replace(first, lower_bound=-1.0, multipliers=np.ones(1))
-    conditions = PostConditions(problem, start, is_users=False)
-    conditions.check(second, in_full=True)
-    assert conditions.in_order is second
-    assert second.objective < -1
-
-
 def test_round_off_is_no_rise() -> None:
     problem = gda.MetricProblem(Nearest(K), gda.GraphMetrics(C))
     first, second, third = states_at(
