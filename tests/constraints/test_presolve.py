@@ -221,3 +221,23 @@ def test_interior_points_are_of_the_size_of_the_rows() -> None:
     """What no row bounds is not as large as the trace bound allows: digits would be lost."""
     problem = problem_of(lambda M: [M[0, 0] <= 0.5, M[0, 1] == -0.1], 1e12)
     assert np.trace(problem.central_metric()) <= 2e6 * 0.5
+
+
+def test_rows_that_have_no_part_in_a_contradiction_are_not_named() -> None:
+    with pytest.raises(gda.InfeasibleProblemError) as caught:
+        problem_of(lambda M: [M[1, 1] <= 0.5, M[0, 0] >= 4, M[0, 1] >= -0.1])
+    assert "keeps all constraints: 4.0 <= M[0, 0] cannot hold together" in str(caught.value)
+
+
+@pytest.mark.parametrize("room", [1e-9, 1e-12])
+def test_an_interior_that_is_round_off_is_none(room: float) -> None:
+    with pytest.raises(gda.InfeasibleProblemError, match="no metric but on its boundary"):
+        problem_of(
+            lambda M: [cp.diag(M) == 0.3, M[0, 1] == -0.3 * (1 - room), M[2, :2] == 0],
+            min_eigenvalue=0.0,
+        )
+
+
+def test_bounds_that_are_round_off_at_the_base_are_no_scale() -> None:
+    problem = problem_of(lambda M: [M[0, 0] - M[1, 1] == 5e-17], min_eigenvalue=0.1)
+    assert np.trace(problem.central_metric()) > 1
