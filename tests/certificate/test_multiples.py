@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from tests.certificate_cases import SETS, named_set
+from tests.certificate_cases import SETS, Nearest, named_set
 from tests.helpers import random_metric, random_symmetric
 
 
@@ -95,3 +95,25 @@ class TestInflatedBounds:
         found, expected = (gda.solve(p, "certified", tolerance=1e-9) for p in (loose, near))
         assert found.status == "converged"
         assert found.objective == pytest.approx(expected.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("with_row", [False, True])
+@pytest.mark.parametrize("off", [1e-8, 1e-6, 1e-4])
+def test_metrics_near_the_optimum_where_the_trace_bound_is_loose(
+    off: float, with_row: bool
+) -> None:
+    """A price of `off` would cost `off` times 1e8: a metric that is a little larger has no such."""
+    optimum = np.array([[3.0, -1.0, 0.0], [-1.0, 3.0, -1.0], [0.0, -1.0, 3.0]])
+    objective = Nearest(optimum.copy())
+    if with_row:
+        optimum[0, 0] = 2.0
+    problem = gda.MetricProblem(
+        objective,
+        gda.GraphMetrics(1e8, 0.0),
+        constraints=(lambda M: [M[0, 0] <= 2]) if with_row else None,
+    )
+    least = objective.at(optimum)
+    multipliers = -least.gradient()[:1, 0] if with_row else None
+    certificate = gda.certify(problem, optimum - off * np.eye(3), multipliers)
+    assert certificate.bound == "scaled"
+    assert least.value - 50 * off <= certificate.lower_bound <= least.value

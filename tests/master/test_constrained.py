@@ -132,28 +132,6 @@ def test_a_wrong_guess_of_what_binds_is_mended(seed: int, wrong: str) -> None:
     assert ((found == 0) == (x == 0)).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_an_answer_without_its_last_digits_keeps_the_rows(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the changes of what binds do not end, the interior-point method's own is returned.
-
-    Rows are mended in turns, so that of what one breaks a little may remain.
-    """
-    rng = np.random.default_rng(seed)
-    quadratic = random_quadratic(rng)
-    step, free, prices, binds = quadratic._interior_solution()
-    step = np.where(free, step + 1e-4 * rng.uniform(size=len(step)), -quadratic.x)
-    monkeypatch.setattr("gdaopt.master.constrained._CHANGES", 0)
-    x, _ = Guessed(**vars(quadratic), guess=(step, free, prices, binds)).solution()
-    before, broken = (quadratic.left @ at - quadratic.right for at in (quadratic.x + step, x))
-    assert before[0] > 1e-5
-    assert ((x > 0) == free).all()
-    assert x.min() == 0
-    assert np.abs(broken[0]) <= 1e-14
-    assert broken.max() <= 0.1 * before.max()
-
-
 @pytest.mark.parametrize("small", [1e-3, 1e-6, 1e-9])
 def test_small_weights_keep_their_row_to_as_many_digits_as_the_others(small: float) -> None:
     """It is in units of what the row leaves them, and not of the largest weight."""
