@@ -148,7 +148,7 @@ def test_small_rows_are_kept_to_as_many_digits_as_the_others(least: float) -> No
         lambda value, bound: value - bound <= 1e-13,
     )
     metric = found.atoms.added_to(np.zeros((SIZE, SIZE)), found.weights)
-    assert metric[0, 0] == pytest.approx(least, rel=1e-9)
+    assert metric[0, 0] == pytest.approx(least, rel=1e-9, abs=0)
     assert metric[1, 1] == pytest.approx(1, rel=1e-9)
 
 

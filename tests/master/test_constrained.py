@@ -143,20 +143,20 @@ def test_small_weights_keep_their_row_to_as_many_digits_as_the_others(small: flo
     forms[0, :3], forms[1, 3:] = [1.0, 2.0, 0.5], rng.uniform(0.5, 1, n - 3)
     rows = Rows(forms, 1.01 * forms @ weights, np.array([False, False]))
     found = solve_constrained_master_problem(start(rng, weights), BUDGET, rows, np.zeros(2), 1e-10)
-    assert forms @ found.point.weights == pytest.approx(rows.right, rel=1e-9)
+    assert forms @ found.point.weights == pytest.approx(rows.right, rel=1e-9, abs=0)
 
 
-@pytest.mark.parametrize("first", [0.9, 0.1])
-def test_rows_of_weights_that_have_become_small_are_kept(first: float) -> None:
+@pytest.mark.parametrize("second", [0.1, 0.2, 0.3, 0.7])
+def test_rows_of_weights_that_have_become_small_are_kept(second: float) -> None:
     """A step from a weight of 1 keeps the row to 1e-16, of which a billionth has to keep it."""
     objective = gda.LogDet(np.diag([1e9, 1.5e9, 1.0]))
-    weights = np.array([first, first / 3, 1.0])
+    weights = np.array([3 * second, second, 1.0])
     atoms = Atoms.of_features(np.arange(3))
     point = objective.atom_weights(1e-15 * np.eye(3)).at(atoms, weights)
     rows = Rows(np.array([[1.0, -3.0, 0.0]]), np.zeros(1), np.array([True]))
     found = solve_constrained_master_problem(point, BUDGET, rows, np.zeros(1), 1e-12)
-    assert found.point.weights[0] == pytest.approx(4 / 3 * 1e-9, rel=1e-2)
-    assert found.point.weights[0] == pytest.approx(3 * found.point.weights[1], rel=1e-14)
+    assert found.point.weights[0] == pytest.approx(4 / 3 * 1e-9, rel=1e-2, abs=0)
+    assert found.point.weights[0] == pytest.approx(3 * found.point.weights[1], rel=1e-14, abs=0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
