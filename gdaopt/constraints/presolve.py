@@ -50,7 +50,7 @@ class PresolvedRows:
     Attributes
     ----------
     rows : LinearConstraints
-        Of the rows that were written a part, moved by round-off at most; no equality of them
+        Of the rows that were written a part, moved by less than the tolerance; no equality of them
         follows from the others, and all inequalities can hold strictly together.
     kept : ndarray of int, shape (len(rows),)
         Which of the rows that were written they are.
@@ -284,7 +284,9 @@ def _interior_within(
         _SMALLEST * scale
     ):
         return None
-    return basis.joined(found.atoms), np.concatenate([share * units, found.weights])
+    weights = np.concatenate([share * units, found.weights])
+    weights *= min(budget / float(weights.sum()), 1.0)  # above by the accuracy of HiGHS
+    return basis.joined(found.atoms), weights
 
 
 def _smaller(

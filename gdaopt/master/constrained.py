@@ -32,7 +32,7 @@ _FEASIBLE = 1e-11  # of a row, in its own units: how far the last digits may bre
 _FLAT = 1e-10  # of the steepest slope: what is left of the slopes of weights that are not 0
 _CHANGES = 20  # of the set of weights that are 0 and of the rows that bind
 _PROXIMITY = 1e-9  # of the curvature: the weight of the distance to Clarabel's answer
-_CORRECTIONS = 3  # of weights that break rows
+_CORRECTIONS = 20  # of weights that break rows
 _LEAST_UNIT = 1e-150  # of values: in smaller ones second derivatives would overflow
 _SMALLEST = 1e-18  # of the size of the weights: the smallest unit of one
 

@@ -191,7 +191,8 @@ def test_nothing_is_converged_that_is_not(
     case = problem_of(method, set_name, seed)
     result = run(case, method, fault)
     if isinstance(result, gda.GdaoptError):
-        assert "check_objective" in str(result)
+        # A decomposition refuses a matrix that is not symmetric before anything is compared.
+        assert "check_objective" in str(result) or "is not symmetric" in str(result)
         return
     assert fault not in ("sign", "factor")
     honest = case.problem()
