@@ -15,19 +15,21 @@ from gdaopt.warning_filters import ignoring, underflow_ignored
 
 
 def test_only_what_is_named_is_ignored() -> None:
-    before = list(warnings.filters)
-    with ignoring("slow"), ignoring(category=DeprecationWarning, module=r"tests\."):
-        warnings.warn("Slow solver", stacklevel=1)
-        warnings.warn("old", DeprecationWarning, stacklevel=1)
-        with pytest.raises(UserWarning, match="a slow solver"):
-            warnings.warn("a slow solver", stacklevel=1)
-        with pytest.raises(RuntimeWarning):
-            warnings.warn("slow", RuntimeWarning, stacklevel=1)
-        with pytest.raises(DeprecationWarning):
-            warnings.warn_explicit("old", DeprecationWarning, "file", 1, module="other")
-    assert warnings.filters == before
-    with pytest.raises(UserWarning, match="Slow"):
-        warnings.warn("Slow solver", stacklevel=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # whatever the command line of pytest says
+        before = list(warnings.filters)
+        with ignoring("slow"), ignoring(category=DeprecationWarning, module=r"tests\."):
+            warnings.warn("Slow solver", stacklevel=1)
+            warnings.warn("old", DeprecationWarning, stacklevel=1)
+            with pytest.raises(UserWarning, match="a slow solver"):
+                warnings.warn("a slow solver", stacklevel=1)
+            with pytest.raises(RuntimeWarning):
+                warnings.warn("slow", RuntimeWarning, stacklevel=1)
+            with pytest.raises(DeprecationWarning):
+                warnings.warn_explicit("old", DeprecationWarning, "file", 1, module="other")
+        assert warnings.filters == before
+        with pytest.raises(UserWarning, match="Slow"):
+            warnings.warn("Slow solver", stacklevel=1)
 
 
 def test_filters_that_are_set_within_a_block_stay() -> None:

@@ -181,18 +181,11 @@ class Case:
                 is_far = gap > LAST_GAP * size + GAP_ROUND_OFF * products
                 if run.method == "certified" and is_far and not self._can_vanish():
                     yield f"stalled at a gap of {gap / size:.3g}: {result.message}"
-            case "left_domain":
-                # Steps that look at no value can lead where a determinant is 0.
-                if (
-                    run.options.get("step") not in OPEN_LOOP
-                    or "objective is inf" not in result.message
-                ):
+            case "left_domain":  # as by a step to a vertex, where LogDet is infinite
+                if run.method == "certified" or "the objective is inf" not in result.message:
                     yield f"{result.status}: {result.message}"
             case "disconnected" | "infeasible":
                 if not run.options["edge_floor"] or run.options["connectivity"] != "zeta":
-                    yield f"{result.status}: {result.message}"
-            case "left_domain":  # as by a step to a vertex, where LogDet is infinite
-                if run.method == "certified" or "the objective is inf" not in result.message:
                     yield f"{result.status}: {result.message}"
             case _:
                 yield f"{result.status}: {result.message}"

@@ -9,6 +9,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy
 
 import gdaopt as gda
 from gdaopt.methods.solve import METHODS
@@ -60,6 +61,8 @@ def test_certified_is_cvxpys_optimum(seed: int) -> None:
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("seed", [0, 4, 8])
 def test_block_methods_keep_rows_at_every_step(method: str, solver: str, seed: int) -> None:
+    if solver == "SCIPY" and tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 15):
+        pytest.skip("HiGHS in older versions of SciPy calls some feasible programs infeasible")
     case = RandomCase(seed)
     assert case.kind == "graph"
     problem, optimum = case.problem, gda.solve(case.problem, "certified")
