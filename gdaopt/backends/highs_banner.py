@@ -30,10 +30,10 @@ def load_highspy() -> ModuleType:
     """
     import highspy  # on demand: importing gdaopt loads no solver
 
-    class Quiet(highspy.Highs):  # noqa: TID251
-        def enableCallbacks(self) -> None:  # noqa: N802
+    class Quiet(highspy.Highs):  # noqa: TID251 (this is where it may be used)
+        def enableCallbacks(self) -> None:  # noqa: N802 (a name of HiGHS)
             self.setOptionValue("log_to_console", False)
             super().enableCallbacks()  # type: ignore[no-untyped-call]  # it has few types
 
-    Quiet()  # type: ignore[no-untyped-call]
+    Quiet()  # type: ignore[no-untyped-call]  # as above
     return highspy

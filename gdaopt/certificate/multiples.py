@@ -91,16 +91,16 @@ def inflated_bound(
     loses only about what that price costs for a trace of M ("Proposition: inflated certificate").
     """
     feasible_set, size, price = problem.feasible_set, len(point.metric), float(best.prices[0])
-    base = feasible_set.base(size)
-    above = point.metric - base
-    bound, share, value = here, _INFLATIONS[0], abs(point.value)
-    trace = float(np.trace(above))
+    budget, value = feasible_set.budget(size), abs(point.value)
+    trace = float(np.trace(point.metric)) - (feasible_set.trace_bound - budget)  # above the base
     if (
-        feasible_set.budget(size) < _FAR * trace
+        budget < _FAR * trace
         or -price * trace > _NEAR * value
         or point.value - here.value <= _CLOSED * value
     ):
         return here
+    base = feasible_set.base(size)
+    above, bound, share = point.metric - base, here, _INFLATIONS[0]
     for _ in range(_MOST_INFLATIONS):
         try:
             check_time_for(0.0)

@@ -199,13 +199,14 @@ class HullRun(ABC):
         certificate, self.offered = self._certificate(), None
         if self.multipliers is None or certificate.lower_bound > self.lower_bound.value:
             return certificate
-        own, self.multipliers = self.multipliers, self._tight_multipliers.at(self.point)
+        own = self.multipliers, self.best, self.prices
+        self.multipliers = self._tight_multipliers.at(self.point)
         self.offered = self._tight_multipliers.atoms
         other = self._certificate()
         if other.lower_bound > certificate.lower_bound:
             return other
-        self.multipliers = own
-        return self._certificate()
+        self.multipliers, self.best, self.prices = own
+        return certificate
 
     def _check_priced(self) -> None:
         """Raise `gdaopt.TimeLimitError` when there was no time to price the atoms of a state."""
