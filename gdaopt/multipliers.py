@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdaopt.constraints import best_multipliers
+from gdaopt.constraints import LinearProgram
 from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import Point
@@ -50,10 +50,8 @@ class TightMultipliers:
         here = float(np.vdot(gradient, point.metric - base))
         negligible = _NEGLIGIBLE * abs(point.value)
         try:
-            solution = best_multipliers(
-                problem.feasible_set,
-                presolved.rows,
-                gradient,
+            program = LinearProgram(problem.feasible_set, presolved.rows, gradient=gradient)
+            solution = program.solve(
                 presolved.atoms if self.atoms is None else self.atoms,
                 lambda value, bound: value - bound <= _SHARE * max(here - value, 0.0) + negligible,
             )

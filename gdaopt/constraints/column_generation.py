@@ -24,7 +24,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import FeasibleSet
 from gdaopt.validation import FloatArray
 
-__all__ = ["Extra", "LinearProgram", "LinearSolution", "best_multipliers"]
+__all__ = ["Extra", "LinearProgram", "LinearSolution"]
 
 _MOST_ROUNDS = 500
 _PRICED = 20  # atoms that join in a round at most
@@ -85,32 +85,6 @@ class Extra:
     most: float = np.inf
 
 
-def best_multipliers(
-    feasible_set: FeasibleSet,
-    rows: LinearConstraints,
-    gradient: FloatArray,
-    atoms: Atoms,
-    ends: Callable[[float, float], bool],
-) -> LinearSolution:
-    """Minimise ``⟨G, M - B⟩`` over the members of a set that keep the rows.
-
-    Parameters
-    ----------
-    feasible_set : FeasibleSet
-        The set.
-    rows : LinearConstraints
-        The rows.
-    gradient : ndarray of shape (K, K)
-        G.
-    atoms : Atoms
-        Of some member that keeps the rows.
-    ends : callable
-        Takes the value and its lower bound, and says whether they are near enough.
-    """
-    budget = feasible_set.budget(rows.n_features)
-    return LinearProgram(feasible_set, rows, budget, gradient=gradient).solve(atoms, ends)
-
-
 @dataclass(frozen=True, eq=False)
 class _Master:
     """A solution of the linear master problem; an atom of a price below the level improves it."""
@@ -135,8 +109,8 @@ class LinearProgram:
         The set.
     rows : LinearConstraints
         The rows.
-    budget : float
-        What the weights may add up to.
+    budget : float, optional
+        What the weights may add up to; all that the set leaves them when left out.
     gradient : ndarray of shape (K, K), optional
         G of the costs ``u'Gu`` of the weights; they cost nothing when left out.
     extras : sequence of Extra, optional
@@ -147,12 +121,13 @@ class LinearProgram:
         self,
         feasible_set: FeasibleSet,
         rows: LinearConstraints,
-        budget: float,
+        budget: float | None = None,
         *,
         gradient: FloatArray | None = None,
         extras: Sequence[Extra] = (),
     ) -> None:
         size = rows.n_features
+        budget = feasible_set.budget(size) if budget is None else budget
         self._set, self._rows, self._budget = feasible_set, rows, budget
         self._gradient = np.zeros((size, size)) if gradient is None else gradient
         base = feasible_set.base(size)
@@ -168,7 +143,15 @@ class LinearProgram:
         self._many = 4 * _PRICED + len(rows)  # atoms, of which those of weight 0 then leave
 
     def solve(self, atoms: Atoms, ends: Callable[[float, float], bool]) -> LinearSolution:
-        """Generate atoms, from given ones, until value and bound say that it is enough."""
+        """Generate atoms until value and bound say that it is enough.
+
+        Parameters
+        ----------
+        atoms : Atoms
+            Of some solution, to start from.
+        ends : callable
+            Takes the value and its lower bound, and says whether they are near enough.
+        """
         bound, multipliers = -np.inf, np.zeros(len(self._rows))
         forms = self._rows.quadratic_forms(atoms)
         least, waited = np.inf, 0

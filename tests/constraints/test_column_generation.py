@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.constraints import best_multipliers, presolve, read_constraints
+from gdaopt.constraints import LinearProgram, presolve, read_constraints
 from gdaopt.linalg.atoms import Atoms
 from tests.constraints.cases import RandomCase
 from tests.helpers import random_symmetric
@@ -26,10 +26,7 @@ def test_linear_minima_are_cvxpys(seed: int) -> None:
     assert rows is not None
     gradient = random_symmetric(np.random.default_rng(seed), size)
     accuracy = 1e-7 * feasible_set.trace_bound
-    found = best_multipliers(
-        feasible_set,
-        rows,
-        gradient,
+    found = LinearProgram(feasible_set, rows, gradient=gradient).solve(
         problem.centre[0],
         lambda value, bound: value - bound <= accuracy,
     )
@@ -140,10 +137,9 @@ def test_large_problems_need_no_conic_solver() -> None:
 def test_small_rows_are_kept_to_as_many_digits_as_the_others(least: float) -> None:
     """HiGHS' tolerance is absolute: in the units of the other row 1e-10 is no different from 0."""
     rows = read_constraints(lambda M: [M[0, 0] >= least, M[1, 1] <= 1], SIZE)
-    found = best_multipliers(
-        gda.GraphMetrics(3.0, 0.0),
-        rows,
-        np.diag([1.0, -1.0, 1.0]),
+    found = LinearProgram(
+        gda.GraphMetrics(3.0, 0.0), rows, gradient=np.diag([1.0, -1.0, 1.0])
+    ).solve(
         Atoms.of_features(np.arange(SIZE)),
         lambda value, bound: value - bound <= 1e-13,
     )
@@ -157,10 +153,7 @@ def test_linear_minima_where_the_trace_bound_is_far_from_binding(trace_bound: fl
     rows = read_constraints(lambda M: [M[0, 0] <= 0.5, M[1, 1] <= 1, M[2, 2] <= 2], SIZE)
     gradient = np.array([[-1, 0.5, 0], [0.5, -1, 0.2], [0, 0.2, -1]])
     tight, loose = (
-        best_multipliers(
-            gda.GraphMetrics(bound, 0.0),
-            rows,
-            gradient,
+        LinearProgram(gda.GraphMetrics(bound, 0.0), rows, gradient=gradient).solve(
             Atoms.of_features(np.arange(SIZE)),
             lambda value, bound: value - bound <= 1e-12,
         )
