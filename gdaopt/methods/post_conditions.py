@@ -130,11 +130,8 @@ class PostConditions:
         """Compare the value and the bound of a member of the set with all before."""
         if state.objective < self._least.objective:
             self._least, self._allowance = state, None
-        if state.lower_bound is not None:
-            bound, by = state.lower_bound, state.multipliers
-        else:
-            bound, by = self._bound, self._by
-        self.claim(bound, by)
+        bound = -math.inf if state.lower_bound is None else state.lower_bound
+        self.claim(bound, state.multipliers)
 
     def _allowed(self, state: State) -> float:
         """Return by how much the value of a member can be below the optimum by round-off.
