@@ -19,9 +19,9 @@ import numpy as np
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
-from gdaopt.io import write_text
-from gdaopt.processes import peak_memory
-from gdaopt.validation import FloatArray
+from gdaopt.support.files import write_text
+from gdaopt.support.validation import FloatArray
+from gdaopt.support.workers import peak_memory
 
 OUT = Path(__file__).parent.parent / "figures" / "certified_scale.md"
 LONG = 5.0  # seconds: a run that takes less is repeated

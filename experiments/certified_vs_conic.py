@@ -19,8 +19,8 @@ from problems import CASES, Case, problem_of
 
 import gdaopt as gda
 from gdaopt.backends import find_solver
-from gdaopt.io import write_text
 from gdaopt.studies.versions import versions
+from gdaopt.support.files import write_text
 
 OUT = Path(__file__).parent.parent / "figures" / "certified_vs_conic.md"
 GAP = 1e-6

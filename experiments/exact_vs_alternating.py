@@ -19,13 +19,13 @@ from typing import Any
 from problems import SEED, half, problem_of
 
 import gdaopt as gda
-from gdaopt.io import write_atomically, write_text
 from gdaopt.plotting.style import COLOURS, MARKERS
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.process_per_task import ProcessPerTask
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
 from gdaopt.studies.versions import versions
+from gdaopt.support.files import write_atomically, write_text
 
 FIGURES = Path(__file__).parent.parent / "figures"
 WORK = Path(tempfile.gettempdir()) / "gdaopt-exact-vs-alternating"

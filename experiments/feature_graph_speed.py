@@ -18,8 +18,8 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.estimators.baselines.feature_graph import FeatureGraphLearning
-from gdaopt.io import write_text
-from gdaopt.validation import FloatArray
+from gdaopt.support.files import write_text
+from gdaopt.support.validation import FloatArray
 
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "figures" / "feature_graph_speed.md"

@@ -18,9 +18,9 @@ from statistics import median
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.io import write_text
-from gdaopt.processes import peak_memory
-from gdaopt.validation import FloatArray
+from gdaopt.support.files import write_text
+from gdaopt.support.validation import FloatArray
+from gdaopt.support.workers import peak_memory
 
 SIGNALS = ("labels", "real")
 SPEED_SIZE = (2000, 50)  # N, K

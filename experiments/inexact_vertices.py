@@ -20,13 +20,13 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.backends.tolerance_options import tolerance_options
 from gdaopt.datasets import load
-from gdaopt.io import write_text
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods.blocks import Block
 from gdaopt.programs import ColumnPolytope, ProgramSolution, RecordedProgram
 from gdaopt.studies.bench.sequences import Sequence
-from gdaopt.validation import FloatArray
-from gdaopt.warning_filters import ignoring
+from gdaopt.support.files import write_text
+from gdaopt.support.validation import FloatArray
+from gdaopt.support.warning_filters import ignoring
 
 TOLERANCE = 1e-6  # what solvers are asked for
 NEAR = 1e-4  # of its unit: an entry this near to a bound is moved there

@@ -26,12 +26,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
-from gdaopt.io import write_text
 from gdaopt.objectives.distances.pair_loss import PairLoss
 from gdaopt.objectives.many_pairs import stratified
-from gdaopt.processes import peak_memory
 from gdaopt.scaling import auto_trace_bound
-from gdaopt.validation import FloatArray
+from gdaopt.support.files import write_text
+from gdaopt.support.validation import FloatArray
+from gdaopt.support.workers import peak_memory
 
 OUT = Path(__file__).parent.parent / "figures" / "large_n.md"
 TOLERANCE = 1e-4

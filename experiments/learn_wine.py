@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 import gdaopt as gda
 from gdaopt import plotting
-from gdaopt.io import write_atomically
 from gdaopt.studies.learning import LearningOptions, learn_classes
+from gdaopt.support.files import write_atomically
 
 SHOWN = "class_1"
 OUT = Path(__file__).parent.parent / "figures" / "learn_wine.png"

@@ -27,10 +27,10 @@ import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.estimators.labels import class_signal
 from gdaopt.estimators.trace_bound_path import auto_path, path_results
-from gdaopt.io import write_text
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.scaling import auto_trace_bound
-from gdaopt.validation import FloatArray
+from gdaopt.support.files import write_text
+from gdaopt.support.validation import FloatArray
 
 LEARNERS: dict[str, Any] = {
     "graph": gda.GraphMetricLearner,

@@ -23,8 +23,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
-from gdaopt.io import write_text
-from gdaopt.processes import peak_memory
+from gdaopt.support.files import write_text
+from gdaopt.support.workers import peak_memory
 
 OUT = Path(__file__).parent.parent / "figures" / "masks.md"
 SIDE = 8  # pixels of a digit

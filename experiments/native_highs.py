@@ -21,9 +21,9 @@ from problems import recorded, wine
 import gdaopt as gda
 from gdaopt.backends import LinearArrays
 from gdaopt.backends.highs_model import DEFAULTS
-from gdaopt.io import write_text
 from gdaopt.programs import RecordedProgram
 from gdaopt.programs.export import exported_arrays
+from gdaopt.support.files import write_text
 
 METHODS = {"alternating": 120, "joint": 120}  # most programs
 REPEATS = 9

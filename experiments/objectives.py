@@ -27,12 +27,12 @@ from matplotlib.lines import Line2D
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
-from gdaopt.io import write_text
 from gdaopt.objectives import Objective
 from gdaopt.plotting.style import COLOURS, GREY, MARKERS
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.studies.worker_pool import ONE_THREAD
-from gdaopt.validation import FloatArray
+from gdaopt.support.files import write_text
+from gdaopt.support.validation import FloatArray
 
 FIGURES = Path(__file__).parent.parent / "figures"
 TOLERANCE, LIMIT = 1e-6, 20.0  # relative gap; seconds of a run

@@ -13,7 +13,7 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.programs import RecordedProgram
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 SEED = 0
 RHO = 1e-6

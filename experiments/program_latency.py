@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.io import write_text
 from gdaopt.linalg.eigen import align
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.programs import (
@@ -28,7 +27,8 @@ from gdaopt.programs import (
     ProgramOptions,
     ProgramSolution,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.files import write_text
+from gdaopt.support.validation import FloatArray
 
 SIZES = {4: 200, 13: 200, 60: 100, 500: 30}  # K: instances
 SOLVERS = ("HIGHS", "ECOS", "CLARABEL")

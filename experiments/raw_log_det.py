@@ -16,9 +16,9 @@ import numpy as np
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.io import write_text
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.files import write_text
+from gdaopt.support.validation import FloatArray
 
 OUT = Path(__file__).parent.parent / "figures" / "raw_log_det.md"
 DATA = ("wine", "pb300", "breast_cancer")

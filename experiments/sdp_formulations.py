@@ -23,9 +23,9 @@ import numpy as np
 from problems import CASES, RHO, Case, problem_of
 
 import gdaopt as gda
-from gdaopt.io import write_text
 from gdaopt.studies.versions import versions
-from gdaopt.validation import FloatArray
+from gdaopt.support.files import write_text
+from gdaopt.support.validation import FloatArray
 
 OUT = Path(__file__).parent.parent / "figures" / "sdp_formulations.md"
 GAP = 1e-6

@@ -21,8 +21,8 @@ from problems import recorded
 import gdaopt as gda
 from gdaopt.backends import BACKENDS
 from gdaopt.errors import GdaoptError
-from gdaopt.io import write_text
 from gdaopt.programs import ProgramSolution, RecordedProgram
+from gdaopt.support.files import write_text
 
 STAGES = ("write", "canonicalize", "solve", "unpack")
 METHODS = ("alternating", "joint")

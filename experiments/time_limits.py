@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 import gdaopt as gda
-from gdaopt import deadline
 from gdaopt.datasets import load, scale_features
-from gdaopt.io import write_text
 from gdaopt.linalg import spectrum
 from gdaopt.methods import state
 from gdaopt.objectives import Point
+from gdaopt.support import deadline
+from gdaopt.support.files import write_text
 
 LIMITS = (0.5, 2.0)
 SHARE = 0.1  # of the limit, or one evaluation of the objective if that takes longer

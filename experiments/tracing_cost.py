@@ -21,8 +21,8 @@ import numpy as np
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
-from gdaopt.io import write_text
 from gdaopt.methods import driver
+from gdaopt.support.files import write_text
 
 METHODS: dict[str, type[gda.Alternating | gda.Joint]] = {
     "alternating": gda.Alternating,

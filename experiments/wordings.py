@@ -25,7 +25,6 @@ import cvxpy as cp
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.io import write_text
 from gdaopt.linalg.eigen import align
 from gdaopt.linalg.entries import all_edges
 from gdaopt.linalg.laplacian import generalized_laplacian
@@ -37,7 +36,8 @@ from gdaopt.programs import (
     JointPolytope,
     JointProgram,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.files import write_text
+from gdaopt.support.validation import FloatArray
 
 SIZES = {5: 60, 13: 60, 40: 20}  # K: instances
 SOLVER = "HIGHS"

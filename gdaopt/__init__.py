@@ -12,7 +12,7 @@ The paper's problem, minimise a convex Q(M) over graph metrics, is a `MetricProb
 import importlib
 from typing import TYPE_CHECKING
 
-from gdaopt import datasets, linalg, plotting, programs, steps
+from gdaopt import datasets, linalg, plotting, programs
 from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate, certify
 from gdaopt.errors import (
@@ -44,6 +44,7 @@ from gdaopt.methods import (
     State,
     iterate,
     solve,
+    steps,
 )
 from gdaopt.objectives import (
     DEML,

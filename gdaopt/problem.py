@@ -23,9 +23,9 @@ from gdaopt.linalg.known_entries import Symmetric
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.check import check_interface
 from gdaopt.objectives.protocol import Objective, Point
-from gdaopt.printing import shortened
 from gdaopt.sets.feasible_set import FeasibleSet
-from gdaopt.validation import FloatArray, check_instance, symmetric_matrix
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -56,11 +56,18 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.errors import InvalidInputError
 from gdaopt.objectives import Objective
 from gdaopt.objectives.check import check_interface
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray, check_instance, finite_array, integer, number
+from gdaopt.support.validation import (
+    FloatArray,
+    check_instance,
+    check_name,
+    finite_array,
+    integer,
+    number,
+)
 
 __all__ = [
     "SCALES",

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError, check_name
-from gdaopt.io import write_atomically, write_text
-from gdaopt.printing import html_table, number_text, text_table
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.errors import InvalidInputError
+from gdaopt.support.files import write_atomically, write_text
+from gdaopt.support.text import html_table, number_text, text_table
+from gdaopt.support.validation import FloatArray, check_name, read_only
 
 if TYPE_CHECKING:
     import pandas as pd

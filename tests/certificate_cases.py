@@ -10,7 +10,7 @@ import numpy as np
 
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric, scaled
 
 ROUND_OFF = 1e-12

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 mpmath.mp.dps = 50
 

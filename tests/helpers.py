@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gdaopt.datasets import load, scale_features
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import generalized_laplacian
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 
 def properties(n_examples: int) -> settings:

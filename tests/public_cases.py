@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import importlib
 import inspect
 import shutil
 import tempfile
@@ -526,7 +525,7 @@ def public_callables() -> Iterator[tuple[str, Any]]:
     """Yield the public constructors and functions with their names, each once."""
     seen: set[int] = set()
     for name in MODULES:
-        module = importlib.import_module(f"gdaopt.{name}" if name else "gdaopt")
+        module = getattr(gda, name) if name else gda
         for public in module.__all__:
             value = getattr(module, public)
             is_error = inspect.isclass(value) and issubclass(value, Exception)

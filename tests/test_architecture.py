@@ -29,8 +29,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.backends.cvxpy_problem": "tests/backends/test_cvxpy.py",
     "gdaopt.backends.highs_model": "tests/backends/test_highspy.py",
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
-    "gdaopt.steps.protocol": "tests/steps/test_find_step.py",
-    "gdaopt.steps": "tests/steps/test_find_step.py",
+    "gdaopt.methods.steps": "tests/methods/steps/test_find_step.py",
     # Objectives as functions of the weights of atoms, whichever way they are evaluated
     "gdaopt.objectives.matrix_atom_weights": "tests/objectives/test_atom_weights.py",
     # The base of objectives of the matrix, by what is made of it
@@ -106,7 +105,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     # Files, processes and printing, tested by those who use them
     "gdaopt.datasets.download": "tests/datasets/test_uci_files.py",
     "gdaopt.errors": "tests/test_bad_input.py",
-    "gdaopt.processes": "tests/backends/test_isolated.py",
+    "gdaopt.support.workers": "tests/support/test_workers.py",
     "gdaopt.studies.comparison_table": "tests/cli/test_compare.py",
     "gdaopt.studies.comparison_task": "tests/cli/test_compare.py",
     "gdaopt.studies.process_per_task": "tests/studies/test_runner.py",
@@ -153,9 +152,13 @@ def test_there_are_no_circles_of_imports() -> None:
 def test_the_imports_are_found() -> None:
     """At the top, by name and by module, under TYPE_CHECKING; and not those of functions."""
     found = set(imported("gdaopt.objectives.glr"))
-    assert {"gdaopt.linalg.directions", "gdaopt.objectives.pairs", "gdaopt.validation"} <= found
+    assert {
+        "gdaopt.linalg.directions",
+        "gdaopt.objectives.pairs",
+        "gdaopt.support.validation",
+    } <= found
     assert "gdaopt.linalg.laplacian" in set(imported("gdaopt.sets.graph"))  # from linalg import …
-    assert "gdaopt.problem" in set(imported("gdaopt.steps.protocol"))  # under TYPE_CHECKING
+    assert "gdaopt.problem" in set(imported("gdaopt.methods.steps"))  # under TYPE_CHECKING
     assert "gdaopt.estimators" in set(imported("gdaopt"))
     assert len(MODULES) > 100
 

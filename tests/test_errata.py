@@ -22,7 +22,7 @@ from gdaopt.linalg.laplacian import (
 )
 from gdaopt.programs import ColumnPolytope
 from gdaopt.programs.floors import CONNECTIVITY, tree_floor, zeta_floor
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, scaled
 
 EXAMPLE = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])

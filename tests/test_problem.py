@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import (
     HULLS,

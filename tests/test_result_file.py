@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.result_file import is_result_file
+from gdaopt.result import is_result_file
 from tests.helpers import refusals, traced_peak
 from tests.result_cases import solved
 

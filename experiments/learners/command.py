@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gdaopt.io import write_atomically, write_text
+from gdaopt.support.files import write_atomically, write_text
 from learners.checks import checks
 from learners.data import DATA
 from learners.environment import REQUIREMENTS, Environment

@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from gdaopt.datasets import load
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["DATA", "DataSet", "Fold", "folds", "labelled_samples", "write_training_samples"]
 

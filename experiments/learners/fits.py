@@ -16,13 +16,13 @@ import numpy as np
 import sklearn
 
 import gdaopt
-from gdaopt import processes
-from gdaopt.io import write_atomically
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
 from gdaopt.studies.worker_pool import ONE_THREAD, WorkerPool
-from gdaopt.validation import FloatArray
+from gdaopt.support import workers
+from gdaopt.support.files import write_atomically
+from gdaopt.support.validation import FloatArray
 from learners import child, data
 from learners.environment import REQUIREMENTS, Environment
 from learners.rows import LEARNERS, Learner
@@ -46,7 +46,7 @@ def fit_task(
     # The child ends with us: nobody else holds the end of the pipe that it reads from.
     its_end, our_end = os.pipe()
     ended = subprocess.run(
-        [*command, processes.__file__],
+        [*command, workers.__file__],
         stdin=its_end,
         capture_output=True,
         text=True,

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.neighbors import KNeighborsClassifier
 
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from learners.data import folds, labelled_samples
 from learners.rows import NO_LEARNING
 

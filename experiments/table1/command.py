@@ -16,10 +16,10 @@ from rich.table import Table
 from gdaopt.cli.errors import errors_shown
 from gdaopt.cli.options import DataDir
 from gdaopt.datasets import Dataset, load
-from gdaopt.errors import DownloadError, GdaoptError, InvalidInputError, unknown_name
+from gdaopt.errors import DownloadError, GdaoptError, InvalidInputError
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.worker_pool import BACKENDS, WorkerPool
-from gdaopt.validation import integer
+from gdaopt.support.validation import integer, unknown_name
 from table1.outcome import Outcome
 from table1.protocol import AGGREGATIONS, CLASSIFIERS, SCALINGS, Protocol
 from table1.published import DATASETS

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from table1.protocol import AGGREGATIONS, CLASSIFIERS, Protocol, scaled
 from table1.rows import ROWS
 from table1.training import Training

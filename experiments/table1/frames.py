@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.io import write_atomically
+from gdaopt.support.files import write_atomically
 from table1.outcome import Outcome
 from table1.rows import ROWS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gdaopt.printing import latex as latex_text
+from gdaopt.support.text import latex as latex_text
 from table1.outcome import Outcome, Score
 from table1.protocol import AGGREGATIONS, CLASSIFIERS
 from table1.tables import row_title

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gdaopt.errors import unknown_name
 from gdaopt.scaling import scale_features
 from gdaopt.studies.versions import versions
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray, unknown_name
 
 __all__ = ["AGGREGATIONS", "CLASSIFIERS", "SCALINGS", "Protocol", "scaled", "used_versions"]
 

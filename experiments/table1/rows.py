@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from gdaopt.errors import unknown_name
+from gdaopt.support.validation import unknown_name
 from table1.learner_rows import LEARNERS, by_learner
 from table1.objective_rows import by_objective
 from table1.protocol import Protocol

@@ -10,12 +10,12 @@ from typing import Any
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
-from gdaopt.io import write_atomically, write_text
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.pictures import FORMATS
 from gdaopt.studies.runner import Executor, Progress, Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
-from gdaopt.validation import integer
+from gdaopt.support.files import write_atomically, write_text
+from gdaopt.support.validation import integer
 from table1.fold import class_codes, fold_row
 from table1.frames import comparison_frame, metric_frame, score_frame, write_frame
 from table1.latex import latex

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import GdaoptError
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from table1.protocol import Protocol
 
 __all__ = ["Learned", "Training", "with_matrix_trace"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from gdaopt.backends.protocol import ANALYTIC, Answer, PreparedProgram, Stopwatch
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import shortened
+from gdaopt.support.text import shortened
 
 __all__ = ["AnalyticBackend"]
 

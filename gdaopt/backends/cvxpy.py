@@ -19,7 +19,7 @@ from gdaopt.backends.cvxpy_problem import LEAST_LIMIT, Ended, solve_here, solve_
 from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch, checked_point
 from gdaopt.backends.tolerance_options import tolerance_options
 from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
-from gdaopt.printing import reason
+from gdaopt.support.text import reason
 
 if TYPE_CHECKING:
     import cvxpy as cp

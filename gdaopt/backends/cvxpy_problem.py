@@ -17,7 +17,7 @@ from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.highs_banner import load_highspy
 from gdaopt.backends.isolated import Held, call_in_worker
 from gdaopt.backends.protocol import StageSeconds, Stopwatch
-from gdaopt.warning_filters import ignoring
+from gdaopt.support.warning_filters import ignoring
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -11,9 +11,9 @@ import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.backends.highs_banner import load_highspy
-from gdaopt.errors import InvalidInputError, check_name
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray
+from gdaopt.errors import InvalidInputError
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, check_name
 
 __all__ = ["DEFAULTS", "HighsModel", "Solved", "write_mps"]
 

@@ -19,7 +19,7 @@ from gdaopt.backends.highs_model import HighsModel, Solved
 from gdaopt.backends.isolated import Held, call_in_worker
 from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch
 from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
-from gdaopt.printing import reason
+from gdaopt.support.text import reason
 
 __all__ = ["HighspyBackend"]
 

@@ -23,7 +23,7 @@ from multiprocessing.util import Finalize
 from typing import Any, Generic, TypeVar
 
 from gdaopt.errors import SolverFailedError
-from gdaopt.processes import begin_worker
+from gdaopt.support.workers import begin_worker
 
 __all__ = ["Held", "call_in_worker"]
 

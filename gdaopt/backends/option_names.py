@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from gdaopt.backends.highs_banner import load_highspy
-from gdaopt.errors import unknown_name
+from gdaopt.support.validation import unknown_name
 
 __all__ = ["check_option_names"]
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.errors import SolverFailedError
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, is_finite
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, is_finite
 
 if TYPE_CHECKING:
     import cvxpy as cp

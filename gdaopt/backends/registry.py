@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.cvxpy import solve_program
-from gdaopt.errors import GdaoptError, SolverNotFoundError, check_name, unknown_name
-from gdaopt.warning_filters import ignoring
+from gdaopt.errors import GdaoptError, SolverNotFoundError
+from gdaopt.support.validation import check_name, unknown_name
+from gdaopt.support.warning_filters import ignoring
 
 if TYPE_CHECKING:
     import cvxpy as cp

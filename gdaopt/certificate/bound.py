@@ -26,7 +26,7 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["Bound", "bound_at", "membership", "nothing_to_certify", "tangent_gap"]
 

@@ -24,16 +24,16 @@ import numpy as np
 
 from gdaopt.certificate.bound import bound_at, membership, nothing_to_certify, tangent_gap
 from gdaopt.certificate.multiples import best_multiple, inflated_bound
+from gdaopt.certificate.multipliers import TightMultipliers, checked_multipliers
 from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.linalg.known_entries import Symmetric, like
-from gdaopt.multipliers import TightMultipliers, checked_multipliers
 from gdaopt.objectives.protocol import BarrierPoint, Point
-from gdaopt.printing import shortened
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
+from gdaopt.support.warning_filters import underflow_ignored
 from gdaopt.trace import relative_gap
-from gdaopt.validation import FloatArray, check_instance, symmetric_matrix
-from gdaopt.warning_filters import underflow_ignored
 
 __all__ = [
     "Certificate",

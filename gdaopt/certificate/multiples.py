@@ -13,13 +13,13 @@ import numpy as np
 from scipy.optimize import bisect
 
 from gdaopt.certificate.bound import Bound, bound_at, nothing_to_certify, tangent_gap
-from gdaopt.deadline import check_time_for
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.known_entries import KnownEntries, Symmetric
 from gdaopt.objectives.protocol import BarrierPoint, Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
-from gdaopt.validation import FloatArray
+from gdaopt.support.deadline import check_time_for
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["best_multiple", "inflated_bound"]
 

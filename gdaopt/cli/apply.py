@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.io import check_writable, write_text
-from gdaopt.printing import plain
+from gdaopt.support.files import check_writable, write_text
+from gdaopt.support.text import plain
 
 __all__ = ["apply"]
 

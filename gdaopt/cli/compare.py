@@ -33,11 +33,11 @@ from gdaopt.cli.options import (
 from gdaopt.cli.progress import run_study
 from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import METHODS
-from gdaopt.printing import plain
 from gdaopt.result import FAILURES
 from gdaopt.studies.comparison import BACKENDS, Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import COMPACT, LEGEND, written
 from gdaopt.studies.learning import LearningOptions, load_source, read_edges
+from gdaopt.support.text import plain
 
 __all__ = ["compare"]
 

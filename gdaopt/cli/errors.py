@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from gdaopt.errors import DirectoryInUseError, GdaoptError
-from gdaopt.printing import plain
+from gdaopt.support.text import plain
 
 __all__ = ["IN_USE", "errors_shown"]
 

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gdaopt.errors import InvalidInputError, check_name
-from gdaopt.printing import plain, shortened
+from gdaopt.errors import InvalidInputError
 from gdaopt.programs.export import EXPORTS
 from gdaopt.programs.recorded import load_programs
+from gdaopt.support.text import plain, shortened
+from gdaopt.support.validation import check_name
 
 __all__ = ["export"]
 

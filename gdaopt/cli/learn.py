@@ -35,7 +35,6 @@ from gdaopt.cli.options import (
 from gdaopt.cli.progress import last_words
 from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import CLOSED_FORM, METHODS, State, make_method
-from gdaopt.printing import plain
 from gdaopt.problem import MetricProblem
 from gdaopt.result import FAILURES, Result
 from gdaopt.studies.closing import closing
@@ -49,6 +48,7 @@ from gdaopt.studies.learning import (
 )
 from gdaopt.studies.pictures import MOST_PANELS
 from gdaopt.studies.run_directory import RunDirectory
+from gdaopt.support.text import plain
 
 __all__ = ["learn"]
 

@@ -12,9 +12,9 @@ from gdaopt.datasets import BUILTIN, FROM_UCI
 from gdaopt.datasets.tabular import IMPUTE
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives import OBJECTIVES
-from gdaopt.printing import shortened
 from gdaopt.scaling import SCALES, TRACE_BOUNDS
 from gdaopt.sets import SETS
+from gdaopt.support.text import shortened
 
 __all__ = [
     "DataDir",

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gdaopt.printing import plain
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.pictures import select_runs, write_pictures
 from gdaopt.studies.saved_runs import read_runs
+from gdaopt.support.text import plain
 
 __all__ = ["plot"]
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from gdaopt.errors import GdaoptError
-from gdaopt.printing import plain
+from gdaopt.support.text import plain
 
 __all__ = ["last_words", "run_study"]
 

@@ -22,7 +22,7 @@ from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["Extra", "LinearProgram", "LinearSolution"]
 

@@ -25,7 +25,7 @@ from gdaopt.constraints.rows import ROW_TOLERANCE, LinearConstraints
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["PresolvedRows", "presolve"]
 

@@ -15,8 +15,8 @@ from scipy.sparse import csr_array, vstack
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.printing import cut, shortened
-from gdaopt.validation import FloatArray
+from gdaopt.support.text import cut, shortened
+from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -10,8 +10,7 @@ from gdaopt.datasets.dataset import Dataset
 from gdaopt.datasets.pb300 import ROWS
 from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS
 from gdaopt.datasets.uci_files import obtain
-from gdaopt.errors import check_name
-from gdaopt.validation import as_path
+from gdaopt.support.validation import as_path, check_name
 
 __all__ = ["BUILTIN", "FROM_UCI", "load"]
 

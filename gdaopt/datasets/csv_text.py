@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import reason, shortened
+from gdaopt.support.text import reason, shortened
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.errors import InvalidInputError, check_name
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, finite_array, read_only, refuse_masked
+from gdaopt.errors import InvalidInputError
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, check_name, finite_array, read_only, refuse_masked
 
 __all__ = ["Dataset"]
 

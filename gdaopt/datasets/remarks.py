@@ -8,8 +8,8 @@ import numpy as np
 
 from gdaopt.datasets.csv_text import float_or_nan
 from gdaopt.datasets.dataset import Dataset
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["remarks"]
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from gdaopt.datasets.csv_text import TextTable, float_or_nan, read_text
 from gdaopt.datasets.dataset import Dataset
-from gdaopt.errors import InvalidInputError, check_name
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, as_path, check_instance
+from gdaopt.errors import InvalidInputError
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, as_path, check_instance, check_name
 
 __all__ = ["IMPUTE", "column_names", "fill_values", "read_csv", "read_features"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gdaopt.datasets.csv_text import float_or_nan
 from gdaopt.errors import InvalidInputError
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["PAGE_BLOCKS", "SEEDS", "UciTable", "digest", "read_table"]
 

@@ -12,8 +12,8 @@ from gdaopt.datasets.download import download
 from gdaopt.datasets.uci import UciTable, read_table
 from gdaopt.datasets.unpacking import LARGEST, unpack
 from gdaopt.errors import DownloadError, InvalidInputError
-from gdaopt.io import remove_abandoned, write_text
-from gdaopt.validation import FloatArray
+from gdaopt.support.files import remove_abandoned, write_text
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["CACHE_VARIABLE", "DATA_VARIABLE", "cache_directory", "obtain"]
 

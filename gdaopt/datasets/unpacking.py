@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 
-from gdaopt.archives import DamagedError, opened, read_member
 from gdaopt.datasets import lzw
 from gdaopt.errors import InvalidInputError
+from gdaopt.support.files import DamagedError, opened, read_member
 
 __all__ = ["LARGEST", "unpack"]
 

@@ -28,9 +28,9 @@ from gdaopt.estimators.labels import Codes, Mask, read_labels
 from gdaopt.estimators.samples import read_labelled_samples, read_samples
 from gdaopt.estimators.tuples import read_tuples
 from gdaopt.linalg.laplacian import connected_features
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, finite_array, read_only
-from gdaopt.warning_filters import underflow_ignored
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, finite_array, read_only
+from gdaopt.support.warning_filters import underflow_ignored
 
 __all__ = [
     "MahalanobisDistance",

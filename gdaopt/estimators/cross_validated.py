@@ -17,7 +17,6 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from gdaopt.deadline import Deadline
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.labels import Codes
@@ -27,8 +26,9 @@ from gdaopt.estimators.problem_learner import DEFAULT_OBJECTIVE, ProblemLearner
 from gdaopt.estimators.solving import warn_unless_converged
 from gdaopt.estimators.trace_bound_path import auto_path, fold_scores
 from gdaopt.objectives import OBJECTIVES, Objective
-from gdaopt.printing import reason, shortened
-from gdaopt.validation import FloatArray, finite_array, number
+from gdaopt.support.deadline import Deadline
+from gdaopt.support.text import reason, shortened
+from gdaopt.support.validation import FloatArray, finite_array, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

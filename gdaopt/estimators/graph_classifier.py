@@ -19,8 +19,8 @@ from gdaopt.estimators.labels import one_hot, read_labels
 from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
 from gdaopt.estimators.parameters import Interval
 from gdaopt.estimators.samples import read_samples
-from gdaopt.validation import FloatArray
-from gdaopt.warning_filters import underflow_ignored
+from gdaopt.support.validation import FloatArray
+from gdaopt.support.warning_filters import underflow_ignored
 
 __all__ = ["GraphClassifier"]
 

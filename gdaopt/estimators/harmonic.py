@@ -26,7 +26,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, bicgstab, spilu
 
 from gdaopt.estimators.labels import Mask
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["FARTHEST", "full_graph_shares", "neighbor_graph_shares"]
 

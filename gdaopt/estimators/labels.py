@@ -12,8 +12,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, refuse_masked
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, refuse_masked
 
 __all__ = [
     "Codes",

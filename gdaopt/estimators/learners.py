@@ -12,7 +12,7 @@ from gdaopt.estimators.problem_learner import DEFAULT_OBJECTIVE, ProblemLearner
 from gdaopt.methods import METHODS
 from gdaopt.objectives import Objective
 from gdaopt.sets import DiagonalMetrics, EdgeMask, GraphMetrics, PositiveDefiniteMetrics
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["DiagonalMetricLearner", "GraphMetricLearner", "PositiveDefiniteMetricLearner"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD, edge_weights, self_loops
-from gdaopt.printing import plain
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.support.text import plain
+from gdaopt.support.validation import FloatArray, read_only
 
 __all__ = ["MetricGraph"]
 

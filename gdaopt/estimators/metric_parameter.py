@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_array
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import components_of
 from gdaopt.estimators.labels import Mask, fitted_clone, last_step
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, read_only, symmetric_matrix
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
 __all__ = ["METRIC_CONSTRAINT", "MetricSpace", "metric_space"]
 

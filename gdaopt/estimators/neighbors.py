@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
 from gdaopt.estimators.samples import read_labelled_samples, read_samples
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["MetricKNeighborsClassifier"]
 

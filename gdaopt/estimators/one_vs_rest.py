@@ -24,8 +24,8 @@ from gdaopt.estimators.learners import GraphMetricLearner
 from gdaopt.estimators.metric_parameter import metric_space
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.estimators.samples import read_samples
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["OneVsRestMetricClassifier", "binary_scores", "class_scores"]
 

@@ -13,15 +13,15 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.parameters import called
 from gdaopt.estimators.threshold import STRATEGIES, best_threshold
 from gdaopt.estimators.tuple_learner import TupleLearner
 from gdaopt.estimators.tuples import read_tuples
 from gdaopt.objectives import LogisticPairs, Objective, PairHinge
-from gdaopt.printing import shortened
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray, number, refuse_masked
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, check_name, number, refuse_masked
 
 __all__ = ["PairMetricLearner"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.utils._param_validation import Interval as SklearnInterval
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import shortened
+from gdaopt.support.text import shortened
 
 __all__ = ["Interval", "called"]
 

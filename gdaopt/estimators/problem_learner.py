@@ -14,7 +14,6 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 
-from gdaopt.deadline import check_time, until
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.labels import Codes, class_signal
@@ -23,8 +22,9 @@ from gdaopt.estimators.sampling import random_pairs, stratified_sample
 from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
 from gdaopt.objectives.check import check_interface
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, integer, number
+from gdaopt.support.deadline import check_time, until
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, integer, number
 
 __all__ = ["DEFAULT_OBJECTIVE", "ProblemLearner", "nearest_of_other_classes"]
 

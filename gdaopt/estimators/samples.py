@@ -10,8 +10,8 @@ import numpy.typing as npt
 from sklearn.utils.validation import validate_data
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, refuse_masked
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, refuse_masked
 
 __all__ = ["read_labelled_samples", "read_samples"]
 

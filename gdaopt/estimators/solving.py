@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from gdaopt.deadline import Deadline, unlimited, until
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import MetricLearner
 from gdaopt.estimators.metric_graph import MetricGraph
@@ -24,7 +23,8 @@ from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import TRACE_BOUNDS, auto_min_eigenvalue, feature_scales, read_trace_bound
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray, number, read_only
+from gdaopt.support.deadline import Deadline, unlimited, until
+from gdaopt.support.validation import FloatArray, number, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["STRATEGIES", "best_threshold"]
 

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from gdaopt.deadline import Deadline, until
 from gdaopt.estimators.base import components_of
 from gdaopt.estimators.labels import Codes
 from gdaopt.estimators.parameters import called
@@ -21,7 +20,8 @@ from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import auto_min_eigenvalue, read_trace_bound
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray, number
+from gdaopt.support.deadline import Deadline, until
+from gdaopt.support.validation import FloatArray, number
 
 __all__ = ["auto_path", "fold_scores", "path_results"]
 

@@ -17,7 +17,7 @@ from gdaopt.estimators.tuple_learner import TupleLearner
 from gdaopt.estimators.tuples import read_tuples
 from gdaopt.objectives import LogisticTriplets, Objective, TripletHinge
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["TripletMetricLearner"]
 

@@ -22,7 +22,7 @@ from gdaopt.sets import (
     GraphMetrics,
     PositiveDefiniteMetrics,
 )
-from gdaopt.validation import FloatArray, check_instance
+from gdaopt.support.validation import FloatArray, check_instance
 
 __all__ = ["TupleLearner"]
 

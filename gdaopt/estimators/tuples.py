@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.parameters import called
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, refuse_masked
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, refuse_masked
 
 __all__ = ["read_tuples"]
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.linalg.known_entries import Symmetric
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["Atoms"]
 

@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = [
     "AtomsDirection",

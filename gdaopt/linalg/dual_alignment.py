@@ -7,7 +7,7 @@ import numpy as np
 from gdaopt.linalg.entries import Edges, as_edges
 from gdaopt.linalg.known_entries import KnownEntries, Symmetric
 from gdaopt.linalg.two_sparse import best_pairs
-from gdaopt.validation import FloatArray, as_symmetric
+from gdaopt.support.validation import FloatArray, as_symmetric
 
 __all__ = ["dual_alignment"]
 

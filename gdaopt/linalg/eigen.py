@@ -22,13 +22,13 @@ from scipy.linalg import LinAlgError, eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse.linalg import lobpcg
 
-from gdaopt.deadline import check_time
 from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.linalg.spectrum import LARGEST_DENSE, smallest_eigenvalue
-from gdaopt.validation import FloatArray, as_symmetric, as_vector, number
-from gdaopt.warning_filters import ignoring
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray, as_symmetric, as_vector, number
+from gdaopt.support.warning_filters import ignoring
 
 __all__ = ["Alignment", "align"]
 

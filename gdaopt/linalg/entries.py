@@ -14,8 +14,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, as_symmetric, as_vector, integer
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, as_symmetric, as_vector, integer
 
 __all__ = [
     "Edges",

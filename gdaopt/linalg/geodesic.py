@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.validation import FloatArray, number, symmetric_matrix
+from gdaopt.support.validation import FloatArray, number, symmetric_matrix
 
 __all__ = ["geometric_mean", "geometric_mean_of_inverse", "reciprocal_condition"]
 

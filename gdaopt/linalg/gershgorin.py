@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdaopt.validation import FloatArray, as_symmetric, positive_vector
+from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector
 
 __all__ = ["comparison_matrix", "discs", "left_ends"]
 

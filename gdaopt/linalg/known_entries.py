@@ -17,7 +17,7 @@ import numpy as np
 import scipy.linalg
 
 from gdaopt.linalg.entries import Edges, IndexArray
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = [
     "KnownEntries",

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, neighbors
-from gdaopt.validation import (
+from gdaopt.support.validation import (
     FloatArray,
     as_symmetric,
     finite_array,

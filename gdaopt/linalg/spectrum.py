@@ -11,11 +11,11 @@ from scipy.linalg import LinAlgError, cholesky, eigh
 from scipy.linalg.lapack import dpotrf
 from scipy.sparse.linalg import lobpcg
 
-from gdaopt.deadline import check_time, check_time_for
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import connected_features
-from gdaopt.validation import FloatArray, as_symmetric, finite_array, integer
-from gdaopt.warning_filters import ignoring
+from gdaopt.support.deadline import check_time, check_time_for
+from gdaopt.support.validation import FloatArray, as_symmetric, finite_array, integer
+from gdaopt.support.warning_filters import ignoring
 
 __all__ = [
     "LARGEST_DENSE",

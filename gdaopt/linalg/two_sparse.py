@@ -15,12 +15,12 @@ import math
 
 import numpy as np
 
-from gdaopt.deadline import check_time
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.known_entries import KnownEntries, Symmetric
-from gdaopt.validation import FloatArray, as_symmetric, positive_vector
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector
 
 __all__ = ["best_pairs", "decomposition", "least_pair_price", "pair_atoms"]
 

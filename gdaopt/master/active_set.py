@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["ActiveSet"]
 

@@ -20,11 +20,11 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import eigh
 
-from gdaopt.deadline import check_time
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.objectives.protocol import Objective, Point
-from gdaopt.validation import FloatArray
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["refined"]
 
@@ -65,7 +65,7 @@ def refined(
     Raises
     ------
     TimeLimitError
-        When the time is up (see `gdaopt.deadline`).
+        When the time is up (see `gdaopt.support.deadline`).
 
     Examples
     --------

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array, eye_array, vstack
 
-from gdaopt.deadline import check_time
 from gdaopt.errors import SolverFailedError, TimeLimitError
 from gdaopt.master.weights import Iterate, MasterSolution, descended
 from gdaopt.objectives.protocol import AtomWeightsPoint
-from gdaopt.validation import FloatArray
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["Rows", "solve_constrained_master_problem"]
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dposv
 
-from gdaopt.deadline import check_time
-from gdaopt.validation import FloatArray
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["minimize_on_simplex"]
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gdaopt.deadline import check_time
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.projection import project_on_simplex
 from gdaopt.master.simplex import minimize_on_simplex
 from gdaopt.objectives.protocol import AtomWeightsPoint
-from gdaopt.validation import FloatArray
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["Iterate", "MasterSolution", "descended", "solve_master_problem"]
 
@@ -78,7 +78,7 @@ def solve_master_problem(
     Returns
     -------
     MasterSolution
-        The best weights found by then where the time is up first (see `gdaopt.deadline`).
+        The best weights found by then where the time is up first (see `gdaopt.support.deadline`).
 
     Raises
     ------

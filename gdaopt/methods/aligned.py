@@ -15,12 +15,12 @@ from gdaopt.linalg.eigen import Alignment, align
 from gdaopt.methods.base import ProgramMethod, check_start
 from gdaopt.methods.blocks import Block, block_step
 from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.steps import Step, find_step
 from gdaopt.objectives import Objective, Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC
 from gdaopt.sets import GraphMetrics
-from gdaopt.steps import Step, find_step
-from gdaopt.validation import FloatArray, store_number
+from gdaopt.support.validation import FloatArray, store_number
 
 __all__ = ["AlignedMethod", "AlignedRun"]
 
@@ -37,7 +37,7 @@ class AlignedMethod(ProgramMethod):
     solver, solver_opts, fallback, isolate
         Who solves the linear programs, and how: see `gdaopt.methods.ProgramMethod`.
     step : str or Step, optional
-        A name from `gdaopt.steps`, or an object.
+        A name from `gdaopt.methods.steps`, or an object.
     initial_edge_weight : float or "auto", optional
         Edge weight of the path start (see `gdaopt.GraphMetrics.start`), at least the edge floor.
     edge_floor : float, optional

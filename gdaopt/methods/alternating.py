@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gdaopt.errors import InfeasibleProblemError, check_name
+from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import neighbors
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun
 from gdaopt.methods.blocks import ColumnBlock, DiagonalBlock
@@ -20,7 +20,7 @@ from gdaopt.programs import ColumnPolytope, ColumnProgram, DiagonalPolytope, Dia
 from gdaopt.programs.constrained import keeping_rows, with_rows
 from gdaopt.programs.floors import CONNECTIVITY
 from gdaopt.sets import GraphMetrics
-from gdaopt.validation import store_integer
+from gdaopt.support.validation import check_name, store_integer
 
 __all__ = ["Alternating"]
 

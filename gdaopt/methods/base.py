@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.errors import InvalidInputError
 from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
-from gdaopt.printing import shortened
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ProgramOptions
-from gdaopt.validation import (
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import (
     FloatArray,
+    check_name,
     read_only,
     store_flag,
     store_integer,

@@ -21,6 +21,7 @@ from gdaopt.linalg.directions import (
 )
 from gdaopt.linalg.entries import Edges, IndexArray, matrix_of
 from gdaopt.methods.state import State
+from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import (
     Polytope,
@@ -28,9 +29,7 @@ from gdaopt.programs import (
     ProgramSolution,
 )
 from gdaopt.programs.recorded import note
-from gdaopt.steps import Step
-from gdaopt.steps.protocol import step_size
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = [
     "Block",
@@ -192,7 +191,7 @@ def block_step(
     gamma = 0.0
     if gap > 0:  # else the block is at its optimum, up to round-off
         direction = block.direction(change)
-        gamma = step_size(step, point.line(direction), iteration)
+        gamma = step.checked_size(point.line(direction), iteration)
     if gamma > 0:
         point = point.moved(direction, gamma)
         block.values = block.values + gamma * change

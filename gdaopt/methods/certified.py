@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.constraints import PresolvedRows
-from gdaopt.deadline import unlimited
-from gdaopt.errors import InvalidInputError, TimeLimitError, check_name
+from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
@@ -30,7 +29,8 @@ from gdaopt.objectives.protocol import AtomWeightsPoint, Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ProgramOptions
 from gdaopt.sets import GraphMetrics
-from gdaopt.validation import check_instance, store_integer
+from gdaopt.support.deadline import unlimited
+from gdaopt.support.validation import check_instance, check_name, store_integer
 
 __all__ = ["Certified"]
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from gdaopt.backends import check_solver_options, find_solver, solve_program
 from gdaopt.certificate import certify_point
-from gdaopt.deadline import unlimited
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
 from gdaopt.methods.base import Method
 from gdaopt.methods.driver import LowerBound
 from gdaopt.methods.memory import check_memory, cone_bytes, is_isolated
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
-from gdaopt.validation import options_mapping, store_flag
+from gdaopt.support.deadline import unlimited
+from gdaopt.support.validation import options_mapping, store_flag
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -24,7 +24,6 @@ from contextlib import contextmanager, nullcontext
 import numpy as np
 
 from gdaopt.certificate import Certificate
-from gdaopt.deadline import unlimited
 from gdaopt.errors import (
     InfeasibleProblemError,
     LeftDomainError,
@@ -38,9 +37,10 @@ from gdaopt.methods.tracer import Tracer
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
-from gdaopt.threads import single_threaded
-from gdaopt.validation import read_only
-from gdaopt.warning_filters import underflow_ignored
+from gdaopt.support.deadline import unlimited
+from gdaopt.support.validation import read_only
+from gdaopt.support.warning_filters import underflow_ignored
+from gdaopt.support.workers import single_threaded
 
 __all__ = ["LowerBound", "Patience", "StallRule", "iterate", "run"]
 

@@ -10,17 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from gdaopt.errors import check_name
 from gdaopt.linalg.directions import AtomsDirection, DenseDirection, Direction
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method
 from gdaopt.methods.driver import StallRule
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.state import Clock, State
+from gdaopt.methods.steps import Step, find_step
 from gdaopt.problem import MetricProblem
-from gdaopt.steps import Step, find_step
-from gdaopt.steps.protocol import step_size
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray, check_name
 
 __all__ = ["FrankWolfe"]
 
@@ -43,7 +41,7 @@ class FrankWolfe(Method):
         The step goes towards the best vertex; or away from the worst atom of the active set where
         that promises more; or it moves weight from the worst atom to the best vertex.
     step : str or Step, optional
-        A name from `gdaopt.steps`, or an object. At γ = 1 an atom has lost its weight.
+        A name from `gdaopt.methods.steps`, or an object. At γ = 1 an atom has lost its weight.
     **limits
         See `gdaopt.Method`.
 
@@ -107,7 +105,7 @@ class _Run(HullRun):
         gamma = 0.0
         if change.any():
             direction = self._direction(target, change)
-            gamma = step_size(self._step, self.point.line(direction), iteration)
+            gamma = self._step.checked_size(self.point.line(direction), iteration)
         if gamma > 0:
             weights = target.weights + gamma * change
             if gamma == 1:

@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point, nothing_to_certify
+from gdaopt.certificate.multipliers import TightMultipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.driver import LowerBound
 from gdaopt.methods.state import Clock, RunEnded, State
-from gdaopt.multipliers import TightMultipliers
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["HullRun"]
 

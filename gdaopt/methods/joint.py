@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import ClassVar
 
-from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.linalg.gershgorin import left_ends
@@ -21,7 +21,7 @@ from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.constrained import keeping_rows, with_rows
 from gdaopt.programs.floors import tree_floors
 from gdaopt.sets import GraphMetrics
-from gdaopt.validation import store_integer
+from gdaopt.support.validation import check_name, store_integer
 
 __all__ = ["Joint"]
 

@@ -20,7 +20,7 @@ from gdaopt.objectives.check import check_gradient
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import round_off_at
 from gdaopt.problem import MetricProblem
-from gdaopt.validation import FloatArray, is_finite
+from gdaopt.support.validation import FloatArray, is_finite
 
 __all__ = ["PostConditions"]
 

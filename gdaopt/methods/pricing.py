@@ -15,7 +15,7 @@ from gdaopt.methods.blocks import MetricBlock, program_columns
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import JointPolytope, JointProgram, ProgramOptions
 from gdaopt.sets import FeasibleSet, PricedAtoms
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["OraclePricing", "Pricing", "ProgramPricing"]
 

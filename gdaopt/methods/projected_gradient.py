@@ -12,15 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.certificate import certify_point
-from gdaopt.deadline import check_time, unlimited
-from gdaopt.errors import check_name
 from gdaopt.linalg.projection import Projection, positive_part, project_spectrum
 from gdaopt.methods.base import Method
 from gdaopt.methods.driver import LowerBound, Patience
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.validation import FloatArray
+from gdaopt.support.deadline import check_time, unlimited
+from gdaopt.support.validation import FloatArray, check_name
 
 __all__ = ["ProjectedGradient"]
 

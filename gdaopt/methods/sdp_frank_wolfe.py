@@ -8,18 +8,18 @@ from itertools import count
 from typing import ClassVar
 
 from gdaopt.certificate import certify_point
-from gdaopt.deadline import unlimited
 from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.methods.base import ProgramMethod
 from gdaopt.methods.blocks import MetricBlock, block_step
 from gdaopt.methods.driver import LowerBound, StallRule
 from gdaopt.methods.memory import check_memory, cone_bytes, is_isolated
 from gdaopt.methods.state import Clock, State
+from gdaopt.methods.steps import Step, find_step
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, SemidefiniteProgram, WholeSet
 from gdaopt.programs.constrained import keeping_rows, with_rows
-from gdaopt.steps import Step, find_step
-from gdaopt.validation import store_flag
+from gdaopt.support.deadline import unlimited
+from gdaopt.support.validation import store_flag
 
 __all__ = ["SemidefiniteFrankWolfe"]
 
@@ -42,7 +42,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     solver_opts, fallback, isolate
         See `gdaopt.methods.ProgramMethod`.
     step : str or Step, optional
-        A name from `gdaopt.steps`, or an object.
+        A name from `gdaopt.methods.steps`, or an object.
     force : bool, optional
         Go on where the program is estimated to need more memory than is free.
     **limits

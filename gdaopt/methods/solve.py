@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
-from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.errors import InvalidInputError
 from gdaopt.methods import driver
 from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.base import CLOSED_FORM, Method, ProgramMethod
@@ -18,11 +18,11 @@ from gdaopt.methods.joint import Joint
 from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
 from gdaopt.methods.state import State
-from gdaopt.printing import shortened
 from gdaopt.problem import MetricProblem
 from gdaopt.programs.recorded import recording
 from gdaopt.result import Result
-from gdaopt.validation import check_instance
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import check_instance, check_name
 
 __all__ = ["METHODS", "iterate", "make_method", "solve"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from gdaopt.deadline import Deadline, check_time, completing, until
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import Point
 from gdaopt.result import Status
-from gdaopt.validation import FloatArray
+from gdaopt.support.deadline import Deadline, check_time, completing, until
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["Clock", "RunEnded", "State"]
 
@@ -127,11 +127,11 @@ class Clock:
             check_time()
 
     def limiting(self) -> AbstractContextManager[None]:
-        """Make the limit the deadline of what runs inside (see `gdaopt.deadline`)."""
+        """Make the limit the deadline of what runs inside (see `gdaopt.support.deadline`)."""
         return until(self._deadline)
 
     def completing(self) -> AbstractContextManager[None]:
-        """Let evaluations inside be completed, and no long work (see `gdaopt.deadline`)."""
+        """Let evaluations inside be completed, and no long work (see `gdaopt.support.deadline`)."""
         return completing(self._deadline)
 
     @contextmanager

@@ -9,14 +9,14 @@ from dataclasses import fields
 import numpy as np
 
 from gdaopt.certificate import certify_point, checked_bound
+from gdaopt.certificate.multipliers import TightMultipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
 from gdaopt.methods.state import Clock, State
-from gdaopt.multipliers import TightMultipliers
 from gdaopt.problem import MetricProblem
+from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, TraceRow, relative_gap
-from gdaopt.validation import FloatArray, read_only
 
 __all__ = ["Tracer"]
 

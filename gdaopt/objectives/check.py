@@ -19,9 +19,9 @@ from gdaopt.linalg.entries import Edges, all_edges, matrix_of
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.objectives.protocol import Objective, Point
 from gdaopt.objectives.round_off import round_off_at
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, integer, number
-from gdaopt.warning_filters import underflow_ignored
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, integer, number
+from gdaopt.support.warning_filters import underflow_ignored
 
 __all__ = ["check_gradient", "check_interface", "check_objective"]
 

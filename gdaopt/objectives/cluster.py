@@ -16,11 +16,11 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gdaopt.deadline import check_time
 from gdaopt.errors import ClusterError, InvalidInputError
 from gdaopt.objectives.pairs import Frame, Pairs, PairSums
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray
+from gdaopt.support.deadline import check_time
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["Cluster"]
 
@@ -75,7 +75,7 @@ class Cluster:
         Raises
         ------
         TimeLimitError
-            When the time is up (see `gdaopt.deadline`).
+            When the time is up (see `gdaopt.support.deadline`).
         ClusterError
             When the cluster no longer answers, or a worker has other samples.
         """

@@ -17,7 +17,7 @@ from gdaopt.objectives.distances import (
     read_labelled_pairs,
 )
 from gdaopt.objectives.pairs import squared_distances
-from gdaopt.validation import number
+from gdaopt.support.validation import number
 
 if TYPE_CHECKING:
     import cvxpy as cp

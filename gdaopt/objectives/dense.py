@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gdaopt.deadline import check_time
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
@@ -19,8 +18,9 @@ from gdaopt.objectives.matrix_atom_weights import LogAtomWeights, MatrixAtomWeig
 from gdaopt.objectives.protocol import AtomWeights, Point
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.objectives.sums import Summable
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, integer, read_only, returned_numbers
+from gdaopt.support.deadline import check_time
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, integer, read_only, returned_numbers
 
 if TYPE_CHECKING:
     import cvxpy as cp

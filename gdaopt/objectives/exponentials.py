@@ -22,7 +22,7 @@ from gdaopt.objectives.pairs import (
     WeightedPairs,
     exponential,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["ExponentialLine", "ExponentialSum", "exponential_sums"]
 

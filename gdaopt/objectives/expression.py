@@ -12,8 +12,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.dense import DenseObjective, DensePoint
 from gdaopt.objectives.expression_tree import ExpressionTree, Tape
 from gdaopt.objectives.round_off import RoundOff, assumed_roundings
-from gdaopt.printing import reason, shortened
-from gdaopt.validation import FloatArray, symmetric_matrix
+from gdaopt.support.text import reason, shortened
+from gdaopt.support.validation import FloatArray, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp

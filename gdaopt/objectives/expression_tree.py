@@ -19,7 +19,7 @@ from scipy.sparse import csc_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.support.validation import FloatArray, read_only
 
 __all__ = ["FactoredPoint", "semidefinite_bytes"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.dense import DenseObjective, DensePoint
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, flag, returned_numbers, symmetric_matrix
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, flag, returned_numbers, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp

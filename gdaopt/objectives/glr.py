@@ -38,9 +38,9 @@ from gdaopt.objectives.pairs import (
 )
 from gdaopt.objectives.protocol import AtomWeights
 from gdaopt.objectives.sums import Summable
-from gdaopt.threads import mapped
-from gdaopt.validation import FloatArray, integer, symmetric_matrix
-from gdaopt.warning_filters import underflow_ignored
+from gdaopt.support.validation import FloatArray, integer, symmetric_matrix
+from gdaopt.support.warning_filters import underflow_ignored
+from gdaopt.support.workers import mapped
 
 if TYPE_CHECKING:
     import cvxpy as cp

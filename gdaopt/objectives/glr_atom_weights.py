@@ -15,7 +15,7 @@ import numpy as np
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.glr_point import GLRPoint, Regulariser
 from gdaopt.objectives.many_pairs import thinned
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["GLRAtomWeights", "GLRAtomWeightsPoint"]
 

@@ -16,7 +16,7 @@ from gdaopt.objectives.distance_round_off import DistanceRoundOff
 from gdaopt.objectives.exponentials import ExponentialLine, ExponentialSum
 from gdaopt.objectives.pairs import PairSums, PairValues, WeightedPairs
 from gdaopt.objectives.round_off import UNIT, RoundOff
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.support.validation import FloatArray, read_only
 
 __all__ = ["GLRPoint", "Regulariser"]
 

@@ -22,7 +22,7 @@ from gdaopt.objectives.pairs import (
     expression_bytes,
     squared_distances,
 )
-from gdaopt.validation import integer, number
+from gdaopt.support.validation import integer, number
 
 if TYPE_CHECKING:
     import cvxpy as cp

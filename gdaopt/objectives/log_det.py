@@ -14,7 +14,7 @@ from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.factored import FactoredPoint, semidefinite_bytes
 from gdaopt.objectives.matrix_objective import MatrixObjective
 from gdaopt.objectives.round_off import UNIT, RoundOff
-from gdaopt.validation import FloatArray, read_only, symmetric_matrix
+from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp

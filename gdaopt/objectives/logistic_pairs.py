@@ -14,7 +14,7 @@ from gdaopt.objectives.distances import (
     even_trace,
     read_labelled_pairs,
 )
-from gdaopt.validation import number
+from gdaopt.support.validation import number
 
 if TYPE_CHECKING:
     import cvxpy as cp

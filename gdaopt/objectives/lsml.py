@@ -15,7 +15,7 @@ from gdaopt.objectives.pairs import (
     checked_samples,
     squared_distances,
 )
-from gdaopt.validation import FloatArray, integer
+from gdaopt.support.validation import FloatArray, integer
 
 if TYPE_CHECKING:
     import cvxpy as cp

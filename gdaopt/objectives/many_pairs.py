@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import AtomWeights, Point
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["SweptAtomWeights", "model_size", "sample_size", "stratified", "thinned"]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import AtomWeights, AtomWeightsPoint, Point
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["CurvedPoint", "LogAtomWeights", "MatrixAtomWeights", "MatrixAtomWeightsPoint"]
 

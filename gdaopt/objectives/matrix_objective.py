@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from gdaopt.objectives.matrix_atom_weights import CurvedPoint, MatrixAtomWeights
 from gdaopt.objectives.sums import Summable
-from gdaopt.validation import FloatArray, symmetric_matrix
+from gdaopt.support.validation import FloatArray, symmetric_matrix
 
 __all__ = ["MatrixObjective"]
 

@@ -19,7 +19,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -14,7 +14,7 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.matrix_objective import MatrixObjective
 from gdaopt.objectives.round_off import UNIT, RoundOff
-from gdaopt.validation import FloatArray, integer, read_only, symmetric_matrix
+from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp

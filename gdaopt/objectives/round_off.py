@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
     from gdaopt.objectives.protocol import Point

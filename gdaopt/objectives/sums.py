@@ -27,8 +27,8 @@ from gdaopt.objectives.protocol import (
     Point,
 )
 from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
-from gdaopt.validation import FloatArray, number, read_only, symmetric_matrix
-from gdaopt.warning_filters import underflow_ignored
+from gdaopt.support.validation import FloatArray, number, read_only, symmetric_matrix
+from gdaopt.support.warning_filters import underflow_ignored
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -22,7 +22,7 @@ from gdaopt.objectives.pairs import (
     checked_samples,
     squared_distances,
 )
-from gdaopt.validation import number
+from gdaopt.support.validation import number
 
 if TYPE_CHECKING:
     import cvxpy as cp

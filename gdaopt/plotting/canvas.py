@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import shortened
+from gdaopt.support.text import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

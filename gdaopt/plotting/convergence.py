@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.canvas import AxesArray, axes_of_shape, axes_or_new, fit_text, font_size, scale
 from gdaopt.plotting.legends import legend_above, shared_legend
 from gdaopt.plotting.runs import Results, named_runs
 from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
-from gdaopt.printing import shortened
 from gdaopt.result import Result
-from gdaopt.validation import FloatArray, flag
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, check_name, flag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

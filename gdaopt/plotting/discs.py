@@ -25,7 +25,7 @@ from gdaopt.plotting.names import feature_names, shortened, written
 from gdaopt.plotting.runs import metric_and_threshold
 from gdaopt.plotting.style import BLUE, COLOURS, GREY, LINE_STYLES, ORANGE
 from gdaopt.result import Result
-from gdaopt.validation import FloatArray, flag, positive_vector
+from gdaopt.support.validation import FloatArray, flag, positive_vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

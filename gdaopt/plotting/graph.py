@@ -15,7 +15,7 @@ from gdaopt.plotting.names import feature_names, shortened, written
 from gdaopt.plotting.runs import metric_and_threshold
 from gdaopt.plotting.style import GREY
 from gdaopt.result import Result
-from gdaopt.validation import FloatArray, number
+from gdaopt.support.validation import FloatArray, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

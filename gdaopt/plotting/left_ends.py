@@ -13,8 +13,8 @@ from gdaopt.plotting.legends import legend_above
 from gdaopt.plotting.runs import checked_run
 from gdaopt.plotting.style import BLUE, ORANGE, SHADE
 from gdaopt.result import Result
+from gdaopt.support.validation import FloatArray, flag
 from gdaopt.trace import Trace, TraceRow
-from gdaopt.validation import FloatArray, flag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

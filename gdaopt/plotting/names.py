@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import latex, plain
-from gdaopt.printing import shortened as display
+from gdaopt.support.text import latex, plain
+from gdaopt.support.text import shortened as display
 
 __all__ = ["feature_names", "shortened", "written"]
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
-from gdaopt.printing import plain, shortened
 from gdaopt.result import Result
-from gdaopt.validation import FloatArray, symmetric_matrix
+from gdaopt.support.text import plain, shortened
+from gdaopt.support.validation import FloatArray, symmetric_matrix
 
 __all__ = ["Results", "checked_run", "metric_and_threshold", "named_runs"]
 

@@ -20,7 +20,7 @@ from gdaopt.plotting.names import shortened
 from gdaopt.plotting.runs import Results, named_runs
 from gdaopt.plotting.style import HATCHES
 from gdaopt.result import Result
-from gdaopt.validation import flag
+from gdaopt.support.validation import flag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,10 +26,10 @@ from gdaopt.backends import (
     Stopwatch,
     checked_point,
 )
-from gdaopt.deadline import check_time
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.programs.options import ProgramOptions, program_options
-from gdaopt.validation import FloatArray, integer, is_finite
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray, integer, is_finite
 
 if TYPE_CHECKING:
     import cvxpy as cp

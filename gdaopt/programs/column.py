@@ -24,7 +24,7 @@ from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.programs.base import Program
-from gdaopt.validation import FloatArray, as_vector, number, positive_vector
+from gdaopt.support.validation import FloatArray, as_vector, number, positive_vector
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -19,7 +19,7 @@ from gdaopt.constraints.rows import constraint
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
 from gdaopt.programs.base import Polytope, Program
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -16,7 +16,7 @@ import numpy as np
 from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.programs.base import Program
-from gdaopt.validation import FloatArray, as_vector, number
+from gdaopt.support.validation import FloatArray, as_vector, number
 
 if TYPE_CHECKING:
     import cvxpy as cp

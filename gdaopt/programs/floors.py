@@ -16,7 +16,7 @@ import numpy as np
 
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.laplacian import maximum_spanning_tree
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["CONNECTIVITY", "tree_floor", "tree_floors", "zeta_floor"]
 

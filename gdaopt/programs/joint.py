@@ -25,7 +25,7 @@ from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import Edges, IndexArray, read_edges
 from gdaopt.programs.base import Program
 from gdaopt.programs.options import ProgramOptions
-from gdaopt.validation import FloatArray, as_vector, integer, number, positive_vector
+from gdaopt.support.validation import FloatArray, as_vector, integer, number, positive_vector
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -8,8 +8,8 @@ from typing import Any
 
 from gdaopt.backends import Backend, check_solver_options, find_backend, make_backend
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import shortened
-from gdaopt.validation import check_instance, options_mapping, store_flag
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import check_instance, options_mapping, store_flag
 
 __all__ = ["ProgramOptions", "program_options"]
 

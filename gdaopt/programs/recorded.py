@@ -18,18 +18,17 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from gdaopt.archives import read_arrays
 from gdaopt.constraints import LinearConstraints
 from gdaopt.errors import InvalidInputError, UnwritableError
-from gdaopt.io import parse_json, write_atomically
-from gdaopt.printing import reason, shortened
 from gdaopt.programs.base import Polytope, Program
 from gdaopt.programs.column import ColumnPolytope, ColumnProgram
 from gdaopt.programs.constrained import ConstrainedPolytope, with_rows
 from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.joint import JointPolytope, JointProgram
 from gdaopt.programs.options import ProgramOptions
-from gdaopt.validation import (
+from gdaopt.support.files import parse_json, read_arrays, write_atomically
+from gdaopt.support.text import reason, shortened
+from gdaopt.support.validation import (
     FloatArray,
     as_path,
     as_vector,

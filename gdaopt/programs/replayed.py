@@ -23,9 +23,9 @@ from gdaopt.backends import (
     find_backend,
     make_backend,
 )
-from gdaopt.errors import InfeasibleProblemError, SolverFailedError, check_name
+from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.programs.recorded import RecordedProgram, checked_programs
-from gdaopt.validation import FloatArray, flag, number, options_mapping
+from gdaopt.support.validation import FloatArray, check_name, flag, number, options_mapping
 
 __all__ = ["Replayed", "Start", "replay"]
 

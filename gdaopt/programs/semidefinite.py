@@ -20,7 +20,7 @@ from gdaopt.linalg.entries import Edges, entries_of, matrix_of, placement
 from gdaopt.programs.base import Program
 from gdaopt.programs.options import ProgramOptions, program_options
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray, as_vector, check_instance, integer
+from gdaopt.support.validation import FloatArray, as_vector, check_instance, integer
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gdaopt.errors import check_name
 from gdaopt.sets.definite import AllUnitVectors, PositiveDefiniteMetrics
 from gdaopt.sets.diagonal import DiagonalMetrics, FeatureAtoms
 from gdaopt.sets.family import AtomFamily, PricedAtoms
@@ -11,6 +10,7 @@ from gdaopt.sets.feasible_set import FeasibleSet, LinearMinimum
 from gdaopt.sets.graph import GraphAtoms, GraphMetrics
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.sets.signed import FlippedAtoms, SignedGraphMetrics
+from gdaopt.support.validation import check_name
 
 __all__ = [
     "SETS",

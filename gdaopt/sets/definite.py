@@ -17,7 +17,7 @@ from gdaopt.linalg.spectrum import smallest_eigenpairs
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["AllUnitVectors", "PositiveDefiniteMetrics"]
 

@@ -22,7 +22,7 @@ from gdaopt.linalg.known_entries import KnownEntries, Symmetric, norm
 from gdaopt.linalg.projection import Projection, project_on_intersection
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
-from gdaopt.validation import FloatArray, finite_array
+from gdaopt.support.validation import FloatArray, finite_array
 
 if TYPE_CHECKING:
     import cvxpy as cp

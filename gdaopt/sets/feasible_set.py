@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries, Symmetric
@@ -23,14 +23,15 @@ from gdaopt.linalg.laplacian import EDGE_THRESHOLD
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
-from gdaopt.printing import shortened
 from gdaopt.sets.cones import CONES, is_symmetric
 from gdaopt.sets.family import AtomFamily, PricedAtoms, finite_gradient
 from gdaopt.sets.mask import EdgeMask
-from gdaopt.validation import (
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import (
     FloatArray,
     as_symmetric,
     check_instance,
+    check_name,
     integer,
     number,
     store_number,

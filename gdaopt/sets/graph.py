@@ -22,7 +22,7 @@ from gdaopt.sets.cones import pair_cones
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.mask import EdgeMask, store_mask
-from gdaopt.validation import FloatArray, number, store_number
+from gdaopt.support.validation import FloatArray, number, store_number
 
 if TYPE_CHECKING:
     import cvxpy as cp

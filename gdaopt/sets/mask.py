@@ -11,11 +11,11 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import issparse
 
-from gdaopt.errors import InvalidInputError, unknown_name
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, IndexArray, all_edges
 from gdaopt.linalg.laplacian import spanning_forest
-from gdaopt.printing import reason, shortened
-from gdaopt.validation import read_only
+from gdaopt.support.text import reason, shortened
+from gdaopt.support.validation import read_only, unknown_name
 
 __all__ = ["EdgeMask", "store_mask"]
 

@@ -18,7 +18,7 @@ from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.graph import GraphMetrics
 from gdaopt.sets.mask import store_mask
-from gdaopt.validation import FloatArray, finite_array, store_number
+from gdaopt.support.validation import FloatArray, finite_array, store_number
 
 if TYPE_CHECKING:
     import cvxpy as cp

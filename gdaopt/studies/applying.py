@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from gdaopt.datasets import Dataset
 from gdaopt.datasets.tabular import fill_values, read_features
-from gdaopt.errors import InvalidInputError, check_name
+from gdaopt.errors import InvalidInputError
 from gdaopt.estimators import MetricKNeighborsClassifier
 from gdaopt.estimators.metric_parameter import metric_space
 from gdaopt.result import Result
 from gdaopt.scaling import scale_features
 from gdaopt.studies.samples_file import SAMPLES, read_samples
 from gdaopt.studies.saved_runs import RECORD, read_record
-from gdaopt.validation import FloatArray, integer
+from gdaopt.support.validation import FloatArray, check_name, integer
 
 __all__ = ["LearnedRun"]
 

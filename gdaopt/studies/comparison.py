@@ -14,9 +14,7 @@ import numpy as np
 
 from gdaopt.constraints import ConstraintsOf, LinearConstraints
 from gdaopt.datasets import Dataset
-from gdaopt.errors import InvalidInputError, check_name
-from gdaopt.io import write_atomically, write_text
-from gdaopt.printing import shortened
+from gdaopt.errors import InvalidInputError
 from gdaopt.result import Result
 from gdaopt.sets import EdgeMask
 from gdaopt.studies.comparison_table import completed, markdown, name_among, to_pandas
@@ -31,7 +29,9 @@ from gdaopt.studies.study_directory import StudyDirectory, task_key
 from gdaopt.studies.versions import versions
 from gdaopt.studies.worker_pool import BACKENDS as POOLS
 from gdaopt.studies.worker_pool import WorkerPool
-from gdaopt.validation import check_instance, store_integer, store_number
+from gdaopt.support.files import write_atomically, write_text
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import check_instance, check_name, store_integer, store_number
 
 __all__ = ["BACKENDS", "Comparison", "ComparisonOptions"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gdaopt.plotting.convergence import largest_bound
-from gdaopt.printing import markdown as markdown_text
 from gdaopt.result import FAILURES, Result
+from gdaopt.support.text import markdown as markdown_text
 from gdaopt.trace import relative_gap
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Any
 
 from gdaopt.datasets import Dataset
 from gdaopt.methods import solve
-from gdaopt.processes import peak_memory
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.method_spec import Combination
+from gdaopt.support.workers import peak_memory
 
 __all__ = ["solve_task"]
 

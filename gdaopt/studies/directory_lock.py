@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gdaopt.errors import DirectoryInUseError, InvalidInputError
-from gdaopt.io import is_temporary, parse_json, remove_abandoned, write_text
+from gdaopt.support.files import is_temporary, parse_json, remove_abandoned, write_text
 
 __all__ = ["content", "sole_writer"]
 

@@ -15,15 +15,22 @@ from gdaopt.constraints import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
 from gdaopt.datasets.csv_text import float_or_nan
 from gdaopt.datasets.tabular import column_names
-from gdaopt.errors import InvalidInputError, check_name, unknown_name
+from gdaopt.errors import InvalidInputError
 from gdaopt.methods import Method, State, iterate, solve
 from gdaopt.objectives import OBJECTIVES
-from gdaopt.printing import reason
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
 from gdaopt.sets import SETS, EdgeMask, FeasibleSet
-from gdaopt.validation import as_path, check_instance, store_integer, store_number
+from gdaopt.support.text import reason
+from gdaopt.support.validation import (
+    as_path,
+    check_instance,
+    check_name,
+    store_integer,
+    store_number,
+    unknown_name,
+)
 
 __all__ = [
     "LearningOptions",

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gdaopt import plotting
-from gdaopt.errors import InvalidInputError, check_name
-from gdaopt.io import write_atomically
+from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.legends import shared_legend
 from gdaopt.plotting.names import shortened, written
 from gdaopt.result import Result
+from gdaopt.support.files import write_atomically
+from gdaopt.support.validation import check_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

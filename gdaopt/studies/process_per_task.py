@@ -20,10 +20,10 @@ from multiprocessing import connection
 from threading import Timer
 from typing import Any
 
-from gdaopt.processes import begin_worker, die_with, without_interrupts
 from gdaopt.studies.runner import PASSING, Task
 from gdaopt.studies.study_directory import StudyDirectory
-from gdaopt.validation import store_integer, store_number
+from gdaopt.support.validation import store_integer, store_number
+from gdaopt.support.workers import begin_worker, die_with, without_interrupts
 
 __all__ = ["ProcessPerTask"]
 

@@ -15,9 +15,7 @@ import pandas as pd
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
-from gdaopt.io import write_text
-from gdaopt.result import Result
-from gdaopt.result_file import is_result_file
+from gdaopt.result import Result, is_result_file
 from gdaopt.scaling import feature_scales
 from gdaopt.studies.directory_lock import content, sole_writer
 from gdaopt.studies.file_names import file_stems
@@ -26,6 +24,7 @@ from gdaopt.studies.pictures import Run, is_picture, picture_names, write_pictur
 from gdaopt.studies.samples_file import SAMPLES, write_samples
 from gdaopt.studies.saved_runs import FORMAT, RECORD, read_record
 from gdaopt.studies.versions import versions
+from gdaopt.support.files import write_text
 from gdaopt.trace import Trace
 
 __all__ = ["RunDirectory"]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gdaopt.datasets import Dataset
-from gdaopt.io import write_text
+from gdaopt.support.files import write_text
 
 __all__ = ["SAMPLES", "read_samples", "write_samples"]
 

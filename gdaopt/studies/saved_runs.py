@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.io import parse_json
 from gdaopt.result import Result
 from gdaopt.studies.comparison_table import name_among
 from gdaopt.studies.pictures import Run
 from gdaopt.studies.study_directory import read_study
+from gdaopt.support.files import parse_json
 
 __all__ = ["FORMAT", "RECORD", "read_record", "read_runs"]
 

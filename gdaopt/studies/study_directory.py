@@ -16,8 +16,8 @@ from typing import Any
 
 import gdaopt
 from gdaopt.errors import InvalidInputError
-from gdaopt.io import parse_json, remove_abandoned, write_text
 from gdaopt.studies.directory_lock import content, sole_writer
+from gdaopt.support.files import parse_json, remove_abandoned, write_text
 
 __all__ = ["RECORD", "StudyDirectory", "read_study", "task_key"]
 

@@ -25,13 +25,13 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
 
 import gdaopt
-from gdaopt.errors import GdaoptError, InvalidInputError, check_name
-from gdaopt.io import is_temporary, write_atomically
-from gdaopt.printing import shortened
-from gdaopt.processes import begin_worker, die_with, without_interrupts
+from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.studies.runner import PASSING, Task
 from gdaopt.studies.study_directory import StudyDirectory
-from gdaopt.validation import store_integer
+from gdaopt.support.files import is_temporary, write_atomically
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import check_name, store_integer
+from gdaopt.support.workers import begin_worker, die_with, without_interrupts
 
 __all__ = ["BACKENDS", "ONE_THREAD", "WorkerPool"]
 

@@ -16,7 +16,7 @@ from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import RoundOff
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests import digits
 from tests.certificate_cases import SETS, Nearest, named_set, small_glr
 from tests.helpers import random_symmetric, scaled

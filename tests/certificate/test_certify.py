@@ -16,7 +16,7 @@ from gdaopt.certificate import checked_bound
 from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.linalg.known_entries import Symmetric
 from gdaopt.sets import FeasibleSet, PricedAtoms
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import (
     KINDS,
     OBJECTIVES,

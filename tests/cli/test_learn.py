@@ -27,8 +27,8 @@ from gdaopt.programs import Program
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.run_directory import RunDirectory
+from gdaopt.support.validation import FloatArray
 from gdaopt.trace import Trace
-from gdaopt.validation import FloatArray
 from tests.cli.cases import (
     IRIS,
     PICTURES,

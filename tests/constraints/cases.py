@@ -10,7 +10,7 @@ import cvxpy as cp
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import KINDS, set_of
 

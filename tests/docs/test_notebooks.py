@@ -9,7 +9,7 @@ import nbformat
 import pytest
 import run_notebooks
 
-from gdaopt.warning_filters import ignoring
+from gdaopt.support.warning_filters import ignoring
 
 SCRIPTS = run_notebooks.SCRIPTS
 each_script = pytest.mark.parametrize("script", SCRIPTS, ids=[path.stem for path in SCRIPTS])

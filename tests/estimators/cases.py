@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 LEARNERS = [
     gda.GraphMetricLearner,

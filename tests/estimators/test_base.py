@@ -25,7 +25,7 @@ import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.estimators import SupervisedMetricLearner
 from gdaopt.estimators.base import components_of
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, wine_z_scores
 
 

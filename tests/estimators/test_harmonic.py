@@ -14,7 +14,7 @@ from sklearn.semi_supervised import LabelPropagation
 from gdaopt.errors import CutOffSamplesWarning
 from gdaopt.estimators.graph_classifier import GraphClassifier
 from gdaopt.estimators.harmonic import _eliminate, full_graph_shares
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import halves, weights_of
 from tests.helpers import random_metric
 

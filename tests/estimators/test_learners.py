@@ -19,13 +19,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import InvalidParameterError
 
 import gdaopt as gda
-from gdaopt import deadline
 from gdaopt.datasets import load
 from gdaopt.estimators.labels import class_signal
 from gdaopt.estimators.problem_learner import nearest_of_other_classes
 from gdaopt.methods import state
 from gdaopt.objectives.pairs import SignalPairs
-from gdaopt.validation import FloatArray
+from gdaopt.support import deadline
+from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, certified_by_the_learner, samples
 
 # --- Masks of edges ------------------------------------------------------------------------------

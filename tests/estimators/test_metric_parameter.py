@@ -22,7 +22,7 @@ from gdaopt.estimators import (
     OneVsRestMetricClassifier,
 )
 from gdaopt.estimators.graph_classifier import GraphClassifier
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import SEARCHES, halves
 
 

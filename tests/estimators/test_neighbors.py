@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import SEARCHES
 from tests.helpers import random_metric, scaled
 

@@ -28,7 +28,7 @@ from gdaopt.estimators import (
     expected_failed_checks,
 )
 from gdaopt.estimators.one_vs_rest import class_scores
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples
 
 AGGREGATIONS = ("vote", "score")

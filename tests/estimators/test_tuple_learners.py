@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import gdaopt as gda
 from gdaopt.estimators.threshold import best_threshold
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples
 
 SETS = {

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.fuzz.problems import Ingredients
 from tests.fuzz.reference import ROUND_OFF, Bounds, Reference
 from tests.fuzz.runs import Outcome, Run, outcomes

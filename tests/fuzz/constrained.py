@@ -18,7 +18,7 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.objectives.protocol import Objective
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.fuzz.objectives import BARRIERS, OBJECTIVES, objective_of
 from tests.fuzz.reference import Bounds
 from tests.helpers import random_symmetric

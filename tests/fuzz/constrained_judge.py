@@ -20,7 +20,7 @@ import cvxpy as cp
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.fuzz.constrained import Constrained, ConstrainedIngredients
 
 __all__ = ["Fault", "Judged", "stalls_early"]

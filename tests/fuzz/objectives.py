@@ -11,7 +11,7 @@ import gdaopt as gda
 from gdaopt.objectives.protocol import Objective
 from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.objectives.sums import SumObjective
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 
 __all__ = ["BARRIERS", "OBJECTIVES", "objective_of"]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.fuzz.problems import Ingredients
 
 __all__ = ["Bounds", "Number", "Reference"]

@@ -11,8 +11,8 @@ import cvxpy  # noqa: F401 (loaded here, so that its start is in no run's time)
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.steps import STEPS
-from gdaopt.validation import FloatArray
+from gdaopt.methods.steps import STEPS
+from gdaopt.support.validation import FloatArray
 from tests.fuzz.problems import Ingredients
 
 __all__ = ["TIME_LIMIT", "Outcome", "Run", "outcomes"]

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.fuzz.campaign import judged
 from tests.fuzz.constrained import (
     CONTRADICTIONS,

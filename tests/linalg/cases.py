@@ -10,7 +10,7 @@ import numpy as np
 from gdaopt.linalg.laplacian import (
     path_laplacian,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 
 def uniform_path(size: int, weight: float) -> FloatArray:

@@ -15,7 +15,7 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 
 CHANGE = np.array([0.5, -1.0, 0.0, 0.25, 3.0])

@@ -19,7 +19,7 @@ from gdaopt.linalg.laplacian import (
     self_loops,
 )
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric
 from tests.linalg.cases import raises, uniform_path
 

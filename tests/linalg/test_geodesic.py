@@ -13,7 +13,7 @@ from scipy.linalg import fractional_matrix_power
 
 import gdaopt as gda
 from gdaopt.linalg import geometric_mean, geometric_mean_of_inverse
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators
 from tests.linalg.cases import definite
 

@@ -24,7 +24,7 @@ from gdaopt.linalg.laplacian import (
     spanning_forest,
     unit_laplacian,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric
 
 sizes = st.integers(1, 12)

@@ -17,7 +17,7 @@ from gdaopt.linalg.projection import (
     project_on_simplex,
     project_spectrum,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, properties, random_symmetric
 
 sizes = st.sampled_from([1, 2, 3, 5, 12, 30])

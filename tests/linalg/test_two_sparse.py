@@ -13,7 +13,7 @@ from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.linalg.laplacian import path_laplacian
 from gdaopt.linalg.two_sparse import best_pairs, decomposition, pair_atoms
 from gdaopt.sets import GraphMetrics
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 
 

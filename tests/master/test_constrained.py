@@ -19,7 +19,7 @@ from gdaopt.master.constrained import (
 )
 from gdaopt.master.weights import Iterate
 from gdaopt.objectives.protocol import AtomWeightsPoint, Objective
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 
 SIZE, BUDGET = 5, 4.0

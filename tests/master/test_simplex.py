@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdaopt.master.simplex import minimize_on_simplex
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import generators, properties
 
 SLOPES = ("any", "ties", "zero")

@@ -14,7 +14,7 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 KINDS = ("graph", "diagonal", "definite", "signed")
 HULLS = [(kind, 0.0) for kind in KINDS] + [("graph", 0.05), ("signed", 0.05)]  # with an edge floor

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import scaled
 
 SET = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)

@@ -18,7 +18,7 @@ from gdaopt.datasets import load
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.objectives.pairs import SignalPairs
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, properties, random_metric, scaled
 from tests.methods.certified_cases import (
     ADVICE,

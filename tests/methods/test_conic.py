@@ -11,7 +11,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import scaled
 from tests.methods.certified_cases import (
     HULLS,

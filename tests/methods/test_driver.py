@@ -17,7 +17,7 @@ import gdaopt as gda
 from gdaopt.backends import find_solver
 from gdaopt.methods import RunEnded, StallRule
 from gdaopt.programs import Program
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.backends.cases import Fault
 from tests.helpers import random_metric, scaled
 from tests.result_cases import COLUMNS, problem, solve

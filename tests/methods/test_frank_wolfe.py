@@ -10,7 +10,7 @@ from hypothesis import given
 
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, random_symmetric, scaled
 from tests.methods.run_cases import Case, cases
 

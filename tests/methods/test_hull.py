@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.steps import Step
+from gdaopt.methods.steps import Step
 
 METHODS: list[tuple[str, dict[str, Any]]] = [
     ("certified", {}),

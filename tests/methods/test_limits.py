@@ -16,7 +16,6 @@ import pandas as pd
 import pytest
 
 import gdaopt as gda
-from gdaopt import deadline
 from gdaopt.backends import protocol
 from gdaopt.methods import aligned, blocks, joint
 from gdaopt.methods import state as state_module
@@ -25,7 +24,8 @@ from gdaopt.objectives.glr_point import GLRPoint
 from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.programs import Program
 from gdaopt.programs import base as programs
-from gdaopt.validation import FloatArray
+from gdaopt.support import deadline
+from gdaopt.support.validation import FloatArray
 
 METHODS: dict[str, dict[str, Any]] = {
     "alternating": {"solver": "analytic"},

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt import deadline
-from gdaopt.deadline import Deadline, until
 from gdaopt.methods import state as state_module
 from gdaopt.objectives import many_pairs
 from gdaopt.objectives.distances import pair_loss
 from gdaopt.objectives.distances.pair_loss import PairLoss
 from gdaopt.objectives.pairs import rectangles
-from gdaopt.validation import FloatArray
+from gdaopt.support import deadline
+from gdaopt.support.deadline import Deadline, until
+from gdaopt.support.validation import FloatArray
 
 SIZE, N_SAMPLES = 6, 400
 FULL: dict[str, Any] = {"glr": gda.GLR, "mcml": PairLoss}
@@ -170,7 +170,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             yield block, store
 
     monkeypatch.setattr(rectangles.RectanglePairs, "_stores", stores)
-    monkeypatch.setattr("gdaopt.threads._n_threads", lambda: 1)
+    monkeypatch.setattr("gdaopt.support.workers._n_threads", lambda: 1)
     return found
 
 

@@ -13,7 +13,7 @@ import gdaopt as gda
 from gdaopt import plotting
 from gdaopt.methods import METHODS
 from gdaopt.studies.comparison_table import completed
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
 
 K = 4

@@ -16,7 +16,7 @@ import gdaopt as gda
 from gdaopt.methods import METHODS, Clock, RunEnded
 from gdaopt.methods.post_conditions import PostConditions
 from gdaopt.objectives.protocol import Point
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
 
 K, C = 3, 3.0

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import properties, random_metric, random_symmetric, scaled
 from tests.methods.certified_cases import (
     ADVICE,

@@ -11,7 +11,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.programs import Program, ProgramSolution
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import scaled
 from tests.programs.cases import (
     SOLVERS,

@@ -18,14 +18,14 @@ import pytest
 import scipy.linalg
 
 import gdaopt as gda
-from gdaopt import deadline
-from gdaopt.deadline import Deadline, until
 from gdaopt.linalg import projection, spectrum
 from gdaopt.methods import conic
 from gdaopt.methods import state as state_module
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.pairs import SignalPairs
-from gdaopt.validation import FloatArray
+from gdaopt.support import deadline
+from gdaopt.support.deadline import Deadline, until
+from gdaopt.support.validation import FloatArray
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "alternating": ("alternating", {"solver": "analytic"}),

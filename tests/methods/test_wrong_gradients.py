@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.methods import wrong_gradients as grid
 from tests.methods.test_post_conditions import OBJECTIVES, objective
 from tests.methods.wrong_gradients import Case, run

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 import gdaopt as gda
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
 from tests.helpers import random_symmetric
 

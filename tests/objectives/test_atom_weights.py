@@ -12,7 +12,7 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.objectives.protocol import AtomWeightsPoint
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
 from tests.objectives.pairs.cases import make_blocks_small
 

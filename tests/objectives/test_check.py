@@ -14,7 +14,7 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.exponentials import ExponentialLine
 from gdaopt.objectives.glr_point import GLRPoint
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.objectives.cases import LogDet, N, samples
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.deadline import Deadline, until
 from gdaopt.objectives import cluster as cluster_module
 from gdaopt.objectives.pairs import rectangles
+from gdaopt.support.deadline import Deadline, until
 
 distributed = pytest.importorskip("distributed")
 

@@ -13,7 +13,7 @@ import gdaopt as gda
 from gdaopt.linalg.directions import (
     DenseDirection,
 )
-from gdaopt.steps import Exact
+from gdaopt.methods.steps import Exact
 from tests.helpers import random_metric
 from tests.objectives.cases import K, LogDet
 

@@ -11,7 +11,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.objectives.expression_tree import ExpressionTree
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric, random_symmetric
 
 K = 4

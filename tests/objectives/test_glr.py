@@ -23,11 +23,11 @@ from gdaopt.linalg.directions import (
     Direction,
 )
 from gdaopt.objectives.glr_point import GLRPoint
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric
+from tests.methods.steps.cases import segment
 from tests.objectives.cases import SIGNALS, K, N, Naive, assert_near, directions, samples, signals
 from tests.objectives.pairs.cases import make_blocks_small
-from tests.steps.cases import segment
 
 STORAGE = ["kept", "recomputed", "kept, many blocks", "recomputed, many blocks"]
 

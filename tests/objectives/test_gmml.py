@@ -12,7 +12,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg import geometric_mean_of_inverse
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
 from tests.helpers import random_metric
 from tests.objectives.cases import K, directions

@@ -21,7 +21,7 @@ from gdaopt.linalg.directions import (
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import SETS, named_set
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 

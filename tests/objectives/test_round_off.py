@@ -18,7 +18,7 @@ from gdaopt.linalg.directions import (
 )
 from gdaopt.objectives import Point, RoundOff, assumed_round_off
 from gdaopt.objectives.round_off import round_off_at
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests import digits
 from tests.certificate_cases import Nearest, covariance
 from tests.helpers import random_metric, random_symmetric

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 import gdaopt as gda
+from gdaopt.support.validation import FloatArray
 from gdaopt.trace import Trace
-from gdaopt.validation import FloatArray
 
 METRIC = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])
 LAMBDA_MIN = float(np.linalg.eigvalsh(METRIC)[0])

@@ -15,7 +15,7 @@ from matplotlib.patches import Circle, Ellipse
 import gdaopt as gda
 from gdaopt import plotting
 from gdaopt.linalg import align, gershgorin
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.plotting.cases import LAMBDA_MIN, METRIC, NAMES, render, solved, xy
 
 

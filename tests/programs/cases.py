@@ -22,7 +22,7 @@ from gdaopt.programs import (
     ProgramSolution,
 )
 from gdaopt.programs.floors import tree_floor
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 SOLVERS = ("HIGHS", "ECOS", "CLARABEL")
 KINDS = ("no slack", "positive costs", "ties", "zero bounds", "floors", "five decades")

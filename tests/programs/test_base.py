@@ -19,7 +19,7 @@ from gdaopt.programs import (
     DiagonalProgram,
     ProgramOptions,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.backends.cases import Fault, solve_diagonal
 from tests.helpers import PROPERTY, generators, scaled
 from tests.programs.cases import (

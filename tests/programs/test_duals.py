@@ -20,7 +20,7 @@ from gdaopt.programs import (
     WholeSet,
 )
 from gdaopt.programs.constrained import keeping_rows, with_rows
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.backends.cases import three_programs
 from tests.programs.cases import need
 

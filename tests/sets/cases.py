@@ -15,7 +15,7 @@ from gdaopt.sets import (
     PositiveDefiniteMetrics,
     SignedGraphMetrics,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric, random_symmetric
 
 RHO = 0.1

@@ -9,7 +9,7 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.linalg.entries import all_edges
 from gdaopt.sets import EdgeMask
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 SHARES = (0.0, 0.3, 0.6, 1.0)  # of the pairs that a mask has
 

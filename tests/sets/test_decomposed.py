@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.sets import GraphMetrics
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_symmetric
 from tests.sets.cases import FAMILIES, RHO, Family
 

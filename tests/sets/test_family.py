@@ -16,7 +16,7 @@ from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.entries import all_edges, entries_of
 from gdaopt.programs import JointPolytope
 from gdaopt.sets import GraphMetrics, PositiveDefiniteMetrics, PricedAtoms
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_symmetric
 from tests.sets.cases import FAMILIES, RHO, Family
 

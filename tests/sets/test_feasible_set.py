@@ -21,7 +21,7 @@ from gdaopt.sets import (
     SignedGraphMetrics,
     set_of_record,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 from tests.sets.cases import FAMILIES, RHO, Family
 

@@ -10,7 +10,7 @@ from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.sets import (
     GraphMetrics,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 SET = GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)
 

@@ -12,7 +12,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests import digits
 from tests.helpers import random_symmetric
 

@@ -20,7 +20,7 @@ from scipy.sparse import coo_array, csr_matrix
 import gdaopt as gda
 from gdaopt.linalg.laplacian import n_components, unit_laplacian
 from gdaopt.sets import EdgeMask, set_of_record
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, properties, random_symmetric
 from tests.sets.mask_cases import MaskedSet, is_allowed, random_mask, random_set, without_mask
 

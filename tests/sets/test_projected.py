@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gdaopt as gda
 from gdaopt.linalg import projection
 from gdaopt.sets import FeasibleSet
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import generators, properties, random_metric, random_symmetric
 from tests.methods.certified_cases import HULLS, set_of
 

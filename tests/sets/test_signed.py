@@ -9,7 +9,7 @@ from gdaopt.sets import (
     GraphMetrics,
     SignedGraphMetrics,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 
 SET = GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)

@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 import gdaopt as gda
-from gdaopt.processes import peak_memory
 from gdaopt.studies.process_per_task import ProcessPerTask
 from gdaopt.studies.runner import Task, run_tasks
+from gdaopt.support.workers import peak_memory
 from tests.process_cases import is_alive, posix_only, soon
 from tests.studies import task_cases
 from tests.studies.cases import content, finished, squares, study

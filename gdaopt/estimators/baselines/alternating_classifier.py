@@ -24,7 +24,7 @@ from gdaopt.estimators.parameters import Interval
 from gdaopt.objectives import GLR
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import DiagonalMetrics
-from gdaopt.validation import FloatArray, number, read_only
+from gdaopt.support.validation import FloatArray, number, read_only
 
 __all__ = ["AlternatingClassifierWeights"]
 

@@ -18,7 +18,7 @@ from gdaopt.estimators.parameters import Interval
 from gdaopt.objectives import GLR
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import PositiveDefiniteMetrics
-from gdaopt.validation import FloatArray, integer, number
+from gdaopt.support.validation import FloatArray, integer, number
 
 __all__ = ["FeatureGraphLearning"]
 

@@ -19,7 +19,7 @@ from gdaopt.linalg.projection import project_on_simplex
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives import GLR
 from gdaopt.objectives.glr_point import GLRPoint
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["FeatureGraphDescent", "Step", "floors", "start_metric"]
 

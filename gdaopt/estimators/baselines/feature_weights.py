@@ -11,7 +11,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import project_on_bounded_sum
 from gdaopt.objectives import GLR
 from gdaopt.objectives.protocol import AtomWeightsPoint
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["WeightStep", "minimize_over_weights", "regulariser_of_weights"]
 

@@ -18,8 +18,8 @@ from gdaopt.estimators.base import SupervisedMetricLearner, components_of
 from gdaopt.estimators.labels import Codes, one_hot
 from gdaopt.estimators.parameters import Interval
 from gdaopt.linalg.geodesic import geometric_mean_of_inverse, reciprocal_condition
-from gdaopt.validation import FloatArray, integer, number
-from gdaopt.warning_filters import ignoring
+from gdaopt.support.validation import FloatArray, integer, number
+from gdaopt.support.warning_filters import ignoring
 
 __all__ = ["GeometricMeanMetric", "pair_matrices", "regularised"]
 

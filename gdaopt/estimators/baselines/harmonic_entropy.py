@@ -15,7 +15,7 @@ from gdaopt.estimators.baselines.label_entropy import LabelEntropy
 from gdaopt.estimators.baselines.predicted_labels import check_spread
 from gdaopt.estimators.labels import Codes, Mask
 from gdaopt.estimators.parameters import Interval
-from gdaopt.validation import FloatArray, integer, number, read_only
+from gdaopt.support.validation import FloatArray, integer, number, read_only
 
 __all__ = ["HarmonicEntropyWeights"]
 

@@ -14,7 +14,7 @@ from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_
 from gdaopt.estimators.labels import Codes, Mask, one_hot
 from gdaopt.estimators.parameters import Interval
 from gdaopt.objectives.protocol import AtomWeightsPoint
-from gdaopt.validation import FloatArray, integer, read_only
+from gdaopt.support.validation import FloatArray, integer, read_only
 
 __all__ = ["JointClassifierWeights"]
 

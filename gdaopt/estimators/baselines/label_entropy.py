@@ -9,7 +9,7 @@ from scipy.linalg import lu_factor, lu_solve
 from scipy.spatial.distance import cdist
 
 from gdaopt.estimators.labels import Codes, Mask, one_hot
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["LabelEntropy"]
 

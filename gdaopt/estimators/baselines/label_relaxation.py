@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from gdaopt.backends import solve_program
 from gdaopt.errors import SolverFailedError
 from gdaopt.estimators.labels import Codes, Mask
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["LabelRelaxation", "relax_labels", "relaxed_codes"]
 

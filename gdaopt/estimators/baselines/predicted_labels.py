@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.harmonic import full_graph_shares
 from gdaopt.estimators.labels import Codes, Mask, one_hot
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["check_spread", "harmonic_codes"]
 

@@ -15,7 +15,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.distances.loss_sum import LossSum
 from gdaopt.objectives.distances.pair_loss import PairLoss
 from gdaopt.objectives.distances.point import DistancePoint
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["DistanceAtomWeights", "DistanceAtomWeightsPoint"]
 

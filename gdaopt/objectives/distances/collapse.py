@@ -10,7 +10,7 @@ import numpy as np
 
 from gdaopt.objectives.distances.labels import Codes
 from gdaopt.objectives.pairs import Block, Changes
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["ClassCollapse"]
 

@@ -9,7 +9,7 @@ multiplied by s, the bound is divided by s², and all distances stay as they wer
 from __future__ import annotations
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["even_trace", "nothing_pulls"]
 

@@ -21,8 +21,8 @@ from gdaopt.objectives.pairs import (
     checked_pairs,
     checked_samples,
 )
-from gdaopt.printing import shortened
-from gdaopt.validation import FloatArray, refuse_masked
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, refuse_masked
 
 __all__ = ["Chosen", "LabelledPairs", "read_labelled_pairs"]
 

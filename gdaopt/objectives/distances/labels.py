@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import shortened
-from gdaopt.validation import refuse_masked
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import refuse_masked
 
 __all__ = ["Codes", "class_codes"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from gdaopt.objectives.distances.loss import NEGLIGIBLE
 from gdaopt.objectives.distances.scalar import ScalarFunction
 from gdaopt.objectives.pairs import Block, Changes
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["ListedTriplets"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from gdaopt.objectives.pairs import Block, Changes
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["NEGLIGIBLE", "BlockLoss", "DistanceLoss"]
 

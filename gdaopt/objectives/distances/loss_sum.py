@@ -9,7 +9,7 @@ import numpy as np
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.distances.loss import BlockLoss, DistanceLoss
 from gdaopt.objectives.pairs import Frame, KnownChanges, Pairs, PairSums, PairValues
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["LossLine", "LossSum", "loss_sums"]
 

@@ -15,8 +15,8 @@ from gdaopt.objectives.many_pairs import SweptAtomWeights, model_size, sample_si
 from gdaopt.objectives.pairs import Pairs, expression_bytes
 from gdaopt.objectives.protocol import AtomWeights
 from gdaopt.objectives.sums import Summable
-from gdaopt.validation import FloatArray, symmetric_matrix
-from gdaopt.warning_filters import underflow_ignored
+from gdaopt.support.validation import FloatArray, symmetric_matrix
+from gdaopt.support.warning_filters import underflow_ignored
 
 if TYPE_CHECKING:
     import cvxpy as cp

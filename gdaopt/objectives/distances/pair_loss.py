@@ -11,8 +11,8 @@ import numpy as np
 from gdaopt.objectives.distances.loss import DistanceLoss
 from gdaopt.objectives.distances.loss_sum import loss_sums
 from gdaopt.objectives.pairs import MANY_PAIRS, Memory, Pairs, PairSums, PairValues
-from gdaopt.threads import mapped
-from gdaopt.validation import FloatArray, integer
+from gdaopt.support.validation import FloatArray, integer
+from gdaopt.support.workers import mapped
 
 __all__ = ["PairLoss"]
 

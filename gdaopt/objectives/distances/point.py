@@ -16,7 +16,7 @@ from gdaopt.objectives.distances.loss_sum import LossLine, LossSum
 from gdaopt.objectives.distances.pair_loss import PairLoss
 from gdaopt.objectives.pairs import PairSums, PairValues
 from gdaopt.objectives.round_off import UNIT, RoundOff
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.support.validation import FloatArray, read_only
 
 __all__ = ["DistancePoint"]
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from gdaopt.objectives.pairs import Block, Changes
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["Quadruplets"]
 

@@ -18,7 +18,7 @@ from gdaopt.objectives.distances.labelled_pairs import Chosen, LabelledPairs
 from gdaopt.objectives.distances.loss import NEGLIGIBLE
 from gdaopt.objectives.distances.scalar import ScalarFunction, Values
 from gdaopt.objectives.pairs import Block, Changes, squared_distances
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp

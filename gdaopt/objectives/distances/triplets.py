@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from gdaopt.deadline import check_time
 from gdaopt.objectives.distances.labels import Codes
 from gdaopt.objectives.distances.scalar import SmoothHinge
 from gdaopt.objectives.pairs import Block, Changes
-from gdaopt.validation import FloatArray
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["NeighborTriplets", "target_neighbors"]
 

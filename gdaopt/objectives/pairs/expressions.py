@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from gdaopt.deadline import check_time
 from gdaopt.objectives.pairs.protocol import Pairs, WeightedPairs
-from gdaopt.validation import FloatArray
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gdaopt.deadline import check_time
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray, read_only
 
 __all__ = ["Memory", "PairValues"]
 

@@ -12,7 +12,7 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.pairs.blocks import Block, Changes
 from gdaopt.objectives.pairs.sweeps import Coefficients, Frame, Moments
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["Pairs", "WeightedPairs"]
 

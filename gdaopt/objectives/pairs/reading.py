@@ -11,7 +11,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
 from gdaopt.objectives.pairs.protocol import WeightedPairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
-from gdaopt.validation import FloatArray, finite_array, refuse_masked
+from gdaopt.support.validation import FloatArray, finite_array, refuse_masked
 
 __all__ = ["checked_pairs", "checked_samples", "checked_weights", "weighted_pairs"]
 

@@ -19,13 +19,13 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.deadline import check_time
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries, paired_sums
 from gdaopt.objectives.pairs.blocks import Block, OuterChanges
 from gdaopt.objectives.pairs.sweeps import Coefficients, Frame, Moments
 from gdaopt.objectives.pairs.tiling import runs, slices, tiles, triangle
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray, read_only
 
 __all__ = ["MOST_LEVELS", "RectanglePairs"]
 

@@ -18,7 +18,7 @@ from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs
 from gdaopt.objectives.pairs.sweeps import Frame
 from gdaopt.objectives.pairs.tiling import tiles, triangle
-from gdaopt.validation import FloatArray, read_only
+from gdaopt.support.validation import FloatArray, read_only
 
 __all__ = ["SignalPairs"]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdaopt.objectives.pairs.tiling import slices
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["MANY_PAIRS", "Coefficients", "Frame", "Moments", "PairSums", "exponential"]
 

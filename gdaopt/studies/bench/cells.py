@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from gdaopt.backends.tolerance_options import tolerance_options
-from gdaopt.io import write_atomically
 from gdaopt.methods import solve
-from gdaopt.printing import shortened
 from gdaopt.programs import RecordedProgram, Replayed, load_programs, replay
 from gdaopt.programs.replayed import Start
 from gdaopt.studies.bench.judging import verdict
 from gdaopt.studies.bench.sequences import Sequence
-from gdaopt.warning_filters import ignoring
+from gdaopt.support.files import write_atomically
+from gdaopt.support.text import shortened
+from gdaopt.support.warning_filters import ignoring
 
 __all__ = ["Limits", "replay_task", "run_task"]
 

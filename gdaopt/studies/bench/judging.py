@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.programs import Replayed
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = [
     "SHIFT",

@@ -10,11 +10,11 @@ import gdaopt
 from gdaopt.backends import ANALYTIC, find_backend, solvers
 from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.highspy import HighspyBackend
-from gdaopt.errors import InvalidInputError, check_name
-from gdaopt.printing import shortened
+from gdaopt.errors import InvalidInputError
 from gdaopt.programs.replayed import Start
 from gdaopt.studies.bench.sequences import KINDS
-from gdaopt.validation import number, store_integer, store_number
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import check_name, number, store_integer, store_number
 
 __all__ = [
     "ALL",

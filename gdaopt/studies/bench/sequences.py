@@ -29,7 +29,7 @@ from gdaopt.programs.base import Polytope
 from gdaopt.programs.recorded import save_programs
 from gdaopt.sets import GraphMetrics
 from gdaopt.studies.learning import LearningOptions
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["GENERATED", "KINDS", "Sequence", "record_task"]
 

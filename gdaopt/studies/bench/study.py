@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.io import write_atomically, write_text
 from gdaopt.programs.replayed import Start
 from gdaopt.studies.bench.cells import Limits, replay_task, run_task
 from gdaopt.studies.bench.options import BenchOptions, starts_of
@@ -21,6 +20,7 @@ from gdaopt.studies.process_per_task import ProcessPerTask
 from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
 from gdaopt.studies.versions import machine, versions
+from gdaopt.support.files import write_atomically, write_text
 
 if TYPE_CHECKING:
     import pandas as pd

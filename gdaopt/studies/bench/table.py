@@ -11,7 +11,6 @@ import numpy as np
 
 from gdaopt.backends import ANALYTIC
 from gdaopt.backends.tolerance_options import tolerance_options
-from gdaopt.printing import markdown as markdown_text
 from gdaopt.studies.bench.judging import (
     SHIFT,
     VERDICTS,
@@ -21,6 +20,7 @@ from gdaopt.studies.bench.judging import (
 )
 from gdaopt.studies.bench.options import BenchOptions, algorithm_of, version_of
 from gdaopt.studies.versions import machine, versions
+from gdaopt.support.text import markdown as markdown_text
 from gdaopt.trace import relative_gap
 
 if TYPE_CHECKING:

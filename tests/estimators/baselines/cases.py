@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 CLASSES_AND_LABELS = [
     pytest.param(classes, some, id=f"{classes} classes, {'some' if some else 'all'} labelled")

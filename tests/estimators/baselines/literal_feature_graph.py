@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 LEAST = 1e-9  # lower bound of the eigenvalues, in units of C/K
 

@@ -15,7 +15,7 @@ from gdaopt.errors import SolverNotFoundError
 from gdaopt.estimators.baselines import alternating_classifier, feature_weights
 from gdaopt.estimators.baselines.alternating_classifier import AlternatingClassifierWeights
 from gdaopt.estimators.labels import class_signal
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.baselines.cases import blobs, partly_labelled
 
 

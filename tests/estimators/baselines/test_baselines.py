@@ -15,7 +15,7 @@ import gdaopt as gda
 from gdaopt import estimators
 from gdaopt.datasets import load
 from gdaopt.estimators import baselines
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples
 
 WHO_SAYS = ("published", "from code", "reconstructed")

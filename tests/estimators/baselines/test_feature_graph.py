@@ -25,7 +25,7 @@ from gdaopt.estimators.baselines.feature_graph_steps import (
     start_metric,
 )
 from gdaopt.estimators.labels import class_signal
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.baselines.literal_feature_graph import literal_fit
 from tests.estimators.cases import samples
 

@@ -18,7 +18,7 @@ from gdaopt.estimators.baselines.geometric_mean import (
     pair_matrices,
     regularised,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples
 from tests.linalg.cases import definite
 

@@ -12,7 +12,7 @@ from gdaopt.estimators.baselines.feature_weights import regulariser_of_weights
 from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights, newton_step
 from gdaopt.estimators.labels import one_hot
 from gdaopt.objectives.protocol import AtomWeightsPoint
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.baselines.cases import blobs, partly_labelled
 
 

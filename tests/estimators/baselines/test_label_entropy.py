@@ -7,7 +7,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.estimators.baselines.label_entropy import LabelEntropy
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.baselines.cases import CLASSES_AND_LABELS, blobs, partly_labelled
 
 

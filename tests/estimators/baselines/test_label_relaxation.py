@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from gdaopt.estimators.baselines.label_relaxation import relax_labels, relaxed_codes
 from gdaopt.estimators.baselines.predicted_labels import harmonic_codes
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.baselines.cases import partly_labelled
 
 

@@ -22,7 +22,7 @@ from gdaopt.datasets import load
 from gdaopt.estimators.baselines.alternating_classifier import AlternatingClassifierWeights
 from gdaopt.estimators.baselines.harmonic_entropy import HarmonicEntropyWeights
 from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.estimators.baselines.cases import blobs, partly_labelled
 
 BASELINES = [HarmonicEntropyWeights, JointClassifierWeights, AlternatingClassifierWeights]

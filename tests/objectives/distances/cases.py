@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 N, K = 16, 4
 LABELS = np.array(["b", "a", "b", "c"] * 3 + ["a"] * 4)

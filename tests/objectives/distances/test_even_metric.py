@@ -9,7 +9,7 @@ import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.scaling import auto_trace_bound, read_trace_bound
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 
 
 class TestRulesOfObjectives:

@@ -13,7 +13,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import all_edges
 from gdaopt.objectives.distances import loss_sum
 from gdaopt.objectives.pairs import listed_pairs, rectangles
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric, random_symmetric, traced_peak
 from tests.objectives.cases import assert_near, directions
 from tests.objectives.distances.cases import CASES, LABELS, Case, K, N, samples

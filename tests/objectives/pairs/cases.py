@@ -12,7 +12,7 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection, DiagonalDirection
 from gdaopt.objectives.pairs import listed_pairs, tiling
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric, random_symmetric
 
 N, K = 24, 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.objectives.pairs.cases import SIGNALS, K, N, make_blocks_small
 
 

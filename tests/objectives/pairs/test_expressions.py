@@ -13,7 +13,7 @@ from gdaopt.objectives.pairs import (
     squared_distances,
     weighted_pairs,
 )
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
 from tests.objectives.pairs.cases import K
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
 from tests.objectives.pairs.cases import K, N, assert_same
 

@@ -13,7 +13,7 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection
 from gdaopt.objectives.pairs import ListedPairs, SignalPairs, WeightedPairs, weighted_pairs
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.objectives.pairs.cases import K, N, make_blocks_small
 
 LABELS = np.arange(N) % 3

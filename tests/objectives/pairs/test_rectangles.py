@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gdaopt.objectives.pairs import RectanglePairs, rectangles
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.objectives.pairs.cases import make_blocks_small
 
 N, K = 30, 4

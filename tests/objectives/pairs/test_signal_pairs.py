@@ -7,7 +7,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.directions import DenseDirection
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.objectives.pairs.cases import K, N, assert_same
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import gdaopt as gda
+from gdaopt.methods.steps import Adaptive, Agnostic, Exact, Full, Short, Step, find_step
 from gdaopt.objectives.protocol import Line
-from gdaopt.steps import Adaptive, Agnostic, Exact, Full, Short, Step, find_step
-from tests.steps.cases import Function, parabola
+from tests.methods.steps.cases import Function, parabola
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import IO
 import pytest
 
 from gdaopt.errors import GdaoptError, UnwritableError
-from gdaopt.io import write_atomically, write_text
+from gdaopt.support.files import write_atomically, write_text
 from tests.process_cases import posix_only
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.warning_filters import ignoring, underflow_ignored
+from gdaopt.support.warning_filters import ignoring, underflow_ignored
 
 
 def test_only_what_is_named_is_ignored() -> None:

@@ -9,7 +9,7 @@ from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.validation import FloatArray, finite_array
+from gdaopt.support.validation import FloatArray, finite_array
 
 __all__ = ["TightMultipliers", "checked_multipliers"]
 

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt import deadline
-from gdaopt.deadline import Deadline, check_time, check_time_for, completing, unlimited, until
 from gdaopt.linalg import spectrum
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import project_on_intersection
@@ -21,6 +19,15 @@ from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
 from gdaopt.linalg.two_sparse import best_pairs
 from gdaopt.master.weights import solve_master_problem
 from gdaopt.objectives.pairs import ListedPairs, SignalPairs
+from gdaopt.support import deadline
+from gdaopt.support.deadline import (
+    Deadline,
+    check_time,
+    check_time_for,
+    completing,
+    unlimited,
+    until,
+)
 
 PASSED = Deadline(at=-np.inf, time_limit=2.0)
 

@@ -11,10 +11,10 @@ import gdaopt as gda
 from gdaopt.linalg.directions import (
     DenseDirection,
 )
-from gdaopt.steps import Adaptive
+from gdaopt.methods.steps import Adaptive
 from tests.helpers import PROPERTY, generators, random_metric
 from tests.methods.run_cases import Case
-from tests.steps.cases import Function, parabola, segment
+from tests.methods.steps.cases import Function, parabola, segment
 
 
 @PROPERTY

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.multipliers import TightMultipliers
-from gdaopt.validation import FloatArray
+from gdaopt.certificate.multipliers import TightMultipliers
+from gdaopt.support.validation import FloatArray
 from tests.constraints.cases import RandomCase
 from tests.helpers import scaled
 

@@ -18,11 +18,11 @@ from gdaopt.linalg.directions import (
     DenseDirection,
     DiagonalDirection,
 )
+from gdaopt.methods.steps import Exact
 from gdaopt.objectives.protocol import Line
-from gdaopt.steps import Exact
 from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 from tests.methods.run_cases import Case, cases
-from tests.steps.cases import Function, parabola
+from tests.methods.steps.cases import Function, parabola
 
 
 def exponentials(weights: np.ndarray, rates: np.ndarray, *, curved: bool = True) -> Function:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gdaopt import archives
-from gdaopt.archives import DamagedError, read_arrays
+from gdaopt.support import files as archives
+from gdaopt.support.files import DamagedError, read_arrays
 from tests.helpers import traced_peak
 
 ARRAYS = {

@@ -15,7 +15,7 @@ from gdaopt.linalg.directions import (
     Direction,
 )
 from gdaopt.objectives.protocol import Line
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
 
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from gdaopt.printing import html_table, latex, markdown, plain, reason, shortened, text_table
+from gdaopt.support.text import html_table, latex, markdown, plain, reason, shortened, text_table
 
 HOSTILE = (
     "\x1b[31mred\x1b[0m",

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt import threads
-from gdaopt.deadline import Deadline, check_time, until
-from gdaopt.threads import mapped
+from gdaopt.support import workers
+from gdaopt.support.deadline import Deadline, check_time, until
+from gdaopt.support.workers import mapped
 
 
 @pytest.fixture(params=[1, 3])
 def n_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(threads, "_n_threads", lambda: request.param)
+    monkeypatch.setattr(workers, "_n_threads", lambda: request.param)
     return int(request.param)
 
 
@@ -40,12 +40,12 @@ def test_deadlines_and_errors_reach_the_caller() -> None:
 
 def test_products_have_their_threads_back() -> None:
     def n_of_products() -> list[int]:
-        found = threads._controller().select(user_api="blas").info()
+        found = workers._controller().select(user_api="blas").info()
         return [pool["num_threads"] for pool in found]
 
     before = n_of_products()
-    with threads._single_threads.used():
-        with threads._single_threads.used():
+    with workers._single_threads.used():
+        with workers._single_threads.used():
             assert set(n_of_products()) <= {1}
         assert set(n_of_products()) <= {1}
     assert n_of_products() == before

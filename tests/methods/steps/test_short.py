@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 
 import gdaopt as gda
-from gdaopt.steps import Short
+from gdaopt.methods.steps import Short
 from tests.helpers import PROPERTY, generators
-from tests.steps.cases import Nearest, segment
+from tests.methods.steps.cases import Nearest, segment
 
 
 @PROPERTY

@@ -12,11 +12,11 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.directions import DenseDirection
 from gdaopt.linalg.entries import all_edges, entries_of, matrix_of
+from gdaopt.methods.steps import Agnostic, Exact, Full, Step
 from gdaopt.programs import JointPolytope
-from gdaopt.steps import Agnostic, Exact, Full, Step
-from gdaopt.validation import FloatArray
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
-from tests.steps.cases import Nearest, parabola
+from tests.methods.steps.cases import Nearest, parabola
 
 
 @pytest.mark.parametrize("iteration", [0, 1, 2, 10, 1000])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from numbers import Integral, Real
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import reason, shortened
+from gdaopt.support.text import cut, plain, reason, shortened
 
 __all__ = [
     "FloatArray",
@@ -23,6 +24,7 @@ __all__ = [
     "as_symmetric",
     "as_vector",
     "check_instance",
+    "check_name",
     "finite_array",
     "flag",
     "integer",
@@ -36,11 +38,14 @@ __all__ = [
     "store_integer",
     "store_number",
     "symmetric_matrix",
+    "unknown_name",
 ]
 
 _BLOCK = 256  # rows and columns of a matrix that stay in cache
 _LARGEST = 2**63 - 1  # whole numbers above do not fit into 64 bits
 _NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # though Python and NumPy count them as numbers
+_MOST_NAMES = 20  # known names that a message lists
+_LONGEST_NAME = 40  # characters of each
 _MISSING = "remove or impute missing and infinite values first"
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -411,3 +416,51 @@ def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """Return the array itself, made read-only: what was computed from it stays true."""
     array.flags.writeable = False
     return array
+
+
+def unknown_name(what: str, name: object, known: Iterable[str]) -> InvalidInputError:
+    """Return the error for an unknown name; its message suggests the nearest known name.
+
+    Parameters
+    ----------
+    what : str
+        What the name stands for, such as ``"method"``.
+    name : object
+        What the caller passed.
+    known : iterable of str
+        The names that are accepted.
+
+    Returns
+    -------
+    InvalidInputError
+        To be raised by the caller.
+
+    Examples
+    --------
+    >>> str(unknown_name("method", "alternatin", ["alternating", "joint"]))
+    "unknown method 'alternatin'; did you mean 'alternating'? Known: alternating, joint"
+    """
+    names = sorted(known)
+    given = name.lower() if isinstance(name, str) else ""
+    near = difflib.get_close_matches(given, [n.lower() for n in names], n=1, cutoff=0.5)
+    by_lower = {n.lower(): n for n in names}
+    hint = f"; did you mean {shortened(by_lower[near[0]])}?" if near else ";"
+    listed = ", ".join(_brief(known_name) for known_name in names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return InvalidInputError(f"unknown {what} {shortened(name)}{hint} Known: {listed}{more}")
+
+
+def check_name(what: str, name: object, known: Collection[str]) -> None:
+    """Raise the error of `unknown_name` for anything but one of the known names.
+
+    Examples
+    --------
+    >>> check_name("cone", "second-order", ("second-order", "semidefinite"))
+    """
+    if not isinstance(name, str) or name not in known:
+        raise unknown_name(what, name, known)
+
+
+def _brief(name: str) -> str:
+    """Return a known name for a message."""
+    return cut(plain(name), _LONGEST_NAME)

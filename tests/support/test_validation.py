@@ -11,8 +11,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.printing import shortened
-from gdaopt.validation import (
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import (
     as_path,
     as_symmetric,
     as_vector,

@@ -1,0 +1,347 @@
+"""Step rules: how far to go along a direction, γ between 0 and 1."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.protocol import Line
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import check_name, number, store_number
+
+if TYPE_CHECKING:
+    from gdaopt.problem import MetricProblem
+
+__all__ = [
+    "STEPS",
+    "Adaptive",
+    "Agnostic",
+    "Exact",
+    "Full",
+    "Short",
+    "Step",
+    "find_step",
+]
+
+
+class Step(ABC):
+    """A rule for the step length of Frank–Wolfe; subclass it for one of your own.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> class Timid(gda.steps.Step):
+    ...     def size(self, line, iteration):
+    ...         return gda.steps.Exact().size(line, iteration) / 2
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    >>> gda.solve(problem, step=Timid(), solver="analytic").status
+    'stalled'
+    """
+
+    @abstractmethod
+    def size(self, line: Line, iteration: int) -> float:
+        """Return γ in [0, 1].
+
+        Parameters
+        ----------
+        line : Line
+            The objective along the direction; γ = 1 is the program's vertex.
+        iteration : int
+            Number of steps taken before with the same polytope: 0, 1, …
+        """
+
+    def checked_size(self, line: Line, iteration: int) -> float:
+        """Return γ by the rule, which may be a user's own.
+
+        Raises
+        ------
+        InvalidInputError
+            When the rule returns anything but a number in [0, 1].
+        """
+        gamma = self.size(line, iteration)
+        return number(f"the size of a step by {type(self).__name__}", gamma, at_least=0, at_most=1)
+
+    def prepared(self, problem: MetricProblem) -> Step:  # noqa: ARG002 (for subclasses)
+        """Return the rule for one run of a problem: itself, unless it keeps or needs something."""
+        return self
+
+
+@dataclass(frozen=True)
+class Agnostic(Step):
+    """``γ = 2 / (t + 2)`` after t steps with the same polytope; the first step goes to the vertex.
+
+    Over a fixed polytope ``Q - Q* ≤ 2 L diam² / (t + 2)`` (Jaggi 2013, theorem 1).
+
+    Examples
+    --------
+    >>> [Agnostic().size(None, iteration) for iteration in range(3)]
+    [1.0, 0.6666666666666666, 0.5]
+    """
+
+    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
+        """Return ``2 / (iteration + 2)``."""
+        return 2 / (iteration + 2)
+
+
+@dataclass(frozen=True)
+class Full(Step):
+    """Go to the vertex, γ = 1; the objective may rise.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
+    >>> trace = gda.solve(problem, solver="analytic", step="full", max_iterations=1).trace
+    >>> [row.step for row in trace]
+    [None, 1.0]
+    """
+
+    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
+        """Return 1."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Short(Step):
+    """Minimise the quadratic upper bound: ``γ = min(1, -φ'(0) / (L ‖D‖²))`` (Demyanov, Rubinov).
+
+    Parameters
+    ----------
+    lipschitz : float, optional
+        L, a Lipschitz constant of the objective's gradient over the set. When left out, it is the
+        objective's own constant. The larger L is, the shorter are the steps.
+
+    Raises
+    ------
+    InvalidInputError
+        When L is not positive; at the start of a run, when L is left out and the objective knows no
+        constant.
+
+    Examples
+    --------
+    >>> Short(lipschitz=8.0)
+    Short(lipschitz=8.0)
+    """
+
+    lipschitz: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.lipschitz is not None:
+            store_number(self, "lipschitz", above=0)
+
+    def prepared(self, problem: MetricProblem) -> Step:
+        """Return the rule with the objective's constant, unless it has one already."""
+        if self.lipschitz is not None:
+            return self
+        constant = problem.objective.lipschitz(problem.feasible_set.min_eigenvalue)
+        if constant is None:
+            raise InvalidInputError(
+                "the objective knows no Lipschitz constant of its gradient; define "
+                "lipschitz(min_eigenvalue), or pass gda.steps.Short(lipschitz=...)"
+            )
+        # A constant of 0 means that the objective is flat: then any L will do.
+        return replace(self, lipschitz=constant or 1.0)
+
+    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
+        """Return the minimiser of the quadratic upper bound over [0, 1]."""
+        if self.lipschitz is None:
+            raise InvalidInputError("Short has no Lipschitz constant; use what prepared() returns")
+        slope = line.derivatives(0.0)[0]
+        length = line.direction.norm_squared()
+        return min(1.0, max(0.0, -slope) / (self.lipschitz * length)) if length > 0 else 0.0
+
+
+_MOST_INCREASES = 200  # more than enough for the estimate to pass every true constant
+_PROBE = 1e-3  # step of the difference that estimates the first curvature
+_ROUND_OFF = 1e-14  # of the value: a smaller decrease cannot be seen
+
+
+@dataclass(frozen=True)
+class Adaptive(Step):
+    """The short step with a local estimate L of the Lipschitz constant.
+
+    The estimate starts at the first direction's curvature. Each step first lowers it, then raises
+    it until the decrease that it promises is true: ``φ(γ) ≤ φ(0) + γ φ'(0) + γ² L ‖D‖² / 2``. The
+    objective never rises.
+
+    Parameters
+    ----------
+    decrease, increase : float, optional
+        Factors on the estimate, below and above 1.
+
+    Notes
+    -----
+    Source: Pedregosa, Negiar, Askari, Jaggi, *Linearly convergent Frank–Wolfe with backtracking
+    line-search*, AISTATS 2020, algorithm 2.
+
+    Examples
+    --------
+    >>> Adaptive()
+    Adaptive(decrease=0.9, increase=2.0)
+    """
+
+    decrease: float = 0.9
+    increase: float = 2.0
+
+    def __post_init__(self) -> None:
+        store_number(self, "increase", above=1)
+        store_number(self, "decrease", above=0, at_most=1)
+
+    def prepared(self, problem: MetricProblem) -> Step:  # noqa: ARG002 (not needed)
+        """Return the rule for one run, with an estimate of its own."""
+        return _Backtracking(self)
+
+    def size(self, line: Line, iteration: int) -> float:
+        """Return the first step of a run."""
+        return _Backtracking(self).size(line, iteration)
+
+
+class _Backtracking(Step):
+    """The rule in one run, which passes its estimate from step to step."""
+
+    def __init__(self, rule: Adaptive) -> None:
+        self._rule = rule
+        self._estimate: float | None = None
+
+    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
+        value, (slope, curvature) = line.value(0.0), line.derivatives(0.0)
+        length = line.direction.norm_squared()
+        if not slope < 0 or length == 0:
+            return 0.0
+        if self._estimate is None:
+            if not curvature > 0:
+                curvature = abs(line.derivatives(_PROBE)[0] - slope) / _PROBE
+            self._estimate = max(curvature / length, -_ROUND_OFF * slope / length)
+        else:
+            self._estimate *= self._rule.decrease
+        for _ in range(_MOST_INCREASES):
+            check_time()
+            gamma = min(1.0, -slope / (self._estimate * length))
+            bound = value + gamma * slope + gamma**2 * self._estimate * length / 2
+            if line.value(gamma) <= bound:
+                return gamma
+            if value - bound <= _ROUND_OFF * abs(value):
+                break
+            self._estimate *= self._rule.increase
+        return 0.0
+
+
+_BALANCED = 1e-14  # the balance of two sums that are equal up to round-off
+_ROUND_OFF = 1e-15  # of a slope
+_MOST_EVALUATIONS = 120  # enough for bisection at every other one to reach round-off
+
+
+@dataclass(frozen=True)
+class Exact(Step):
+    """Minimise along the direction: Newton's method on the slope, safeguarded by a bracket.
+
+    Where the line has a `balance`, Newton's method works on that instead: on the graph Laplacian
+    regulariser it takes three or four evaluations, and on the slope thirty. A Newton step is
+    replaced by bisection when it leaves the bracket, or when the step before left a quarter or more
+    of the slope; a step beyond γ = 1 is replaced by γ = 1. Where the line does not know its
+    curvature, that of the secant through the last two points takes its place, and the first trial
+    is that of `Agnostic`: of late steps, γ = 1 is far beyond the minimum. Where the
+    objective is not convex, a slope of 0 need not be a minimum: runs then take steps of `Adaptive`,
+    after which the objective is lower for sure.
+
+    Parameters
+    ----------
+    accuracy : float, optional
+        Largest slope at the result, as a share of that at γ = 0, and largest share of the decrease
+        that may be missed.
+
+    Examples
+    --------
+    >>> class Parabola:
+    ...     def value(self, gamma):
+    ...         return (gamma - 0.25) ** 2
+    ...
+    ...     def derivatives(self, gamma):
+    ...         return 2 * (gamma - 0.25), 2.0
+    >>> Exact().size(Parabola(), iteration=0)
+    0.25
+    """
+
+    accuracy: float = 1e-9
+
+    def __post_init__(self) -> None:
+        store_number(self, "accuracy", above=0)
+
+    def prepared(self, problem: MetricProblem) -> Step:
+        """Return the rule itself for a convex objective, and `Adaptive` for any other."""
+        return self if problem.is_convex else Adaptive().prepared(problem)
+
+    def size(self, line: Line, iteration: int) -> float:
+        """Return the minimiser of φ over [0, 1]."""
+        balance = getattr(line, "balance", None)
+        function: Callable[[float], tuple[float, float]] = balance or line.derivatives
+        first, rate = function(0.0)
+        if not first < (-_BALANCED if balance else 0.0):
+            return 0.0
+        # φ' = (e^h - 1) f, and f never rises with γ: a bound on h bounds the slope.
+        allowed = -self.accuracy * (math.expm1(first) if balance else first)
+        low, high = 0.0, math.inf  # nothing is known yet of γ = 1
+        gamma, value, fallen, is_slow = low, first, 0.0, False
+        last, last_value = math.nan, math.nan
+        beyond = 2 / (iteration + 2) if math.isnan(rate) else 1.0  # where no bracket is known
+        for _ in range(_MOST_EVALUATIONS):
+            check_time()
+            if math.isnan(rate):
+                rate = (value - last_value) / (gamma - last)
+            trial = gamma - value / rate if rate > 0 else math.nan
+            is_newton = not is_slow and low < trial < min(high, 1.0)
+            if not is_newton:
+                trial, beyond = (low + high) / 2 if high <= 1 else beyond, 1.0
+            last, last_value = gamma, value
+            gamma, before = trial, abs(value)
+            value, rate = function(gamma)
+            # A slope that has fallen by decades can still be steep. By convexity φ has fallen by
+            # `fallen` at least on the way, and is above its minimum by `excess` at most.
+            fallen = max(fallen, -value * gamma)
+            excess = value * (gamma - low) if value > 0 else -value * (min(high, 1.0) - gamma)
+            is_lowest = excess <= self.accuracy * fallen - _ROUND_OFF * first * gamma
+            if (abs(value) <= allowed and (balance or is_lowest)) or gamma in (low, high):
+                break
+            if gamma == 1 and value < 0:
+                return 1.0
+            is_slow = is_newton and not abs(value) < before / 4
+            if value < 0:
+                low = gamma
+            else:  # also NaN, beyond the domain
+                high = gamma
+        return gamma if abs(value) <= allowed else low
+
+
+STEPS: dict[str, type[Step]] = {
+    "exact": Exact,
+    "adaptive": Adaptive,
+    "short": Short,
+    "agnostic": Agnostic,
+    "full": Full,
+}
+"""The step rules by their names."""
+
+
+def find_step(step: str | Step) -> Step:
+    """Return the step rule of a name, or the object itself.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown name, or an object that is not a step rule.
+
+    Examples
+    --------
+    >>> find_step("exact")
+    Exact(accuracy=1e-09)
+    """
+    if isinstance(step, Step):
+        return step
+    check_name("step", step, STEPS)
+    return STEPS[step]()
