@@ -12,10 +12,8 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries
-from gdaopt.objectives.matrix_atom_weights import LogAtomWeights, MatrixAtomWeights
-from gdaopt.objectives.protocol import AtomWeights, Point
+from gdaopt.objectives.matrix_point import MatrixPoint
+from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.objectives.sums import Summable
 from gdaopt.support.deadline import check_time
@@ -100,11 +98,13 @@ class DenseObjective(Summable, ABC):
             "log_expression(metric)"
         )
 
-    def to_cvxpy(
-        self, metric: cp.Expression, log: bool = False
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q or log Q for CVXPY."""
-        return self.log_expression(metric) if log else self.expression(metric), []
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY."""
+        return self.expression(metric), []
+
+    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return log Q for CVXPY."""
+        return self.log_expression(metric), []
 
     def conic_bytes(self) -> float:
         """Return 0: the memory that the expression takes inside of a solver is not known."""
@@ -120,20 +120,13 @@ class DenseObjective(Summable, ABC):
 
     def at(self, metric: FloatArray) -> DensePoint:
         """Return the point at a symmetric K×K matrix."""
-        return DensePoint(self, metric)
-
-    def atom_weights(self, base: FloatArray, log: bool = False) -> AtomWeights:
-        """Return Q as a function of the weights of atoms; its Hessian is a difference quotient."""
-        weights = MatrixAtomWeights(self, base)
-        return LogAtomWeights(weights) if log else weights
+        return DensePoint(self, metric.copy())
 
 
-class DensePoint:
+class DensePoint(MatrixPoint):
     """The objective at one metric: everything comes from the dense gradient, which is kept."""
 
-    def __init__(self, objective: DenseObjective, metric: FloatArray) -> None:
-        self.objective = objective
-        self.metric = read_only(metric.copy())
+    objective: DenseObjective
 
     @cached_property
     def value(self) -> float:
@@ -147,10 +140,9 @@ class DensePoint:
                 "return a number"
             ) from None
 
-    @property
-    def log_value(self) -> float:
-        """``log Q(M)``, -inf where Q is not positive."""
-        return math.log(self.value) if self.value > 0 else -math.inf
+    def logarithm(self) -> DenseLogarithm:
+        """Return ``log Q`` at M, for objectives with `log_convex`."""
+        return DenseLogarithm(self)
 
     @cached_property
     def _gradient(self) -> FloatArray:
@@ -173,18 +165,6 @@ class DensePoint:
     def gradient(self) -> FloatArray:
         """Return ``∇Q(M)``, read-only."""
         return self._gradient
-
-    def gradient_diagonal(self) -> FloatArray:
-        """Return the diagonal of the gradient."""
-        return np.diagonal(self._gradient).copy()
-
-    def gradient_column(self, column: int) -> FloatArray:
-        """Return one column of the gradient."""
-        return self._gradient[:, column].copy()
-
-    def gradient_entries(self, edges: Edges) -> KnownEntries:
-        """Return the gradient's diagonal and its entries of edges."""
-        return KnownEntries.of(self._gradient, edges)
 
     def round_off(self) -> RoundOff:
         """Return what the objective says."""
@@ -242,3 +222,26 @@ class _DenseLine:
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
         return self.direction.inner(self._at(gamma).gradient()), math.nan
+
+
+class DenseLogarithm:
+    """The logarithm of a positive objective: a `gdaopt.objectives.Derivatives`."""
+
+    def __init__(self, point: DensePoint) -> None:
+        self._point = point
+
+    @property
+    def value(self) -> float:
+        """``log Q(M)``, -inf where Q is not positive."""
+        return math.log(self._point.value) if self._point.value > 0 else -math.inf
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        """Return the derivatives of Q, divided by Q."""
+        slopes: FloatArray = self._point.slopes(atoms) / self._point.value
+        return slopes
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return ``∇²Q / Q - gg'`` with the derivatives g of log Q."""
+        slopes = self.slopes(atoms)
+        curvature: FloatArray = self._point.curvature(atoms) / self._point.value
+        return curvature - np.outer(slopes, slopes)

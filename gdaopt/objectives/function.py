@@ -179,13 +179,11 @@ class FunctionObjective(DenseObjective):
 class FunctionPoint(DensePoint):
     """A function at one metric, which is called once for value and gradient."""
 
-    def __init__(self, objective: FunctionObjective, metric: FloatArray) -> None:
-        super().__init__(objective, metric)
-        self._evaluated = objective.value_and_gradient
+    objective: FunctionObjective
 
     @cached_property
     def _found(self) -> tuple[float, FloatArray]:
-        return self._evaluated(self.metric)
+        return self.objective.value_and_gradient(self.metric)
 
     @cached_property
     def value(self) -> float:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["Block", "Changes", "KnownChanges", "OuterChanges"]
+__all__ = ["Block", "CentredChanges", "Changes", "KnownChanges", "OuterChanges"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Block:
 
 
 class Changes(Protocol):
-    """How the distances of a block change along n directions."""
+    """How the distances of a block change along n directions; what it returns may be changed."""
 
     def all(self) -> FloatArray:
         """Return the changes of all pairs, shape (n, …) with that of the block."""
@@ -53,8 +53,8 @@ class KnownChanges:
     values: FloatArray
 
     def all(self) -> FloatArray:
-        """Return them."""
-        return self.values
+        """Return a copy of them."""
+        return self.values.copy()
 
     def at(self, *indices: Any) -> FloatArray:
         """Return those of some pairs."""
@@ -87,3 +87,31 @@ class OuterChanges:
         differences: FloatArray = self.rows[:, r] - self.columns[:, c]
         differences *= differences
         return differences
+
+
+@dataclass(frozen=True, eq=False)
+class CentredChanges:
+    """Changes less a number for each direction: a `Changes`.
+
+    Attributes
+    ----------
+    changes : Changes
+        The changes along n directions.
+    means : ndarray of shape (n,)
+        What is subtracted.
+    """
+
+    changes: Changes
+    means: FloatArray
+
+    def all(self) -> FloatArray:
+        """Return the centred changes of all pairs."""
+        values = self.changes.all()
+        values -= self.means.reshape(-1, *[1] * (values.ndim - 1))
+        return values
+
+    def at(self, *indices: Any) -> FloatArray:
+        """Return those of some pairs."""
+        values = self.changes.at(*indices)
+        values -= self.means[:, None]
+        return values
