@@ -378,6 +378,10 @@ class PairPoint:
         """Return them in units of ``exp(shift)``."""
         if self._pass is not None:
             return self.objective.loss.sign * atoms.quadratic_forms(self.scatter)
+        return self.kept_slopes(atoms)
+
+    def kept_slopes(self, atoms: Atoms) -> FloatArray:
+        """Return them from the numbers of pairs that are kept."""
         if self._last_slopes is None or self._last_slopes[0] is not atoms:
             coordinates = atoms.projected(self._pairs.features)
             self._last_slopes = atoms, self.sum.slopes(coordinates)
@@ -559,6 +563,6 @@ class PairLogarithm:
         Computed as a covariance they lose no digits where a few pairs have almost all of p.
         """
         point = self._point.modelled
-        means = -point.sum.slopes(atoms.projected(point.objective.pairs.features)) / point.sum.total
+        means = -point.kept_slopes(atoms) / point.sum.total
         curvature: FloatArray = point.scaled_curvature(atoms, means) / point.sum.total
         return curvature
