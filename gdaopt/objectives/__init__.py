@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 from gdaopt.objectives.check import check_objective
-from gdaopt.objectives.dense import DenseObjective
+from gdaopt.objectives.dense import DenseObjective, FunctionObjective
 from gdaopt.objectives.expression import CvxpyObjective
-from gdaopt.objectives.function import FunctionObjective
 from gdaopt.objectives.glr import GLR
 from gdaopt.objectives.gmml import GMML
 from gdaopt.objectives.lmnn import LMNN

@@ -34,7 +34,15 @@ from gdaopt.objectives.pairs import (
 )
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["NEGLIGIBLE", "BlockLoss", "DistanceLoss", "LossLine", "LossSum", "loss_sums"]
+__all__ = [
+    "NEGLIGIBLE",
+    "BlockLoss",
+    "DistanceLoss",
+    "LossLine",
+    "LossSum",
+    "loss_sums",
+    "underflow",
+]
 
 NEGLIGIBLE = 1e-9
 """Second derivatives hardly change a Newton step by this share of the largest in a block."""
@@ -42,6 +50,10 @@ NEGLIGIBLE = 1e-9
 _MOST_PAIRS = 2**18  # that second derivatives are summed over
 _SPARSE = 8  # where few pairs are curved, parts of this size are summed over at once
 _LARGEST_TOTAL = 1e130  # in units of the shift: then the products of the terms are finite, too
+
+_LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
+_NOISE = 1e-15  # of what coinciding samples add to sums: with less, the others do not count
+_LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
 
 KeepValues = Callable[[Callable[[], Iterator[FloatArray]]], PairValues]
 """Makes `PairValues` of a callable that returns an iterator over arrays."""
@@ -390,3 +402,46 @@ def _shifted_sums(
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         moments = pairs.moments(coefficients)
     return PairSums(shift, total, magnitude, moments)
+
+
+def underflow(
+    features: FloatArray,
+    metric: FloatArray,
+    sums: PairSums | LossSum,
+    steepest: float,
+    size: float,
+) -> str | None:
+    """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64.
+
+    Parameters
+    ----------
+    features : ndarray of shape (N, K)
+        Samples.
+    metric : ndarray of shape (K, K)
+        M.
+    sums : PairSums or LossSum
+        The loss at M.
+    steepest, size : float
+        The largest entry of the gradient, and what its round-off is relative to, in units of
+        ``exp(shift)``.
+    """
+    largest = float(np.abs(features).max())
+    if largest == 0:
+        return "all samples coincide: the gradient is 0, and no metric tells them apart"
+    is_small = steepest <= _NOISE * size
+    is_flat = steepest * float(np.trace(metric)) <= _NOISE * sums.total
+    is_lost = steepest * sums.scale <= _LEAST_GRADIENT
+    if sums.value > 0 and not (is_small and is_flat) and not is_lost:
+        return None
+    # The root mean squared distance of samples, in units in which squares stay within float64.
+    spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum(axis=1).mean()))
+    unit = float(np.abs(np.diagonal(metric)).mean()) or 1.0
+    factor = 1 / (spread * math.sqrt(unit))
+    what = "the objective" if sums.value == 0 else "the gradient of the objective"
+    advice = (
+        f"{what} is 0 in floating point or nearly so (log Q is {sums.log_value:.6g}); multiply "
+        f"the features by about {factor:.2g}"
+    )
+    if factor > _LARGEST_FACTOR:
+        return advice
+    return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"

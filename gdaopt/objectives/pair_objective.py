@@ -22,7 +22,7 @@ from gdaopt.linalg.directions import DeferredMatrix, DenseDirection, Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.cluster import Cluster
-from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums
+from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums, underflow
 from gdaopt.objectives.pairs import (
     MANY_PAIRS,
     BufferPool,
@@ -48,9 +48,6 @@ _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two
 _GATHERING = 16  # what an entry of a product of matrices costs alone, in units of one in the whole
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances are computed anew
 _SUM_ROUNDINGS = 64  # NumPy adds up an array of 2^17 numbers in pairs of parts
-_LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
-_NOISE = 1e-15  # of what coinciding samples add to sums: with less, the others do not count
-_LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
 
 
 Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss]]
@@ -500,35 +497,12 @@ class PairPoint:
                 "the gradient of the objective is not finite: the distance of two samples is 0 "
                 "under this metric, though they differ; start from a positive definite metric"
             )
-        return self._underflow() if self.objective.log_convex else None
-
-    def _underflow(self) -> str | None:
-        """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64."""
-        features = self._pairs.features
-        largest = float(np.abs(features).max())
-        if largest == 0:
-            return "all samples coincide: the gradient is 0, and no metric tells them apart"
-        # The scatter is positive semidefinite: its largest entry is on the diagonal.
-        known = self._entries
-        diagonal = np.diagonal(self.scatter) if known is None else known.on_diagonal
-        steepest, sums = float(diagonal.max()), self.sums
-        is_small = steepest <= _NOISE * float(self._sizes.sum())
-        is_flat = steepest * float(np.trace(self.metric)) <= _NOISE * sums.total
-        is_lost = steepest * sums.scale <= _LEAST_GRADIENT
-        if self.value > 0 and not (is_small and is_flat) and not is_lost:
+        if not self.objective.log_convex:
             return None
-        # The root mean squared distance of samples, in units in which squares stay within float64.
-        spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum(axis=1).mean()))
-        unit = float(np.abs(np.diagonal(self.metric)).mean()) or 1.0
-        factor = 1 / (spread * math.sqrt(unit))
-        what = "the objective" if self.value == 0 else "the gradient of the objective"
-        advice = (
-            f"{what} is 0 in floating point or nearly so (log Q is {sums.log_value:.6g}); multiply "
-            f"the features by about {factor:.2g}"
-        )
-        if factor > _LARGEST_FACTOR:
-            return advice
-        return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
+        known = self._entries  # the scatter is semidefinite: its largest entry is on the diagonal
+        diagonal = np.diagonal(self.scatter) if known is None else known.on_diagonal
+        steepest, size = float(diagonal.max()), float(self._sizes.sum())
+        return underflow(self._pairs.features, self.metric, self.sums, steepest, size)
 
 
 class PairLogarithm:

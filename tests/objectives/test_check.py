@@ -7,6 +7,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import (
     DeferredMatrix,
     Direction,
@@ -77,6 +78,16 @@ class WrongCurvature(PairPoint):
         return WrongCurvatureLine(direction, self.sum, right.rates)
 
 
+class WrongSlopes(PairPoint):
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        return 2 * super().slopes(atoms)
+
+
+class WrongSecondDerivatives(PairPoint):
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        return 0.9 * super().curvature(atoms)
+
+
 class WrongMove(PairPoint):
     def moved(self, direction: Direction, gamma: float) -> PairPoint:
         return super().moved(direction, 2 * gamma)
@@ -98,6 +109,8 @@ class TestCheckObjective:
             (PatchedGLR(WrongDiagonal), "^gradient_diagonal: error"),
             (PatchedGLR(WrongEntries), "^gradient_entries: error"),
             (PatchedGLR(WrongCurvature), "^the line's curvature along a DiagonalDirection"),
+            (PatchedGLR(WrongSlopes), "^slopes: error"),
+            (PatchedGLR(WrongSecondDerivatives), "^curvature: error"),
             (PatchedGLR(WrongMove), "^the metric moved along a DiagonalDirection"),
             (PatchedGLR(StaleMove), "^the value moved along a DiagonalDirection"),
         ],

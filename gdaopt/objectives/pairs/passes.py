@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gdaopt.objectives.pairs.tiling import slices
+from gdaopt.objectives.pairs.blocks import slices
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, read_only
 

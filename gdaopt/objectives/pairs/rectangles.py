@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries, paired_sums
-from gdaopt.objectives.pairs.blocks import Block, OuterChanges
+from gdaopt.objectives.pairs.blocks import Block, OuterChanges, runs, slices, tiles, triangle
 from gdaopt.objectives.pairs.passes import Coefficients, Moments, TransformedSamples, less
-from gdaopt.objectives.pairs.tiling import runs, slices, tiles, triangle
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, read_only
 

@@ -14,9 +14,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.objectives.pairs.blocks import Block
+from gdaopt.objectives.pairs.blocks import Block, tiles, triangle
 from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs
-from gdaopt.objectives.pairs.tiling import tiles, triangle
 from gdaopt.support.validation import FloatArray, read_only
 
 __all__ = ["SignalPairs"]

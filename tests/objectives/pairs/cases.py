@@ -12,7 +12,7 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection, DiagonalDirection
 from gdaopt.master import MasterPoint
-from gdaopt.objectives.pairs import listed_pairs, tiling
+from gdaopt.objectives.pairs import blocks, listed_pairs
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric, random_symmetric
 
@@ -28,8 +28,8 @@ SIGNALS: dict[str, Callable[[np.random.Generator], FloatArray]] = {
 
 def make_blocks_small(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
     """Split pairs into blocks of about so many numbers."""
-    monkeypatch.setattr(tiling, "_BLOCK_ENTRIES", entries)
-    monkeypatch.setattr(tiling, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(blocks, "_FEWEST_ROWS", 1)
     monkeypatch.setattr(listed_pairs, "_BLOCK_ENTRIES", entries)
 
 
