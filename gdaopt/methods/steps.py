@@ -285,7 +285,9 @@ class Exact(Step):
         if not first < (-_BALANCED if balance else 0.0):
             return 0.0
         # φ' = (e^h - 1) f, and f never rises with γ: a bound on h bounds the slope.
-        allowed = -self.accuracy * (math.expm1(first) if balance else first)
+        allowed = -self.accuracy * first
+        if balance:
+            allowed = max(-self.accuracy * math.expm1(first), _BALANCED)
         low, high = 0.0, math.inf  # nothing is known yet of γ = 1
         gamma, value, fallen, is_slow = low, first, 0.0, False
         last, last_value = math.nan, math.nan

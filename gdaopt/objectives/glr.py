@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -167,7 +167,7 @@ class Exponentials(DistanceLoss):
     """
 
     sign = -1.0
-    curved_by_coefficients = True
+    is_exponential = True
     log_convex = True
     coefficient_roundings = 0.0  # what the terms are off by is part of the round-off of the value
 
@@ -243,7 +243,18 @@ class _Terms(BlockLoss):
 
 
 class ExponentialLine(LossLine):
-    """The sum of exponentials along a direction."""
+    """The sum of exponentials along a direction, in units of 1."""
+
+    def __init__(self, direction: Direction, start: LossSum, rates: PairValues) -> None:
+        super().__init__(direction, start, rates)
+        self.scale = 1.0
+
+    def losses(self, gamma: float) -> Iterator[_Terms]:
+        """Yield the terms of each block: the exponents are linear in γ, too."""
+        for distance, rate in zip(self.start.distances, self.rates, strict=True):
+            exponents = rate * -gamma
+            exponents -= distance
+            yield _Terms(np.exp(exponents, out=exponents))
 
     def balance(self, gamma: float) -> tuple[float, float]:
         """Return h, by how much the slope's rising part outweighs its falling part, and h'.

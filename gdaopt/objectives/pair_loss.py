@@ -108,8 +108,8 @@ class DistanceLoss(ABC):
         -1.0 where no loss rises with any distance, and `BlockLoss.coefficients` are magnitudes.
     curved_everywhere : bool
         Whether nearly all pairs have second derivatives, so that some rows tell of all.
-    curved_by_coefficients : bool
-        Whether the coefficients, which have been computed before, tell the second derivatives.
+    is_exponential : bool
+        Whether value, derivatives and second derivatives are of the same terms, as of exponentials.
     log_convex : bool
         Whether the logarithm of the loss is convex, too. All sums are then taken in units of
         ``exp(shift)``, so that the logarithm and its derivatives do not underflow.
@@ -119,7 +119,7 @@ class DistanceLoss(ABC):
     coefficient_roundings: float
     sign: float = 1.0
     curved_everywhere: bool = True
-    curved_by_coefficients: bool = False
+    is_exponential: bool = False
     log_convex: bool = False
 
     @abstractmethod
@@ -137,7 +137,7 @@ class DistanceLoss(ABC):
         block : Block
             A block, or some of its rows.
         numbers : ndarray
-            The distances; the coefficients where `curved_by_coefficients`.
+            The distances; the coefficients where `is_exponential`.
         """
         return self.at(block, numbers)
 
@@ -306,7 +306,7 @@ class LossSum:
         if loss.curved_everywhere:
             every, n_values = 1 if few else max(1, n_pairs // _MOST_PAIRS), size
         place, n_seen = 0, 0
-        known = self.coefficients if self.loss.curved_by_coefficients else self.distances
+        known = self.coefficients if self.loss.is_exponential else self.distances
         for block, numbers in zip(self.pairs.blocks(), known, strict=True):
             for part, rows in self.pairs.parts(block, n_values):
                 place += 1
@@ -332,12 +332,18 @@ class LossLine:
         The loss at γ = 0.
     rates : PairValues
         η: the distances are ``δ + γ η``.
+
+    Attributes
+    ----------
+    scale : float
+        The unit of what `losses` yields.
     """
 
     def __init__(self, direction: Direction, start: LossSum, rates: PairValues) -> None:
         self.direction = direction
         self.rates = rates
         self.start = start
+        self.scale = start.scale
 
     def distances(self, gamma: float) -> Iterator[FloatArray]:
         """Yield the distances at ``M + γ D``."""
@@ -355,7 +361,7 @@ class LossLine:
     def value(self, gamma: float) -> float:
         """Return ``Q(M + γ D)``; not finite where it overflows."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return self.start.scale * sum(loss.value for loss in self.losses(gamma))
+            return self.scale * sum(loss.value for loss in self.losses(gamma))
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
         """Return the first and the second derivative by γ; not finite where Q is not."""
@@ -364,8 +370,7 @@ class LossLine:
             for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
                 bend += loss.bend(rate)
                 slope += float(np.vdot(loss.coefficients(), rate))
-            scale = self.start.scale
-            return self.start.loss.sign * scale * slope, scale * bend
+            return self.start.loss.sign * self.scale * slope, self.scale * bend
 
 
 def loss_sums(loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples) -> PairSums:
@@ -395,12 +400,15 @@ def _shifted_sums(
         total = magnitude = 0.0
         for block, distances in zip(pairs.blocks(), pairs.distances(samples), strict=True):
             at = loss.at(block, distances)
-            total += at.value
-            magnitude += at.magnitude
+            if not loss.is_exponential:
+                total += at.value
+                magnitude += at.magnitude
             yield at.coefficients()
 
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        moments = pairs.moments(coefficients)
+        moments = pairs.moments(coefficients, loss.sign < 0)
+    if loss.is_exponential:
+        total = magnitude = moments.total
     return PairSums(shift, total, magnitude, moments)
 
 

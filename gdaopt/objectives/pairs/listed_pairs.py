@@ -129,13 +129,18 @@ class ListedPairs:
         log_weights = self.log_weights()
         return distances if log_weights is None else less(distances, log_weights)
 
-    def moments(self, coefficients: Coefficients) -> Moments:
-        """Return the sum, `scatter` and `squared_sizes` of coefficients."""
-        return Moments(
-            sum(float(p.sum()) for p in coefficients()),
-            self.scatter(coefficients()),
-            self.squared_sizes(map(np.abs, coefficients())),
-        )
+    def moments(self, coefficients: Coefficients, are_magnitudes: bool = False) -> Moments:
+        """Return the sum, `scatter` and `squared_sizes` of coefficients, in one pass."""
+        size = self.features.shape[1]
+        total, scatter, degrees = 0.0, np.zeros((size, size)), np.zeros(len(self.features))
+        for pairs, p in zip(self._runs(), coefficients(), strict=True):
+            differences = self._differences(self.features, pairs)
+            total += float(p.sum())
+            scatter += differences.T @ (p[:, None] * differences)
+            magnitudes = p if are_magnitudes else np.abs(p)
+            np.add.at(degrees, self._left[pairs], magnitudes)
+            np.add.at(degrees, self._right[pairs], magnitudes)
+        return Moments(total, (scatter + scatter.T) / 2, degrees @ self._squares)
 
     def chunks(self) -> list[ListedPairs]:
         """Return all pairs as one chunk."""

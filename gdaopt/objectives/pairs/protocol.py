@@ -72,8 +72,16 @@ class Pairs(Protocol):
     def weight_roundings(self) -> float:
         """By how many u a weight can be off, beside the round-off of its logarithm."""
 
-    def moments(self, coefficients: Coefficients) -> Moments:
-        """Return the sum, `scatter` and `squared_sizes` of coefficients, in one pass."""
+    def moments(self, coefficients: Coefficients, are_magnitudes: bool = False) -> Moments:
+        """Return the sum, `scatter` and `squared_sizes` of coefficients, in one pass.
+
+        Parameters
+        ----------
+        coefficients : callable
+            Yields c block by block.
+        are_magnitudes : bool, optional
+            Whether all c are known to be at least 0.
+        """
 
     def chunks(self) -> Sequence[Self]:
         """Return the pairs in chunks, which together have all of them once, in order."""

@@ -179,7 +179,7 @@ class RectanglePairs:
             n_rows = block.rows.stop - block.rows.start
             yield block, store[: _n_entries(block)].reshape(n_rows, -1)
 
-    def moments(self, coefficients: Coefficients) -> Moments:
+    def moments(self, coefficients: Coefficients, are_magnitudes: bool = False) -> Moments:
         """Return the sum, `scatter` and `squared_sizes` of coefficients, in one pass.
 
         In a chunk whose digits cancel the coefficients are computed twice.
@@ -194,7 +194,7 @@ class RectanglePairs:
             total += float(of_rows.sum())
             degrees[block.rows] += of_rows
             degrees[block.columns] += of_columns
-            if p.min() < 0:
+            if not are_magnitudes and p.min() < 0:
                 np.abs(p, out=p)
                 of_rows, of_columns = p @ np.ones(p.shape[1]), np.ones(len(p)) @ p
             magnitudes[block.rows] += of_rows
