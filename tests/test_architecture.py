@@ -20,14 +20,10 @@ SMALL = 40
 TESTED_ELSEWHERE: dict[str, str] = {
     # The package itself, and the interfaces that others implement
     "gdaopt": "tests/test_package.py",
-    "gdaopt.backends.protocol": "tests/backends/test_highspy.py",
-    "gdaopt.backends.by_name": "tests/backends/test_registry.py",
     **{
         f"gdaopt.studies.bench.{name}": "tests/studies/bench/test_study.py"
         for name in ("cells", "sequences", "table")
     },
-    "gdaopt.backends.cvxpy_problem": "tests/backends/test_cvxpy.py",
-    "gdaopt.backends.highs_model": "tests/backends/test_highspy.py",
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
     "gdaopt.methods.steps": "tests/methods/steps/test_find_step.py",
     # Objectives as functions of the weights of atoms, whichever way they are evaluated
