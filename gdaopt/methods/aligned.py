@@ -1,10 +1,18 @@
-"""Methods that align the Gershgorin left-ends: what the alternation and the joint method share."""
+"""Methods that align the Gershgorin left-ends: what the alternation and the joint method share.
+
+With an edge floor ε the edges of weight ≥ ε connect all features ("Definition: edge floor"). The
+paper keeps the entry of the column that was largest before, index ζ, at ε. That rule does not keep
+the graph connected ("Erratum 2: one kept edge does not keep the graph connected"), and it is
+infeasible when an earlier column has left less than ε for that entry. Keeping ``min(ε, weight)`` on
+the edges of a maximum spanning tree is always feasible and never disconnects
+("Lemma: spanning tree floors").
+"""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +20,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.eigen import Alignment, align
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.methods.base import ProgramMethod, check_start
 from gdaopt.methods.blocks import Block, block_step
 from gdaopt.methods.state import Clock, RunEnded, State
@@ -22,10 +31,83 @@ from gdaopt.programs import ANALYTIC
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.validation import FloatArray, store_number
 
-__all__ = ["AlignedMethod", "AlignedRun"]
+__all__ = ["CONNECTIVITY", "AlignedMethod", "AlignedRun", "tree_floor", "tree_floors", "zeta_floor"]
 
 _FLOOR_SLACK = 1e-9  # of the edge floor: an edge that is lighter by less still counts
 _ROUND_OFF = 1e-11  # of C: the current metric may break its left-ends by this much, not by more
+
+
+def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
+    """Return ``min(ε, weight)`` on the edges of a maximum spanning tree, 0 elsewhere, K×K.
+
+    Examples
+    --------
+    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
+    >>> tree_floors(M, edge_floor=1.5)
+    array([[0. , 1.5, 1. ],
+           [1.5, 0. , 0. ],
+           [1. , 0. , 0. ]])
+    """
+    floors = np.zeros_like(metric)
+    if edge_floor > 0:
+        rows, columns = laplacian.maximum_spanning_tree(metric).T
+        floors[rows, columns] = np.minimum(edge_floor, -metric[rows, columns])
+    symmetric: FloatArray = floors + floors.T
+    return symmetric
+
+
+def tree_floor(
+    metric: FloatArray, column: int, others: IndexArray, edge_floor: float
+) -> FloatArray:
+    """Return the entries of a column of `tree_floors`.
+
+    Parameters
+    ----------
+    metric : ndarray of shape (K, K)
+        A connected metric.
+    column : int
+        c.
+    others : ndarray of int, shape (n,)
+        The neighbours j of c.
+    edge_floor : float
+        ε.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        ``min(ε, weight)`` where the edge (c, j) is in the tree, else 0.
+
+    Examples
+    --------
+    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
+    >>> tree_floor(M, column=0, others=np.array([1, 2]), edge_floor=1.5)
+    array([1.5, 1. ])
+    """
+    floor: FloatArray = tree_floors(metric, edge_floor)[others, column]
+    return floor
+
+
+def zeta_floor(
+    metric: FloatArray, column: int, others: IndexArray, edge_floor: float
+) -> FloatArray:
+    """Return the paper's floors: ε on the column's largest entry, index ζ.
+
+    Examples
+    --------
+    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
+    >>> zeta_floor(M, column=0, others=np.array([1, 2]), edge_floor=1.5)
+    array([1.5, 0. ])
+    """
+    floor = np.zeros(len(others))
+    floor[(-metric[others, column]).argmax()] = edge_floor
+    return floor
+
+
+CONNECTIVITY: dict[str, Callable[[FloatArray, int, IndexArray, float], FloatArray]] = {
+    "tree": tree_floor,
+    "zeta": zeta_floor,
+}
+"""The rules for the floors of a column, by name."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,14 +11,13 @@ import numpy as np
 
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import neighbors
-from gdaopt.methods.aligned import AlignedMethod, AlignedRun
+from gdaopt.methods.aligned import CONNECTIVITY, AlignedMethod, AlignedRun
 from gdaopt.methods.blocks import ColumnBlock, DiagonalBlock
 from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ColumnPolytope, ColumnProgram, DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.constrained import keeping_rows, with_rows
-from gdaopt.programs.floors import CONNECTIVITY
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.validation import check_name, store_integer
 

@@ -12,14 +12,13 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.methods.aligned import AlignedMethod, AlignedRun
+from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.blocks import MetricBlock
 from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.constrained import keeping_rows, with_rows
-from gdaopt.programs.floors import tree_floors
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.validation import check_name, store_integer
 
