@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gdaopt.backends import SolverReport
 from gdaopt.linalg.directions import (
     ColumnDirection,
     DenseDirection,
@@ -208,17 +209,17 @@ def block_step(
         block_gap=max(gap, 0.0),
         step=gamma,
         oracle_calls=state.oracle_calls + 1,
+        repair_distance=solution.repair_distance,
         **program_columns(solution),
         eig_seconds=eig_seconds,
         objective_seconds=end - after_program + before_program - start,
     )
 
 
-def program_columns(solution: ProgramSolution) -> dict[str, Any]:
-    """Return what the trace says of a program that was solved."""
+def program_columns(solution: ProgramSolution | SolverReport) -> dict[str, Any]:
+    """Return what the trace says of who solved a program, and how long it took."""
     seconds = solution.seconds
     return {
-        "repair_distance": solution.repair_distance,
         "build_seconds": seconds.build,
         "write_seconds": seconds.write,
         "canonicalize_seconds": seconds.canonicalize,
