@@ -290,6 +290,7 @@ class AlignedRun(ABC):
         self._clock = clock
         self._step = find_step(method.step).prepared(problem)
         self._aligned: Point | None = None
+        self._eig_seconds = 0.0  # of alignments since the last step
 
     def states(self, initial: FloatArray) -> Iterator[State]:
         """Yield the start, then the states of the rounds until the run has stalled."""
@@ -298,6 +299,7 @@ class AlignedRun(ABC):
         check_start(point)
         self.state = State(point=point, objective=point.value)
         self.align()
+        self._eig_seconds = 0.0
         yield self.state
         yield from self.rounds()
 
@@ -305,10 +307,10 @@ class AlignedRun(ABC):
     def rounds(self) -> Iterator[State]:
         """Yield the states after the start; end by raising `RunEnded`."""
 
-    def align(self) -> float:
-        """Align the left-ends of the current metric, from the last scaling; return the seconds."""
+    def align(self) -> None:
+        """Align the left-ends of the current metric, from the last scaling."""
         if self._aligned is self.state.point:
-            return 0.0  # the block before left the metric where it was
+            return  # the block before left the metric where it was
         start = time.perf_counter()
         self._aligned = self.state.point
         metric = self.state.metric
@@ -325,7 +327,7 @@ class AlignedRun(ABC):
             scaling=self.alignment.scaling,
             eig_iterations=self.state.eig_iterations + self.alignment.iterations,
         )
-        return time.perf_counter() - start
+        self._eig_seconds += time.perf_counter() - start
 
     def slack(self) -> FloatArray:
         """Return the left-ends minus ρ, with negative round-off as 0.
@@ -340,29 +342,11 @@ class AlignedRun(ABC):
             )
         return np.maximum(slack, 0.0)
 
-    def advance(self, block: Block, iteration: int, round_: int, eig_seconds: float) -> State:
-        """Solve the block's program, step towards its vertex, and return the state there.
-
-        Parameters
-        ----------
-        block : Block
-            What moves.
-        iteration : int
-            Steps taken before with the same polytope.
-        round_ : int
-            For the trace.
-        eig_seconds : float
-            Time that the alignment before this step took.
-        """
-        state = block_step(
-            self.state,
-            block,
-            self._step,
-            iteration,
-            self._clock.left,
-            round_=round_,
-            eig_seconds=eig_seconds,
-        )
+    def advance(self, block: Block, iteration: int, round_: int) -> State:
+        """Go on to the state after a step of a block (see `block_step`), and return it."""
+        left, seconds = self._clock.left, self._eig_seconds
+        self._eig_seconds = 0.0
+        state = block_step(self.state, block, self._step, iteration, round_, left, seconds)
         if state.step:
             self._keep_connected(state.metric, block)
         self.state = state

@@ -122,12 +122,11 @@ class _Run(AlignedRun):
 
     def _steps(self, round_: int, column: int | None) -> Iterator[State]:
         """Align, then take the steps of one block, the diagonal (None) or a column."""
-        eig_seconds = self.align()
+        self.align()
         block = self._block(column)
         for iteration in range(self._method.block_iterations):
-            state = self.advance(block, iteration, round_, eig_seconds)
+            state = self.advance(block, iteration, round_)
             yield state
-            eig_seconds = 0.0  # of the block's first row
             gap = state.block_gap
             if gap is None or gap <= self._method.tolerance * abs(state.objective):
                 return

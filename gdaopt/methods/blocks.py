@@ -24,11 +24,7 @@ from gdaopt.linalg.entries import Edges, IndexArray, matrix_of
 from gdaopt.methods.state import State
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
-from gdaopt.programs import (
-    Polytope,
-    Program,
-    ProgramSolution,
-)
+from gdaopt.programs import Polytope, Program, ProgramSolution
 from gdaopt.programs.recorded import note
 from gdaopt.support.validation import FloatArray
 
@@ -157,9 +153,8 @@ def block_step(
     block: Block,
     step: Step,
     iteration: int,
-    time_limit: float | None,
-    *,
     round_: int,
+    time_limit: float | None,
     eig_seconds: float = 0.0,
 ) -> State:
     """Solve a block's program, step towards its vertex, and return the state there.
@@ -174,10 +169,10 @@ def block_step(
         The rule for the step's length.
     iteration : int
         Steps taken before with the same polytope.
+    round_ : int
+        Its number.
     time_limit : float or None
         Seconds left for the program.
-    round_ : int
-        For the trace.
     eig_seconds : float, optional
         Time that the alignment before this step took.
     """

@@ -145,25 +145,22 @@ class ConicMethod(Method):
                 f"{self.solver} called the {self.cone} program {report.status} and returned a "
                 f"point {moved:.3g} outside of the set, more than inexact solvers are off by"
             )
-        point = problem.objective.at(repaired)
-        state = State(
-            point=point,
-            objective=point.value,
-            iteration=1,
-            round=1,
-            phase=self.name,
-            repair_distance=moved,
-            oracle_calls=1,
-            **program_columns(report),
-        )
+        columns = program_columns(report)
+        columns["build_seconds"] += built - began
         with unlimited():  # the solver's answer is not lost
+            point = problem.objective.at(repaired)
+            state = State(
+                point=point,
+                objective=point.value,
+                iteration=1,
+                round=1,
+                phase=self.name,
+                repair_distance=moved,
+                oracle_calls=1,
+                **columns,
+            )
             state = bound.certified(problem, state)
-        state = replace(
-            state,
-            build_seconds=report.seconds.build + built - began,
-            objective_seconds=time.perf_counter() - began_objective,
-        )
-        yield state
+        yield replace(state, objective_seconds=time.perf_counter() - began_objective)
         raise RunEnded(
             "stalled",
             f"{self.solver} ended {report.status}, and its answer has a certified gap of "

@@ -113,11 +113,13 @@ class _Run(AlignedRun):
         for round_ in count(1):
             for step in range((round_ - 1) * size, round_ * size):
                 iteration = step % self._realign_every
-                eig_seconds = 0.0
                 if iteration == 0:
-                    eig_seconds = self._align_by_gradient() if self._by_gradient else self.align()
+                    if self._by_gradient:
+                        self._align_by_gradient()
+                    else:
+                        self.align()
                     block = self._block()
-                yield self.advance(block, iteration, round_, eig_seconds)
+                yield self.advance(block, iteration, round_)
             stall.check(self.state.point)
 
     def _block(self) -> MetricBlock:
@@ -136,11 +138,11 @@ class _Run(AlignedRun):
         kept = keeping_rows(polytope, self.rows, metric, pairs)
         return MetricBlock(self._program, kept, len(metric), self._edges)
 
-    def _align_by_gradient(self) -> float:
-        """Take the scaling from the gradient; return the seconds."""
+    def _align_by_gradient(self) -> None:
+        """Take the scaling from the gradient."""
         start = time.perf_counter()
         v = dual_alignment(self.feasible_set.gradient_at(self.state.point), self._edges)
         ends = left_ends(self.state.metric, v)
         spread = float(ends.max() - ends.min())
         self.state = replace(self.state, v=v, aligned_spread=spread, scaling="gradient")
-        return time.perf_counter() - start
+        self._eig_seconds += time.perf_counter() - start

@@ -103,7 +103,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
             kept = keeping_rows(whole, problem.rows, state.metric, pairs)
             block = MetricBlock(program, kept, size, edges)
             round_ = 1 + (iteration - 1) // size
-            state = block_step(state, block, step, iteration - 1, clock.left, round_=round_)
+            state = block_step(state, block, step, iteration - 1, round_, clock.left)
             with unlimited():  # a step that has been taken is not lost
                 state = bound.certified(problem, state)
             yield state
