@@ -73,7 +73,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.methods.base": "tests/methods/test_limits.py",
     "gdaopt.methods.blocks": "tests/methods/test_joint.py",
     "gdaopt.methods.hull": "tests/methods/test_frank_wolfe.py",
-    "gdaopt.methods.solve": "tests/methods/test_driver.py",
+    "gdaopt.methods.stopping": "tests/methods/test_solve.py",
     "gdaopt.methods.state": "tests/methods/test_limits.py",
     # Estimators
     "gdaopt.estimators.baselines.feature_graph_steps": (

@@ -13,8 +13,8 @@ from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import neighbors
 from gdaopt.methods.aligned import CONNECTIVITY, AlignedMethod, AlignedRun
 from gdaopt.methods.blocks import ColumnBlock, DiagonalBlock
-from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ColumnPolytope, ColumnProgram, DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.constrained import keeping_rows, with_rows

@@ -24,8 +24,8 @@ from gdaopt.errors import (
 )
 from gdaopt.methods.base import Method
 from gdaopt.methods.blocks import program_columns
-from gdaopt.methods.driver import LowerBound
 from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.stopping import LowerBound
 from gdaopt.problem import MetricProblem
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import options_mapping, store_flag

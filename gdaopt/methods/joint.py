@@ -14,8 +14,8 @@ from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.blocks import MetricBlock
-from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, State
+from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.constrained import keeping_rows, with_rows

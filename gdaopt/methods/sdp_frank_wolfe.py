@@ -11,9 +11,9 @@ from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.methods.base import ProgramMethod
 from gdaopt.methods.blocks import MetricBlock, block_step
 from gdaopt.methods.conic import check_memory, cone_bytes, is_isolated
-from gdaopt.methods.driver import LowerBound, StallRule
 from gdaopt.methods.state import Clock, State
 from gdaopt.methods.steps import Step, find_step
+from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, SemidefiniteProgram, WholeSet
 from gdaopt.programs.constrained import keeping_rows, with_rows

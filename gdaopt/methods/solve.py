@@ -1,4 +1,4 @@
-"""One `solve` over all methods: runs a method, ends the run when a rule says so, makes a result.
+"""One `solve` over all methods. Its driver runs a method until a rule ends the run.
 
 A run ends in one of these ways:
 
@@ -6,7 +6,7 @@ A run ends in one of these ways:
 * **stationary**: so is the Frank–Wolfe gap of an objective that is not convex;
 * **iteration_limit**, **time_limit**: a limit of the method is reached;
 * **interrupted**: by the callback, or by the user where the method says ``on_interrupt="return"``;
-* **stalled**: going on would not help, by a rule of `gdaopt.methods.driver`;
+* **stalled**: going on would not help, by a rule of `gdaopt.methods.stopping`;
 * **left_domain**: a state is outside of the set, breaks a linear constraint or has no finite
   objective (`gdaopt.methods.post_conditions`); the result is the last state that was in order;
 * **solver_failed**, or what else a method says when it raises `RunEnded` itself.
