@@ -1,4 +1,4 @@
-"""What is known of each solver without asking it: package, licence, algorithms, tolerances.
+"""What is known of each solver without asking it: package, licence, algorithms, options.
 
 A package's own metadata name the licence of the interface only, or hold its full text, so that the
 licences are written down here. They are those of the solver that the package brings along.
@@ -44,6 +44,8 @@ class SolverEntry:
         GLOP and PDLP) or we do not know them.
     tolerances_in : str
         The option whose value is a mapping that holds these; empty where they are options.
+    options : tuple of str
+        The names of its options, where it ignores others and cannot be asked for them.
     time_limit : str
         The option with the seconds that it may take; empty where it is not used.
     """
@@ -57,6 +59,7 @@ class SolverEntry:
     hot: bool = False
     tolerances: tuple[str, ...] = ()
     tolerances_in: str = ""
+    options: tuple[str, ...] = ()
     time_limit: str = ""
 
     @property
@@ -96,7 +99,14 @@ _FEASIBILITY = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
 
 CATALOGUE: dict[str, SolverEntry] = {
     "CBC": SolverEntry(
-        "cylp", "EPL-2.0", (_SIMPLEX,), tolerances=("primalTolerance", "dualTolerance")
+        "cylp",
+        "EPL-2.0",
+        (_SIMPLEX,),
+        tolerances=("primalTolerance", "dualTolerance"),
+        options=(
+            *("automaticScaling", "dualTolerance", "infeasibilityCost", "logLevel", "scaling"),
+            *("maxNumIteration", "optimizationDirection", "presolve", "primalTolerance"),
+        ),
     ),
     "CLARABEL": SolverEntry(
         "clarabel",
@@ -105,7 +115,16 @@ CATALOGUE: dict[str, SolverEntry] = {
         tolerances=("tol_gap_abs", "tol_gap_rel", "tol_feas"),
         time_limit="time_limit",
     ),
-    "CVXOPT": SolverEntry("cvxopt", "GPL-3.0-or-later", (_IPM,), tolerances=_ABSTOL),
+    "CVXOPT": SolverEntry(
+        "cvxopt",
+        "GPL-3.0-or-later",
+        (_IPM,),
+        tolerances=_ABSTOL,
+        options=(
+            *("abstol", "debug", "feastol", "kktreg", "kktsolver", "max_iters", "maxiters"),
+            *("refinement", "reltol", "show_progress"),
+        ),
+    ),
     "DAQP": SolverEntry("daqp", "MIT", ("active set",), tolerances=("primal_tol", "dual_tol")),
     "ECOS": SolverEntry(
         "ecos",
@@ -116,7 +135,9 @@ CATALOGUE: dict[str, SolverEntry] = {
         tolerances=_ABSTOL,
     ),
     "GLOP": SolverEntry("ortools", "Apache-2.0", (_SIMPLEX,), alone=True),
-    "GLPK": SolverEntry("cvxopt", "GPL-3.0-or-later", (_SIMPLEX,)),
+    "GLPK": SolverEntry(
+        "cvxopt", "GPL-3.0-or-later", (_SIMPLEX,), options=("glpk", "max_iters", "maxiters")
+    ),
     "HIGHS": SolverEntry(
         "highspy",
         "MIT",
@@ -132,7 +153,12 @@ CATALOGUE: dict[str, SolverEntry] = {
     "PDLP": SolverEntry("ortools", "Apache-2.0", (_FIRST,), alone=True),
     "PIQP": SolverEntry("piqp", "BSD-2-Clause", (_IPM,), tolerances=_EPS),
     "PROXQP": SolverEntry(
-        "proxsuite", "BSD-2-Clause", ("augmented Lagrangian",), hot=True, tolerances=_EPS
+        "proxsuite",
+        "BSD-2-Clause",
+        ("augmented Lagrangian",),
+        hot=True,
+        tolerances=_EPS,
+        options=(*_EPS, "backend", "max_iter", "mu_eq", "mu_in", "rho"),
     ),
     "QOCO": SolverEntry("qoco", "BSD-3-Clause", (_IPM,), tolerances=("abstol", "reltol")),
     "QPALM": SolverEntry(

@@ -9,7 +9,7 @@ which takes milliseconds, as it is going to run here anyway.
 
 Most solvers refuse an option that they do not know. Some ignore it through CVXPY, so that a run
 with ``max_itres=10`` would look like one with ten iterations; their names are read from the solver
-or from its interface, or stand here. So misspelt ones are found before any work starts.
+or from its interface, or are known. So misspelt ones are found before any work starts.
 """
 
 from __future__ import annotations
@@ -52,21 +52,6 @@ _CONES = {  # and the names of their constraints in CVXPY
     "semidefinite": {"PSD", "SvecPSD"},
     "exponential": {"ExpCone"},
 }
-
-_OF_CVXOPT = {
-    "abstol", "debug", "feastol", "kktreg", "kktsolver", "max_iters", "maxiters", "refinement",
-    "reltol", "show_progress",
-}  # fmt: skip
-_LISTED: dict[str, set[str]] = {
-    "CBC": {
-        "automaticScaling", "dualTolerance", "infeasibilityCost", "logLevel", "maxNumIteration",
-        "optimizationDirection", "presolve", "primalTolerance", "scaling",
-    },
-    "CVXOPT": _OF_CVXOPT,
-    "GLPK": {"glpk", "max_iters", "maxiters"},
-    "GLPK_MI": {"glpk", "max_iters", "maxiters"},
-    "PROXQP": {"backend", "eps_abs", "eps_rel", "max_iter", "mu_eq", "mu_in", "rho"},
-}  # fmt: skip
 
 BACKENDS: dict[str, Callable[..., Backend]] = {
     AnalyticBackend.name: AnalyticBackend,
@@ -373,7 +358,7 @@ def _names(solver: str) -> frozenset[str]:
         "QOCO": _of_qoco,
         "SDPA": _of_sdpa,
     }.get(solver)
-    return frozenset(_LISTED.get(solver, ()) if read is None else read())
+    return frozenset(entry_of(solver).options if read is None else read())
 
 
 def _of_daqp() -> Collection[str]:
