@@ -26,8 +26,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
-from gdaopt.objectives.distances.pair_loss import PairLoss
-from gdaopt.objectives.many_pairs import stratified
+from gdaopt.objectives import PairObjective
+from gdaopt.objectives.subsamples import stratified
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
@@ -168,17 +168,16 @@ def measure(case: Case) -> dict[str, Any]:
     one, products, exponentials = map(min, zip(*timed, strict=True))
     products, exponentials = (problem_of.pairs.n_pairs * each for each in (products, exponentials))
     counted = [0]
-    owner: Any = PairLoss if case.objective == "MCML" else gda.GLR
-    original = owner.swept
+    original = PairObjective.sums
 
-    def swept(self: Any, metric: FloatArray) -> Any:
+    def sums(self: Any, metric: FloatArray) -> Any:
         counted[0] += len(self.pairs.features) == len(problem_of.pairs.features)
         return original(self, metric)
 
-    owner.swept = swept
+    PairObjective.sums = sums  # type: ignore[method-assign]
     problem = gda.MetricProblem(problem_of, feasible_set)
     seconds, wall, result = cpu(lambda: gda.solve(problem, "certified", tolerance=TOLERANCE))
-    owner.swept = original
+    PairObjective.sums = original  # type: ignore[method-assign]
     found = {
         "pairs": problem_of.pairs.n_pairs,
         "gradients": counted[0] or None,

@@ -23,6 +23,7 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.linalg import spectrum
+from gdaopt.linalg.directions import AtomsDirection
 from gdaopt.methods import state
 from gdaopt.objectives import Point
 from gdaopt.support import deadline
@@ -137,7 +138,7 @@ def case_of(name: str, problem: gda.MetricProblem) -> Case:
         name,
         problem,
         timed(lambda: problem.objective.at(metric)),
-        timed(lambda: problem.objective.atom_weights(base).at(*centre).point()),
+        timed(lambda: problem.objective.at(base).moved(AtomsDirection(centre[1], centre[0]), 1.0)),
     )
 
 
@@ -215,7 +216,7 @@ def learners_report(found: list[tuple[int, str, Run]]) -> str:
         f"Fits of {N_SAMPLES} random samples of two classes with `time_limit`, with one thread, in",
         "seconds of the processor: the whole `fit`, from the checks of the samples to",
         "`components_`. *evaluation*: the slowest of "
-        f"{REPEATS} of the objective (MCML) at an even metric.",
+        f"{REPEATS} of the objective (MCML) at an isotropic metric.",
         "",
         f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}.",
         "",

@@ -104,12 +104,12 @@ class MetricProblem:
         """Whether the objective is convex: all are that do not say otherwise."""
         return bool(getattr(self.objective, "convex", True))
 
-    def coarser(self) -> MetricProblem | None:
+    def subsample(self) -> MetricProblem | None:
         """Return the same problem of fewer samples, which is nearly as good to learn from.
 
         None where the objective has none to offer: where there are few samples, or no samples.
         """
-        offered = getattr(self.objective, "coarser", None)
+        offered = getattr(self.objective, "subsample", None)
         objective = None if offered is None else offered()
         return None if objective is None else self.with_objective(objective)
 
@@ -276,7 +276,8 @@ class MetricProblem:
                 f"log=True: the logarithm of {shortened(self.objective)} is not known to be convex"
             )
         constraints = self.feasible_set.constraints(metric, cone)
-        objective, defining = self.objective.to_cvxpy(metric, log)
+        asked: Any = self.objective
+        objective, defining = (asked.log_to_cvxpy if log else asked.to_cvxpy)(metric)
         own = [] if self.constraints is None else listed(self.constraints(metric))
         return cp.Problem(cp.Minimize(objective), [*defining, *constraints, *own])
 

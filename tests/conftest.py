@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -13,6 +14,8 @@ from tests.covering import mark_the_others_slow
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers share the cores; read by numpy
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # subprocesses compile the package once, not each
+# What a shell starts in the background ignores interrupts, and so would the tests of them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["MPLBACKEND"] = "Agg"  # read when matplotlib is first imported, in subprocesses too
 
 

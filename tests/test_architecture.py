@@ -26,43 +26,13 @@ TESTED_ELSEWHERE: dict[str, str] = {
     },
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
     "gdaopt.methods.steps": "tests/methods/steps/test_find_step.py",
-    # Objectives as functions of the weights of atoms, whichever way they are evaluated
-    "gdaopt.objectives.matrix_atom_weights": "tests/objectives/test_atom_weights.py",
-    # The base of objectives of the matrix, by what is made of it
-    "gdaopt.objectives.matrix_objective": "tests/objectives/test_quadratic.py",
-    # How exact distances are, as part of what the regulariser says of its value
-    "gdaopt.objectives.distance_round_off": "tests/objectives/test_round_off.py",
-    # Sums of exponentials are what the graph Laplacian regulariser is made of
-    "gdaopt.objectives.exponentials": "tests/objectives/test_glr.py",
-    # Objectives of distances: one grid over all of them, and what is special of each
+    # Objectives of pairs: one grid over all losses, and what is special of each
     **{
-        f"gdaopt.objectives.{name}": "tests/objectives/distances/test_objectives.py"
-        for name in (
-            "mcml",
-            "lmnn",
-            "logistic_pairs",
-            "pair_hinge",
-            "triplet_losses",
-            "deml",
-            "lsml",
-            "distances.atom_weights",
-            "distances.collapse",
-            "distances.labelled_pairs",
-            "distances.listed_triplets",
-            "distances.loss",
-            "distances.loss_sum",
-            "distances.objective",
-            "distances.pair_loss",
-            "distances.point",
-            "distances.quadruplets",
-            "distances.scalar",
-            "distances.separable",
-        )
+        f"gdaopt.objectives.{name}": "tests/objectives/test_pair_loss.py"
+        for name in ("mcml", "lsml", "triplet_losses", "scalar_functions")
     },
-    "gdaopt.objectives.distances.labels": "tests/objectives/distances/test_special_cases.py",
-    "gdaopt.objectives.distances.triplets": "tests/objectives/distances/test_special_cases.py",
-    # Blocks of pairs, by the objectives that see them
-    "gdaopt.objectives.pairs.blocks": "tests/objectives/distances/test_objectives.py",
+    "gdaopt.objectives.lmnn": "tests/objectives/test_pair_losses.py",
+    "gdaopt.objectives.pairs.labelled_pairs": "tests/objectives/test_pair_losses.py",
     # The scaling of the joint program
     "gdaopt.linalg.dual_alignment": "tests/programs/test_joint.py",
     # Families of atoms: one grid over all of them

@@ -7,15 +7,15 @@ at once is here, so that dense K-vectors appear only where the atoms are dense.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.linalg.known_entries import Symmetric
-from gdaopt.support.validation import FloatArray
+from gdaopt.support.validation import FloatArray, read_only
 
-__all__ = ["Atoms"]
+__all__ = ["Atoms", "ProjectedAtoms"]
 
 _SPARSE = 2  # up to so many entries an atom, gathering them is faster than products of matrices
 
@@ -143,3 +143,27 @@ class Atoms:
                 np.add.at(total, (low, high), entries)
                 np.add.at(total, (high, low), entries)
         return total
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedAtoms(Atoms):
+    """Atoms that keep the coordinates along them of the samples that they have met.
+
+    They are for as long as the same atoms meet the same samples again and again, as in a master
+    problem.
+    """
+
+    _kept: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, atoms: Atoms) -> ProjectedAtoms:
+        """Return the same atoms, which keep their coordinates."""
+        return atoms if isinstance(atoms, ProjectedAtoms) else cls(atoms.support, atoms.values)
+
+    def projected(self, features: FloatArray) -> FloatArray:
+        """Return ``X U``, read-only; it is computed once for each array of samples."""
+        samples, coordinates = self._kept.get(id(features), (None, features))
+        if samples is not features:  # the kept array is still there, so that its id is its own
+            coordinates = read_only(super().projected(features))
+            self._kept[id(features)] = features, coordinates
+        return coordinates

@@ -13,17 +13,19 @@ direction alike; a new kind costs one class here and nothing elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.support.validation import FloatArray
+from gdaopt.support.validation import FloatArray, read_only
 
 __all__ = [
     "AtomsDirection",
     "ColumnDirection",
+    "DeferredMatrix",
     "DenseDirection",
     "DiagonalDirection",
     "Direction",
@@ -169,3 +171,36 @@ class DenseDirection:
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``X`` and ``X D``."""
         return features, features @ self.matrix
+
+
+class DeferredMatrix:
+    """A K×K matrix that is made when it is first asked for, such as a metric after a step.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the matrix.
+
+    Examples
+    --------
+    >>> start = DeferredMatrix(lambda: np.eye(2))
+    >>> start.moved(DiagonalDirection(np.array([1.0, 0.0])), 2.0).dense()
+    array([[3., 0.],
+           [0., 1.]])
+    """
+
+    def __init__(self, make: Callable[[], FloatArray]) -> None:
+        self._make: Callable[[], FloatArray] | None = make
+        self._matrix: FloatArray | None = None
+
+    def dense(self) -> FloatArray:
+        """Return the matrix, read-only."""
+        if self._matrix is None:
+            assert self._make is not None
+            self._matrix = read_only(self._make())
+            self._make = None  # with all that it was made of
+        return self._matrix
+
+    def moved(self, direction: Direction, gamma: float) -> DeferredMatrix:
+        """Return the matrix plus ``gamma · D``."""
+        return DeferredMatrix(lambda: direction.added_to(self.dense(), gamma))

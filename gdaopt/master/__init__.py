@@ -8,6 +8,7 @@ Frank–Wolfe"); where every unit vector is an atom, `refined` also moves the at
 
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
+from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import MasterSolution, solve_master_problem
 
-__all__ = ["ActiveSet", "MasterSolution", "refined", "solve_master_problem"]
+__all__ = ["ActiveSet", "MasterPoint", "MasterSolution", "refined", "solve_master_problem"]

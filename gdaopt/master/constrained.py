@@ -18,8 +18,8 @@ import numpy.typing as npt
 from scipy.sparse import csc_array, eye_array, vstack
 
 from gdaopt.errors import SolverFailedError, TimeLimitError
+from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import Iterate, MasterSolution, descended
-from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
@@ -65,7 +65,7 @@ class _Step:
 
 
 def solve_constrained_master_problem(
-    point: AtomWeightsPoint,
+    point: MasterPoint,
     total_weight: float,
     rows: Rows,
     multipliers: FloatArray,
@@ -75,7 +75,7 @@ def solve_constrained_master_problem(
 
     Parameters
     ----------
-    point : AtomWeightsPoint
+    point : MasterPoint
         F at the start.
     total_weight : float
         τ, the largest sum of the weights.

@@ -19,8 +19,8 @@ import numpy as np
 
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.projection import project_on_simplex
+from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.simplex import minimize_on_simplex
-from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
@@ -44,7 +44,7 @@ class MasterSolution:
 
     Attributes
     ----------
-    point : AtomWeightsPoint
+    point : MasterPoint
         The objective at the best weights; zero weights are exactly 0.
     newton_steps, gradient_steps : int
         Steps of Newton's method and of the spectral projected gradient; one of them is 0.
@@ -52,20 +52,20 @@ class MasterSolution:
         Those of the linear constraints in the Lagrangian of F, where there are any.
     """
 
-    point: AtomWeightsPoint
+    point: MasterPoint
     newton_steps: int
     gradient_steps: int
     multipliers: FloatArray | None = None
 
 
 def solve_master_problem(
-    point: AtomWeightsPoint, total_weight: float, reduction: float, memory_limit: int
+    point: MasterPoint, total_weight: float, reduction: float, memory_limit: int
 ) -> MasterSolution:
     """Minimise F over the weights of given atoms, from given weights.
 
     Parameters
     ----------
-    point : AtomWeightsPoint
+    point : MasterPoint
         F at the start: weights ≥ 0 of sum at most τ.
     total_weight : float
         τ, the largest sum of the weights.
@@ -91,8 +91,8 @@ def solve_master_problem(
 
     >>> from gdaopt.linalg.atoms import Atoms
     >>> from gdaopt.objectives import LogDet
-    >>> atom_weights = LogDet(np.diag([2.0, 0.5])).atom_weights(np.zeros((2, 2)))
-    >>> start = atom_weights.at(Atoms.of_features(np.arange(2)), np.array([3.0, 7.0]))
+    >>> base = LogDet(np.diag([2.0, 0.5])).at(np.zeros((2, 2)))
+    >>> start = MasterPoint(base, Atoms.of_features(np.arange(2)), np.array([3.0, 7.0]))
     >>> solve_master_problem(start, 10.0, 1e-12, 2**20).point.weights.round(9)
     array([0.5, 2. ])
     """
@@ -117,12 +117,12 @@ def solve_master_problem(
 class Iterate:
     """The weights and the slack, and the slope of F there."""
 
-    point: AtomWeightsPoint
+    point: MasterPoint
     x: FloatArray  # the weights, then the slack
     slope: FloatArray  # gradient of F by x, less its mean under x; steps of sum 0 see no difference
 
     @classmethod
-    def at(cls, point: AtomWeightsPoint, x: FloatArray) -> Iterate:
+    def at(cls, point: MasterPoint, x: FloatArray) -> Iterate:
         """Evaluate the gradient at a point whose weights are x without its last entry."""
         gradient = np.append(point.gradient(), 0.0)
         with np.errstate(invalid="ignore"):  # 0·∞: such a step went too far, and is shortened

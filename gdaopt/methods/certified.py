@@ -18,6 +18,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, solve_constrained_master_problem
+from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import solve_master_problem
 from gdaopt.methods.base import CLOSED_FORM, Method
 from gdaopt.methods.driver import Patience
@@ -25,7 +26,7 @@ from gdaopt.methods.hull import HullRun
 from gdaopt.methods.pricing import OraclePricing, ProgramPricing
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.objectives import Linear, SumObjective
-from gdaopt.objectives.protocol import AtomWeightsPoint, Point
+from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ProgramOptions
 from gdaopt.sets import GraphMetrics
@@ -152,8 +153,9 @@ class _Run(HullRun):
             else ProgramPricing(self.feasible_set, size, method.program_options)
         )
         self.n_priced = self._pricing.n_priced
+        self._log = problem.objective.log_convex
         self._newton_steps = 0
-        self._sample = problem.coarser()
+        self._sample = problem.subsample()
 
     def rounds(self) -> Iterator[State]:
         """Yield the state after each round; end when the certified gap no longer shrinks."""
@@ -226,8 +228,7 @@ class _Run(HullRun):
         curvature of the sample ("Algorithm: nested samples").
         """
         at = sample.objective.at(self.point.metric)
-        log_convex = self.problem.objective.log_convex
-        factor = math.exp(self.point.log_value - at.log_value) if log_convex else 1.0
+        factor = math.exp(_log_value(self.point) - _log_value(at)) if self._log else 1.0
         missing = self.point.gradient() - factor * at.gradient()
         return sample.with_objective(
             SumObjective([(factor, sample.objective), (1.0, Linear(missing))])
@@ -252,13 +253,14 @@ class _Run(HullRun):
         # An evaluation of many samples costs so much that each should see new atoms, too.
         accuracy = _WEIGHTS_ACCURACY if self._sample is None else _MANY_ACCURACY
         reduction = min(max(accuracy, _FINAL_ACCURACY * allowed / self.gap), 0.5)
-        start = self.atom_weights.at(active_set.atoms, active_set.weights)
+        start = MasterPoint(self.base, active_set.atoms, active_set.weights, self._log)
         if self.problem.presolved is not None:
             self._optimise_with_rows(active_set, start, self.problem.presolved, reduction)
             return
         solution = solve_master_problem(start, self.budget, reduction, self._method.memory_limit)
         self._newton_steps += solution.newton_steps
-        self.move_to(ActiveSet(active_set.atoms, solution.point.weights).without_zeros())
+        found = ActiveSet(active_set.atoms, solution.point.weights)
+        self.move_to(found.without_zeros(), solution.point.point)
         # Refining takes hundreds of gradients; rounds with the sample do it there.
         if (
             self._sample is None
@@ -270,7 +272,7 @@ class _Run(HullRun):
     def _optimise_with_rows(
         self,
         active_set: ActiveSet,
-        start: AtomWeightsPoint,
+        start: MasterPoint,
         presolved: PresolvedRows,
         reduction: float,
     ) -> None:
@@ -289,7 +291,7 @@ class _Run(HullRun):
         solution = solve_constrained_master_problem(start, self.budget, rows, guess, reduction)
         assert solution.multipliers is not None
         self._newton_steps += solution.newton_steps
-        self.move_to(ActiveSet(active_set.atoms, solution.point.weights))
+        self.move_to(ActiveSet(active_set.atoms, solution.point.weights), solution.point.point)
         derivative = _derivative(self.point, active_set.atoms, solution.point)
         self.multipliers = presolved.as_written(derivative * solution.multipliers)
         self.active_set = self.active_set.without_zeros()
@@ -308,7 +310,11 @@ class _Run(HullRun):
             self.active_set, self.point = before
 
 
-def _derivative(point: Point, atoms: Atoms, weights_point: AtomWeightsPoint) -> float:
+def _log_value(point: Any) -> float:
+    return float(point.logarithm().value)
+
+
+def _derivative(point: Point, atoms: Atoms, master_point: MasterPoint) -> float:
     """Return dQ/dF at a metric: F is Q or log Q as a function of the atoms' weights."""
-    of_q, of_f = atoms.quadratic_forms(point.gradient()), weights_point.gradient()
+    of_q, of_f = atoms.quadratic_forms(point.gradient()), master_point.gradient()
     return float(of_q @ of_f) / (float(of_f @ of_f) or 1.0) or 1.0

@@ -15,6 +15,7 @@ from gdaopt.certificate import Certificate, certify_point, nothing_to_certify
 from gdaopt.certificate.multipliers import TightMultipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import AtomsDirection
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.driver import LowerBound
@@ -65,10 +66,7 @@ class HullRun(ABC):
         self.problem = problem
         self.feasible_set = problem.feasible_set
         self.budget = self.feasible_set.budget(problem.n_features)
-        objective = problem.objective
-        self.atom_weights = objective.atom_weights(
-            self.feasible_set.base(problem.n_features), log=objective.log_convex
-        )
+        self.base = problem.objective.at(self.feasible_set.base(problem.n_features))
         self.clock = clock
         self.lower_bound = LowerBound()
         self._tight_multipliers = TightMultipliers(problem)
@@ -106,10 +104,11 @@ class HullRun(ABC):
     def rounds(self) -> Iterator[State]:
         """Yield the states after the start; end by raising `RunEnded`."""
 
-    def move_to(self, active_set: ActiveSet) -> None:
-        """Take atoms and weights, and evaluate the objective there."""
+    def move_to(self, active_set: ActiveSet, point: Point | None = None) -> None:
+        """Take atoms and weights, and evaluate the objective there unless that has been done."""
         self.active_set = active_set
-        self.point = self.atom_weights.at(active_set.atoms, active_set.weights).point()
+        direction = AtomsDirection(active_set.weights, active_set.atoms)
+        self.point = point or self.base.moved(direction, 1.0)
 
     def _step_back(self) -> float:
         """Halve the last step until the objective carries information at its end.

@@ -164,7 +164,8 @@ class _Run:
     # --- the objective, or its logarithm where that is convex, too ---------------------------
 
     def _value(self, point: Point) -> float:
-        return point.log_value if self._problem.objective.log_convex else point.value
+        log_convex = self._problem.objective.log_convex
+        return point.logarithm().value if log_convex else point.value  # type: ignore[attr-defined]
 
     def _gradient(self, point: Point) -> FloatArray:
         gradient = point.gradient()

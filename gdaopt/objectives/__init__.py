@@ -3,21 +3,22 @@
 from collections.abc import Callable
 
 from gdaopt.objectives.check import check_objective
-from gdaopt.objectives.deml import DEML
-from gdaopt.objectives.dense import DenseObjective
+from gdaopt.objectives.dense import DenseObjective, FunctionObjective
 from gdaopt.objectives.expression import CvxpyObjective
-from gdaopt.objectives.function import FunctionObjective
 from gdaopt.objectives.glr import GLR
 from gdaopt.objectives.gmml import GMML
 from gdaopt.objectives.lmnn import LMNN
 from gdaopt.objectives.log_det import LogDet
-from gdaopt.objectives.logistic_pairs import LogisticPairs
 from gdaopt.objectives.lsml import LSML
+from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.mcml import MCML
-from gdaopt.objectives.pair_hinge import PairHinge
-from gdaopt.objectives.protocol import AtomWeights, AtomWeightsPoint, Line, Objective, Point
+from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
+from gdaopt.objectives.pair_losses import DEML, LogisticPairs, PairHinge, SeparableLoss, Term
+from gdaopt.objectives.pair_objective import PairObjective, PairPoint
+from gdaopt.objectives.protocol import Derivatives, Line, Objective, Point
 from gdaopt.objectives.quadratic import Linear, Ridge
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
+from gdaopt.objectives.scalar_functions import ScalarFunction
 from gdaopt.objectives.sums import Summable, SumObjective
 from gdaopt.objectives.triplet_losses import LogisticTriplets, TripletHinge
 
@@ -42,23 +43,30 @@ __all__ = [
     "LSML",
     "MCML",
     "OBJECTIVES",
-    "AtomWeights",
-    "AtomWeightsPoint",
+    "BlockLoss",
     "CvxpyObjective",
     "DenseObjective",
+    "Derivatives",
+    "DistanceLoss",
     "FunctionObjective",
     "Line",
     "Linear",
     "LogDet",
     "LogisticPairs",
     "LogisticTriplets",
+    "MatrixPoint",
     "Objective",
     "PairHinge",
+    "PairObjective",
+    "PairPoint",
     "Point",
     "Ridge",
     "RoundOff",
+    "ScalarFunction",
+    "SeparableLoss",
     "SumObjective",
     "Summable",
+    "Term",
     "TripletHinge",
     "assumed_round_off",
     "check_objective",

@@ -27,6 +27,7 @@ __all__ = ["check_gradient", "check_interface", "check_objective"]
 
 _STEP = 1e-5
 _TOLERANCE = 1e-5
+_CURVATURE = 10  # curvatures may be differences of gradients, which have fewer digits
 _LENGTH = 0.1  # of directions, where metrics are about 1
 
 
@@ -115,6 +116,7 @@ def check_objective(
         _compare("gradient_entries", found, expected, 1e-8)
         for direction in _random_directions(objective.n_features, rng):
             _check_line(objective, point, direction, tolerance)
+        _check_atoms(point, _random_atoms(objective.n_features, rng), tolerance)
 
 
 def check_gradient(
@@ -217,6 +219,22 @@ def _check_line(objective: Objective, point: Point, direction: Direction, tolera
     _compare(f"the gradient moved along a {kind}", moved.gradient(), ahead.gradient(), 1e-8)
 
 
+def _check_atoms(point: Point, atoms: Atoms, tolerance: float) -> None:
+    """Check the derivatives along atoms, and their changes from one weight to another."""
+    slopes, curvature = point.slopes(atoms), point.curvature(atoms)
+    _compare("slopes", slopes, atoms.quadratic_forms(point.gradient()), 1e-8)
+    ahead, behind = (
+        [
+            point.moved(AtomsDirection(np.array([step]), atoms[k : k + 1]), 1.0).slopes(atoms)
+            for k in range(len(atoms))
+        ]
+        for step in (_STEP, -_STEP)
+    )
+    differences = (np.array(ahead) - np.array(behind)) / (2 * _STEP)
+    scale = float(np.abs(slopes).max()) + float(np.abs(curvature).max())
+    _compare("curvature", curvature, differences, _CURVATURE * tolerance, scale)
+
+
 def _compare(
     what: str,
     found: float | FloatArray,
@@ -257,6 +275,12 @@ def _random_directions(size: int, rng: np.random.Generator) -> list[Direction]:
         atoms = Atoms(support, _unit_vectors(2, 2, rng))
         directions.append(AtomsDirection(np.array([0.1, -0.05]), atoms))
     return directions
+
+
+def _random_atoms(size: int, rng: np.random.Generator) -> Atoms:
+    """Return a few two-sparse atoms."""
+    support = rng.integers(size, size=(3, 2))
+    return Atoms(support, _unit_vectors(3, 2, rng))
 
 
 def _unit_vectors(n: int, size: int, rng: np.random.Generator) -> FloatArray:

@@ -1,7 +1,7 @@
 """Sums over many pairs on the machines of a Dask cluster.
 
-The pairs are sent to the workers once. A sweep is then a task for each portion: a K×K metric goes
-there, and a K×K matrix with a few numbers for each feature comes back. The portions are those of
+The pairs are sent to the workers once. A pass is then a task for each chunk: a K×K metric goes
+there, and a K×K matrix with a few numbers for each feature comes back. The chunks are those of
 one machine and are added up in the same order, so that the numbers are the same.
 
 Dask moves the tasks of a worker that is gone to another one. Where the pairs are gone with it, they
@@ -17,32 +17,31 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gdaopt.errors import ClusterError, InvalidInputError
-from gdaopt.objectives.pairs import Frame, Pairs, PairSums
+from gdaopt.objectives.pair_loss import DistanceLoss, loss_sums
+from gdaopt.objectives.pairs import Pairs, PairSums
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
 __all__ = ["Cluster"]
 
-_ATTEMPTS = 3  # to have a sweep done, after each of which the pairs are sent again
+_ATTEMPTS = 3  # to have a pass done, after each of which the pairs are sent again
 _PATIENCE = 120.0  # seconds in which no task ends
 _LOST = 10.0  # seconds in which a client has no connection
 _POLL = 0.05  # seconds between looks at the clock
 
-PortionSums = Callable[[Any, Frame], PairSums]
-
 
 class Cluster:
-    """The portions of some pairs on the workers of a cluster.
+    """The chunks of some pairs on the workers of a cluster.
 
     Parameters
     ----------
     client : distributed.Client
         Of the cluster, whose workers have gdaopt.
-    portions : sequence of Pairs
-        The portions, which share their samples.
-    sums : callable
-        Takes a portion and a frame, and returns its sums: a function of a module.
+    loss : DistanceLoss
+        What is summed up.
+    chunks : sequence of Pairs
+        The chunks, which share their samples.
 
     Raises
     ------
@@ -50,11 +49,11 @@ class Cluster:
         For what is no client.
     """
 
-    def __init__(self, client: Any, portions: Sequence[Pairs], sums: PortionSums) -> None:
+    def __init__(self, client: Any, loss: DistanceLoss, chunks: Sequence[Pairs]) -> None:
         self._client = client
-        self._portions = portions
-        self._sums = sums
-        self._sum_of_samples = _check_sum(portions)
+        self._loss = loss
+        self._chunks = chunks
+        self._sum_of_samples = _check_sum(chunks)
         self._sent: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -69,8 +68,8 @@ class Cluster:
                 "distributed.Client(address), or leave it out to compute on this machine"
             )
 
-    def swept(self, metric: FloatArray) -> PairSums:
-        """Return the sums of all portions at a K×K metric.
+    def sums(self, metric: FloatArray) -> PairSums:
+        """Return the sums of all chunks at a K×K metric.
 
         Raises
         ------
@@ -92,11 +91,11 @@ class Cluster:
         ) from reason
 
     def _computed(self, metric: FloatArray) -> list[PairSums]:
-        """Return the sums of each portion."""
+        """Return the sums of each chunk."""
         if self._sent is None:
             self._sent = self._lost_if_raised(
                 lambda: self._client.scatter(
-                    (self._sums, self._portions),
+                    (self._loss, self._chunks),
                     hash=False,
                     direct=False,
                     broadcast=True,
@@ -106,7 +105,7 @@ class Cluster:
         futures = self._lost_if_raised(
             lambda: [
                 self._client.submit(_task, self._sent, place, metric, pure=False)
-                for place in range(len(self._portions))
+                for place in range(len(self._chunks))
             ]
         )
         try:
@@ -184,13 +183,14 @@ def _reason(future: Any) -> BaseException | None:
     return error if isinstance(error, BaseException) else None
 
 
-def _check_sum(portions: Sequence[Pairs]) -> int:
-    return zlib.crc32(portions[0].features.tobytes())
+def _check_sum(chunks: Sequence[Pairs]) -> int:
+    return zlib.crc32(chunks[0].features.tobytes())
 
 
 def _task(
-    sent: tuple[PortionSums, Sequence[Pairs]], place: int, metric: FloatArray
+    sent: tuple[DistanceLoss, Sequence[Pairs]], place: int, metric: FloatArray
 ) -> tuple[PairSums, int]:
-    """Return the sums of one portion, and the check sum of the samples they are of."""
-    sums, portions = sent
-    return sums(portions[place], portions[place].frame(metric)), _check_sum(portions)
+    """Return the sums of one chunk, and the check sum of the samples they are of."""
+    loss, chunks = sent
+    sums = loss_sums(loss, chunks[place], chunks[place].transformed(metric))
+    return sums, _check_sum(chunks)

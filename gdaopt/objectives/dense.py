@@ -1,31 +1,37 @@
-"""Objectives of your own: everything that methods need, from a value and a gradient alone."""
+"""Objectives of your own, from a value and a gradient: a subclass, or a function."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries
-from gdaopt.objectives.matrix_atom_weights import LogAtomWeights, MatrixAtomWeights
-from gdaopt.objectives.protocol import AtomWeights, Point
+from gdaopt.objectives.matrix_point import MatrixPoint
+from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.objectives.sums import Summable
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, integer, read_only, returned_numbers
+from gdaopt.support.validation import (
+    FloatArray,
+    flag,
+    integer,
+    read_only,
+    returned_numbers,
+    symmetric_matrix,
+)
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["DenseObjective", "DensePoint"]
+__all__ = ["DenseObjective", "DensePoint", "FunctionObjective"]
 
 _DIFFERENCE = 1e-6  # of tr M / K: the step of the gradient's differences
 
@@ -100,11 +106,13 @@ class DenseObjective(Summable, ABC):
             "log_expression(metric)"
         )
 
-    def to_cvxpy(
-        self, metric: cp.Expression, log: bool = False
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q or log Q for CVXPY."""
-        return self.log_expression(metric) if log else self.expression(metric), []
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY."""
+        return self.expression(metric), []
+
+    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return log Q for CVXPY."""
+        return self.log_expression(metric), []
 
     def conic_bytes(self) -> float:
         """Return 0: the memory that the expression takes inside of a solver is not known."""
@@ -120,20 +128,13 @@ class DenseObjective(Summable, ABC):
 
     def at(self, metric: FloatArray) -> DensePoint:
         """Return the point at a symmetric K×K matrix."""
-        return DensePoint(self, metric)
-
-    def atom_weights(self, base: FloatArray, log: bool = False) -> AtomWeights:
-        """Return Q as a function of the weights of atoms; its Hessian is a difference quotient."""
-        weights = MatrixAtomWeights(self, base)
-        return LogAtomWeights(weights) if log else weights
+        return DensePoint(self, metric.copy())
 
 
-class DensePoint:
+class DensePoint(MatrixPoint):
     """The objective at one metric: everything comes from the dense gradient, which is kept."""
 
-    def __init__(self, objective: DenseObjective, metric: FloatArray) -> None:
-        self.objective = objective
-        self.metric = read_only(metric.copy())
+    objective: DenseObjective
 
     @cached_property
     def value(self) -> float:
@@ -147,10 +148,9 @@ class DensePoint:
                 "return a number"
             ) from None
 
-    @property
-    def log_value(self) -> float:
-        """``log Q(M)``, -inf where Q is not positive."""
-        return math.log(self.value) if self.value > 0 else -math.inf
+    def logarithm(self) -> DenseLogarithm:
+        """Return ``log Q`` at M, for objectives with `log_convex`."""
+        return DenseLogarithm(self)
 
     @cached_property
     def _gradient(self) -> FloatArray:
@@ -173,18 +173,6 @@ class DensePoint:
     def gradient(self) -> FloatArray:
         """Return ``∇Q(M)``, read-only."""
         return self._gradient
-
-    def gradient_diagonal(self) -> FloatArray:
-        """Return the diagonal of the gradient."""
-        return np.diagonal(self._gradient).copy()
-
-    def gradient_column(self, column: int) -> FloatArray:
-        """Return one column of the gradient."""
-        return self._gradient[:, column].copy()
-
-    def gradient_entries(self, edges: Edges) -> KnownEntries:
-        """Return the gradient's diagonal and its entries of edges."""
-        return KnownEntries.of(self._gradient, edges)
 
     def round_off(self) -> RoundOff:
         """Return what the objective says."""
@@ -242,3 +230,202 @@ class _DenseLine:
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
         return self.direction.inner(self._at(gamma).gradient()), math.nan
+
+
+class DenseLogarithm:
+    """The logarithm of a positive objective: a `gdaopt.objectives.Derivatives`."""
+
+    def __init__(self, point: DensePoint) -> None:
+        self._point = point
+
+    @property
+    def value(self) -> float:
+        """``log Q(M)``, -inf where Q is not positive."""
+        return math.log(self._point.value) if self._point.value > 0 else -math.inf
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        """Return the derivatives of Q, divided by Q."""
+        slopes: FloatArray = self._point.slopes(atoms) / self._point.value
+        return slopes
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return ``∇²Q / Q - gg'`` with the derivatives g of log Q."""
+        slopes = self.slopes(atoms)
+        curvature: FloatArray = self._point.curvature(atoms) / self._point.value
+        return curvature - np.outer(slopes, slopes)
+
+
+_EXAMPLE = "lambda M: (np.sum(M**2) / 2, M)"
+_ASYMMETRIC = 1e-6  # of the gradient's largest entry
+
+
+class FunctionObjective(DenseObjective):
+    """An objective by a function that returns its value and its gradient.
+
+    Parameters
+    ----------
+    value_and_gradient : callable
+        Takes a symmetric K×K array of float64, which it must not change, and returns the pair of
+        ``Q(M)``, a number, and of ``∇Q(M)``, K×K, such that ``dQ = ⟨∇Q, dM⟩`` over all entries. A
+        gradient that is not symmetric is replaced by its symmetric part. Outside of the domain of Q
+        the value is ``inf``.
+    n_features : int
+        K, the size of the metric matrices.
+    convex : bool, optional
+        Say False for a function that is not convex: runs then end as *stationary*, and carry no
+        certificate. A run that sees a value below its lower bound is an error; beyond that nobody
+        checks that a function is convex, and `gdaopt.check_objective` tries.
+    expression : callable, optional
+        Q as a function of a symmetric CVXPY expression, for the methods ``"sdp"`` and ``"socp"``.
+
+    Raises
+    ------
+    InvalidInputError
+        When it is no function; and at its first call, which is at the identity matrix when the
+        objective is made, when it does not return a number and a K×K array without NaN.
+
+    Notes
+    -----
+    Runs compare the gradient with differences of values, at the start and at the end, and raise
+    `gdaopt.InvalidInputError` where it is wrong. Set the attribute `tested` to True to leave that
+    out.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> target = np.array([[3.0, -1.0], [-1.0, 3.0]])
+    >>> def nearest(metric):
+    ...     return np.sum((metric - target) ** 2) / 2, metric - target
+    >>> objective = gda.FunctionObjective(nearest, n_features=2)
+    >>> gda.check_objective(objective)
+    >>> problem = gda.MetricProblem(objective, gda.GraphMetrics(trace_bound=4.0))
+    >>> gda.solve(problem, "certified").metric.round(3)
+    array([[ 2., -1.],
+           [-1.,  2.]])
+
+    With JAX, which needs 64 bits (``jax.config.update("jax_enable_x64", True)``)::
+
+        def loss(metric):
+            return jnp.sum(jnp.logaddexp(0.0, jnp.einsum("pi,ij,pj->p", D, metric, D) - 1.0))
+
+
+        compiled = jax.jit(jax.value_and_grad(loss))
+        objective = gda.FunctionObjective(lambda M: compiled(M), n_features=K)
+
+    With PyTorch::
+
+        def value_and_gradient(metric):
+            M = torch.tensor(metric, requires_grad=True)
+            value = torch.nn.functional.softplus(((D @ M) * D).sum(1) - 1).sum()
+            value.backward()
+            return value.item(), M.grad.numpy()
+
+
+        objective = gda.FunctionObjective(value_and_gradient, n_features=K)
+    """
+
+    def __init__(
+        self,
+        value_and_gradient: Callable[[FloatArray], tuple[Any, Any]],
+        n_features: int,
+        *,
+        convex: bool = True,
+        expression: Callable[[cp.Expression], cp.Expression] | None = None,
+    ) -> None:
+        super().__init__(n_features)
+        for name, given in (
+            ("value_and_gradient", value_and_gradient),
+            ("expression", expression),
+        ):
+            optional = name == "expression" and given is None
+            if not optional and (not callable(given) or isinstance(given, type)):
+                raise InvalidInputError(
+                    f"{name} must be a function of the metric, such as {_EXAMPLE}, got "
+                    f"{shortened(given)}"
+                )
+        self.convex = flag("convex", convex)
+        self._function = value_and_gradient
+        self._expression_of = expression
+        value, gradient = self.value_and_gradient(np.eye(self.n_features))
+        if np.isnan(value) or (np.isfinite(value) and np.isnan(gradient).any()):
+            what = "the value" if np.isnan(value) else "the gradient"
+            raise InvalidInputError(
+                f"{shortened(value_and_gradient)} returns NaN in {what} at the identity matrix; it "
+                "must return numbers, and inf where the objective is not defined"
+            )
+
+    def __repr__(self) -> str:
+        name = getattr(self._function, "__name__", type(self._function).__name__)
+        return f"FunctionObjective({name})"
+
+    def value_and_gradient(self, metric: FloatArray) -> tuple[float, FloatArray]:
+        """Call the function, and check what it returns.
+
+        Raises
+        ------
+        InvalidInputError
+            When that is no pair of a number and a K×K array.
+        """
+        name, size = shortened(self._function), self.n_features
+        found = self._function(metric)
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            raise InvalidInputError(
+                f"{name} must return the pair of the value and the gradient, got {shortened(found)}"
+            )
+        value, gradient = found
+        try:
+            number, matrix = returned_numbers(value), returned_numbers(gradient)
+        except (OverflowError, TypeError, ValueError):
+            raise InvalidInputError(
+                f"{name} must return a number and an array of numbers, got {shortened(found)}"
+            ) from None
+        if number.size != 1:
+            raise InvalidInputError(
+                f"the value that {name} returns must be a number, got shape {number.shape}"
+            )
+        if matrix.shape != (size, size):
+            raise InvalidInputError(
+                f"the gradient that {name} returns must have shape {(size, size)}, got "
+                f"{matrix.shape}"
+            )
+        symmetric: FloatArray = (matrix + matrix.T) / 2
+        return float(number.ravel()[0]), symmetric
+
+    def at(self, metric: FloatArray) -> FunctionPoint:
+        """Return the point at a symmetric K×K matrix."""
+        return FunctionPoint(self, symmetric_matrix("metric", metric, self.n_features))
+
+    def value(self, metric: FloatArray) -> float:
+        """Return ``Q(M)``."""
+        return self.value_and_gradient(metric)[0]
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        """Return ``∇Q(M)``."""
+        return self.value_and_gradient(metric)[1]
+
+    def expression(self, metric: cp.Expression) -> cp.Expression:
+        """Return Q as a CVXPY expression, if there is one."""
+        if self._expression_of is None:
+            raise InvalidInputError(
+                "a FunctionObjective has no CVXPY expression unless it is given one; pass "
+                "expression=, or take a method that needs none, such as 'certified'"
+            )
+        return self._expression_of(metric)
+
+
+class FunctionPoint(DensePoint):
+    """A function at one metric, which is called once for value and gradient."""
+
+    objective: FunctionObjective
+
+    @cached_property
+    def _found(self) -> tuple[float, FloatArray]:
+        return self.objective.value_and_gradient(self.metric)
+
+    @cached_property
+    def value(self) -> float:
+        """``Q(M)``."""
+        return self._found[0]
+
+    def _compute_gradient(self) -> FloatArray:
+        return self._found[1]

@@ -1,57 +1,39 @@
-"""The graph Laplacian regulariser, the objective of the paper.
-
-It is a sum of exponentials over pairs of samples ("Definition: graph Laplacian regulariser" in
-``docs/theory.md``). What needs the samples comes from `gdaopt.objectives.pairs`, and what needs the
-exponentials from `gdaopt.objectives.exponentials`.
-"""
+"""The graph Laplacian regulariser, the objective of the paper: a sum of exponentials over pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from gdaopt.linalg.directions import DenseDirection, Direction
-from gdaopt.objectives.cluster import Cluster
-from gdaopt.objectives.exponentials import ExponentialSum, exponential_sums
-from gdaopt.objectives.glr_atom_weights import GLRAtomWeights
-from gdaopt.objectives.glr_point import GLRPoint
-from gdaopt.objectives.many_pairs import (
-    SweptAtomWeights,
-    model_size,
-    sample_size,
-    stratified,
-)
+from gdaopt.linalg.directions import Direction
+from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss, LossLine, LossSum
+from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs import (
-    MANY_PAIRS,
-    Memory,
-    PairSums,
+    Block,
+    Changes,
     PairValues,
     SignalPairs,
-    WeightedPairs,
     distinct_differences,
-    expression_bytes,
     squared_distances,
     weighted_pairs,
 )
-from gdaopt.objectives.protocol import AtomWeights
-from gdaopt.objectives.sums import Summable
-from gdaopt.support.validation import FloatArray, integer, symmetric_matrix
+from gdaopt.objectives.subsamples import Thinning, stratified
+from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import underflow_ignored
-from gdaopt.support.workers import mapped
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["GLR"]
+__all__ = ["GLR", "Exponentials"]
 
-_ARRAYS_KEPT = 9  # weights, exponents at a base, those and their exponentials at three points
-_SUM_ROUNDINGS = 64  # in a row: NumPy adds up an array of 2^17 numbers in pairs of parts
+_NEGLIGIBLE = 1e-20  # of the largest term, times 1 to 1e8 pairs: below round-off of the sum
 
 
-class GLR(Summable):
+class GLR(PairObjective):
     """Graph Laplacian regulariser of a signal on the graph of samples.
 
     ``Q(M) = Σ_i Σ_j exp(-δ_ij(M)) ‖z_i - z_j‖²`` over **ordered** pairs of samples, with
@@ -74,11 +56,6 @@ class GLR(Summable):
     memory_limit : int, optional
         Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
         block by block in each pass instead of being kept.
-    client : distributed.Client, optional
-        Of a Dask cluster, whose workers then compute value and gradient, each of a portion of the
-        pairs. The samples are sent to them once; of each metric they get K×K numbers and return as
-        many. Second derivatives and samples of the samples stay on this machine, and so do copies
-        of the objective, since a client cannot be pickled.
 
     Raises
     ------
@@ -102,12 +79,6 @@ class GLR(Summable):
     array([-2.943036, -0.5861  ])
     """
 
-    log_convex = True
-    tested = True
-    n_pairs_meant = 0  # those of another one, if this one tells its second derivatives
-    _is_sample = False
-    _cluster: Cluster | None = None
-
     def __init__(
         self,
         X: Any,
@@ -116,134 +87,21 @@ class GLR(Summable):
         sample_weight: Any = None,
         pairs: Any = None,
         memory_limit: int = 2**28,
-        client: Any = None,
     ) -> None:
-        limit = integer("memory_limit", memory_limit, at_least=1)
-        if client is not None:
-            Cluster.check(client)
-        self._take(weighted_pairs(X, z, sample_weight, pairs), limit)
-        if client is not None:
-            self._cluster = Cluster(client, self._portions, exponential_sums)
-
-    def _take(self, pairs: WeightedPairs, memory_limit: int) -> None:
-        self.pairs = pairs
-        self._memory_limit = memory_limit
-        self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= memory_limit
-        self._memory = Memory(pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
-        self.log_weights = self.pair_values(pairs.log_weights)
-
-    @property
-    def has_many_pairs(self) -> bool:
-        """Whether a sample stands for all samples where that is enough."""
-        is_many = self._is_sample or self.pairs.n_pairs > MANY_PAIRS
-        return is_many and isinstance(self.pairs, SignalPairs)
-
-    @property
-    def sweeps(self) -> bool:
-        """Whether value and gradient come from one pass over the pairs, which keeps nothing."""
-        return self.has_many_pairs or not self.keeps_pairs or self._cluster is not None
-
-    @cached_property
-    def _portions(self) -> Sequence[WeightedPairs]:
-        return self.pairs.portions()
-
-    def swept(self, metric: FloatArray) -> PairSums:
-        """Return the sums of one pass over all pairs at a K×K metric."""
-        if self._cluster is not None:
-            return self._cluster.swept(metric)
-        frame = self.pairs.frame(metric)
-        return PairSums.added(
-            mapped(lambda portion: exponential_sums(portion, frame), self._portions)
-        )
-
-    @cached_property
-    def _model(self) -> GLR:
-        """The regulariser of so few samples as are enough for second derivatives."""
-        model = self._of_samples(model_size(len(self.pairs.features)))
-        model.n_pairs_meant = self.pairs.n_pairs
-        return model
-
-    def coarser(self) -> GLR | None:
-        """Return the regulariser of a sample of the samples; None where there are few enough.
-
-        The sample is stratified by the signal, and its weights stand for the samples left out.
-        """
-        size = sample_size(len(self.pairs.features)) if self.has_many_pairs else None
-        return None if size is None else self._of_samples(size)
-
-    def _of_samples(self, size: int) -> GLR:
-        """Return the regulariser of about so many samples of all."""
-        pairs = self.pairs
-        assert isinstance(pairs, SignalPairs)
-        chosen, counts = stratified(pairs.strata, size)
-        weights = pairs.sample_weight[chosen] * counts
-        sample = object.__new__(GLR)
-        sample._take(
-            SignalPairs(pairs.features[chosen], pairs.signal[chosen], weights), self._memory_limit
-        )
-        sample._is_sample = True
-        return sample
-
-    @property
-    def n_features(self) -> int:
-        """K, the size of the metric matrices."""
-        return int(self.pairs.features.shape[1])
-
-    @cached_property
-    def weight_roundings(self) -> float:
-        """By how many u the logarithm of a weight, and of its exponential, can be off."""
-        sizes = (np.abs(block[np.isfinite(block)]) for block in self.log_weights)
-        return self.pairs.weight_roundings + 8 * max(float(s.max(initial=0.0)) for s in sizes) + 8
-
-    @cached_property
-    def sum_roundings(self) -> int:
-        """How many roundings in a row a sum over all pairs takes: within blocks, and of blocks."""
-        return _SUM_ROUNDINGS + sum(1 for _ in self.log_weights)
-
-    def pair_values(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
-        """Return numbers of all pairs, which are kept where memory allows it."""
-        return PairValues(compute, self._memory)
-
-    def summed(self, exponents: PairValues) -> ExponentialSum:
-        """Return the sum ``Σ exp(e)`` over all pairs."""
-        return ExponentialSum(exponents, self.pair_values)
-
-    def at(self, metric: FloatArray) -> GLRPoint:
-        """Return the point at a symmetric K×K matrix; everything else is evaluated from it."""
-        return GLRPoint(self, symmetric_matrix("metric", metric, self.n_features))
-
-    def atom_weights(self, base: FloatArray, log: bool = False) -> AtomWeights:
-        """Return Q or log Q as a function of the weights of atoms, around a K×K base."""
-        if not self.has_many_pairs:
-            return GLRAtomWeights(self, GLRPoint(self, base), log)
-        model = GLRAtomWeights(self._model, GLRPoint(self._model, base), log)
-        return SweptAtomWeights(self, base, log, model)
-
-    @underflow_ignored()
-    def value(self, metric: FloatArray) -> float:
-        """Return ``Q(M)``."""
-        return self.at(metric).value
-
-    @underflow_ignored()
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``∇Q(M) = -Σ_ij exp(-δ_ij) ‖z_i - z_j‖² d_ij d_ij'``, shape (K, K)."""
-        return self.at(metric).gradient()
+        found = weighted_pairs(X, z, sample_weight, pairs)
+        draw = _drawn if isinstance(found, SignalPairs) else None
+        super().__init__(found, Exponentials(found.n_pairs), memory_limit, draw=draw)
+        self._weighted_pairs = found
 
     @underflow_ignored()
     def log_value(self, metric: FloatArray) -> float:
         """Return ``log Q(M)``, finite also where ``Q(M)`` underflows to 0."""
-        return self.at(metric).log_value
+        return self.at(metric).logarithm().value
 
     @underflow_ignored()
     def log_gradient(self, metric: FloatArray) -> FloatArray:
         """Return ``∇ log Q(M)``, shape (K, K): a softmax over pairs, safe from underflow."""
-        return self.at(metric).log_gradient()
-
-    def hessian_product(self, metric: FloatArray, direction: Direction | FloatArray) -> FloatArray:
-        """Return ``∇²Q(M)[D]``, shape (K, K), for a direction or a symmetric matrix D."""
-        if isinstance(direction, np.ndarray):
-            direction = DenseDirection(symmetric_matrix("direction", direction, self.n_features))
-        return self.at(metric).hessian_product(direction)
+        return self.at(metric).logarithm().gradient()
 
     def lipschitz(self, min_eigenvalue: float) -> float:
         """Return ``L = Σ_ij ‖z_i - z_j‖² exp(-ρ‖d_ij‖²) ‖d_ij‖⁴``.
@@ -256,24 +114,156 @@ class GLR(Summable):
         >>> round(GLR([[0.0], [1.0]], [1, -1]).lipschitz(0.0), 12)
         8.0
         """
-        factors = DenseDirection(np.eye(self.n_features)).factors(self.pairs.features)
-        squares = self.pairs.products(*factors)
+        assert self.log_weights is not None
         return sum(
             float((np.exp(log_weight - min_eigenvalue * square) * square**2).sum())
-            for square, log_weight in zip(squares, self.log_weights, strict=True)
+            for square, log_weight in zip(self.squares(), self.log_weights, strict=True)
         )
 
-    def to_cvxpy(
-        self, metric: cp.Expression, log: bool = False
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q or log Q for CVXPY: one exponential cone for each pair of different signal."""
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY: one exponential cone for each pair of different signal."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        features, left, right, weights = distinct_differences(self.pairs)
-        distances, constraints = squared_distances(features, left, right, metric)
-        exponents = np.log(weights) - distances
-        return cp.log_sum_exp(exponents) if log else cp.sum(cp.exp(exponents)), constraints
+        exponents, constraints = self._exponents(metric)
+        return cp.sum(cp.exp(exponents)), constraints
 
-    def conic_bytes(self) -> float:
-        """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
-        return expression_bytes(self.pairs)
+    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return log Q for CVXPY."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        exponents, constraints = self._exponents(metric)
+        return cp.log_sum_exp(exponents), constraints
+
+    def _exponents(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        features, left, right, weights = distinct_differences(self._weighted_pairs)
+        distances, constraints = squared_distances(features, left, right, metric)
+        return np.log(weights) - distances, constraints
+
+
+def _drawn(
+    pairs: SignalPairs, loss: Exponentials, n_samples: int
+) -> tuple[SignalPairs, Exponentials]:
+    """Return the pairs of about so many samples, stratified by the signal."""
+    chosen, counts = stratified(pairs.strata, n_samples)
+    weights = pairs.sample_weight[chosen] * counts
+    found = SignalPairs(pairs.features[chosen], pairs.signal[chosen], weights)
+    return found, type(loss)(found.n_pairs)
+
+
+class Exponentials(DistanceLoss):
+    """``Σ_p w_p exp(-δ_p)``, of which it sees ``δ_p - log w_p``: a `DistanceLoss`.
+
+    All sums are taken over ``exp(-(δ - log w) - shift)`` with the largest exponent as the shift, so
+    that the logarithm of the sum and its derivatives do not underflow.
+
+    Parameters
+    ----------
+    n_pairs : int
+        How many pairs there are.
+    shift : float, optional
+        The logarithm of the unit.
+    thinning : Thinning, optional
+        Leaves out most of the small terms.
+    """
+
+    sign = -1.0
+    curved_by_coefficients = True
+    log_convex = True
+    coefficient_roundings = 0.0  # what the terms are off by is part of the round-off of the value
+
+    def __init__(self, n_pairs: int, shift: float = 0.0, thinning: Thinning | None = None) -> None:
+        self._n_pairs = n_pairs
+        self._shift = shift
+        self._thinning = thinning
+
+    @property
+    def value_roundings(self) -> float:  # type: ignore[override]  # it depends on the shift
+        """How exact terms are: their exponents are differences of larger numbers."""
+        return 2 * abs(self._shift) + 4 * math.log(self._n_pairs)
+
+    def at(self, block: Block, distances: FloatArray) -> _Terms:  # noqa: ARG002 (of all)
+        """Return the loss at the distances of a block."""
+        out = distances if distances.flags.writeable else None
+        exponents = np.subtract(-self._shift, distances, out=out)
+        return _Terms(np.exp(exponents, out=exponents))
+
+    def again(self, block: Block, numbers: FloatArray) -> _Terms:  # noqa: ARG002 (of all)
+        """Return the loss of a block whose terms are known."""
+        return _Terms(numbers if self._thinning is None else self._thinning(numbers))
+
+    def shift(self, distances: Iterable[FloatArray]) -> float:
+        """Return the largest exponent."""
+        return max(-float(block.min()) for block in distances)
+
+    def shifted(self, shift: float) -> Self:
+        """Return the loss in units of ``exp(shift)``."""
+        return type(self)(self._n_pairs, shift)
+
+    def thinned(self, total: float, n_atoms: int, n_represented: int) -> Self:
+        """Return the loss with most of its small terms left out."""
+        thinning = Thinning(total, n_atoms, n_represented)
+        return type(self)(self._n_pairs, self._shift, thinning)
+
+    def line(self, direction: Direction, start: LossSum, rates: PairValues) -> ExponentialLine:
+        """Return the sum along a direction."""
+        return ExponentialLine(direction, start, rates)
+
+
+class _Terms(BlockLoss):
+    """The terms of a block, which are also the magnitudes of their derivatives."""
+
+    def __init__(self, terms: FloatArray) -> None:
+        self._terms = terms
+
+    @cached_property
+    def value(self) -> float:
+        return float(self._terms.sum())
+
+    @property
+    def magnitude(self) -> float:
+        return self.value
+
+    def coefficients(self) -> FloatArray:
+        return self._terms
+
+    def factors(self, changes: Changes) -> FloatArray:
+        """Return ``√t φ``, without pairs that do not count."""
+        terms = self._terms
+        counts = terms > _NEGLIGIBLE
+        # Under a metric of large trace most pairs are far apart, with terms of about 0.
+        is_dense = counts.all()
+        factors = changes.all() if is_dense else changes.at(*np.nonzero(counts))
+        factors = factors.reshape(len(factors), -1)
+        factors *= np.sqrt(terms.ravel() if is_dense else terms[counts])
+        return factors
+
+    def bend(self, rates: FloatArray) -> float:
+        """Return ``Σ t η²``."""
+        return float(np.vdot(self._terms * rates, rates))
+
+
+class ExponentialLine(LossLine):
+    """The sum of exponentials along a direction."""
+
+    def balance(self, gamma: float) -> tuple[float, float]:
+        """Return h, by how much the slope's rising part outweighs its falling part, and h'.
+
+        The slope is the sum of two parts, one for each sign of η. The logarithm of each part is
+        nearly linear in γ, however many decades Q changes over, and so is the difference h of the
+        logarithms. h is negative where Q falls. Where one part is missing or leaves floating point,
+        h is infinite and h' is NaN.
+        """
+        rising = falling = rising_rate = falling_rate = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
+                weighted = loss.coefficients()
+                weighted *= rate
+                part = np.minimum(weighted, 0.0)
+                rising -= float(part.sum())
+                rising_rate += float(np.vdot(part, rate))
+                np.maximum(weighted, 0.0, out=weighted)
+                falling += float(weighted.sum())
+                falling_rate += float(np.vdot(weighted, rate))
+        if not (0 < rising < math.inf and 0 < falling < math.inf):
+            return (math.inf if rising > 0 else -math.inf), math.nan
+        return math.log(rising / falling), rising_rate / rising + falling_rate / falling

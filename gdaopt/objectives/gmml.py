@@ -13,8 +13,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.objectives.factored import FactoredPoint, semidefinite_bytes
-from gdaopt.objectives.matrix_objective import MatrixObjective
+from gdaopt.objectives.matrix_point import FactoredPoint, MatrixObjective, semidefinite_bytes
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
@@ -26,92 +25,10 @@ __all__ = ["GMML"]
 _ROUND_OFF = 1e-10  # of the largest entry of D: a smallest eigenvalue that little below 0 is 0
 
 
-class GMML(MatrixObjective["GMMLPoint"]):
-    """Geometric mean metric learning: ``Q(M) = tr(M S) + tr(M⁻¹ D)``, infinite off M ≻ 0.
-
-    For differences of similar pairs of samples in the rows of A and of dissimilar pairs in those of
-    B, ``S = A'A`` and ``D = B'B``: similar pairs should be near under M, dissimilar ones under the
-    inverse. Over all positive definite matrices the minimiser is the geometric mean of ``S⁻¹`` and
-    D (`gdaopt.linalg.geometric_mean_of_inverse`); choose a trace bound that does not bind. Over
-    other sets there is no closed form.
-
-    Parameters
-    ----------
-    S : array-like of shape (K, K)
-        Symmetric.
-    D : array-like of shape (K, K)
-        Symmetric and positive semidefinite.
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN or infinite values, matrices that are not symmetric or of different sizes, or a D
-        with a negative eigenvalue, for which Q is not convex.
-
-    Notes
-    -----
-    Source: Zadeh, Hosseini, Sra, *Geometric mean metric learning*, ICML 2016.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> gmml = GMML([[4.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 9.0]])
-    >>> problem = gda.MetricProblem(gmml, gda.GraphMetrics(trace_bound=100.0))
-    >>> gda.solve(problem, "certified").metric.round(4)
-    array([[0.5, 0. ],
-           [0. , 3. ]])
-    """
-
-    def __init__(self, S: Any, D: Any) -> None:
-        similar = symmetric_matrix("S", S)
-        dissimilar = symmetric_matrix("D", D, len(similar))
-        smallest = smallest_eigenvalue(dissimilar)
-        if smallest < -_ROUND_OFF * np.abs(dissimilar).max():
-            raise InvalidInputError(
-                f"D must be positive semidefinite, its smallest eigenvalue is {smallest:.6g}; pass "
-                "a sum of products d d' of differences of samples"
-            )
-        # Round-off may have left eigenvalues below 0, with which Q would not be convex.
-        raised = dissimilar + max(0.0, -smallest) * np.eye(len(dissimilar))
-        self.similar, self.dissimilar = read_only(similar), read_only(raised)
-
-    @property
-    def n_features(self) -> int:
-        """K, the size of the metric matrices."""
-        return len(self.similar)
-
-    def _point(self, metric: FloatArray) -> GMMLPoint:
-        return GMMLPoint(self, metric)
-
-    def lipschitz(self, min_eigenvalue: float) -> float | None:
-        """Return ``2 ‖D‖ / ρ³`` with the largest eigenvalue of D; None for ρ = 0."""
-        if not min_eigenvalue > 0:
-            return None
-        return -2 * smallest_eigenvalue(-self.dissimilar) / min_eigenvalue**3
-
-    def to_cvxpy(
-        self,
-        metric: cp.Expression,
-        log: bool = False,  # noqa: ARG002 (log Q is not convex)
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        values, vectors = eigh(self.dissimilar)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        return cp.trace(self.similar @ metric) + cp.matrix_frac(root, metric), []
-
-    def conic_bytes(self) -> float:
-        """Return an estimate of its memory: CVXPY's expression has a 2K×2K semidefinite matrix."""
-        return semidefinite_bytes(self.n_features)
-
-
 class GMMLPoint(FactoredPoint):
     """The objective at one metric: a `gdaopt.objectives.Point`."""
 
-    def __init__(self, objective: GMML, metric: FloatArray) -> None:
-        super().__init__(metric)
-        self.objective = objective
+    objective: GMML
 
     @cached_property
     def value(self) -> float:
@@ -162,10 +79,6 @@ class GMMLPoint(FactoredPoint):
         """Return Q restricted to ``M + γ D``."""
         return GMMLLine(self, direction)
 
-    def moved(self, direction: Direction, gamma: float) -> GMMLPoint:
-        """Return the point at ``M + γ D``."""
-        return GMMLPoint(self.objective, direction.added_to(self.metric, gamma))
-
 
 class GMMLLine:
     """The objective along a direction Δ: a `gdaopt.objectives.Line`.
@@ -203,3 +116,78 @@ class GMMLLine:
         falls = self._weights * self._eigenvalues / stretched**2
         curvature = 2 * float(falls @ (self._eigenvalues / stretched))
         return self._slope - float(falls.sum()), curvature
+
+
+class GMML(MatrixObjective[GMMLPoint]):
+    """Geometric mean metric learning: ``Q(M) = tr(M S) + tr(M⁻¹ D)``, infinite off M ≻ 0.
+
+    For differences of similar pairs of samples in the rows of A and of dissimilar pairs in those of
+    B, ``S = A'A`` and ``D = B'B``: similar pairs should be near under M, dissimilar ones under the
+    inverse. Over all positive definite matrices the minimiser is the geometric mean of ``S⁻¹`` and
+    D (`gdaopt.linalg.geometric_mean_of_inverse`); choose a trace bound that does not bind. Over
+    other sets there is no closed form.
+
+    Parameters
+    ----------
+    S : array-like of shape (K, K)
+        Symmetric.
+    D : array-like of shape (K, K)
+        Symmetric and positive semidefinite.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, matrices that are not symmetric or of different sizes, or a D
+        with a negative eigenvalue, for which Q is not convex.
+
+    Notes
+    -----
+    Source: Zadeh, Hosseini, Sra, *Geometric mean metric learning*, ICML 2016.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> gmml = GMML([[4.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 9.0]])
+    >>> problem = gda.MetricProblem(gmml, gda.GraphMetrics(trace_bound=100.0))
+    >>> gda.solve(problem, "certified").metric.round(4)
+    array([[0.5, 0. ],
+           [0. , 3. ]])
+    """
+
+    point = GMMLPoint
+
+    def __init__(self, S: Any, D: Any) -> None:
+        similar = symmetric_matrix("S", S)
+        dissimilar = symmetric_matrix("D", D, len(similar))
+        smallest = smallest_eigenvalue(dissimilar)
+        if smallest < -_ROUND_OFF * np.abs(dissimilar).max():
+            raise InvalidInputError(
+                f"D must be positive semidefinite, its smallest eigenvalue is {smallest:.6g}; pass "
+                "a sum of products d d' of differences of samples"
+            )
+        # Round-off may have left eigenvalues below 0, with which Q would not be convex.
+        raised = dissimilar + max(0.0, -smallest) * np.eye(len(dissimilar))
+        self.similar, self.dissimilar = read_only(similar), read_only(raised)
+
+    @property
+    def n_features(self) -> int:
+        """K, the size of the metric matrices."""
+        return len(self.similar)
+
+    def lipschitz(self, min_eigenvalue: float) -> float | None:
+        """Return ``2 ‖D‖ / ρ³`` with the largest eigenvalue of D; None for ρ = 0."""
+        if not min_eigenvalue > 0:
+            return None
+        return -2 * smallest_eigenvalue(-self.dissimilar) / min_eigenvalue**3
+
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        values, vectors = eigh(self.dissimilar)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return cp.trace(self.similar @ metric) + cp.matrix_frac(root, metric), []
+
+    def conic_bytes(self) -> float:
+        """Return an estimate of its memory: CVXPY's expression has a 2K×2K semidefinite matrix."""
+        return semidefinite_bytes(self.n_features)

@@ -11,8 +11,7 @@ from scipy.linalg import eigvalsh
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.factored import FactoredPoint, semidefinite_bytes
-from gdaopt.objectives.matrix_objective import MatrixObjective
+from gdaopt.objectives.matrix_point import FactoredPoint, MatrixObjective, semidefinite_bytes
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
@@ -25,93 +24,10 @@ _SMALL_DRIFT = 1e-8  # of L'YL: its square is round-off
 _LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
 
 
-class LogDet(MatrixObjective["LogDetPoint"]):
-    """Negative log-likelihood of a Gaussian: ``Q(M) = tr(S M) - log det M``, infinite off M ≻ 0.
-
-    M is the precision matrix, S the samples' covariance matrix (divide by the number of samples).
-    Over all positive definite matrices the minimiser is ``S⁻¹``; over `gdaopt.GraphMetrics` it is
-    the maximum-likelihood estimate of a generalised Laplacian, that is of an attractive
-    Gauss–Markov random field. For either, choose a trace bound that does not bind.
-
-    Over graph metrics an ℓ1 penalty on the edges is linear, ``Σ_ij Λ_ij |M_ij| = -⟨Λ, M⟩`` for Λ of
-    diagonal 0, so that ``LogDet(S - Λ)`` has it, with a weight of its own for each edge.
-
-    Parameters
-    ----------
-    S : array-like of shape (K, K)
-        Symmetric. It may have negative eigenvalues: with its trace bound every set of metrics keeps
-        the objective above a number ("Proposition: the log-determinant is bounded").
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN or infinite values, or a matrix that is not symmetric.
-
-    Notes
-    -----
-    Source: Egilmez, Pavez, Ortega, *Graph learning from data under Laplacian and structural
-    constraints*, IEEE JSTSP 11(6), 2017, with weights of the edges by Λ. With
-    ``S = I + η X'LX``, where L is the Laplacian of the graph of similar (1) and dissimilar (-1)
-    pairs of samples, and one weight λ for all edges it is SDML: Qi, Tang, Zha, Chua, Zhang, *An
-    efficient sparse metric learning in high-dimensional space via ℓ1-penalized log-determinant
-    regularization*, ICML 2009.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> log_det = LogDet([[2.0, 0.0], [0.0, 0.5]])
-    >>> problem = gda.MetricProblem(log_det, gda.DiagonalMetrics(trace_bound=100.0))
-    >>> gda.solve(problem, "certified").metric.round(6)
-    array([[0.5, 0. ],
-           [0. , 2. ]])
-
-    A penalty of 0.3 on the edge between the first two features cuts it:
-
-    >>> S = np.array([[1.0, 0.2, 0.4], [0.2, 1.0, 0.3], [0.4, 0.3, 1.0]])
-    >>> penalty = np.array([[0.0, 0.3, 0.0], [0.3, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    >>> problem = gda.MetricProblem(LogDet(S - penalty), gda.GraphMetrics(trace_bound=100.0))
-    >>> gda.solve(problem, "certified").metric.round(3)
-    array([[ 1.19 ,  0.   , -0.476],
-           [ 0.   ,  1.099, -0.33 ],
-           [-0.476, -0.33 ,  1.289]])
-    """
-
-    def __init__(self, S: Any) -> None:
-        self.covariance = read_only(symmetric_matrix("S", S))
-
-    @property
-    def n_features(self) -> int:
-        """K, the size of the metric matrices."""
-        return len(self.covariance)
-
-    def _point(self, metric: FloatArray) -> LogDetPoint:
-        return LogDetPoint(self, metric)
-
-    def lipschitz(self, min_eigenvalue: float) -> float | None:
-        """Return ``1/ρ²``: how fast M⁻¹ can change over ``M ⪰ ρI``; None for ρ = 0."""
-        return min_eigenvalue**-2 if min_eigenvalue > 0 else None
-
-    def to_cvxpy(
-        self,
-        metric: cp.Expression,
-        log: bool = False,  # noqa: ARG002 (Q may be negative)
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        return cp.trace(self.covariance @ metric) - cp.log_det(metric), []
-
-    def conic_bytes(self) -> float:
-        """Return an estimate of its memory: CVXPY's expression has a 2K×2K semidefinite matrix."""
-        return semidefinite_bytes(self.n_features)
-
-
 class LogDetPoint(FactoredPoint):
     """The log-determinant objective at one metric: a `gdaopt.objectives.Point`."""
 
-    def __init__(self, objective: LogDet, metric: FloatArray) -> None:
-        super().__init__(metric)
-        self.objective = objective
+    objective: LogDet
 
     @cached_property
     def value(self) -> float:
@@ -168,10 +84,6 @@ class LogDetPoint(FactoredPoint):
         """Return Q restricted to ``M + γ D``."""
         return LogDetLine(self, direction)
 
-    def moved(self, direction: Direction, gamma: float) -> LogDetPoint:
-        """Return the point at ``M + γ D``."""
-        return LogDetPoint(self.objective, direction.added_to(self.metric, gamma))
-
     def scaled(self, factor: float) -> LogDetPoint:
         """Return the point at a multiple of M, without another factorisation."""
         point = LogDetPoint(self.objective, factor * self.metric)
@@ -210,3 +122,79 @@ class LogDetLine:
             return math.inf, math.inf
         rates = self._eigenvalues / stretched
         return self._slope - float(rates.sum()), float(rates @ rates)
+
+
+class LogDet(MatrixObjective[LogDetPoint]):
+    """Negative log-likelihood of a Gaussian: ``Q(M) = tr(S M) - log det M``, infinite off M ≻ 0.
+
+    M is the precision matrix, S the samples' covariance matrix (divide by the number of samples).
+    Over all positive definite matrices the minimiser is ``S⁻¹``; over `gdaopt.GraphMetrics` it is
+    the maximum-likelihood estimate of a generalised Laplacian, that is of an attractive
+    Gauss–Markov random field. For either, choose a trace bound that does not bind.
+
+    Over graph metrics an ℓ1 penalty on the edges is linear, ``Σ_ij Λ_ij |M_ij| = -⟨Λ, M⟩`` for Λ of
+    diagonal 0, so that ``LogDet(S - Λ)`` has it, with a weight of its own for each edge.
+
+    Parameters
+    ----------
+    S : array-like of shape (K, K)
+        Symmetric. It may have negative eigenvalues: with its trace bound every set of metrics keeps
+        the objective above a number ("Proposition: the log-determinant is bounded").
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, or a matrix that is not symmetric.
+
+    Notes
+    -----
+    Source: Egilmez, Pavez, Ortega, *Graph learning from data under Laplacian and structural
+    constraints*, IEEE JSTSP 11(6), 2017, with weights of the edges by Λ. With
+    ``S = I + η X'LX``, where L is the Laplacian of the graph of similar (1) and dissimilar (-1)
+    pairs of samples, and one weight λ for all edges it is SDML: Qi, Tang, Zha, Chua, Zhang, *An
+    efficient sparse metric learning in high-dimensional space via ℓ1-penalized log-determinant
+    regularization*, ICML 2009.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> log_det = LogDet([[2.0, 0.0], [0.0, 0.5]])
+    >>> problem = gda.MetricProblem(log_det, gda.DiagonalMetrics(trace_bound=100.0))
+    >>> gda.solve(problem, "certified").metric.round(6)
+    array([[0.5, 0. ],
+           [0. , 2. ]])
+
+    A penalty of 0.3 on the edge between the first two features cuts it:
+
+    >>> S = np.array([[1.0, 0.2, 0.4], [0.2, 1.0, 0.3], [0.4, 0.3, 1.0]])
+    >>> penalty = np.array([[0.0, 0.3, 0.0], [0.3, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> problem = gda.MetricProblem(LogDet(S - penalty), gda.GraphMetrics(trace_bound=100.0))
+    >>> gda.solve(problem, "certified").metric.round(3)
+    array([[ 1.19 ,  0.   , -0.476],
+           [ 0.   ,  1.099, -0.33 ],
+           [-0.476, -0.33 ,  1.289]])
+    """
+
+    point = LogDetPoint
+
+    def __init__(self, S: Any) -> None:
+        self.covariance = read_only(symmetric_matrix("S", S))
+
+    @property
+    def n_features(self) -> int:
+        """K, the size of the metric matrices."""
+        return len(self.covariance)
+
+    def lipschitz(self, min_eigenvalue: float) -> float | None:
+        """Return ``1/ρ²``: how fast M⁻¹ can change over ``M ⪰ ρI``; None for ρ = 0."""
+        return min_eigenvalue**-2 if min_eigenvalue > 0 else None
+
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        return cp.trace(self.covariance @ metric) - cp.log_det(metric), []
+
+    def conic_bytes(self) -> float:
+        """Return an estimate of its memory: CVXPY's expression has a 2K×2K semidefinite matrix."""
+        return semidefinite_bytes(self.n_features)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.distances import DistanceObjective, Quadruplets, class_codes
+from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
+from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs import (
+    Block,
+    Changes,
     ListedPairs,
     checked_pairs,
     checked_samples,
+    class_codes,
     squared_distances,
 )
 from gdaopt.support.validation import FloatArray, integer
@@ -20,12 +25,12 @@ from gdaopt.support.validation import FloatArray, integer
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["LSML"]
+__all__ = ["LSML", "LSMLLoss"]
 
 _DRAWN = 20  # quadruplets for each sample
 
 
-class LSML(DistanceObjective):
+class LSML(PairObjective):
     """Least squared-residual metric learning from relative comparisons.
 
     ``Q(M) = (1/n) Σ_q max(0, √δ_ab(M) - √δ_cd(M))²`` over n quadruplets q = (a, b, c, d) of
@@ -110,16 +115,11 @@ class LSML(DistanceObjective):
             features,
             found[:, [0, 2]].ravel(),
             found[:, [1, 3]].ravel(),
-            np.ones(2 * len(found)),
             group=2,
         )
-        super().__init__(pairs, Quadruplets(1 / len(found)), memory_limit)
+        super().__init__(pairs, LSMLLoss(1 / len(found)), memory_limit)
 
-    def to_cvxpy(
-        self,
-        metric: cp.Expression,
-        log: bool = False,  # noqa: ARG002 (no log_convex)
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
         """Return Q for CVXPY: one second-order cone for each quadruplet.
 
         A term is the least ``(x + s) + y - 2t`` with s ≥ 0 and ``t² ≤ (x + s) y``.
@@ -166,3 +166,61 @@ def _uniform(rng: np.random.Generator, below: npt.NDArray[np.intp]) -> npt.NDArr
     """Return random indices, each below a bound of its own."""
     found: FloatArray = np.floor(rng.random(len(below)) * below)
     return found.astype(np.intp)
+
+
+class LSMLLoss(DistanceLoss):
+    """``w Σ (√x - √y)²`` over the pairs of distances with x > y: a `DistanceLoss`.
+
+    The distances come one after the other: x and y of the first quadruplet, and so on.
+
+    Parameters
+    ----------
+    weight : float
+        w.
+    """
+
+    curved_everywhere = False
+    value_roundings = 24.0
+    coefficient_roundings = 16.0
+
+    def __init__(self, weight: float) -> None:
+        self._weight = weight
+
+    def at(self, block: Block, distances: FloatArray) -> _Violated:  # noqa: ARG002 (of all)
+        """Return the loss at the distances of whole quadruplets."""
+        return _Violated(self._weight, distances)
+
+
+class _Violated(BlockLoss):
+    """The loss of the quadruplets with x > y: a `BlockLoss`."""
+
+    def __init__(self, weight: float, distances: FloatArray) -> None:
+        self._weight = weight
+        self._size = len(distances)
+        near, far = np.maximum(distances[0::2], 0), np.maximum(distances[1::2], 0)
+        self._first = 2 * np.flatnonzero(near > far)  # where x is; y comes next
+        self._x, self._y = near[self._first // 2], far[self._first // 2]
+
+    @cached_property
+    def value(self) -> float:
+        return self._weight * float(((np.sqrt(self._x) - np.sqrt(self._y)) ** 2).sum())
+
+    @property
+    def magnitude(self) -> float:
+        return self._weight * float((2 * self._x).sum())
+
+    def coefficients(self) -> FloatArray:
+        coefficients = np.zeros(self._size)
+        ratio = np.sqrt(self._y / self._x)
+        of_near = self._weight * (1 - ratio)
+        coefficients[self._first] = of_near
+        coefficients[self._first + 1] = -of_near / ratio
+        return coefficients
+
+    def factors(self, changes: Changes) -> FloatArray:
+        """Return ``√(w/2) (y^¼ x^-¾ φ_x - x^¼ y^-¾ φ_y)``: the Hessian has rank one."""
+        x, y = self._x**0.25, self._y**0.25
+        factors: FloatArray = changes.at(self._first) * (y / x**3)
+        factors -= changes.at(self._first + 1) * (x / y**3)
+        factors *= np.sqrt(self._weight / 2)
+        return factors

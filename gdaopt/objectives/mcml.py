@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.distances import ClassCollapse, DistanceObjective, class_codes, even_trace
-from gdaopt.objectives.many_pairs import stratified
+from gdaopt.objectives.isotropic import isotropic_trace
+from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
+from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs import (
+    Block,
+    Changes,
+    Codes,
     RectanglePairs,
     checked_samples,
     checked_weights,
+    class_codes,
     squared_distances,
 )
+from gdaopt.objectives.subsamples import stratified
+from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["MCML"]
+__all__ = ["MCML", "MCMLLoss"]
 
 
-class MCML(DistanceObjective):
+class MCML(PairObjective):
     """Maximally collapsing metric learning.
 
     ``Q(M) = Σ_i s_i [ (1/n_i) Σ_{j: y_j = y_i, j ≠ i} δ_ij(M) + log Σ_{k ≠ i} exp(-δ_ik(M)) ] /
@@ -76,38 +85,26 @@ class MCML(DistanceObjective):
         codes = class_codes(y, len(features))
         weights = checked_weights(sample_weight, len(features))
         order = np.argsort(codes, kind="stable")
-        loss = ClassCollapse(codes[order], (weights / weights.sum())[order])
+        loss = MCMLLoss(codes[order], (weights / weights.sum())[order])
         if not loss.has_class.any():
             raise InvalidInputError(
                 f"each of the {len(features)} samples is alone in its class; there must be two "
                 "samples of one class"
             )
-        self._collapse = loss
-        self._codes = codes[order]
-        self._memory_limit = memory_limit
-        super().__init__(RectanglePairs.ordered(features, order), loss, memory_limit)
-
-    def _of_samples(self, size: int) -> MCML | None:
-        if not self._pair_loss.has_many_pairs:
-            return None
-        chosen, counts = stratified(self._codes, size)
-        return MCML(
-            self.pairs.features[chosen],
-            self._codes[chosen],
-            sample_weight=self._collapse.weights[chosen] * counts,
-            memory_limit=self._memory_limit,
-        )
+        pairs = RectanglePairs.ordered(features, order)
+        super().__init__(pairs, loss, memory_limit, draw=_drawn)
+        self._mcml_loss = loss
 
     def auto_trace_bound(self) -> float:
-        """Return C by the rule "auto" ("Proposition: trace bounds of even metrics").
+        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
 
-        Under the even metric of this trace the mean squared distance within classes is log(N - 1).
-        The other samples then weigh together, at that distance, as much as one at distance 0: the
-        softmax reaches no further than the nearest sample.
+        Under the isotropic metric of this trace the mean squared distance within classes is
+        log(N - 1). The other samples then weigh together, at that distance, as much as one at
+        distance 0: the softmax reaches no further than the nearest sample.
         """
-        pulls = (self._collapse.offsets(block) for block in self.pairs.blocks())
+        pulls = (self._mcml_loss.cancelled(block) for block in self.pairs.blocks())
         distance = math.log(len(self.pairs.features) - 1)
-        return even_trace(distance, self.pairs.scatter_diagonal(pulls))
+        return isotropic_trace(distance, self.pairs.scatter_diagonal(pulls))
 
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
         """Return ``L = Σ_i s_i max_k ‖d_ik‖⁴ / Σ_i s_i``, which holds for every metric.
@@ -116,15 +113,11 @@ class MCML(DistanceObjective):
         """
         blocks = zip(self.pairs.blocks(), self.squares(), strict=True)
         return sum(
-            float(self._collapse.weights[block.rows] @ squares.max(axis=1) ** 2)
+            float(self._mcml_loss.weights[block.rows] @ squares.max(axis=1) ** 2)
             for block, squares in blocks
         )
 
-    def to_cvxpy(
-        self,
-        metric: cp.Expression,
-        log: bool = False,  # noqa: ARG002 (Q may be negative)
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
         """Return Q for CVXPY: one exponential cone for each ordered pair of samples."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
@@ -135,7 +128,139 @@ class MCML(DistanceObjective):
         position[left, right] = position[right, left] = np.arange(len(left))
         others = position[~np.eye(size, dtype=bool)]
         rows = cp.reshape(distances[others], (size, size - 1), order="C")
-        pulls = np.concatenate([self._collapse.offsets(block) for block in self.pairs.blocks()])
+        pulls = np.concatenate([self._mcml_loss.cancelled(block) for block in self.pairs.blocks()])
         pulls += pulls.T
         pulled = pulls[left, right] @ distances
-        return pulled + self._collapse.weights @ cp.log_sum_exp(-rows, axis=1), constraints
+        return pulled + self._mcml_loss.weights @ cp.log_sum_exp(-rows, axis=1), constraints
+
+
+_NEGLIGIBLE = 1e-7  # of the largest in a row: pairs that hardly change a Newton step
+
+
+def _drawn(
+    pairs: RectanglePairs, loss: MCMLLoss, n_samples: int
+) -> tuple[RectanglePairs, MCMLLoss]:
+    """Return the pairs of about so many samples, stratified by the classes, and their loss."""
+    chosen, counts = stratified(loss.codes, n_samples)
+    weights = loss.weights[chosen] * counts
+    found = MCMLLoss(loss.codes[chosen], weights / weights.sum())
+    return RectanglePairs.ordered(pairs.features[chosen]), found
+
+
+class MCMLLoss(DistanceLoss):
+    """``Σ_i w_i ( mean_{j in the class of i} δ_ij + log Σ_{k≠i} exp(-δ_ik) )``: a `DistanceLoss`.
+
+    Its pairs are all ordered pairs of samples, which are sorted by class.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (N,)
+        Classes, ascending.
+    weights : ndarray of shape (N,)
+        w, positive.
+    """
+
+    value_roundings = 80.0  # sums and exponentials, relative to the largest exponential
+    coefficient_roundings = 80.0  # how well a softmax adds up to 1
+
+    def __init__(self, codes: Codes, weights: FloatArray) -> None:
+        self.codes = codes
+        self.weights = weights
+        self._bounds = np.flatnonzero(np.diff(codes, prepend=-1, append=codes[-1] + 1))
+        n_others = np.diff(self._bounds) - 1
+        self.has_class = np.repeat(n_others > 0, n_others + 1)  # other samples of the own class
+        self.pulls = weights / np.maximum(np.repeat(n_others, n_others + 1), 1)
+
+    def classes(self, block: Block) -> list[Block]:
+        """Return the parts of a block that are within a class of two samples or more."""
+        first, last = block.rows.start, block.rows.stop
+        return [
+            Block(slice(max(first, start), min(last, stop)), slice(start, stop))
+            for start, stop in pairwise(self._bounds.tolist())
+            if start < last and stop > first and stop - start > 1
+        ]
+
+    def cancelled(self, block: Block) -> FloatArray:
+        """Return the pull on each pair: near the optimum the softmax cancels it."""
+        pulls = np.zeros(
+            (block.rows.stop - block.rows.start, block.columns.stop - block.columns.start)
+        )
+        self.pull(block, pulls)
+        return pulls
+
+    def pull(self, block: Block, coefficients: FloatArray) -> None:
+        """Add the coefficients of the mean distances within classes, samples themselves too."""
+        first = block.rows.start
+        for part in self.classes(block):
+            rows = slice(part.rows.start - first, part.rows.stop - first)
+            coefficients[rows, part.columns] += self.pulls[part.rows, None]
+
+    def at(self, block: Block, distances: FloatArray) -> _Rows:
+        """Return the loss at rows of distances."""
+        return _Rows(self, block, distances)
+
+
+class _Rows(BlockLoss):
+    """The loss in some rows: a `BlockLoss`."""
+
+    def __init__(self, loss: MCMLLoss, block: Block, distances: FloatArray) -> None:
+        self._loss = loss
+        self._block = block
+        self._weights = loss.weights[block.rows]
+        self._rows = np.arange(len(distances))
+        self._own = block.rows.start + self._rows  # the columns of the samples themselves
+        exponents = np.negative(distances, out=distances if distances.flags.writeable else None)
+        exponents[self._rows, self._own] = -math.inf
+        shift = exponents.max(axis=1)
+        exponents -= shift[:, None]
+        self._pulled = self._mean_pull(exponents, shift)
+        self._terms = np.exp(exponents, out=exponents)
+        self._total = self._terms.sum(axis=1)
+
+    def _mean_pull(self, exponents: FloatArray, shift: FloatArray) -> FloatArray:
+        """Return ``mean δ_ij - min_k δ_ik`` over the own class; of samples alone less the last."""
+        pull = shift.copy()
+        first = self._block.rows.start
+        exponents[self._rows, self._own] = 0.0
+        for part in self._loss.classes(self._block):
+            rows = slice(part.rows.start - first, part.rows.stop - first)
+            pull[rows] = -exponents[rows, part.columns].sum(axis=1)
+            pull[rows] /= part.columns.stop - part.columns.start - 1
+        exponents[self._rows, self._own] = -math.inf
+        return pull
+
+    @cached_property
+    def value(self) -> float:
+        return float(self._weights @ (self._pulled + np.log(self._total)))
+
+    @property
+    def magnitude(self) -> float:
+        most = 1 + math.log(self._terms.shape[1])
+        return float(self._weights @ (np.abs(self._pulled) + most))
+
+    def coefficients(self) -> FloatArray:
+        coefficients = self._terms
+        coefficients *= (-self._weights / self._total)[:, None]
+        self._loss.pull(self._block, coefficients)
+        coefficients[self._rows, self._own] = 0.0
+        return coefficients
+
+    def factors(self, changes: Changes) -> FloatArray:
+        """Return ``√(w_i p_ik) (φ_ik - Σ_l p_il φ_il)``: their Gram is a sum of covariances."""
+        counts = self._terms > _NEGLIGIBLE
+        if np.count_nonzero(counts) > counts.size / 2:
+            shares = self._terms / self._total[:, None]
+            values = changes.all()
+            means = np.matmul(values.transpose(1, 0, 2), shares[:, :, None])
+            centred: FloatArray = values - means.transpose(1, 0, 2)
+            centred *= np.sqrt(self._weights[:, None] * shares)
+            return centred.reshape(len(centred), -1)
+        # Under a metric of large trace most samples have few others near.
+        rows, columns = np.nonzero(counts)
+        share = self._terms[rows, columns] / self._total[rows]
+        values = changes.at(rows, columns)
+        starts = np.searchsorted(rows, self._rows)
+        means = np.add.reduceat(values * share, starts, axis=1)
+        few: FloatArray = values - means[:, rows]
+        few *= np.sqrt(self._weights[rows] * share)
+        return few

@@ -1,14 +1,15 @@
 """The interface of objectives: all that methods see of a function of metric matrices.
 
-An objective Q is convex and differentiable on symmetric K×K matrices. Methods evaluate it in three
+An objective Q is convex and differentiable on symmetric K×K matrices. Methods evaluate it in two
 ways: through a `Point`, which belongs to one metric matrix and keeps what has been computed there;
-through a `Line`, the restriction of Q to a direction; and through an `AtomWeights`, Q as a function
-of the weights of atoms. All three take structured directions and atoms (`gdaopt.linalg`), so that
-neither a step in one column nor a step in the weights ever costs a K×K gradient.
+and through a `Line`, the restriction of Q to a direction. Both take structured directions and atoms
+(`gdaopt.linalg`), so that neither a step in one column nor a step in the weights of atoms ever
+costs a K×K gradient.
 
 **Your own objective**: subclass `gdaopt.objectives.DenseObjective` and write `value` and
-`gradient`; it supplies everything else. Run `gdaopt.check_objective` on it once. When the dense K×K
-gradient is too slow, write an `at` that returns your own `Point`.
+`gradient`; it supplies everything else. Run `gdaopt.check_objective` on it once. A loss of
+distances of pairs of samples is a `gdaopt.objectives.PairObjective`. When neither is fast enough,
+write an `at` that returns your own `Point`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gdaopt.support.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["AtomWeights", "AtomWeightsPoint", "BarrierPoint", "Line", "Objective", "Point"]
+__all__ = ["BarrierPoint", "Derivatives", "Line", "Objective", "Point"]
 
 
 class Line(Protocol):
@@ -46,8 +47,31 @@ class Line(Protocol):
         """Return ``φ'(γ)`` and ``φ''(γ)``; the second is NaN where it is not known."""
 
 
-class Point(Protocol):
+class Derivatives(Protocol):
+    """A function of metrics at one of them, with its derivatives along atoms.
+
+    Along the metrics ``M + Σ_k w_k u_k u_k'`` it is a function of the weights w of atoms, and these
+    are its derivatives at w = 0.
+    """
+
+    @property
+    def value(self) -> float:
+        """The value at M."""
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        """Return the derivatives ``u_k' G u_k`` by the weights, shape (n,); G is the gradient."""
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return the second derivatives by the weights, shape (n, n)."""
+
+
+class Point(Derivatives, Protocol):
     """An objective at one metric matrix.
+
+    Of an objective with `log_convex` a point also has a method ``logarithm()``, which returns the
+    `Derivatives` of ``log Q`` at M, with a finite value also where Q underflows. A point whose
+    second derivatives are those of a subsample has an attribute ``estimates_curvature`` that is
+    True.
 
     A point can also have a method ``round_off()``, which returns a `gdaopt.objectives.RoundOff`:
     how exact its value and gradient are. Lower bounds are lowered by that much. Where a point does
@@ -61,10 +85,6 @@ class Point(Protocol):
     @property
     def value(self) -> float:
         """``Q(M)``."""
-
-    @property
-    def log_value(self) -> float:
-        """``log Q(M)``, for objectives with `log_convex`; finite also where Q underflows."""
 
     def gradient(self) -> FloatArray:
         """Return ``∇Q(M)``, symmetric K×K: ``dQ = ⟨∇Q, dM⟩``."""
@@ -109,37 +129,6 @@ class BarrierPoint(Point, Protocol):
         """Return the point at a positive multiple of M."""
 
 
-class AtomWeightsPoint(Protocol):
-    """An objective at a metric ``M(w) = B + Σ_k w_k u_k u_k'``, as a function of the weights w."""
-
-    @property
-    def weights(self) -> FloatArray:
-        """w, shape (n,)."""
-
-    @property
-    def value(self) -> float:
-        """Q, or log Q where that was asked for."""
-
-    def gradient(self) -> FloatArray:
-        """Return the derivatives of `value` with respect to w, shape (n,)."""
-
-    def hessian(self) -> FloatArray:
-        """Return the second derivatives of `value` with respect to w, shape (n, n)."""
-
-    def at(self, weights: FloatArray) -> AtomWeightsPoint:
-        """Return the point at other weights of the same atoms."""
-
-    def point(self) -> Point:
-        """Return the objective at the metric ``M(w)``."""
-
-
-class AtomWeights(Protocol):
-    """An objective on the metrics ``B + Σ_k w_k u_k u_k'``: a base B and weighted atoms."""
-
-    def at(self, atoms: Atoms, weights: FloatArray) -> AtomWeightsPoint:
-        """Return the point at ``B + Σ_k w_k u_k u_k'``."""
-
-
 class Objective(Protocol):
     """A convex differentiable function of metric matrices.
 
@@ -154,9 +143,12 @@ class Objective(Protocol):
     the rule "auto": a bound that follows the scale of its data (`gdaopt.scaling`). Where the
     logarithm is convex there is a rule without it.
 
-    An objective of many samples can also have a method ``coarser()``, which returns the objective
-    of a sample of them, or None where they are few. Methods may begin with the metric that is best
-    for the sample; values, gradients and certificates remain those of all samples.
+    An objective of many samples can also have a method ``subsample()``, which returns the objective
+    of a subsample that represents them, or None where they are few. Methods may begin with the
+    metric that is best for the subsample; values, gradients and certificates remain those of all
+    samples.
+
+    Where the logarithm is convex, too, ``log_to_cvxpy(metric)`` returns it as `to_cvxpy` returns Q.
     """
 
     @property
@@ -170,34 +162,19 @@ class Objective(Protocol):
     def at(self, metric: FloatArray) -> Point:
         """Return the point at a symmetric K×K matrix."""
 
-    def atom_weights(self, base: FloatArray, log: bool = False) -> AtomWeights:
-        """Return Q as a function of the weights of atoms.
-
-        Parameters
-        ----------
-        base : ndarray of shape (K, K)
-            The metric when all weights are 0.
-        log : bool, optional
-            Return log Q instead, for objectives with `log_convex`.
-        """
-
     def lipschitz(self, min_eigenvalue: float) -> float | None:
         """Return a Lipschitz constant of the gradient over all ``M ⪰ ρI``, None if none is known.
 
         In the Frobenius norm: ``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖``.
         """
 
-    def to_cvxpy(
-        self, metric: cp.Expression, log: bool = False
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
         """Return Q for CVXPY, as a convex expression of a symmetric K×K variable.
 
         Parameters
         ----------
         metric : cvxpy.Expression of shape (K, K)
             Symmetric and affine.
-        log : bool, optional
-            Return log Q instead, for objectives with `log_convex`.
 
         Returns
         -------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,7 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries
-from gdaopt.objectives.matrix_objective import MatrixObjective
+from gdaopt.objectives.matrix_point import MatrixObjective, MatrixPoint
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
 
@@ -22,7 +19,62 @@ if TYPE_CHECKING:
 __all__ = ["Linear", "Quadratic", "Ridge"]
 
 
-class Quadratic(MatrixObjective["QuadraticPoint"]):
+class QuadraticPoint(MatrixPoint):
+    """A quadratic objective at one metric: a `gdaopt.objectives.Point`."""
+
+    objective: Quadratic
+
+    @cached_property
+    def value(self) -> float:
+        """``Q(M)``."""
+        linear = float(np.vdot(self.objective.linear, self.metric))
+        return linear + self.objective.bend / 2 * float(np.vdot(self.metric, self.metric))
+
+    def gradient(self) -> FloatArray:
+        """Return ``A + cM``."""
+        gradient: FloatArray = self.objective.linear + self.objective.bend * self.metric
+        return gradient
+
+    def gradient_column(self, column: int) -> FloatArray:
+        """Return one column of the gradient."""
+        objective = self.objective
+        entries: FloatArray = objective.linear[:, column] + objective.bend * self.metric[:, column]
+        return entries
+
+    def round_off(self) -> RoundOff:
+        """Return that of the sums: the gradient is A or M itself, without any."""
+        terms = float(np.abs(self.objective.linear * self.metric).sum()) + abs(self.value)
+        return RoundOff((self.metric.size + 8) * UNIT * terms, np.zeros(len(self.metric)))
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return ``c (u_k'u_l)²``."""
+        curvature: FloatArray = self.objective.bend * atoms.products(atoms) ** 2
+        return curvature
+
+    def line(self, direction: Direction) -> QuadraticLine:
+        """Return Q restricted to ``M + γ D``."""
+        return QuadraticLine(self, direction)
+
+
+class QuadraticLine:
+    """A quadratic objective along a direction: a parabola."""
+
+    def __init__(self, point: QuadraticPoint, direction: Direction) -> None:
+        self.direction = direction
+        self._start = point.value
+        self._slope = direction.inner(point.gradient())
+        self._bend = point.objective.bend * direction.norm_squared()
+
+    def value(self, gamma: float) -> float:
+        """Return ``φ(γ)``."""
+        return self._start + gamma * (self._slope + gamma / 2 * self._bend)
+
+    def derivatives(self, gamma: float) -> tuple[float, float]:
+        """Return ``φ'(γ)`` and ``φ''(γ)``."""
+        return self._slope + gamma * self._bend, self._bend
+
+
+class Quadratic(MatrixObjective[QuadraticPoint]):
     """``Q(M) = ⟨A, M⟩ + (c/2) ‖M‖²``: what `Ridge` and `Linear` share.
 
     Parameters
@@ -33,6 +85,8 @@ class Quadratic(MatrixObjective["QuadraticPoint"]):
         c ≥ 0.
     """
 
+    point = QuadraticPoint
+
     def __init__(self, linear: FloatArray, bend: float) -> None:
         self.linear = read_only(linear)
         self.bend = bend
@@ -42,18 +96,11 @@ class Quadratic(MatrixObjective["QuadraticPoint"]):
         """K, the size of the metric matrices."""
         return len(self.linear)
 
-    def _point(self, metric: FloatArray) -> QuadraticPoint:
-        return QuadraticPoint(self, metric)
-
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (it is one for all metrics)
         """Return c."""
         return self.bend
 
-    def to_cvxpy(
-        self,
-        metric: cp.Expression,
-        log: bool = False,  # noqa: ARG002 (Q need not be positive)
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
         """Return Q for CVXPY."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
@@ -118,81 +165,3 @@ class Linear(Quadratic):
 
     def __init__(self, A: Any) -> None:
         super().__init__(symmetric_matrix("A", A), 0.0)
-
-
-class QuadraticPoint:
-    """A quadratic objective at one metric: a `gdaopt.objectives.Point`."""
-
-    def __init__(self, objective: Quadratic, metric: FloatArray) -> None:
-        self.objective = objective
-        self.metric = read_only(metric)
-
-    @cached_property
-    def value(self) -> float:
-        """``Q(M)``."""
-        linear = float(np.vdot(self.objective.linear, self.metric))
-        return linear + self.objective.bend / 2 * float(np.vdot(self.metric, self.metric))
-
-    @property
-    def log_value(self) -> float:
-        """NaN: ``log Q`` is not convex."""
-        return math.nan
-
-    def gradient(self) -> FloatArray:
-        """Return ``A + cM``."""
-        gradient: FloatArray = self.objective.linear + self.objective.bend * self.metric
-        return gradient
-
-    def gradient_diagonal(self) -> FloatArray:
-        """Return the diagonal of the gradient."""
-        return np.diagonal(self.gradient()).copy()
-
-    def gradient_column(self, column: int) -> FloatArray:
-        """Return one column of the gradient."""
-        objective = self.objective
-        entries: FloatArray = objective.linear[:, column] + objective.bend * self.metric[:, column]
-        return entries
-
-    def gradient_entries(self, edges: Edges) -> KnownEntries:
-        """Return the gradient's diagonal and its entries of edges."""
-        return KnownEntries.of(self.gradient(), edges)
-
-    def round_off(self) -> RoundOff:
-        """Return that of the sums: the gradient is A or M itself, without any."""
-        terms = float(np.abs(self.objective.linear * self.metric).sum()) + abs(self.value)
-        return RoundOff((self.metric.size + 8) * UNIT * terms, np.zeros(len(self.metric)))
-
-    def curvature(self, atoms: Atoms) -> FloatArray:
-        """Return ``c (u_k'u_l)²``."""
-        curvature: FloatArray = self.objective.bend * atoms.products(atoms) ** 2
-        return curvature
-
-    def line(self, direction: Direction) -> QuadraticLine:
-        """Return Q restricted to ``M + γ D``."""
-        return QuadraticLine(self, direction)
-
-    def moved(self, direction: Direction, gamma: float) -> QuadraticPoint:
-        """Return the point at ``M + γ D``."""
-        return QuadraticPoint(self.objective, direction.added_to(self.metric, gamma))
-
-    def vanished(self) -> str | None:
-        """Say where the value overflows."""
-        return None if math.isfinite(self.value) else f"the objective is {self.value}"
-
-
-class QuadraticLine:
-    """A quadratic objective along a direction: a parabola."""
-
-    def __init__(self, point: QuadraticPoint, direction: Direction) -> None:
-        self.direction = direction
-        self._start = point.value
-        self._slope = direction.inner(point.gradient())
-        self._bend = point.objective.bend * direction.norm_squared()
-
-    def value(self, gamma: float) -> float:
-        """Return ``φ(γ)``."""
-        return self._start + gamma * (self._slope + gamma / 2 * self._bend)
-
-    def derivatives(self, gamma: float) -> tuple[float, float]:
-        """Return ``φ'(γ)`` and ``φ''(γ)``."""
-        return self._slope + gamma * self._bend, self._bend

@@ -12,17 +12,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gdaopt.linalg.directions import DeferredMatrix, Direction
 from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
     from gdaopt.objectives.protocol import Point
 
-__all__ = ["UNIT", "RoundOff", "assumed_round_off", "assumed_roundings", "round_off_at"]
+__all__ = [
+    "UNIT",
+    "DistanceRoundOff",
+    "RoundOff",
+    "assumed_round_off",
+    "assumed_roundings",
+    "round_off_at",
+]
 
 UNIT = 2.0**-53
 """u: a rounded operation of float64 has at most this relative error."""
 
 _ROUNDINGS = 1000  # one after the other, as in sums of some ten thousand terms
+_CENTRING = 16  # roundings of the samples themselves, and of the sums of a few terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,3 +104,57 @@ def assumed_round_off(point: Point) -> RoundOff:
         relative * (value + float(np.abs(gradient * metric).sum())),
         np.full(len(metric), np.sqrt(relative * slope)),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceRoundOff:
+    """How exact squared distances are: ``|δ̃_rc - δ_rc| ≤ u s'Rs`` with ``s = |x_r| + |x_c|``.
+
+    The distances ``δ_rc = (x_r - x_c)' M (x_r - x_c)`` of all pairs come from products of the
+    samples with the metric, and are then updated along lines. What each of these adds to the
+    round-off is counted here ("Lemma: round-off of the regulariser").
+
+    Attributes
+    ----------
+    n_features : int
+        K.
+    forms : DeferredMatrix
+        R up to `additions`: the magnitudes of what the metric is made of, times the roundings in a
+        row of the products with the samples.
+    additions : int
+        The roundings in a row of sums: of the metric, and of the exponents that the distances are
+        part of.
+
+    Examples
+    --------
+    >>> metric = DeferredMatrix(lambda: np.diag([1.0, 2.0]))
+    >>> DistanceRoundOff.of_metric(metric, 2).form(np.array([1.0, 3.0]))
+    418.0
+    """
+
+    n_features: int
+    forms: DeferredMatrix
+    additions: int = 0
+
+    @classmethod
+    def of_metric(cls, metric: DeferredMatrix, n_features: int) -> DistanceRoundOff:
+        """Return that of products with a K×K metric."""
+        count = _factor_roundings(n_features, n_features)
+        return cls(n_features, DeferredMatrix(lambda: count * np.abs(metric.dense())))
+
+    def moved(self, direction: Direction, gamma: float, n_factors: int) -> DistanceRoundOff:
+        """Return that after a step along a direction, from so many factors."""
+        count = _factor_roundings(self.n_features, n_factors)
+        forms = self.forms.moved(direction.magnitude(), count * abs(gamma))
+        return DistanceRoundOff(self.n_features, forms, self.additions + n_factors + 2)
+
+    def form(self, sizes: FloatArray) -> float:
+        """Return ``s'Rs`` for magnitudes s of samples, shape (K,)."""
+        # What has been added up was never larger than the sum of all magnitudes.
+        share = 1 + self.additions / _factor_roundings(self.n_features, 0)
+        return share * float(sizes @ self.forms.dense() @ sizes)
+
+
+def _factor_roundings(n_features: int, n_factors: int) -> int:
+    """Return how many roundings in a row a quadratic form takes: products with X, of factors."""
+    return 2 * n_features + n_factors + _CENTRING

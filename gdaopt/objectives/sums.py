@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +20,7 @@ from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.check import check_interface
-from gdaopt.objectives.protocol import (
-    AtomWeights,
-    AtomWeightsPoint,
-    Line,
-    Objective,
-    Point,
-)
+from gdaopt.objectives.protocol import Derivatives, Line, Objective, Point
 from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
 from gdaopt.support.validation import FloatArray, number, read_only, symmetric_matrix
 from gdaopt.support.warning_filters import underflow_ignored
@@ -138,10 +133,6 @@ class SumObjective(Summable):
         metric = symmetric_matrix("metric", metric, self.n_features)
         return SumPoint(self, [objective.at(metric) for objective in self.objectives])
 
-    def atom_weights(self, base: FloatArray, log: bool = False) -> SumAtomWeights:
-        """Return the sum, or its logarithm, as a function of the weights of atoms."""
-        return SumAtomWeights(self, [q.atom_weights(base, log) for q in self.objectives], log)
-
     @underflow_ignored()
     def value(self, metric: FloatArray) -> float:
         """Return ``Σ_k c_k Q_k(M)``."""
@@ -158,20 +149,21 @@ class SumObjective(Summable):
         known = [constant for constant in constants if constant is not None]
         return self.summed(known) if len(known) == len(constants) else None
 
-    def to_cvxpy(
-        self, metric: cp.Expression, log: bool = False
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return the sum, or its logarithm, for CVXPY."""
-        found = [objective.to_cvxpy(metric, log) for objective in self.objectives]
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return the sum for CVXPY."""
+        found = [objective.to_cvxpy(metric) for objective in self.objectives]
         constraints = [constraint for _, own in found for constraint in own]
-        expressions = [expression for expression, _ in found]
-        if log:
-            return expressions[0] + math.log(self.factors[0]), constraints
-        return self.summed(expressions), constraints
+        return self.summed([expression for expression, _ in found]), constraints
 
-    def coarser(self) -> SumObjective | None:
+    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return the logarithm of a multiple for CVXPY."""
+        only: Any = self.objectives[0]
+        expression, constraints = only.log_to_cvxpy(metric)
+        return expression + math.log(self.factors[0]), constraints
+
+    def subsample(self) -> SumObjective | None:
         """Return the sum of fewer samples where terms have many; None without such terms."""
-        offered = [getattr(objective, "coarser", lambda: None)() for objective in self.objectives]
+        offered = [getattr(objective, "subsample", lambda: None)() for objective in self.objectives]
         if all(objective is None for objective in offered):
             return None
         pairs = zip(self.factors, offered, self.objectives, strict=True)
@@ -223,12 +215,15 @@ class SumPoint:
         """``Σ_k c_k Q_k(M)``."""
         return float(self.objective.summed([part.value for part in self.parts]))
 
+    def logarithm(self) -> MultipleLogarithm:
+        """Return the logarithm of a multiple, for objectives with `log_convex`."""
+        only: Any = self.parts[0]
+        return MultipleLogarithm(only.logarithm(), self.objective.factors[0])
+
     @property
-    def log_value(self) -> float:
-        """The logarithm of a multiple; NaN for a sum."""
-        if not self.objective.log_convex:
-            return math.nan
-        return math.log(self.objective.factors[0]) + self.parts[0].log_value
+    def estimates_curvature(self) -> bool:
+        """Whether second derivatives of a term are those of a subsample."""
+        return any(getattr(part, "estimates_curvature", False) for part in self.parts)
 
     @cached_property
     def _gradient(self) -> FloatArray:
@@ -255,6 +250,17 @@ class SumPoint:
         """Return the gradient's diagonal and its entries of edges."""
         found = self._known = [part.gradient_entries(edges) for part in self.parts]
         return self.objective.summed_entries(found)
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        """Return the derivatives by the weights of atoms."""
+        slopes: FloatArray = self.objective.summed([part.slopes(atoms) for part in self.parts])
+        return slopes
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return the second derivatives by the weights of atoms."""
+        curvatures = [part.curvature(atoms) for part in self.parts]
+        curvature: FloatArray = self.objective.summed(curvatures)
+        return curvature
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are: the sum of what the terms say, and its own.
@@ -331,69 +337,33 @@ class SumLine:
         return float(self._objective.summed(slopes)), float(self._objective.summed(curvatures))
 
 
-class SumAtomWeights:
-    """A sum, or the logarithm of a multiple, as a function of the weights of atoms.
+@dataclass(frozen=True, eq=False)
+class MultipleLogarithm:
+    """The logarithm of a multiple: a `gdaopt.objectives.Derivatives`.
 
-    Parameters
+    Attributes
     ----------
-    objective : SumObjective
-        The sum.
-    parts : sequence of AtomWeights
-        Its terms, or the logarithm of its only one.
-    log : bool
-        Whether it is the logarithm.
+    logarithm : Derivatives
+        That of the objective.
+    factor : float
+        c > 0.
     """
 
-    def __init__(self, objective: SumObjective, parts: Sequence[AtomWeights], log: bool) -> None:
-        self.objective = objective
-        self.log = log
-        self._parts = parts
-
-    def at(self, atoms: Atoms, weights: FloatArray) -> SumAtomWeightsPoint:
-        """Return the point at ``B + Σ_k w_k u_k u_k'``."""
-        return SumAtomWeightsPoint(self, [part.at(atoms, weights) for part in self._parts])
-
-    def summed(self, parts: Sequence[Any]) -> Any:
-        """Return the sum of what the terms answer; log Q and log(cQ) differ by a constant."""
-        return parts[0] if self.log else self.objective.summed(parts)
-
-
-class SumAtomWeightsPoint:
-    """A sum at given weights of given atoms: an `AtomWeightsPoint`."""
-
-    def __init__(self, atom_weights: SumAtomWeights, parts: Sequence[AtomWeightsPoint]) -> None:
-        self._atom_weights = atom_weights
-        self._parts = parts
+    logarithm: Derivatives
+    factor: float
 
     @property
-    def weights(self) -> FloatArray:
-        """The weights w."""
-        return self._parts[0].weights
-
-    @cached_property
     def value(self) -> float:
-        """The sum, or its logarithm."""
-        value = float(self._atom_weights.summed([part.value for part in self._parts]))
-        own = math.log(self._atom_weights.objective.factors[0]) if self._atom_weights.log else 0.0
-        return value + own
+        """``log c + log Q(M)``."""
+        return math.log(self.factor) + self.logarithm.value
 
-    def gradient(self) -> FloatArray:
-        """Return the derivatives of `value`."""
-        gradient: FloatArray = self._atom_weights.summed([part.gradient() for part in self._parts])
-        return gradient
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        """Return the derivatives, which the constant does not change."""
+        return self.logarithm.slopes(atoms)
 
-    def hessian(self) -> FloatArray:
-        """Return the second derivatives of `value`."""
-        hessian: FloatArray = self._atom_weights.summed([part.hessian() for part in self._parts])
-        return hessian
-
-    def at(self, weights: FloatArray) -> SumAtomWeightsPoint:
-        """Return the point at other weights of the same atoms."""
-        return SumAtomWeightsPoint(self._atom_weights, [part.at(weights) for part in self._parts])
-
-    def point(self) -> SumPoint:
-        """Return the sum at the metric."""
-        return SumPoint(self._atom_weights.objective, [part.point() for part in self._parts])
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return the second derivatives."""
+        return self.logarithm.curvature(atoms)
 
 
 def _terms(objective: object) -> list[tuple[float, object]]:

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.distances import (
-    DistanceObjective,
-    ListedTriplets,
-    Logistic,
-    ScalarFunction,
-    SmoothHinge,
-    even_trace,
-    nothing_pulls,
-)
+from gdaopt.objectives.isotropic import isotropic_trace, nothing_pulls
+from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
+from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs import (
+    Block,
+    Changes,
     ListedPairs,
     checked_pairs,
     checked_samples,
     squared_distances,
 )
-from gdaopt.support.validation import number
+from gdaopt.objectives.scalar_functions import Logistic, ScalarFunction, SmoothHinge
+from gdaopt.support.validation import FloatArray, number
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["LogisticTriplets", "TripletHinge"]
+__all__ = ["LogisticTriplets", "TripletHinge", "TripletLoss"]
 
 
-class _TripletObjective(DistanceObjective):
+class _TripletObjective(PairObjective):
     """``(1/n) Σ [(1 - μ) δ_ij + μ ψ(m + δ_ij - δ_il)]`` over n triplets (i, j, l)."""
 
     def __init__(
@@ -48,15 +46,15 @@ class _TripletObjective(DistanceObjective):
         if not len(found):
             raise InvalidInputError("triplets holds none; pass at least one")
         self.triplets = found
-        self._loss = ListedTriplets((1 - push) / len(found), push / len(found), margin, function)
+        self._loss = TripletLoss((1 - push) / len(found), push / len(found), margin, function)
         samples, others = found[:, [0, 0]].ravel(), found[:, 1:].ravel()
-        pairs = ListedPairs(features, samples, others, np.ones(len(others)), group=2)
+        pairs = ListedPairs(features, samples, others, group=2)
         super().__init__(pairs, self._loss, memory_limit)
 
     def auto_trace_bound(self) -> float:
-        """Return C by the rule "auto" ("Proposition: trace bounds of even metrics").
+        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
 
-        Under an even metric of larger trace the pull costs more than all triplets at M = 0.
+        Under an isotropic metric of larger trace the pull costs more than all triplets at M = 0.
 
         Raises
         ------
@@ -68,18 +66,14 @@ class _TripletObjective(DistanceObjective):
             raise nothing_pulls("push_weight=1")
         near = features[self.triplets[:, 0]] - features[self.triplets[:, 1]]
         at_zero = loss.push * float(loss.function(np.array([loss.margin]))[0][0])
-        return even_trace(at_zero / loss.pull, (near**2).mean(axis=0))
+        return isotropic_trace(at_zero / loss.pull, (near**2).mean(axis=0))
 
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
         """Return ``L = (μ/n) max ψ'' Σ (‖d_ij‖⁴ + ‖d_il‖⁴)``, which holds for every metric."""
         fourth = sum(float((squares**2).sum()) for squares in self.squares())
         return self._loss.push * self._loss.function.max_curvature * fourth
 
-    def to_cvxpy(
-        self,
-        metric: cp.Expression,
-        log: bool = False,  # noqa: ARG002 (no log_convex)
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
         """Return Q for CVXPY."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
@@ -205,3 +199,71 @@ class LogisticTriplets(_TripletObjective):
     ) -> None:
         margin = number("margin", margin, at_least=0)
         super().__init__(X, triplets, push_weight, margin, Logistic(), memory_limit)
+
+
+class TripletLoss(DistanceLoss):
+    """``Σ (a x + b ψ(m + x - y))`` over triplets: a `DistanceLoss`.
+
+    The distances come one after the other: x to the near sample and y to the far one of the first
+    triplet, and so on.
+
+    Parameters
+    ----------
+    pull, push : float
+        a ≥ 0 and b > 0.
+    margin : float
+        m.
+    function : ScalarFunction
+        ψ, which does not fall.
+    """
+
+    value_roundings = 32.0
+    coefficient_roundings = 16.0
+
+    def __init__(self, pull: float, push: float, margin: float, function: ScalarFunction) -> None:
+        self.pull = pull
+        self.push = push
+        self.margin = margin
+        self.function = function
+        self.curved_everywhere = not function.is_flat_beyond
+
+    def at(self, block: Block, distances: FloatArray) -> _Triplets:  # noqa: ARG002 (of all)
+        """Return the loss at the distances of whole triplets."""
+        return _Triplets(self, distances)
+
+
+class _Triplets(BlockLoss):
+    """The loss at distances: a `BlockLoss`."""
+
+    def __init__(self, loss: TripletLoss, distances: FloatArray) -> None:
+        self._loss = loss
+        self._near, self._far = distances[0::2], distances[1::2]
+        self._z = loss.margin + self._near - self._far
+        self._values, self._first = loss.function(self._z)
+
+    @cached_property
+    def value(self) -> float:
+        loss = self._loss
+        return loss.pull * float(self._near.sum()) + loss.push * float(self._values.sum())
+
+    @property
+    def magnitude(self) -> float:
+        sizes = self._loss.margin + np.abs(self._near) + np.abs(self._far)
+        pushed = np.abs(self._values).sum() + self._first @ sizes
+        return self._loss.pull * float(np.abs(self._near).sum()) + self._loss.push * float(pushed)
+
+    def coefficients(self) -> FloatArray:
+        coefficients = np.empty(2 * len(self._z))
+        pushed = self._loss.push * self._first
+        coefficients[0::2] = self._loss.pull + pushed
+        coefficients[1::2] = -pushed
+        return coefficients
+
+    def factors(self, changes: Changes) -> FloatArray:
+        """Return ``√(b ψ'') (φ_x - φ_y)``: the Hessian has rank one."""
+        second = self._loss.function.second(self._z)
+        curved = np.flatnonzero(second > NEGLIGIBLE * second.max(initial=0.0))
+        factors: FloatArray = changes.at(2 * curved)
+        factors -= changes.at(2 * curved + 1)
+        factors *= np.sqrt(self._loss.push * second[curved])
+        return factors

@@ -343,8 +343,8 @@ def check_starts(problems: Iterable[tuple[str, MetricProblem]], method: Method) 
     """
     for _, problem in problems:
         sample = problem
-        while (coarser := sample.coarser()) is not None:
-            sample = coarser
+        while (smaller := sample.subsample()) is not None:
+            sample = smaller
         try:
             next(iterate(sample, method))
         except InvalidInputError:

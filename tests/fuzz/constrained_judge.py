@@ -353,9 +353,9 @@ class Judged:
     def _optimum(self) -> FloatArray | None:
         """The best metric, by CLARABEL."""
         metric, _, constraints = self._conic()
-        objective = self.made.objective
+        objective: Any = self.made.objective
         log = objective.log_convex
-        expression, defining = objective.to_cvxpy(metric, log)
+        expression, defining = (objective.log_to_cvxpy if log else objective.to_cvxpy)(metric)
         size = 1.0 if log else abs(objective.at(self.made.known).value) or 1.0
         return self._solved(cp.Minimize(expression / size), [*defining, *constraints], metric)
 

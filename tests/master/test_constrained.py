@@ -11,6 +11,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.master import MasterPoint
 from gdaopt.master.constrained import (
     Rows,
     _duality_gap,
@@ -18,7 +19,7 @@ from gdaopt.master.constrained import (
     solve_constrained_master_problem,
 )
 from gdaopt.master.weights import Iterate
-from gdaopt.objectives.protocol import AtomWeightsPoint, Objective
+from gdaopt.objectives.protocol import Objective
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 
@@ -27,7 +28,7 @@ SIZE, BUDGET = 5, 4.0
 
 def start(
     rng: np.random.Generator, weights: FloatArray, objective: Objective | None = None
-) -> AtomWeightsPoint:
+) -> MasterPoint:
     """Return log det of a random matrix at weights of the unit vectors and of edges."""
     if objective is None:
         root = rng.standard_normal((3 * SIZE, SIZE))
@@ -35,7 +36,7 @@ def start(
     i, j = np.triu_indices(SIZE, 1)
     edges = Atoms(np.column_stack([i, j]), np.tile([np.sqrt(0.5), -np.sqrt(0.5)], (len(i), 1)))
     atoms = Atoms.of_features(np.arange(SIZE)).joined(edges)
-    return objective.atom_weights(0.1 * np.eye(SIZE)).at(atoms, weights)
+    return MasterPoint(objective.at(0.1 * np.eye(SIZE)), atoms, weights)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -152,7 +153,7 @@ def test_rows_of_weights_that_have_become_small_are_kept(second: float) -> None:
     objective = gda.LogDet(np.diag([1e9, 1.5e9, 1.0]))
     weights = np.array([3 * second, second, 1.0])
     atoms = Atoms.of_features(np.arange(3))
-    point = objective.atom_weights(1e-15 * np.eye(3)).at(atoms, weights)
+    point = MasterPoint(objective.at(1e-15 * np.eye(3)), atoms, weights)
     rows = Rows(np.array([[1.0, -3.0, 0.0]]), np.zeros(1), np.array([True]))
     found = solve_constrained_master_problem(point, BUDGET, rows, np.zeros(1), 1e-12)
     assert found.point.weights[0] == pytest.approx(4 / 3 * 1e-9, rel=1e-2, abs=0)
@@ -191,13 +192,13 @@ def random_quadratic(rng: np.random.Generator) -> _Quadratic:
             return quadratic
 
 
-def _each(point: AtomWeightsPoint) -> list[Atoms]:
-    atoms: Atoms = point._atoms  # type: ignore[attr-defined]
+def _each(point: MasterPoint) -> list[Atoms]:
+    atoms = point._atoms
     return [atoms[k : k + 1] for k in range(len(atoms))]
 
 
-def _matrix(point: AtomWeightsPoint) -> FloatArray:
+def _matrix(point: MasterPoint) -> FloatArray:
     """Return S: the gradient of the linear part."""
-    metric = point.point().metric
-    gradient: FloatArray = point.point().gradient() + np.linalg.inv(metric)
+    metric = point.point.metric
+    gradient: FloatArray = point.point.gradient() + np.linalg.inv(metric)
     return gradient

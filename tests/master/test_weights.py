@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.master import MasterPoint
 from gdaopt.master.weights import MasterSolution, solve_master_problem
-from gdaopt.objectives.protocol import AtomWeightsPoint
 from tests.helpers import generators, properties
 from tests.master.cases import random_atoms
 
@@ -26,7 +26,7 @@ class Master:
 
     objective: gda.GLR | gda.LogDet
     atoms: Atoms
-    start: AtomWeightsPoint
+    start: MasterPoint
     total_weight: float
 
     @classmethod
@@ -43,11 +43,11 @@ class Master:
             objective = gda.LogDet(X.T @ X / len(X))
         total_weight = size * float(rng.choice([0.2, 1.0, 10.0, 40.0]))
         atoms = random_atoms(rng, 2 * size, size)
-        atom_weights = objective.atom_weights(1e-3 * np.eye(size), log=objective.log_convex)
-        start = atom_weights.at(atoms, np.full(2 * size, share * total_weight / (2 * size)))
+        base, weights = objective.at(1e-3 * np.eye(size)), np.full(2 * size, share * total_weight)
+        start = MasterPoint(base, atoms, weights / (2 * size), objective.log_convex)
         return cls(objective, atoms, start, total_weight)
 
-    def gap(self, point: AtomWeightsPoint) -> float:
+    def gap(self, point: MasterPoint) -> float:
         """An upper bound of how far the value is above its minimum."""
         gradient = point.gradient()
         least = min(0.0, float(gradient.min()))
@@ -118,15 +118,14 @@ class TestSolveMasterProblem:
                 cp.Minimize(value), [*constraints, cp.sum(w) <= master.total_weight]
             )
             problem.solve(solver="CLARABEL")
-            found = master.solved(1e-7, memory_limit).point.point().value
+            found = master.solved(1e-7, memory_limit).point.point.value
             assert found == pytest.approx(problem.value, rel=1e-6)
 
     def test_weight_that_is_not_needed_stays_unused(self) -> None:
         """The maximum likelihood of a diagonal precision is 1/S_ii, whatever the total weight."""
         objective = gda.LogDet(np.diag([2.0, 0.5]))
-        start = objective.atom_weights(np.zeros((2, 2))).at(
-            Atoms.of_features(np.arange(2)), np.array([30.0, 70.0])
-        )
+        atoms, weights = Atoms.of_features(np.arange(2)), np.array([30.0, 70.0])
+        start = MasterPoint(objective.at(np.zeros((2, 2))), atoms, weights)
         solution = solve_master_problem(start, 100.0, 1e-12, ROOMY)
         np.testing.assert_allclose(solution.point.weights, [0.5, 2.0], rtol=1e-9)
 

@@ -19,8 +19,8 @@ import gdaopt as gda
 from gdaopt.backends import protocol
 from gdaopt.methods import aligned, blocks, joint
 from gdaopt.methods import state as state_module
-from gdaopt.objectives.exponentials import ExponentialLine
-from gdaopt.objectives.glr_point import GLRPoint
+from gdaopt.objectives import PairPoint
+from gdaopt.objectives.glr import ExponentialLine
 from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.programs import Program
 from gdaopt.programs import base as programs
@@ -232,9 +232,9 @@ def test_programs_are_told_what_is_left(
     ("owner", "name"),
     [
         (Program, "solve"),
-        (GLRPoint, "line"),
+        (PairPoint, "line"),
         (ExponentialLine, "balance"),
-        (GLRPoint, "moved"),
+        (PairPoint, "moved"),
     ],
     ids=["program", "direction", "line search", "move"],
 )

@@ -1,4 +1,4 @@
-"""The certified solver on many samples: nested samples, sweeps, and the clock.
+"""The certified solver on many samples: nested subsamples, passes over all pairs, and the clock.
 
 What counts as many is made small here.
 """
@@ -14,24 +14,20 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.methods import state as state_module
-from gdaopt.objectives import many_pairs
-from gdaopt.objectives.distances import pair_loss
-from gdaopt.objectives.distances.pair_loss import PairLoss
+from gdaopt.objectives import PairObjective, pair_objective, subsamples
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.support import deadline
 from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.validation import FloatArray
 
 SIZE, N_SAMPLES = 6, 400
-FULL: dict[str, Any] = {"glr": gda.GLR, "mcml": PairLoss}
 
 
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("gdaopt.objectives.glr", pair_loss.__name__):
-        monkeypatch.setattr(f"{module}.MANY_PAIRS", 1000)
-    monkeypatch.setattr(many_pairs, "_SMALLEST", 20)
-    monkeypatch.setattr(rectangles, "_PORTION", 2**12)
+    monkeypatch.setattr(pair_objective, "MANY_PAIRS", 1000)
+    monkeypatch.setattr(subsamples, "_SMALLEST", 20)
+    monkeypatch.setattr(rectangles, "_CHUNK", 2**12)
 
 
 def samples(n_samples: int = N_SAMPLES) -> tuple[FloatArray, Any]:
@@ -104,29 +100,31 @@ def test_linear_constraints_are_kept() -> None:
 
 @pytest.mark.parametrize("name", ["glr", "mcml"])
 @pytest.mark.usefixtures("few_are_many")
-def test_most_evaluations_are_those_of_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_most_evaluations_are_those_of_subsamples(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sizes: list[int] = []
-    original = FULL[name].swept
+    original = PairObjective.sums
 
-    def swept(self: Any, metric: FloatArray) -> Any:
+    def sums(self: Any, metric: FloatArray) -> Any:
         sizes.append(len(self.pairs.features))
         return original(self, metric)
 
-    monkeypatch.setattr(FULL[name], "swept", swept)
+    monkeypatch.setattr(PairObjective, "sums", sums)
     gda.solve(problem(name), "certified", tolerance=1e-4)
     assert sorted(set(sizes)) == pytest.approx([20, 80, N_SAMPLES], abs=2)
     assert sizes.count(N_SAMPLES) <= 15 < len(sizes)
 
 
-def test_few_samples_have_no_sample() -> None:
-    assert problem("glr").coarser() is None
-    assert problem("mcml").coarser() is None
+def test_few_samples_have_no_subsample() -> None:
+    assert problem("glr").subsample() is None
+    assert problem("mcml").subsample() is None
 
 
 def levels_of(name: str) -> list[Any]:
     levels = [objective(name)]
-    while (coarser := levels[-1].coarser()) is not None:
-        levels.append(coarser)
+    while (smaller := levels[-1].subsample()) is not None:
+        levels.append(smaller)
     return levels
 
 
@@ -153,7 +151,7 @@ def test_samples_are_stratified() -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A clock that goes on by a second in a sweep over all samples, a share of it at each block."""
+    """A clock that goes on by a second in a pass over all samples, a share of it at each block."""
     found = SimpleNamespace(now=0.0, asked=0)
 
     def perf_counter() -> float:
@@ -194,7 +192,7 @@ def test_at_most_one_evaluation_after_the_limit(
 
 @pytest.mark.parametrize("name", ["glr", "mcml"])
 @pytest.mark.usefixtures("few_are_many")
-def test_a_sweep_asks_the_clock_in_each_block(name: str, clock: SimpleNamespace) -> None:
+def test_a_pass_asks_the_clock_in_each_block(name: str, clock: SimpleNamespace) -> None:
     asked = objective(name)
     clock.all_pairs = asked.pairs.n_pairs
     n_blocks = sum(1 for _ in asked.pairs.blocks())

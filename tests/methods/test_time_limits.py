@@ -104,7 +104,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     clock = Counted()
     for module in (deadline, state_module):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=clock.perf_counter))
-    for name in ("products", "scatter", "scatter_diagonal", "scatter_column", "covariance"):
+    for name in ("products", "scatter", "scatter_diagonal", "scatter_column", "changes"):
         clock.watch(monkeypatch, SignalPairs, name, 0.5)  # a pass for the value, one for a gradient
     clock.watch(monkeypatch, LogDetPoint, "__init__", 1.0)
     clock.watch(monkeypatch, LogDetPoint, "scaled", -1.0)  # a multiple is no evaluation of its own

@@ -7,13 +7,15 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import (
+    DeferredMatrix,
     Direction,
 )
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
-from gdaopt.objectives.exponentials import ExponentialLine
-from gdaopt.objectives.glr_point import GLRPoint
+from gdaopt.objectives import PairPoint
+from gdaopt.objectives.glr import ExponentialLine
 from gdaopt.support.validation import FloatArray
 from tests.objectives.cases import LogDet, N, samples
 
@@ -39,26 +41,26 @@ class Concave(gda.DenseObjective):
 class PatchedGLR(gda.GLR):
     """A GLR whose points are of another class."""
 
-    def __init__(self, point: type[GLRPoint]) -> None:
+    def __init__(self, point: type[PairPoint]) -> None:
         rng = np.random.default_rng(0)
         super().__init__(samples(rng)[:, :3], rng.standard_normal(N))
         self.point = point
 
-    def at(self, metric: FloatArray) -> GLRPoint:
-        return self.point(self, metric.copy())
+    def at(self, metric: FloatArray) -> PairPoint:
+        return self.point(self, DeferredMatrix(metric.copy))
 
 
-class WrongColumn(GLRPoint):
+class WrongColumn(PairPoint):
     def gradient_column(self, column: int) -> FloatArray:
         return super().gradient_column(0)
 
 
-class WrongDiagonal(GLRPoint):
+class WrongDiagonal(PairPoint):
     def gradient_diagonal(self) -> FloatArray:
         return 2 * super().gradient_diagonal()
 
 
-class WrongEntries(GLRPoint):
+class WrongEntries(PairPoint):
     def gradient_entries(self, edges: Edges) -> KnownEntries:
         right = super().gradient_entries(edges)
         return KnownEntries(right.on_diagonal, 2 * right.on_edges, edges)
@@ -70,20 +72,30 @@ class WrongCurvatureLine(ExponentialLine):
         return slope, 0.9 * curvature
 
 
-class WrongCurvature(GLRPoint):
+class WrongCurvature(PairPoint):
     def line(self, direction: Direction) -> ExponentialLine:
         right = super().line(direction)
-        return WrongCurvatureLine(direction, self.sum.exponents, right.rates)
+        return WrongCurvatureLine(direction, self.sum, right.rates)
 
 
-class WrongMove(GLRPoint):
-    def moved(self, direction: Direction, gamma: float) -> GLRPoint:
+class WrongSlopes(PairPoint):
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        return 2 * super().slopes(atoms)
+
+
+class WrongSecondDerivatives(PairPoint):
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        return 0.9 * super().curvature(atoms)
+
+
+class WrongMove(PairPoint):
+    def moved(self, direction: Direction, gamma: float) -> PairPoint:
         return super().moved(direction, 2 * gamma)
 
 
-class StaleMove(GLRPoint):
-    def moved(self, direction: Direction, gamma: float) -> GLRPoint:
-        return GLRPoint(self.objective, direction.added_to(self.metric, gamma), self.sum)
+class StaleMove(PairPoint):
+    def moved(self, direction: Direction, gamma: float) -> PairPoint:
+        return PairPoint(self.objective, self._metric.moved(direction, gamma), self.sum.distances)
 
 
 class TestCheckObjective:
@@ -97,6 +109,8 @@ class TestCheckObjective:
             (PatchedGLR(WrongDiagonal), "^gradient_diagonal: error"),
             (PatchedGLR(WrongEntries), "^gradient_entries: error"),
             (PatchedGLR(WrongCurvature), "^the line's curvature along a DiagonalDirection"),
+            (PatchedGLR(WrongSlopes), "^slopes: error"),
+            (PatchedGLR(WrongSecondDerivatives), "^curvature: error"),
             (PatchedGLR(WrongMove), "^the metric moved along a DiagonalDirection"),
             (PatchedGLR(StaleMove), "^the value moved along a DiagonalDirection"),
         ],
@@ -107,4 +121,4 @@ class TestCheckObjective:
             gda.check_objective(objective)
 
     def test_the_patched_objective_is_right_without_the_fault(self) -> None:
-        gda.check_objective(PatchedGLR(GLRPoint))
+        gda.check_objective(PatchedGLR(PairPoint))

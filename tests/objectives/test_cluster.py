@@ -15,6 +15,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.objectives import cluster as cluster_module
+from gdaopt.objectives.glr import Exponentials
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.support.deadline import Deadline, until
 
@@ -27,8 +28,8 @@ M = np.eye(5) / 2
 
 
 @pytest.fixture(autouse=True)
-def many_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rectangles, "_PORTION", 2**11)
+def many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rectangles, "_CHUNK", 2**11)
 
 
 def started(processes: bool = False) -> Any:
@@ -48,15 +49,15 @@ def client() -> Iterator[Any]:
 
 
 def test_the_numbers_are_those_of_one_machine(client: Any) -> None:
-    on_cluster = gda.GLR(X, Z, client=client)
+    on_cluster = gda.GLR(X, Z).distributed(client)
     there, here = on_cluster.at(M), gda.GLR(X, Z, memory_limit=1).at(M)
-    assert len(on_cluster._portions) > 2
+    assert len(on_cluster._chunks) > 2
     assert there.value == pytest.approx(here.value, rel=1e-12)
     np.testing.assert_allclose(there.gradient(), here.gradient(), rtol=1e-12)
     np.testing.assert_allclose(there.round_off().gradient, here.round_off().gradient, rtol=1e-12)
 
 
-def test_a_gradient_sends_a_metric_and_a_matrix_for_each_portion(
+def test_a_gradient_sends_a_metric_and_a_matrix_for_each_chunk(
     client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What docs/methods.md says of the bytes, beside some hundred that name the types."""
@@ -70,9 +71,9 @@ def test_a_gradient_sends_a_metric_and_a_matrix_for_each_portion(
         return future
 
     monkeypatch.setattr(client, "submit", submit)
-    glr = gda.GLR(rng.standard_normal((300, size)), Z, client=client)
+    glr = gda.GLR(rng.standard_normal((300, size)), Z).distributed(client)
     glr.at(np.eye(size) / size).gradient()
-    assert len(tasks) == len(glr._portions) > 2
+    assert len(tasks) == len(glr._chunks) > 2
     for (sent, *others), future in tasks:
         assert all(isinstance(part, distributed.Future) for part in sent)  # once, before
         there, back = (len(pickle.dumps(what)) for what in (others, future.result()))
@@ -83,11 +84,11 @@ def test_a_gradient_sends_a_metric_and_a_matrix_for_each_portion(
 def test_certified_runs_there(client: Any) -> None:
     found, expected = (
         gda.solve(
-            gda.MetricProblem(gda.GLR(X, Z, client=c), gda.GraphMetrics(2.0)),
+            gda.MetricProblem(objective, gda.GraphMetrics(2.0)),
             "certified",
             tolerance=1e-5,
         )
-        for c in (client, None)
+        for objective in (gda.GLR(X, Z).distributed(client), gda.GLR(X, Z))
     )
     assert found.status == "converged"
     assert found.objective == pytest.approx(expected.objective, rel=2e-5)
@@ -102,7 +103,7 @@ def test_samples_are_sent_once(client: Any, monkeypatch: pytest.MonkeyPatch) -> 
         return original(*arguments, **options)
 
     monkeypatch.setattr(client, "scatter", scatter)
-    glr = gda.GLR(X, Z, client=client)
+    glr = gda.GLR(X, Z).distributed(client)
     for scale in (1.0, 2.0, 3.0):
         glr.gradient(scale * M)
     assert len(sent) == 1
@@ -110,11 +111,14 @@ def test_samples_are_sent_once(client: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_is_no_client_is_refused() -> None:
     with pytest.raises(gda.InvalidInputError, match=r"client must be a distributed\.Client"):
-        gda.GLR(X, Z, client="tcp://127.0.0.1:8786")
+        gda.GLR(X, Z).distributed("tcp://127.0.0.1:8786")
 
 
 def test_other_samples_on_the_workers_are_an_error(client: Any) -> None:
-    glr, other = gda.GLR(X, Z, client=client), gda.GLR(X + rng.random(X.shape), Z, client=client)
+    glr, other = (
+        gda.GLR(X, Z).distributed(client),
+        gda.GLR(X + rng.random(X.shape), Z).distributed(client),
+    )
     _ = glr.value(M), other.value(M)
     assert glr._cluster is not None
     assert other._cluster is not None
@@ -123,14 +127,18 @@ def test_other_samples_on_the_workers_are_an_error(client: Any) -> None:
         glr.value(2 * M)
 
 
-def slow(*arguments: Any) -> Any:
-    time.sleep(5.0)
+class Slow(Exponentials):
+    """A loss that takes five seconds."""
+
+    def shift(self, distances: Any) -> float:
+        time.sleep(5.0)
+        return super().shift(distances)
 
 
 def test_a_time_limit_ends_the_wait(client: Any) -> None:
-    glr = gda.GLR(X, Z, client=client)
+    glr = gda.GLR(X, Z).distributed(client)
     assert glr._cluster is not None
-    glr._cluster._sums = slow
+    glr._cluster._loss = Slow(glr.pairs.n_pairs)
     start = time.monotonic()
     with until(Deadline.after(0.5)), pytest.raises(gda.TimeLimitError):
         glr.value(M)
@@ -142,7 +150,7 @@ def test_a_closed_scheduler_is_an_error(closed: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(cluster_module, "_LOST", 0.5)
     with started() as cluster:
         client = distributed.Client(cluster, set_as_default=False)
-        glr = gda.GLR(X, Z, client=client)
+        glr = gda.GLR(X, Z).distributed(client)
         _ = glr.value(M)
         if closed == "client":
             client.close()
@@ -156,7 +164,7 @@ def test_a_closed_scheduler_is_an_error(closed: str, monkeypatch: pytest.MonkeyP
 
 
 def test_a_copy_computes_on_its_own_machine(client: Any) -> None:
-    glr = gda.GLR(X, Z, client=client)
+    glr = gda.GLR(X, Z).distributed(client)
     copied = pickle.loads(pickle.dumps(glr))
     assert copied.value(M) == pytest.approx(glr.value(M), rel=1e-12)
 
@@ -167,7 +175,7 @@ def test_a_killed_worker_is_survived() -> None:
         started(processes=True) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
-        glr = gda.GLR(X, Z, client=client)
+        glr = gda.GLR(X, Z).distributed(client)
         expected = gda.GLR(X, Z).value(M)
         assert glr.value(M) == pytest.approx(expected, rel=1e-12)
         pids = list(client.run(os.getpid).values())

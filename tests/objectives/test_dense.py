@@ -44,7 +44,7 @@ class TestSeam:
         with pytest.raises(gda.InvalidInputError, match="LogDet has no CVXPY expression; define"):
             LogDet(np.eye(K)).to_cvxpy(cp.Constant(np.eye(K)))
         with pytest.raises(gda.InvalidInputError, match="define log_expression"):
-            LogDet(np.eye(K)).to_cvxpy(cp.Constant(np.eye(K)), log=True)
+            LogDet(np.eye(K)).log_to_cvxpy(cp.Constant(np.eye(K)))
 
 
 def test_a_line_of_an_objective_of_ones_own() -> None:

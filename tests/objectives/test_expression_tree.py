@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.objectives.expression_tree import ExpressionTree
+from gdaopt.objectives.expression import ExpressionTree
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric, random_symmetric
 

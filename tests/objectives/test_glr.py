@@ -17,16 +17,27 @@ from hypothesis import strategies as st
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import (
     DenseDirection,
     DiagonalDirection,
     Direction,
 )
-from gdaopt.objectives.glr_point import GLRPoint
+from gdaopt.objectives import PairPoint
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric
 from tests.methods.steps.cases import segment
-from tests.objectives.cases import SIGNALS, K, N, Naive, assert_near, directions, samples, signals
+from tests.objectives.cases import (
+    SIGNALS,
+    TWO_SPARSE,
+    K,
+    N,
+    Naive,
+    assert_near,
+    directions,
+    samples,
+    signals,
+)
 from tests.objectives.pairs.cases import make_blocks_small
 
 STORAGE = ["kept", "recomputed", "kept, many blocks", "recomputed, many blocks"]
@@ -55,7 +66,7 @@ def glr(naive: Naive, request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     recomputed = "recomputed" in request.param
     objective = gda.GLR(naive.X, naive.z, memory_limit=1 if recomputed else 2**28)
     assert objective.keeps_pairs is not recomputed
-    n_blocks = len(list(objective.pairs.log_weights()))
+    n_blocks = len(list(objective.pairs.blocks()))
     assert n_blocks > 4 or "many blocks" not in request.param
     return objective
 
@@ -84,14 +95,19 @@ class TestGLR:
         assert glr.log_value(metric) == pytest.approx(math.log(naive.value(metric)), rel=1e-13)
         assert_near(glr.log_gradient(metric), naive.gradient(metric) / naive.value(metric))
 
-    def test_hessian_product(
+    def test_derivatives_along_atoms(
         self, glr: gda.GLR, naive: Naive, metric: FloatArray, rng: np.random.Generator
     ) -> None:
-        for direction in directions(rng):
-            matrix = direction.added_to(np.zeros((K, K)), 1.0)
-            expected = naive.hessian_product(metric, matrix)
-            assert_near(glr.hessian_product(metric, direction), expected)
-            assert_near(glr.hessian_product(metric, matrix), expected)
+        for atoms in (
+            Atoms.of_vectors(rng.standard_normal((3, K))),
+            Atoms(np.array([[3, 0], [0, 0]]), TWO_SPARSE),
+        ):
+            matrices = [np.outer(u, u) for u in atoms.dense(K)]
+            point, gradient = glr.at(metric), naive.gradient(metric)
+            assert_near(point.slopes(atoms), [np.vdot(gradient, m) for m in matrices])
+            products = [naive.hessian_product(metric, m) for m in matrices]
+            expected = [[np.vdot(product, m) for m in matrices] for product in products]
+            assert_near(point.curvature(atoms), expected)
 
     def test_line(
         self, glr: gda.GLR, naive: Naive, metric: FloatArray, rng: np.random.Generator
@@ -150,12 +166,6 @@ class TestDerivatives:
             difference = central(lambda m: np.float64(glr.log_value(m)), metric, direction)
             assert direction.inner(glr.log_gradient(metric)) == pytest.approx(difference, rel=1e-6)
 
-    def test_hessian_product(self, signal: str, rng: np.random.Generator) -> None:
-        glr, metric = gda.GLR(samples(rng), signals(rng)[signal]), random_metric(rng, K)
-        for direction in directions(rng):
-            difference = central(glr.gradient, metric, direction)
-            assert_near(glr.hessian_product(metric, direction), difference, 1e-6)
-
     def test_line(self, signal: str, rng: np.random.Generator) -> None:
         glr, metric = gda.GLR(samples(rng), signals(rng)[signal]), random_metric(rng, K)
         for direction in directions(rng):
@@ -181,7 +191,9 @@ class TestForCvxpy:
         X, z, metric = samples(rng), signals(rng)[name], random_metric(rng, K)
         X = np.vstack([X, X[:4], X[:2]])  # samples that occur twice and three times
         z = np.concatenate([z, z[:4], z[:2]])
-        expression, constraints = gda.GLR(X, z).to_cvxpy(cp.Constant(metric), log)
+        glr = gda.GLR(X, z)
+        convert = glr.log_to_cvxpy if log else glr.to_cvxpy
+        expression, constraints = convert(cp.Constant(metric))
         # Only equations for the expression's own variables: the metric leaves no choice.
         cp.Problem(cp.Minimize(0), constraints).solve(solver="CLARABEL")
         expected = Naive(X, z).value(metric)
@@ -191,7 +203,7 @@ class TestForCvxpy:
     def test_is_convex_for_cvxpy(self, name: str, log: bool, rng: np.random.Generator) -> None:
         variable = cp.Variable((K, K), symmetric=True)
         glr = gda.GLR(samples(rng), signals(rng)[name])
-        expression, constraints = glr.to_cvxpy(variable, log)
+        expression, constraints = (glr.log_to_cvxpy if log else glr.to_cvxpy)(variable)
         assert expression.is_dcp()
         assert expression.is_convex()
         assert all(constraint.is_dcp() for constraint in constraints)
@@ -326,7 +338,7 @@ class TestOverflow:
     """Far outside of the cone distances are below -709."""
 
     @pytest.fixture
-    def point(self, rng: np.random.Generator) -> GLRPoint:
+    def point(self, rng: np.random.Generator) -> PairPoint:
         return gda.GLR(samples(rng), signals(rng)["labels"]).at(np.eye(K))
 
     def test_value_is_infinite(self, rng: np.random.Generator) -> None:
@@ -334,7 +346,7 @@ class TestOverflow:
         assert glr.value(far) == math.inf
         assert math.isfinite(glr.log_value(far))
 
-    def test_line_is_infinite(self, point: GLRPoint) -> None:
+    def test_line_is_infinite(self, point: PairPoint) -> None:
         line = point.line(DenseDirection(-np.eye(K)))
         assert line.value(1e4) == math.inf
         assert not math.isfinite(line.derivatives(1e4)[0])

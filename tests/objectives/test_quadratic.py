@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -56,6 +54,5 @@ def test_lines_are_parabolas(rng: np.random.Generator) -> None:
 
 def test_there_is_no_logarithm_and_no_infinity() -> None:
     point = gda.Ridge(2).at(1e200 * np.eye(2))
-    assert math.isnan(point.log_value)
     assert point.vanished() == "the objective is inf"
     assert gda.Ridge(2).at(np.zeros((2, 2))).vanished() is None

@@ -157,7 +157,8 @@ def points(objective: Any, rng: np.random.Generator, size: float) -> Iterator[Po
     point = objective.at(metric)
     yield point
     weights = size * rng.random(6)
-    yield objective.atom_weights(0.1 * size * np.eye(K)).at(atoms(rng, 6), weights).point()
+    base = objective.at(0.1 * size * np.eye(K))
+    yield base.moved(AtomsDirection(weights, atoms(rng, 6)), 1.0)
     change = 0.1 * size * rng.random(K)
     directions: list[Direction] = [
         DiagonalDirection(change),

@@ -18,7 +18,7 @@ from gdaopt.linalg.directions import ColumnDirection, DiagonalDirection, Directi
 from gdaopt.linalg.projection import project_on_simplex
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives import GLR
-from gdaopt.objectives.glr_point import GLRPoint
+from gdaopt.objectives.pair_objective import PairPoint
 from gdaopt.support.validation import FloatArray
 
 __all__ = ["FeatureGraphDescent", "Step", "floors", "start_metric"]
@@ -63,7 +63,7 @@ class FeatureGraphDescent:
 
     Attributes
     ----------
-    point : GLRPoint
+    point : PairPoint
         The objective at the current metric.
     rate : float
         The current step size.
@@ -130,7 +130,7 @@ class FeatureGraphDescent:
                 return
         self.n_limits += 1
 
-    def _lower(self, block: _Block) -> GLRPoint | None:
+    def _lower(self, block: _Block) -> PairPoint | None:
         """Return a point that is not higher, or None if no step is to be taken."""
         gradient = block.gradient(self.point)
         rate = self.rate
@@ -161,7 +161,7 @@ class _Block(Protocol):
     def row(self) -> int | None:
         """The row of the entries, or None for the diagonal."""
 
-    def gradient(self, point: GLRPoint) -> FloatArray:
+    def gradient(self, point: PairPoint) -> FloatArray:
         """Return the derivatives by the entries, shape (K,)."""
 
     def direction(self, metric: FloatArray, step: FloatArray) -> Direction | None:
@@ -182,7 +182,7 @@ class _Diagonal:
     def __init__(self, metric: FloatArray) -> None:
         self._floors = floors(metric) + _LEAST
 
-    def gradient(self, point: GLRPoint) -> FloatArray:
+    def gradient(self, point: PairPoint) -> FloatArray:
         return point.gradient_diagonal()
 
     def direction(self, metric: FloatArray, step: FloatArray) -> Direction:
@@ -224,7 +224,7 @@ class _Row:
         rest = float(sums.sum()) - 2 * float(sums[row])
         self._budget = (1 - 2 * _LEAST) * len(metric) - rest
 
-    def gradient(self, point: GLRPoint) -> FloatArray:
+    def gradient(self, point: PairPoint) -> FloatArray:
         gradient = 2 * point.gradient_column(self.row)
         gradient[self.row] = 0.0
         return gradient

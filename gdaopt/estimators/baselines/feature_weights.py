@@ -9,8 +9,8 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import project_on_bounded_sum
+from gdaopt.master.master_point import MasterPoint
 from gdaopt.objectives import GLR
-from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.support.validation import FloatArray
 
 __all__ = ["WeightStep", "minimize_over_weights", "regulariser_of_weights"]
@@ -31,7 +31,7 @@ class WeightStep:
 
     Attributes
     ----------
-    point : AtomWeightsPoint
+    point : MasterPoint
         log Q and its derivatives at the weights that were found.
     gap : float
         Certified bound of how far log Q is above its minimum. For Q, it bounds the relative
@@ -41,14 +41,12 @@ class WeightStep:
         more than round-off, and ``"step_limit"`` if neither holds after the last step.
     """
 
-    point: AtomWeightsPoint
+    point: MasterPoint
     gap: float
     status: str
 
 
-def regulariser_of_weights(
-    X: FloatArray, signal: FloatArray, weights: FloatArray
-) -> AtomWeightsPoint:
+def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArray) -> MasterPoint:
     """Return ``log Σ_ij exp(-Σ_k c_k (x_ik - x_jk)²) ‖z_i - z_j‖²`` at the feature weights c.
 
     Parameters
@@ -62,7 +60,7 @@ def regulariser_of_weights(
 
     Returns
     -------
-    AtomWeightsPoint
+    MasterPoint
 
     Examples
     --------
@@ -73,12 +71,10 @@ def regulariser_of_weights(
     """
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
-    return GLR(X, signal).atom_weights(np.zeros((size, size)), log=True).at(features, weights)
+    return MasterPoint(GLR(X, signal).at(np.zeros((size, size))), features, weights, log=True)
 
 
-def minimize_over_weights(
-    point: AtomWeightsPoint, trace_bound: float, tolerance: float
-) -> WeightStep:
+def minimize_over_weights(point: MasterPoint, trace_bound: float, tolerance: float) -> WeightStep:
     """Minimise log Q over ``c ≥ 0, Σc ≤ C`` by proximal gradients with backtracking.
 
     The proximal step of the constraints is the projection. Each step is first tried with the length
@@ -89,7 +85,7 @@ def minimize_over_weights(
 
     Parameters
     ----------
-    point : AtomWeightsPoint
+    point : MasterPoint
         Where to start; its weights meet the constraints.
     trace_bound : float
         C.
@@ -133,15 +129,15 @@ def minimize_over_weights(
     return WeightStep(best, _gap(best, trace_bound), status)
 
 
-def _gap(point: AtomWeightsPoint, trace_bound: float) -> float:
+def _gap(point: MasterPoint, trace_bound: float) -> float:
     """Return how far log Q can be above its minimum."""
     slope = point.gradient()
     return float(slope @ point.weights) - trace_bound * min(float(slope.min()), 0.0)
 
 
 def _step(
-    point: AtomWeightsPoint, curvature: float, trace_bound: float, reference: float
-) -> tuple[AtomWeightsPoint, float]:
+    point: MasterPoint, curvature: float, trace_bound: float, reference: float
+) -> tuple[MasterPoint, float]:
     """Return the point after a step that ends below the reference, and 1 over the step's length."""
     slope = point.gradient()
     while True:

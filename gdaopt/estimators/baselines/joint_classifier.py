@@ -13,7 +13,7 @@ from gdaopt.estimators.baselines.feature_weights import regulariser_of_weights
 from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
 from gdaopt.estimators.labels import Codes, Mask, one_hot
 from gdaopt.estimators.parameters import Interval
-from gdaopt.objectives.protocol import AtomWeightsPoint
+from gdaopt.master.master_point import MasterPoint
 from gdaopt.support.validation import FloatArray, integer, read_only
 
 __all__ = ["JointClassifierWeights"]
@@ -106,7 +106,7 @@ class JointClassifierWeights(TransductiveMetricLearner):
         return metric
 
 
-def newton_step(point: AtomWeightsPoint) -> AtomWeightsPoint:
+def newton_step(point: MasterPoint) -> MasterPoint:
     """Return the point after ``c ← max(c - t H⁻¹g, 0)``.
 
     t is 1, or halved until Q does not rise. Such a t exists: an entry of c that has to stay at 0

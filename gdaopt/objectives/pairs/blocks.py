@@ -1,4 +1,8 @@
-"""Blocks of pairs, and what changes along them when the weights of atoms change.
+"""Blocks of pairs: how rectangles are split into them, and how their distances change.
+
+A block and its temporaries are to stay in the processor's cache. The time of a product of matrices
+also depends on the shape of the block: where it has few rows, most of the time goes into moving the
+columns about.
 
 With the coordinates a of the samples along n atoms, the distances of the pairs (r, c) of a block
 change by ``φ_k = (a_r - a_c)_k²`` with the weight of atom k. All n changes of all pairs of a block
@@ -7,12 +11,24 @@ are many numbers, and often few pairs count; so they are computed on demand.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Protocol
 
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["Block", "Changes", "KnownChanges", "OuterChanges"]
+__all__ = [
+    "Block",
+    "CentredChanges",
+    "Changes",
+    "KnownChanges",
+    "OuterChanges",
+    "runs",
+    "slices",
+    "tiles",
+    "triangle",
+]
 
 
 @dataclass(frozen=True)
@@ -31,7 +47,7 @@ class Block:
 
 
 class Changes(Protocol):
-    """How the distances of a block change along n directions."""
+    """How the distances of a block change along n directions; what it returns may be changed."""
 
     def all(self) -> FloatArray:
         """Return the changes of all pairs, shape (n, …) with that of the block."""
@@ -53,8 +69,8 @@ class KnownChanges:
     values: FloatArray
 
     def all(self) -> FloatArray:
-        """Return them."""
-        return self.values
+        """Return a copy of them."""
+        return self.values.copy()
 
     def at(self, *indices: Any) -> FloatArray:
         """Return those of some pairs."""
@@ -87,3 +103,86 @@ class OuterChanges:
         differences: FloatArray = self.rows[:, r] - self.columns[:, c]
         differences *= differences
         return differences
+
+
+@dataclass(frozen=True, eq=False)
+class CentredChanges:
+    """Changes less a number for each direction: a `Changes`.
+
+    Attributes
+    ----------
+    changes : Changes
+        The changes along n directions.
+    means : ndarray of shape (n,)
+        What is subtracted.
+    """
+
+    changes: Changes
+    means: FloatArray
+
+    def all(self) -> FloatArray:
+        """Return the centred changes of all pairs."""
+        values = self.changes.all()
+        values -= self.means.reshape(-1, *[1] * (values.ndim - 1))
+        return values
+
+    def at(self, *indices: Any) -> FloatArray:
+        """Return those of some pairs."""
+        values = self.changes.at(*indices)
+        values -= self.means[:, None]
+        return values
+
+
+_BLOCK_ENTRIES = 2**17  # 1 MB of float64: a block stays in cache
+_BLOCK_COLUMNS = 1000  # a power of two would put all rows into the same few places of the cache
+_FEWEST_ROWS = 32  # of whole rows, be they long
+
+
+def tiles(rows: slice, columns: slice) -> Iterator[Block]:
+    """Yield blocks that have all pairs of some rows and columns once, one column of blocks by one.
+
+    So blocks that follow each other have the same columns: the sums over some of them touch few
+    samples.
+
+    Examples
+    --------
+    >>> [b.columns for b in tiles(slice(0, 131), slice(100, 1600))]
+    [slice(100, 850, None), slice(850, 1600, None)]
+    """
+    width = columns.stop - columns.start
+    most = max(_BLOCK_COLUMNS, _BLOCK_ENTRIES // (rows.stop - rows.start))
+    n_parts = -(-width // most)
+    bounds = [columns.start + width * part // n_parts for part in range(n_parts + 1)]
+    step = _fitting(-(-width // n_parts))
+    for first, last in pairwise(bounds):
+        for start in range(rows.start, rows.stop, step):
+            yield Block(slice(start, min(start + step, rows.stop)), slice(first, last))
+
+
+def triangle(samples: slice) -> Iterator[Block]:
+    """Yield blocks that have all pairs of some samples.
+
+    Those on the diagonal have both orders of a pair, and samples with themselves.
+    """
+    step = _fitting(min(samples.stop - samples.start, _BLOCK_COLUMNS))
+    for start in range(samples.start, samples.stop, step):
+        rows = slice(start, min(start + step, samples.stop))
+        yield from tiles(rows, slice(start, samples.stop))
+
+
+def runs(n_rows: int, n_columns: int) -> Iterator[Block]:
+    """Yield blocks of whole rows."""
+    step = max(_FEWEST_ROWS, _fitting(n_columns))
+    for start in range(0, n_rows, step):
+        yield Block(slice(start, min(start + step, n_rows)), slice(0, n_columns))
+
+
+def slices(n_samples: int) -> Iterator[slice]:
+    """Yield runs of samples, so few that numbers of each of them and each feature stay in cache."""
+    for start in range(0, n_samples, _BLOCK_COLUMNS):
+        yield slice(start, min(start + _BLOCK_COLUMNS, n_samples))
+
+
+def _fitting(n_columns: int) -> int:
+    """Return how many rows of so many columns a block has."""
+    return max(1, _BLOCK_ENTRIES // n_columns)

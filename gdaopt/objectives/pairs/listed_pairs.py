@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries, paired_sums
 from gdaopt.objectives.pairs.blocks import Block, KnownChanges
-from gdaopt.objectives.pairs.sweeps import Coefficients, Frame, Moments
+from gdaopt.objectives.pairs.passes import Coefficients, Moments, TransformedSamples, less
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, read_only
 
@@ -37,8 +37,8 @@ class ListedPairs:
         Samples.
     left, right : ndarray of int, shape (n,)
         The two samples of each pair; a pair that is listed twice counts twice.
-    weights : ndarray of shape (n,)
-        Non-negative.
+    weights : ndarray of shape (n,), optional
+        Non-negative; all 1 when left out.
     weight_roundings : int, optional
         By how many u a weight can be off.
     group : int, optional
@@ -64,7 +64,7 @@ class ListedPairs:
         features: FloatArray,
         left: npt.NDArray[np.intp],
         right: npt.NDArray[np.intp],
-        weights: FloatArray,
+        weights: FloatArray | None = None,
         weight_roundings: int = 0,
         group: int = 1,
     ) -> None:
@@ -72,11 +72,13 @@ class ListedPairs:
         centre = offsets.mean(axis=0)
         self.features = read_only(offsets - centre)
         self._squares = (np.abs(self.features) + np.abs(centre) / 4) ** 2  # see `SignalPairs`
-        counts = np.flatnonzero(weights > 0)
-        self._left, self._right, self._weights = left[counts], right[counts], weights[counts]
-        self.n_pairs = len(counts)
+        counts = slice(None) if weights is None else np.flatnonzero(weights > 0)
+        self._left, self._right = left[counts], right[counts]
+        self._weights = None if weights is None else weights[counts]
+        self.n_pairs = len(self._left)
         self.weight_roundings = weight_roundings
         self._group = group
+        self.orders = 1
 
     @classmethod
     def of_signal(
@@ -106,29 +108,26 @@ class ListedPairs:
         return cls(features, left, right, weights, signal.shape[1] + 8)
 
     def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
-        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each run of pairs (see `WeightedPairs`)."""
+        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each run of pairs (see `Pairs`)."""
         for pairs in self._runs():
             yield np.einsum(
                 "pf,pf->p", self._differences(left, pairs), self._differences(right, pairs)
             )
 
-    def log_weights(self) -> Iterator[FloatArray]:
-        """Yield the logarithms of the weights of each run."""
-        for pairs in self._runs():
-            yield np.log(self._weights[pairs])
+    def log_weights(self) -> Iterator[FloatArray] | None:
+        """Yield the logarithms of the weights of each run; None where all are 1."""
+        weights = self._weights
+        return None if weights is None else (np.log(weights[pairs]) for pairs in self._runs())
 
-    def frame(self, metric: FloatArray) -> Frame:
-        """Return what sweeps at a metric share (see `Pairs`)."""
-        return Frame.of(self.features, metric)
+    def transformed(self, metric: FloatArray) -> TransformedSamples:
+        """Return what passes at a metric share (see `Pairs`)."""
+        return TransformedSamples.of(self.features, metric)
 
-    def distances(self, frame: Frame) -> Iterator[FloatArray]:
-        """Yield the squared distances of each run."""
-        return self.products(self.features @ frame.metric, self.features)
-
-    def exponents(self, frame: Frame, shift: float) -> Iterator[FloatArray]:
-        """Yield ``log w_p - δ_p - shift`` for each run (see `WeightedPairs`)."""
-        for distances, log_weights in zip(self.distances(frame), self.log_weights(), strict=True):
-            yield np.subtract(log_weights - shift, distances, out=distances)
+    def distances(self, samples: TransformedSamples) -> Iterator[FloatArray]:
+        """Yield the squared distances of each run, less the logarithms of the weights."""
+        distances = self.products(self.features @ samples.metric, self.features)
+        log_weights = self.log_weights()
+        return distances if log_weights is None else less(distances, log_weights)
 
     def moments(self, coefficients: Coefficients) -> Moments:
         """Return the sum, `scatter` and `squared_sizes` of coefficients."""
@@ -138,8 +137,8 @@ class ListedPairs:
             self.squared_sizes(map(np.abs, coefficients())),
         )
 
-    def portions(self) -> list[ListedPairs]:
-        """Return all pairs as one portion."""
+    def chunks(self) -> list[ListedPairs]:
+        """Return all pairs as one chunk."""
         return [self]
 
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
@@ -163,7 +162,7 @@ class ListedPairs:
         return KnownEntries(diagonal, entries, edges)
 
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        """Return what the round-off of `scatter` is relative to (see `WeightedPairs`)."""
+        """Return what the round-off of `scatter` is relative to (see `Pairs`)."""
         degrees = np.zeros(len(self.features))
         for pairs, p in zip(self._runs(), coefficients, strict=True):
             np.add.at(degrees, self._left[pairs], p)
@@ -187,16 +186,6 @@ class ListedPairs:
             diagonal += p @ self._differences(values, pairs) ** 2
         return diagonal
 
-    def covariance(
-        self, coefficients: Iterable[FloatArray], coordinates: FloatArray, means: FloatArray
-    ) -> FloatArray:
-        """Return ``Σ p_rc (φ_k - m_k)(φ_l - m_l)`` with ``φ_k = (a_r - a_c)_k²``, shape (n, n)."""
-        total = np.zeros((len(means), len(means)))
-        for pairs, p in zip(self._runs(), coefficients, strict=True):
-            centred = self._differences(coordinates, pairs) ** 2 - means
-            total += centred.T @ (p[:, None] * centred)
-        return total
-
     def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
         """Return one column of `scatter`, shape (K,)."""
         result = np.zeros(self.features.shape[1])
@@ -214,7 +203,8 @@ class ListedPairs:
 
     def listed(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
         """Return the indices of both samples of each pair, and the weights."""
-        return self._left, self._right, self._weights
+        weights = np.ones(self.n_pairs) if self._weights is None else self._weights
+        return self._left, self._right, weights
 
     def blocks(self) -> Iterator[Block]:
         """Yield the runs."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.pairs.blocks import Block, Changes
-from gdaopt.objectives.pairs.sweeps import Coefficients, Frame, Moments
+from gdaopt.objectives.pairs.passes import Coefficients, Moments, TransformedSamples
 from gdaopt.support.validation import FloatArray
 
 __all__ = ["Pairs", "WeightedPairs"]
@@ -38,6 +38,10 @@ class Pairs(Protocol):
     def n_pairs(self) -> int:
         """How many numbers all blocks have together."""
 
+    @property
+    def orders(self) -> int:
+        """In how many orders pairs are met: 2 where rows are samples against all, else 1."""
+
     def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
         """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for the pairs (r, c) of each block.
 
@@ -48,17 +52,31 @@ class Pairs(Protocol):
             is symmetric.
         """
 
-    def frame(self, metric: FloatArray) -> Frame:
-        """Return what the sweeps of all portions at a metric share."""
+    def transformed(self, metric: FloatArray) -> TransformedSamples:
+        """Return the samples transformed by a metric, which the passes over all chunks share."""
 
-    def distances(self, frame: Frame) -> Iterator[FloatArray]:
-        """Yield the squared distances of each block; each array may be overwritten by the next."""
+    def distances(self, samples: TransformedSamples) -> Iterator[FloatArray]:
+        """Yield ``δ_p - log w_p`` for the pairs of each block.
+
+        Each array may be overwritten, also by the next.
+        """
+
+    def log_weights(self) -> Iterator[FloatArray] | None:
+        """Yield ``log w_p`` for the pairs of each block; None where all weights are 1.
+
+        A block whose weights are all the same may be an array without dimensions. A pair of weight
+        0 has -inf.
+        """
+
+    @property
+    def weight_roundings(self) -> float:
+        """By how many u a weight can be off, beside the round-off of its logarithm."""
 
     def moments(self, coefficients: Coefficients) -> Moments:
         """Return the sum, `scatter` and `squared_sizes` of coefficients, in one pass."""
 
-    def portions(self) -> Sequence[Self]:
-        """Return the pairs in portions, which together have all of them once, in order."""
+    def chunks(self) -> Sequence[Self]:
+        """Return the pairs in chunks, which together have all of them once, in order."""
 
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``Σ_p c_p d_p d_p'``, shape (K, K), exactly symmetric."""
@@ -116,74 +134,7 @@ class Pairs(Protocol):
 
 
 class WeightedPairs(Pairs, Protocol):
-    """Pairs p of samples, each with a weight ``w_p``.
-
-    Notes
-    -----
-    An objective ``Q(M) = Σ_p w_p f(δ_p)`` of the squared distances ``δ_p = d_p' M d_p`` is written
-    on this interface as follows. The distances at M, and their change along a direction D, are::
-
-        products(*DenseDirection(M).factors(features))
-        products(*D.factors(features))
-
-    With the coefficients ``c_p = w_p f'(δ_p)`` the gradient is ``scatter(c)``, and the slope along
-    D is the inner product of c with the change of the distances. For atoms ``u_k`` with weights
-    (see `gdaopt.objectives.AtomWeights`) the derivatives are ``scatter_diagonal(c, X U)``, and the
-    Hessian ``Σ_p w_p f''(δ_p) (u_k'd_p)² (u_l'd_p)²`` is a `covariance` about means of 0.
-
-    The coefficients need not be a function of one distance each. Where f mixes several pairs (a
-    softmax over the pairs of each sample, a hinge over triplets), `listed` says which samples a
-    number belongs to: it names the pairs in the order of the blocks, each block row by row, without
-    pairs of weight 0.
-
-    Examples
-    --------
-    A logistic loss on pairs that must be far apart, its value and its gradient:
-
-    >>> from gdaopt.linalg.directions import DenseDirection
-    >>> from gdaopt.objectives.pairs import weighted_pairs
-    >>> from scipy.special import expit
-    >>> pairs = weighted_pairs([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> weights = [np.exp(logarithms) for logarithms in pairs.log_weights()]
-    >>> factors = DenseDirection(np.eye(2)).factors(pairs.features)
-    >>> distances = list(pairs.products(*factors))
-    >>> losses = [w * np.logaddexp(0, -d) for w, d in zip(weights, distances)]
-    >>> round(sum(float(block.sum()) for block in losses), 6)
-    2.651293
-    >>> pairs.scatter(-w * expit(-d) for w, d in zip(weights, distances)).round(6) + 0.0
-    array([[-2.151531,  0.      ],
-           [ 0.      , -0.575559]])
-    """
-
-    def log_weights(self) -> Iterator[FloatArray]:
-        """Yield ``log w_p`` for the pairs of each block.
-
-        A block whose weights are all the same may be an array without dimensions. A pair of weight
-        0 has -inf.
-        """
-
-    def exponents(self, frame: Frame, shift: float) -> Iterator[FloatArray]:
-        """Yield ``log w_p - δ_p - shift``; each array may be overwritten, also by the next."""
-
-    @property
-    def weight_roundings(self) -> float:
-        """By how many u a weight can be off, beside the round-off of its logarithm."""
-
-    def covariance(
-        self, coefficients: Iterable[FloatArray], coordinates: FloatArray, means: FloatArray
-    ) -> FloatArray:
-        """Return ``Σ_p c_p (φ_k - m_k)(φ_l - m_l)`` with ``φ_k = (a_r - a_c)_k²``, shape (n, n).
-
-        Parameters
-        ----------
-        coefficients : iterable of ndarray
-            c ≥ 0, block by block, of which the largest is about 1: a pair whose coefficient is
-            below 1e-20 may be left out.
-        coordinates : ndarray of shape (N, n)
-            a.
-        means : ndarray of shape (n,)
-            m.
-        """
+    """Pairs that each have a weight, and that CVXPY expressions can be made of."""
 
     def merged(self) -> WeightedPairs:
         """Return the pairs of the distinct samples: pairs that coincide add up their weights."""

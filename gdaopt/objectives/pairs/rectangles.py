@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries, paired_sums
-from gdaopt.objectives.pairs.blocks import Block, OuterChanges
-from gdaopt.objectives.pairs.sweeps import Coefficients, Frame, Moments
-from gdaopt.objectives.pairs.tiling import runs, slices, tiles, triangle
+from gdaopt.objectives.pairs.blocks import Block, OuterChanges, runs, slices, tiles, triangle
+from gdaopt.objectives.pairs.passes import Coefficients, Moments, TransformedSamples, less
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, read_only
 
@@ -33,13 +32,13 @@ MOST_LEVELS = 16
 """With more levels, rectangles between them get too small to be worth their overhead."""
 
 _MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
-_NEGLIGIBLE = 1e-20  # of the largest coefficient, times 1 to 1e8 pairs: below round-off of the sum
 _SPARSE = 0.25  # of the pairs of a block: with less that count, these are gathered
 _VERY_SPARSE = 0.03  # with less, differences cost less than products of matrices
 _FEW_DIGITS = 1e-5  # what is left of a sum of squares when most of it cancels
 _LARGEST_SIZE = 1e6  # of a product of a sample: with larger ones the three terms lose digits
-_PORTION = 2**21  # pairs: a portion of a sweep takes long beside what it costs to begin one
-_MOST_PORTIONS = 64
+_CHUNK = 2**21  # pairs: a pass over a chunk takes long beside what it costs to begin one
+_MOST_CHUNKS = 64
+_NO_WEIGHT = np.zeros(())
 
 
 class RectanglePairs:
@@ -53,6 +52,8 @@ class RectanglePairs:
         Which rows and columns are paired, in blocks such as those of `tiling`.
     order : ndarray of int, shape (N,), optional
         The order in which the samples are kept, and to which the rectangles refer.
+    orders : int, optional
+        In how many orders the rectangles have each pair: 1 or 2.
 
     Attributes
     ----------
@@ -74,6 +75,7 @@ class RectanglePairs:
         features: FloatArray,
         rectangles: Sequence[Block],
         order: npt.NDArray[np.intp] | None = None,
+        orders: int = 1,
     ) -> None:
         offsets = features - features[0]  # first, so that a constant feature becomes 0 exactly
         centre = offsets.mean(axis=0)
@@ -82,6 +84,7 @@ class RectanglePairs:
         # Of sums of sixteen and more roundings relative to X only four are relative to the centre.
         self._squares = (np.abs(self.features) + np.abs(centre) / 4) ** 2
         self._rectangles = rectangles
+        self.orders = orders
         self.n_pairs = sum(map(_n_entries, rectangles))
 
     @classmethod
@@ -89,7 +92,7 @@ class RectanglePairs:
         cls, features: FloatArray, order: npt.NDArray[np.intp] | None = None
     ) -> RectanglePairs:
         """Return all ordered pairs: the rows of the blocks are samples, each against all."""
-        return cls(features, list(runs(len(features), len(features))), order)
+        return cls(features, list(runs(len(features), len(features))), order, orders=2)
 
     @classmethod
     def by_class(cls, features: FloatArray, codes: npt.NDArray[np.intp]) -> RectanglePairs:
@@ -108,7 +111,7 @@ class RectanglePairs:
         return cls(features, rectangles)
 
     def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
-        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each rectangle (see `WeightedPairs`)."""
+        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for each rectangle (see `Pairs`)."""
         sizes = np.einsum("nf,nf->n", np.abs(left), np.abs(right))
         if left.shape[1] == 1 or sizes.max() > _LARGEST_SIZE:
             for block in self.blocks():
@@ -135,35 +138,39 @@ class RectanglePairs:
         total: FloatArray = half + half.T
         return total
 
-    def frame(self, metric: FloatArray) -> Frame:
-        """Return what the sweeps of all portions at a metric share."""
-        return Frame.of(self.features, metric)
+    def transformed(self, metric: FloatArray) -> TransformedSamples:
+        """Return what the passes over all chunks at a metric share."""
+        return TransformedSamples.of(self.features, metric)
 
-    def distances(self, frame: Frame) -> Iterator[FloatArray]:
-        """Yield the squared distances of each rectangle; each array is overwritten by the next."""
-        if frame.largest > _LARGEST_SIZE:
-            yield from self.products(self.features @ frame.metric, self.features)
-            return
-        for block, out in self._stores():
-            yield np.matmul(frame.rows[block.rows], frame.columns[:, block.columns], out=out)
+    def log_weights(self) -> Iterator[FloatArray] | None:
+        """Return None: all pairs have the weight 1."""
+        return None
 
-    def _less_distances(self, frame: Frame, numbers: Iterable[FloatArray]) -> Iterator[FloatArray]:
-        """Yield numbers less the squared distances; each array is overwritten by the next.
+    @property
+    def weight_roundings(self) -> float:
+        """By how many u a weight can be off."""
+        return 0.0
 
-        Where all numbers of a rectangle are the same, its array may have no dimensions.
+    def distances(self, samples: TransformedSamples) -> Iterator[FloatArray]:
+        """Yield the squared distances of each rectangle, less the logarithms of the weights.
+
+        Each array is overwritten by the next.
         """
-        if frame.largest > _LARGEST_SIZE:
-            for number, distances in zip(numbers, self.distances(frame), strict=True):
-                yield np.subtract(number, distances, out=distances)
+        log_weights = self.log_weights() or repeat(_NO_WEIGHT)
+        if samples.largest > _LARGEST_SIZE:
+            distances = self.products(self.features @ samples.metric, self.features)
+            yield from less(distances, log_weights)
             return
-        for (block, out), number in zip(self._stores(), numbers, strict=True):
-            rows = -frame.rows[block.rows]
-            if number.ndim:
-                np.matmul(rows, frame.columns[:, block.columns], out=out)
-                yield np.add(out, number, out=out)
+        for (block, out), log_weight in zip(self._stores(), log_weights, strict=False):
+            rows = samples.rows[block.rows]
+            if log_weight.ndim:
+                np.matmul(rows, samples.columns[:, block.columns], out=out)
+                yield np.subtract(out, log_weight, out=out)
             else:
-                rows[:, -2] += number  # where the columns are 1
-                yield np.matmul(rows, frame.columns[:, block.columns], out=out)
+                if log_weight:
+                    rows = rows.copy()
+                    rows[:, -2] -= log_weight  # where the columns are 1
+                yield np.matmul(rows, samples.columns[:, block.columns], out=out)
 
     def _stores(self) -> Iterator[tuple[Block, FloatArray]]:
         """Yield the rectangles with an array for each, always in the same memory."""
@@ -175,7 +182,7 @@ class RectanglePairs:
     def moments(self, coefficients: Coefficients) -> Moments:
         """Return the sum, `scatter` and `squared_sizes` of coefficients, in one pass.
 
-        In a portion whose digits cancel the coefficients are computed twice.
+        In a chunk whose digits cancel the coefficients are computed twice.
         """
         size = self.features.shape[1]
         degrees, magnitudes = np.zeros((2, len(self.features)))
@@ -210,11 +217,11 @@ class RectanglePairs:
                 total += part.T @ (part * of_samples[:, None])
         return total
 
-    def portions(self) -> Sequence[Self]:
-        """Return the pairs in portions of about the same size, in order."""
-        n_portions = min(max(1, self.n_pairs // _PORTION), _MOST_PORTIONS, len(self._rectangles))
+    def chunks(self) -> Sequence[Self]:
+        """Return the pairs in chunks of about the same size, in order."""
+        n_chunks = min(max(1, self.n_pairs // _CHUNK), _MOST_CHUNKS, len(self._rectangles))
         ends = np.cumsum([_n_entries(block) for block in self._rectangles])
-        shares = np.arange(1, n_portions) * (self.n_pairs / n_portions)
+        shares = np.arange(1, n_chunks) * (self.n_pairs / n_chunks)
         bounds = [0, *np.searchsorted(ends, shares).tolist(), len(ends)]
         return [
             self._chosen(range(first, last)) for first, last in pairwise(bounds) if first < last
@@ -270,7 +277,7 @@ class RectanglePairs:
         return half
 
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        """Return what the round-off of `scatter` is relative to (see `WeightedPairs`)."""
+        """Return what the round-off of `scatter` is relative to (see `Pairs`)."""
         degrees = np.zeros(len(self.features))
         for block, p in zip(self.blocks(), coefficients, strict=True):
             degrees[block.rows] += p.sum(axis=1)
@@ -306,32 +313,6 @@ class RectanglePairs:
             diagonal += squares
             diagonal -= products
         return diagonal
-
-    def covariance(
-        self, coefficients: Iterable[FloatArray], coordinates: FloatArray, means: FloatArray
-    ) -> FloatArray:
-        """Return ``Σ p_rc (φ_k - m_k)(φ_l - m_l)`` with ``φ_k = (a_r - a_c)_k²``, shape (n, n)."""
-        values = np.ascontiguousarray(coordinates.T)
-        size = len(values)
-        total = np.zeros((size, size))
-        for block, p in zip(self.blocks(), coefficients, strict=True):
-            columns = values[:, block.columns]
-            step = max(1, _MOMENT_ENTRIES // columns.size)
-            for start in range(0, len(p), step):
-                check_time()
-                part = p[start : start + step]
-                rows = values[:, block.rows][:, start : start + step]
-                counts = part > _NEGLIGIBLE
-                if counts.all():
-                    centred = (rows[:, :, None] - columns[:, None, :]).reshape(size, -1)
-                else:  # under a metric of large trace most pairs are far apart, with p about 0
-                    r, c = np.nonzero(counts)
-                    centred = rows[:, r] - columns[:, c]
-                centred *= centred
-                centred -= means[:, None]
-                centred *= np.sqrt(part[counts])
-                total += centred @ centred.T
-        return total
 
     def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
         """Return one column of `scatter`, shape (K,), in O(pairs + N K)."""

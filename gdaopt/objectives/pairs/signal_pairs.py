@@ -14,10 +14,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.objectives.pairs.blocks import Block
+from gdaopt.objectives.pairs.blocks import Block, tiles, triangle
 from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs
-from gdaopt.objectives.pairs.sweeps import Frame
-from gdaopt.objectives.pairs.tiling import tiles, triangle
 from gdaopt.support.validation import FloatArray, read_only
 
 __all__ = ["SignalPairs"]
@@ -90,10 +88,6 @@ class SignalPairs(RectanglePairs):
                 yield self._log_signal_weights(block) + np.add.outer(rows, columns)
             else:
                 yield (log_weight + np.add.outer(rows, columns)).reshape(shape)
-
-    def exponents(self, frame: Frame, shift: float) -> Iterator[FloatArray]:
-        """Yield ``log w_p - δ_p - shift`` for each block (see `WeightedPairs`)."""
-        return self._less_distances(frame, (weights - shift for weights in self.log_weights()))
 
     def _log_signal_weights(self, block: Block) -> FloatArray:
         """Return the logarithms of ``2 Σ_m (z_im - z_jm)²`` for a block where they vary."""

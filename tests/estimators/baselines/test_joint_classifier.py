@@ -11,7 +11,7 @@ import gdaopt as gda
 from gdaopt.estimators.baselines.feature_weights import regulariser_of_weights
 from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights, newton_step
 from gdaopt.estimators.labels import one_hot
-from gdaopt.objectives.protocol import AtomWeightsPoint
+from gdaopt.master import MasterPoint
 from gdaopt.support.validation import FloatArray
 from tests.estimators.baselines.cases import blobs, partly_labelled
 
@@ -72,7 +72,7 @@ def test_steps_are_newtons(classes: int, n_steps: int) -> None:
     assert (np.diff(learner.objective_) < -0.1).all()
 
 
-def starts_from_random_pairs() -> Iterator[tuple[FloatArray, AtomWeightsPoint]]:
+def starts_from_random_pairs() -> Iterator[tuple[FloatArray, MasterPoint]]:
     """Yield distances of pairs, few of them large, and weights to start from."""
     rng = np.random.default_rng(0)
     codes = np.append(0, np.ones(30, dtype=np.intp))

@@ -235,7 +235,7 @@ class TestBalance:
 
     def test_it_takes_few_evaluations(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Also where Q rises by hundreds of decades towards γ = 1."""
-        from gdaopt.objectives.exponentials import ExponentialLine
+        from gdaopt.objectives.glr import ExponentialLine
 
         balance, n_calls = ExponentialLine.balance, []
 

@@ -12,7 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.directions import DiagonalDirection
-from gdaopt.objectives.pairs import Memory, PairValues
+from gdaopt.objectives.pairs import BufferPool, PairValues
 from tests.helpers import random_metric
 
 K = 4
@@ -33,7 +33,7 @@ def glr(request: pytest.FixtureRequest) -> gda.GLR:
 
 
 def test_no_array_is_lent_twice_at_a_time() -> None:
-    memory = Memory(size=5, most=3)
+    memory = BufferPool(size=5, most=3)
     rng = np.random.default_rng(1)
     lent: list[np.ndarray] = []
     for _ in range(300):
@@ -55,7 +55,7 @@ def test_blocks_are_computed_once_and_let_go_of_what_computes_them() -> None:
 
     compute = Computation()
     gone = weakref.ref(compute)
-    blocks = PairValues(compute, Memory(size=7, most=1))
+    blocks = PairValues(compute, BufferPool(size=7, most=1))
     for _ in range(2):
         first, second = blocks
         np.testing.assert_array_equal(first, [[0, 1, 2], [3, 4, 5]])

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from gdaopt.linalg.directions import DenseDirection
-from gdaopt.objectives.exponentials import exponential_sums
+from gdaopt.objectives.glr import Exponentials
+from gdaopt.objectives.pair_loss import loss_sums
 from gdaopt.objectives.pairs import Moments, PairSums, rectangles, weighted_pairs
 from tests.objectives.pairs.cases import make_blocks_small
 
@@ -30,16 +31,18 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_sweep_has_the_sums_of_several_passes(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rectangles, "_PORTION", 1000)
+def test_one_pass_has_the_sums_of_several(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rectangles, "_CHUNK", 1000)
     make_blocks_small(monkeypatch, 500)
     pairs = weighted_pairs(**CASES[case])
-    frame = pairs.frame(M)
-    portions = pairs.portions()
-    sums = PairSums.added([exponential_sums(portion, frame) for portion in portions])
+    transformed, chunks = pairs.transformed(M), pairs.chunks()
+    loss = Exponentials(pairs.n_pairs)
+    sums = PairSums.added([loss_sums(loss, chunk, transformed) for chunk in chunks])
 
     distances = pairs.products(*DenseDirection(M).factors(pairs.features))
-    exponents = [w - d for w, d in zip(pairs.log_weights(), distances, strict=True)]
+    log_weights = pairs.log_weights()
+    assert log_weights is not None
+    exponents = [w - d for w, d in zip(log_weights, distances, strict=True)]
     terms = [np.exp(block - sums.shift) for block in exponents]
     total = sum(float(block.sum()) for block in terms)
     assert sums.total == pytest.approx(total, rel=1e-12)
@@ -48,18 +51,18 @@ def test_a_sweep_has_the_sums_of_several_passes(case: str, monkeypatch: pytest.M
         sums.moments.scatter, scatter, rtol=0, atol=1e-10 * np.abs(scatter).max()
     )
     np.testing.assert_allclose(sums.moments.sizes, pairs.squared_sizes(terms), rtol=1e-12)
-    assert sum(portion.n_pairs for portion in portions) == pairs.n_pairs
+    assert sum(chunk.n_pairs for chunk in chunks) == pairs.n_pairs
 
 
 def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.MonkeyPatch) -> None:
     make_blocks_small(monkeypatch, 1)
     features = np.array([[0.0], [40.0], [80.0], [80.0]])
     pairs = weighted_pairs(features, [1.0, 1.0, 1.0, -1.0])
-    sums = exponential_sums(pairs, pairs.frame(np.eye(1)))
+    sums = loss_sums(Exponentials(3), pairs, pairs.transformed(np.eye(1)))
     assert sums.log_value == pytest.approx(math.log(8))
 
 
-def test_sums_of_portions_are_added_in_common_units() -> None:
+def test_sums_of_chunks_are_added_in_common_units() -> None:
     moments = Moments(1.0, np.eye(2), np.ones(2))
     parts = [PairSums(shift, 1.0, 1.0, moments) for shift in (-1000.0, -999.0)]
     added = PairSums.added(parts)

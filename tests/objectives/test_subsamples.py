@@ -1,4 +1,4 @@
-"""Samples of the samples, and second derivatives from them."""
+"""Subsamples, and second derivatives from them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.objectives.many_pairs import (
-    SweptAtomWeights,
-    _updated,
-    sample_size,
-    stratified,
-    thinned,
-)
+from gdaopt.master import MasterPoint
+from gdaopt.objectives.subsamples import Thinning, stratified, subsample_size
 
 
 @given(
@@ -34,7 +29,7 @@ def test_samples_have_their_share_of_each_stratum(counts: list[int], size: int) 
 
 
 def test_sizes_of_samples() -> None:
-    assert [sample_size(n) for n in (100, 3999, 4000, 15_999, 16_000, 65_000)] == [
+    assert [subsample_size(n) for n in (100, 3999, 4000, 15_999, 16_000, 65_000)] == [
         None,
         None,
         1000,
@@ -46,7 +41,7 @@ def test_sizes_of_samples() -> None:
 
 def test_terms_that_are_left_are_right_in_the_mean() -> None:
     terms = np.random.default_rng(7).random(200_000) ** 8
-    (few,) = thinned([terms], float(terms.sum()), 10, 1)
+    few = Thinning(float(terms.sum()), 10, 1)(terms)
     left = few > 0
     assert 200 < np.count_nonzero(left) <= 400
     assert few.sum() == pytest.approx(terms.sum(), rel=0.2)
@@ -64,27 +59,12 @@ def test_second_derivatives_are_nearly_those_of_all(
         np.array([0.5, 0.2, 0.1, 0.3]),
         np.eye(4),
     )
-    exact = gda.GLR(X, z).atom_weights(base, log).at(atoms, weights)
-    monkeypatch.setattr("gdaopt.objectives.glr.MANY_PAIRS", 1000)
-    atom_weights = gda.GLR(X, z).atom_weights(base, log)
-    assert isinstance(atom_weights, SweptAtomWeights)
-    found = atom_weights.at(atoms, weights)
+    exact = MasterPoint(gda.GLR(X, z).at(base), atoms, weights, log)
+    all_of_them = exact.hessian()
+    monkeypatch.setattr("gdaopt.objectives.pair_objective.MANY_PAIRS", 1000)
+    found = MasterPoint(gda.GLR(X, z).at(base), atoms, weights, log)
+    assert getattr(found.point, "estimates_curvature", False)
     assert found.value == pytest.approx(exact.value, rel=1e-12)
     np.testing.assert_allclose(found.gradient(), exact.gradient(), rtol=1e-10)
-    ratios = np.linalg.eigvals(np.linalg.solve(exact.hessian(), found.hessian())).real
+    ratios = np.linalg.eigvals(np.linalg.solve(all_of_them, found.hessian())).real
     assert 0.4 < ratios.min() <= ratios.max() < 2.5
-    assert found.at(weights).point() is found.point()
-
-
-def test_a_short_step_corrects_the_hessian() -> None:
-    rng = np.random.default_rng(2)
-    factor = rng.standard_normal((5, 5))
-    exact = factor @ factor.T + np.eye(5)
-    start, step = np.ones(5), 0.01 * rng.standard_normal(5)
-    slope = rng.standard_normal(5)
-    gradient = slope + exact @ step
-    updated = _updated(start, slope, np.eye(5), start + step, gradient)
-    assert updated is not None
-    np.testing.assert_allclose(updated @ step, exact @ step)
-    assert np.linalg.eigvalsh(updated).min() > 0
-    assert _updated(start, slope, np.eye(5), start + 1.0, gradient) is None

@@ -1,9 +1,9 @@
-"""Trace bounds by the rule "auto" for objectives of distances: those of even metrics.
+"""Trace bounds by the rule "auto" for objectives of distances: those of isotropic metrics.
 
-An even metric spreads its trace over all features that vary. Each objective knows a mean squared
-distance of samples of one class beyond which an even metric is of no use ("Proposition: trace
-bounds of even metrics"); the bound is the trace that takes it there. When the features are
-multiplied by s, the bound is divided by s², and all distances stay as they were.
+An isotropic metric spreads its trace evenly over all features that vary. Each objective knows a
+mean squared distance of samples of one class beyond which an isotropic metric is of no use
+("Proposition: trace bounds of isotropic metrics"); the bound is the trace that takes it there. When
+the features are multiplied by s, the bound is divided by s², and all distances stay as they were.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["even_trace", "nothing_pulls"]
+__all__ = ["isotropic_trace", "nothing_pulls"]
 
 
 def nothing_pulls(option: str) -> InvalidInputError:
@@ -22,8 +22,8 @@ def nothing_pulls(option: str) -> InvalidInputError:
     )
 
 
-def even_trace(distance: float, squares: FloatArray) -> float:
-    """Return the trace of the even metric under which the mean squared distance is as given.
+def isotropic_trace(distance: float, squares: FloatArray) -> float:
+    """Return the trace of the isotropic metric under which the mean squared distance is as given.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def even_trace(distance: float, squares: FloatArray) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> even_trace(3.0, np.array([2.0, 1.0, 0.0]))
+    >>> isotropic_trace(3.0, np.array([2.0, 1.0, 0.0]))
     2.0
     """
     varying = squares[squares > 0]

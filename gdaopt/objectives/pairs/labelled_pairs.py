@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from types import EllipsisType
 from typing import Any, Self
 
@@ -12,19 +13,70 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.distances.labels import Codes, class_codes
-from gdaopt.objectives.pairs import (
-    Block,
-    ListedPairs,
-    Pairs,
-    RectanglePairs,
-    checked_pairs,
-    checked_samples,
-)
+from gdaopt.objectives.pairs.blocks import Block
+from gdaopt.objectives.pairs.listed_pairs import ListedPairs
+from gdaopt.objectives.pairs.protocol import Pairs
+from gdaopt.objectives.pairs.reading import checked_pairs, checked_samples
+from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, refuse_masked
 
-__all__ = ["Chosen", "LabelledPairs", "read_labelled_pairs"]
+__all__ = ["Chosen", "Codes", "LabelledPairs", "class_codes", "read_labelled_pairs"]
+
+Codes = npt.NDArray[np.intp]
+"""Class of each sample, as an index from 0 on."""
+
+
+def class_codes(y: Any, n_samples: int) -> Codes:
+    """Return the class of each sample as an index from 0 on.
+
+    Parameters
+    ----------
+    y : array-like of shape (N,)
+        Labels: numbers, booleans or texts.
+    n_samples : int
+        N.
+
+    Raises
+    ------
+    InvalidInputError
+        For another shape or length, labels that are missing or of mixed types, or one class only.
+
+    Examples
+    --------
+    >>> class_codes(["a", "b", "a"], 3)
+    array([0, 1, 0])
+    """
+    refuse_masked("y", y)
+    try:
+        labels = np.asarray(y)
+    except ValueError:  # rows of different lengths
+        labels = np.empty((0, 0))
+    if labels.ndim != 1 or labels.dtype.kind not in "biufUSO":
+        raise InvalidInputError(f"y must have a label for each sample, got {shortened(y)}")
+    if labels.dtype == object and not (
+        all(isinstance(label, str) for label in labels)
+        or all(isinstance(label, Real) for label in labels)
+    ):
+        raise InvalidInputError(
+            f"the labels in y must be all numbers or all texts, got {shortened(y)}"
+        )
+    is_nan = labels != labels
+    if is_nan.any():
+        raise InvalidInputError(
+            f"y is NaN at index {int(is_nan.argmax())}; leave samples without a label out"
+        )
+    if len(labels) != n_samples:
+        raise InvalidInputError(
+            f"X has {n_samples} samples and y has {len(labels)}; they must be as many"
+        )
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise InvalidInputError(
+            f"y is {classes[0]!s} for all {n_samples} samples; there must be at least two classes"
+        )
+    return codes.ravel()
+
 
 Indices = npt.NDArray[np.intp]
 
@@ -235,7 +287,7 @@ def read_labelled_pairs(
         )
         differ = listed[:, 0] != listed[:, 1]
         listed, flags = listed[differ], flags[differ]
-        of_list = ListedPairs(features, listed[:, 0], listed[:, 1], np.ones(len(listed)))
+        of_list = ListedPairs(features, listed[:, 0], listed[:, 1])
         found = PairsOneByOne(of_list, None, listed, flags)
     if not found.n_dissimilar:
         which = "samples of different classes" if similar is None else "dissimilar samples"

@@ -1,4 +1,4 @@
-"""Points of the regulariser that keep no numbers of pairs, against those that do."""
+"""Points of objectives of pairs that keep no numbers of pairs, against those that do."""
 
 from __future__ import annotations
 
@@ -16,15 +16,21 @@ X = rng.standard_normal((80, 4))
     "z", [np.where(X[:, 0] > 0, 1.0, -1.0), X[:, 1], np.eye(3)[np.arange(80) % 3]]
 )
 def test_points_agree(z: np.ndarray) -> None:
-    kept, swept = (gda.GLR(X, z, memory_limit=limit).at(np.eye(4)) for limit in (2**28, 1))
+    kept, in_one_pass = (gda.GLR(X, z, memory_limit=limit).at(np.eye(4)) for limit in (2**28, 1))
     direction = DiagonalDirection(np.array([0.1, 0.2, 0.0, -0.1]))
-    for one, other in ((kept, swept), (kept.moved(direction, 0.5), swept.moved(direction, 0.5))):
+    for one, other in (
+        (kept, in_one_pass),
+        (kept.moved(direction, 0.5), in_one_pass.moved(direction, 0.5)),
+    ):
         assert other.value == pytest.approx(one.value, rel=1e-12)
-        assert other.log_value == pytest.approx(one.log_value, rel=1e-12)
-        for name in ("gradient", "log_gradient", "gradient_diagonal"):
+        assert other.logarithm().value == pytest.approx(one.logarithm().value, rel=1e-12)
+        for name in ("gradient", "gradient_diagonal"):
             np.testing.assert_allclose(
                 getattr(other, name)(), getattr(one, name)(), rtol=1e-9, atol=1e-9
             )
+        np.testing.assert_allclose(
+            other.logarithm().gradient(), one.logarithm().gradient(), rtol=1e-9, atol=1e-9
+        )
         np.testing.assert_allclose(other.gradient_column(2), one.gradient_column(2), rtol=1e-9)
         assert other.round_off().value == pytest.approx(one.round_off().value, rel=0.5)
         assert other.vanished() is None
@@ -33,5 +39,5 @@ def test_points_agree(z: np.ndarray) -> None:
 def test_underflow_is_said() -> None:
     point = gda.GLR(X, X[:, 0], memory_limit=1).at(1e9 * np.eye(4))
     assert point.value == 0
-    assert np.isfinite(point.log_value)
+    assert np.isfinite(point.logarithm().value)
     assert "multiply the features" in (point.vanished() or "")

@@ -11,12 +11,13 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import all_edges
-from gdaopt.objectives.distances import loss_sum
+from gdaopt.master import MasterPoint
+from gdaopt.objectives import pair_loss
 from gdaopt.objectives.pairs import listed_pairs, rectangles
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric, random_symmetric, traced_peak
 from tests.objectives.cases import assert_near, directions
-from tests.objectives.distances.cases import CASES, LABELS, Case, K, N, samples
+from tests.objectives.loss_cases import CASES, LABELS, Case, K, N, samples
 from tests.objectives.pairs.cases import make_blocks_small
 
 STORAGE = ["kept", "recomputed, many blocks"]
@@ -105,11 +106,11 @@ def test_weights_of_atoms(
         support = np.array([[0, 1], [2, 1], [3, 0], [2, 2]])
         atoms = Atoms(support, np.array([[0.6, -0.8], [-0.8, 0.6], [0.8, 0.6], [1, 0]]))
     weights = rng.uniform(0.1, 0.5, len(atoms))
-    weighted = objective.atom_weights(metric).at(atoms, weights)
+    weighted = MasterPoint(objective.at(metric), atoms, weights)
     dense = objective.at(atoms.added_to(metric, weights))
     assert weighted.value == pytest.approx(dense.value, rel=1e-12)
     assert_near(weighted.gradient(), atoms.quadratic_forms(dense.gradient()), 1e-11)
-    assert_near(weighted.point().gradient(), dense.gradient(), 1e-11)
+    assert_near(weighted.point.gradient(), dense.gradient(), 1e-11)
     hessian, step = weighted.hessian(), 1e-6
     for k in range(len(atoms)):
         change = step * np.eye(len(atoms))[k]
@@ -205,11 +206,11 @@ def test_second_derivatives_from_a_sample_lead_to_the_optimum(
     X[:, 0] += y
     objective = CASES[name].make(X, y)
     problem = gda.MetricProblem(objective, gda.GraphMetrics(4.0))
-    weighted = objective.atom_weights(np.eye(K)).at(Atoms.of_features(np.arange(K)), np.ones(K))
-    expected, hessian = gda.solve(problem, "certified", tolerance=1e-8), weighted.hessian()
-    monkeypatch.setattr(loss_sum, "_MOST_PAIRS", objective.pairs.n_pairs // 5)
+    point, atoms = objective.at(np.eye(K)), Atoms.of_features(np.arange(K))
+    expected, hessian = gda.solve(problem, "certified", tolerance=1e-8), point.curvature(atoms)
+    monkeypatch.setattr(pair_loss, "_MOST_PAIRS", objective.pairs.n_pairs // 5)
     monkeypatch.setattr(rectangles, "_MOMENT_ENTRIES", 300)
-    sampled = weighted.hessian()
+    sampled = point.curvature(atoms)
     assert 0 < np.linalg.norm(sampled - hessian) < 0.5 * np.linalg.norm(hessian)
     found = gda.solve(problem, "certified", tolerance=1e-8)
     assert found.status == expected.status == "converged"

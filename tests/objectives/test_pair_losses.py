@@ -12,15 +12,15 @@ from sklearn.neighbors import NearestNeighbors
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.distances import (
+from gdaopt.objectives.lmnn import target_neighbors
+from gdaopt.objectives.scalar_functions import (
     Identity,
     Logistic,
     MinusRoot,
     ScalarFunction,
     SmoothHinge,
-    target_neighbors,
 )
-from tests.objectives.distances.cases import LABELS, K, N, mcml, samples
+from tests.objectives.loss_cases import LABELS, K, N, mcml, samples
 
 X = samples()
 

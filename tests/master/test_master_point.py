@@ -1,4 +1,4 @@
-"""Objectives as functions of the weights of atoms."""
+"""The objective of the master problem: Q and log Q as functions of the weights of atoms."""
 
 import math
 from collections.abc import Callable
@@ -10,8 +10,9 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.master import MasterPoint
+from gdaopt.master.master_point import _updated
 from gdaopt.objectives.pairs import rectangles
-from gdaopt.objectives.protocol import AtomWeightsPoint
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
 from tests.objectives.pairs.cases import make_blocks_small
@@ -132,12 +133,8 @@ def weights(atoms: Atoms, rng: np.random.Generator) -> FloatArray:
 
 
 @pytest.fixture
-def weighted(
-    objective: Any, base: FloatArray, atoms: Atoms, weights: FloatArray
-) -> AtomWeightsPoint:
-    kind = objective.atom_weights(base, log=objective.log_convex)
-    weighted: AtomWeightsPoint = kind.at(atoms, weights)
-    return weighted
+def weighted(objective: Any, base: FloatArray, atoms: Atoms, weights: FloatArray) -> MasterPoint:
+    return MasterPoint(objective.at(base), atoms, weights, objective.log_convex)
 
 
 def sum_of(base: FloatArray, atoms: Atoms, weights: FloatArray) -> FloatArray:
@@ -150,14 +147,14 @@ def sum_of(base: FloatArray, atoms: Atoms, weights: FloatArray) -> FloatArray:
 
 def value_at(objective: Any, metric: FloatArray) -> float:
     point = objective.at((metric + metric.T) / 2)
-    return float(point.log_value if objective.log_convex else point.value)
+    return float(point.logarithm().value if objective.log_convex else point.value)
 
 
 class TestAgainstTheMetric:
     def test_value(
         self,
         objective: Any,
-        weighted: AtomWeightsPoint,
+        weighted: MasterPoint,
         base: FloatArray,
         atoms: Atoms,
         weights: FloatArray,
@@ -169,7 +166,7 @@ class TestAgainstTheMetric:
     def test_gradient(
         self,
         objective: Any,
-        weighted: AtomWeightsPoint,
+        weighted: MasterPoint,
         base: FloatArray,
         atoms: Atoms,
         weights: FloatArray,
@@ -185,7 +182,7 @@ class TestAgainstTheMetric:
     def test_differences(
         self,
         objective: Any,
-        weighted: AtomWeightsPoint,
+        weighted: MasterPoint,
         base: FloatArray,
         atoms: Atoms,
         weights: FloatArray,
@@ -205,9 +202,7 @@ class TestAgainstTheMetric:
         tolerance = 2e-5 if isinstance(objective, Barrier) else 1e-7
         assert_near(weighted.hessian(), np.array(changes) / (2 * step), tolerance)
 
-    def test_hessian_is_positive_semidefinite(
-        self, objective: Any, weighted: AtomWeightsPoint
-    ) -> None:
+    def test_hessian_is_positive_semidefinite(self, objective: Any, weighted: MasterPoint) -> None:
         hessian = weighted.hessian()
         assert hessian.shape == (len(weighted.weights), len(weighted.weights))
         assert_near(hessian, hessian.T, 1e-15)
@@ -218,46 +213,46 @@ class TestAgainstTheMetric:
     def test_point(
         self,
         objective: Any,
-        weighted: AtomWeightsPoint,
+        weighted: MasterPoint,
         base: FloatArray,
         atoms: Atoms,
         weights: FloatArray,
     ) -> None:
-        point = weighted.point()
+        point: Any = weighted.point
         np.testing.assert_array_equal(point.metric, point.metric.T)
         assert_near(point.metric, sum_of(base, atoms, weights), 1e-14)
         fresh = objective.at(point.metric.copy())
         assert point.value == pytest.approx(fresh.value, rel=1e-12)
         assert_near(point.gradient(), fresh.gradient(), 1e-12)
         if objective.log_convex:
-            assert point.log_value == pytest.approx(weighted.value, rel=1e-13)
+            assert point.logarithm().value == pytest.approx(weighted.value, rel=1e-13)
         with pytest.raises(ValueError, match="read-only"):
             point.metric[0, 0] = 0.0
 
     def test_other_weights(
         self,
         objective: Any,
-        weighted: AtomWeightsPoint,
+        weighted: MasterPoint,
         base: FloatArray,
         atoms: Atoms,
         weights: FloatArray,
     ) -> None:
         others = weights[::-1] * 3.0
         moved = weighted.at(others)
-        fresh = objective.atom_weights(base, log=objective.log_convex).at(atoms, others)
+        fresh = MasterPoint(objective.at(base), atoms, others, objective.log_convex)
         np.testing.assert_array_equal(moved.weights, others)
         assert moved.value == fresh.value != weighted.value
         np.testing.assert_array_equal(moved.gradient(), fresh.gradient())
         np.testing.assert_array_equal(moved.hessian(), fresh.hessian())
-        np.testing.assert_array_equal(moved.point().metric, fresh.point().metric)
+        np.testing.assert_array_equal(moved.point.metric, fresh.point.metric)
         back = moved.at(weights)
         assert back.value == weighted.value
         np.testing.assert_array_equal(back.gradient(), weighted.gradient())
 
     def test_no_weights(self, objective: Any, base: FloatArray, atoms: Atoms) -> None:
-        kind = objective.atom_weights(base, log=objective.log_convex)
-        weighted = kind.at(atoms, np.zeros(len(atoms)))
-        np.testing.assert_array_equal(weighted.point().metric, base)
+        zeros = np.zeros(len(atoms))
+        weighted = MasterPoint(objective.at(base), atoms, zeros, objective.log_convex)
+        np.testing.assert_array_equal(weighted.point.metric, base)
         assert weighted.value == pytest.approx(value_at(objective, base), rel=1e-14)
 
     def test_is_the_same_for_both_forms_of_atoms(
@@ -265,13 +260,13 @@ class TestAgainstTheMetric:
     ) -> None:
         atoms = two_sparse(rng)
         weights = rng.uniform(0.05, 0.5, len(atoms))
-        sparse = objective.atom_weights(base).at(atoms, weights)
-        written_out = objective.atom_weights(base).at(Atoms.of_vectors(atoms.dense(K)), weights)
+        sparse = MasterPoint(objective.at(base), atoms, weights)
+        written_out = MasterPoint(objective.at(base), Atoms.of_vectors(atoms.dense(K)), weights)
         assert sparse.value == pytest.approx(written_out.value, rel=1e-12)
         assert_near(sparse.gradient(), written_out.gradient(), 1e-12)
         tolerance = 1e-7 if isinstance(objective, Barrier) else 1e-12
         assert_near(sparse.hessian(), written_out.hessian(), tolerance)
-        assert_near(sparse.point().metric, written_out.point().metric, 1e-14)
+        assert_near(sparse.point.metric, written_out.point.metric, 1e-14)
 
 
 @pytest.mark.parametrize("kind", ["glr", "own"])
@@ -279,8 +274,8 @@ def test_the_objective_itself_and_its_logarithm(
     kind: str, base: FloatArray, atoms: Atoms, weights: FloatArray
 ) -> None:
     objective: Any = Exponential(K) if kind == "own" else glr(shifted(), "real", is_kept=True)
-    found = objective.atom_weights(base).at(atoms, weights)
-    logarithm = objective.atom_weights(base, log=True).at(atoms, weights)
+    found = MasterPoint(objective.at(base), atoms, weights)
+    logarithm = MasterPoint(objective.at(base), atoms, weights, log=True)
     value, slope = found.value, logarithm.gradient()
     assert math.log(value) == pytest.approx(logarithm.value, rel=1e-12)
     assert_near(found.gradient(), value * slope, 1e-12)
@@ -288,7 +283,7 @@ def test_the_objective_itself_and_its_logarithm(
     assert found.at(2 * weights).value == pytest.approx(
         math.exp(logarithm.at(2 * weights).value), rel=1e-12
     )
-    np.testing.assert_array_equal(found.point().metric, logarithm.point().metric)
+    np.testing.assert_array_equal(found.point.metric, logarithm.point.metric)
 
 
 def test_users_objectives_of_convex_logarithm_converge() -> None:
@@ -310,10 +305,10 @@ def test_sums_over_small_blocks(
     weights: FloatArray,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    expected = glr(shifted(), name, is_kept=is_kept).atom_weights(base).at(atoms, weights)
+    expected = MasterPoint(glr(shifted(), name, is_kept=is_kept).at(base), atoms, weights)
     make_blocks_small(monkeypatch, 60)
     monkeypatch.setattr(rectangles, "_MOMENT_ENTRIES", entries)
-    weighted = glr(shifted(), name, is_kept=is_kept).atom_weights(base).at(atoms, weights)
+    weighted = MasterPoint(glr(shifted(), name, is_kept=is_kept).at(base), atoms, weights)
     assert weighted.value == pytest.approx(expected.value, rel=1e-13)
     assert_near(weighted.gradient(), expected.gradient(), 1e-13)
     assert_near(weighted.hessian(), expected.hessian(), 1e-13)
@@ -362,7 +357,7 @@ class TestConcentratedSoftmax:
         exact = Exact(name, metric, atoms)
         assert bound < 3e3 or exact.largest_share > 0.99
 
-        weighted = objective.atom_weights(base, log=True).at(atoms, weights)
+        weighted = MasterPoint(objective.at(base), atoms, weights, log=True)
         # Exponents of the size of the distances lose digits in proportion.
         lost = 1e-13 + 1e-15 * float(abs(exact.value))
         assert abs(weighted.value - exact.value) <= 1e-14 * max(1, abs(exact.value))
@@ -378,10 +373,21 @@ class TestConcentratedSoftmax:
     def test_one_pair_alone_has_no_curvature(
         self, name: str, is_kept: bool, base: FloatArray, atoms: Atoms
     ) -> None:
-        weighted = (
-            glr(samples(), name, is_kept=is_kept)
-            .atom_weights(base, log=True)
-            .at(atoms, np.full(len(atoms), 1e6))
-        )
+        objective = glr(samples(), name, is_kept=is_kept)
+        weighted = MasterPoint(objective.at(base), atoms, np.full(len(atoms), 1e6), log=True)
         assert np.abs(weighted.hessian()).max() <= 1e-28 * np.abs(weighted.gradient()).max() ** 2
         assert weighted.value < -745  # Q itself is 0 in float64
+
+
+def test_a_short_step_corrects_the_hessian() -> None:
+    rng = np.random.default_rng(2)
+    factor = rng.standard_normal((5, 5))
+    exact = factor @ factor.T + np.eye(5)
+    start, step = np.ones(5), 0.01 * rng.standard_normal(5)
+    slope = rng.standard_normal(5)
+    gradient = slope + exact @ step
+    updated = _updated(start, slope, np.eye(5), start + step, gradient)
+    assert updated is not None
+    np.testing.assert_allclose(updated @ step, exact @ step)
+    assert np.linalg.eigvalsh(updated).min() > 0
+    assert _updated(start, slope, np.eye(5), start + 1.0, gradient) is None

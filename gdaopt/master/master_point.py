@@ -1,0 +1,127 @@
+"""The objective of the master problem: Q or log Q as a function of the weights of atoms."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from gdaopt.linalg.atoms import Atoms, ProjectedAtoms
+from gdaopt.linalg.directions import AtomsDirection
+from gdaopt.objectives.protocol import Derivatives, Point
+from gdaopt.support.validation import FloatArray
+
+__all__ = ["MasterPoint"]
+
+_NEARBY = 0.1  # of the weights: closer to each other, a subsample tells no difference
+
+
+class MasterPoint:
+    """F(w), which is Q or log Q at the metric ``B + Σ_k w_k u_k u_k'``, at some weights w.
+
+    Parameters
+    ----------
+    base : Point
+        The objective at B.
+    atoms : Atoms
+        The n atoms.
+    weights : ndarray of shape (n,)
+        w.
+    log : bool, optional
+        Whether F is log Q, for objectives with `log_convex`.
+
+    Attributes
+    ----------
+    point : Point
+        The objective at the metric.
+
+    Examples
+    --------
+    >>> from gdaopt.objectives import LogDet
+    >>> base = LogDet(np.diag([2.0, 0.5])).at(np.eye(2))
+    >>> start = MasterPoint(base, Atoms.of_features(np.arange(2)), np.zeros(2))
+    >>> start.gradient(), start.at(np.array([1.0, 3.0])).point.metric
+    (array([ 1. , -0.5]), array([[2., 0.],
+           [0., 4.]]))
+    """
+
+    def __init__(self, base: Point, atoms: Atoms, weights: FloatArray, log: bool = False) -> None:
+        self.weights = weights
+        self._base = base
+        # The samples' coordinates along the atoms are the same at all weights.
+        self._atoms = ProjectedAtoms.of(atoms)
+        self._log = log
+        self._model: _UpdatedHessian | None = None
+        self.point = base.moved(AtomsDirection(weights, self._atoms), 1.0)
+
+    @cached_property
+    def _derivatives(self) -> Derivatives:
+        return self.point.logarithm() if self._log else self.point  # type: ignore[attr-defined]
+
+    @property
+    def value(self) -> float:
+        """F."""
+        return self._derivatives.value
+
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        return self._derivatives.slopes(self._atoms)
+
+    def gradient(self) -> FloatArray:
+        """Return the derivatives of F, shape (n,)."""
+        return self._gradient
+
+    def hessian(self) -> FloatArray:
+        """Return the second derivatives of F, shape (n, n); of many samples a model of them."""
+        if not getattr(self.point, "estimates_curvature", False):
+            return self._derivatives.curvature(self._atoms)
+        self._model = self._model or _UpdatedHessian()
+        return self._model.at(self.weights, self.gradient(), self._derivatives, self._atoms)
+
+    def at(self, weights: FloatArray) -> MasterPoint:
+        """Return F at other weights of the same atoms."""
+        moved = MasterPoint(self._base, self._atoms, weights, self._log)
+        moved._model = self._model
+        return moved
+
+
+class _UpdatedHessian:
+    """The second derivatives of a subsample, as Newton's method goes on.
+
+    Where a step was short, the subsample has nothing new to tell, but the gradients at its ends
+    have: they update the matrix (Broyden, Fletcher, Goldfarb, Shanno).
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[FloatArray, FloatArray, FloatArray] | None = None
+
+    def at(
+        self, weights: FloatArray, gradient: FloatArray, derivatives: Derivatives, atoms: Atoms
+    ) -> FloatArray:
+        """Return the matrix at weights where the gradient is known."""
+        hessian = None if self._known is None else _updated(*self._known, weights, gradient)
+        if hessian is None:
+            hessian = derivatives.curvature(atoms)
+        self._known = weights, gradient, hessian
+        return hessian
+
+
+def _updated(
+    start: FloatArray,
+    slope: FloatArray,
+    hessian: FloatArray,
+    weights: FloatArray,
+    gradient: FloatArray,
+) -> FloatArray | None:
+    """Return the Hessian after a step; None where the step was long."""
+    step, bend = weights - start, gradient - slope
+    if float(np.abs(step).sum()) > _NEARBY * float(start.sum()):
+        return None
+    curved = hessian @ step
+    found, expected = float(bend @ step), float(curved @ step)
+    if not (found > 0 and expected > 0):
+        return hessian
+    updated: FloatArray = (
+        hessian + np.outer(bend, bend) / found - np.outer(curved, curved) / expected
+    )
+    return updated

@@ -1,0 +1,447 @@
+"""Losses of squared distances, over all pairs of samples: at a metric, and along a direction.
+
+A loss is a sum of functions, each of which sees the distances of one row of a block or of several:
+all pairs of one sample, one pair, or the pairs of one group. So it is evaluated on any rows of a
+block alone, and needs no sample, only their distances.
+
+Pairs can have weights w. A loss then sees ``δ - log w`` in place of a distance δ, as the sum of
+exponentials does, for which ``w exp(-δ) = exp(-(δ - log w))``.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Self
+
+import numpy as np
+
+from gdaopt.linalg.directions import Direction
+from gdaopt.objectives.pairs import (
+    Block,
+    CentredChanges,
+    Changes,
+    KnownChanges,
+    Moments,
+    Pairs,
+    PairSums,
+    PairValues,
+    TransformedSamples,
+    exponential,
+)
+from gdaopt.support.validation import FloatArray
+
+__all__ = [
+    "NEGLIGIBLE",
+    "BlockLoss",
+    "DistanceLoss",
+    "LossLine",
+    "LossSum",
+    "loss_sums",
+    "underflow",
+]
+
+NEGLIGIBLE = 1e-9
+"""Second derivatives hardly change a Newton step by this share of the largest in a block."""
+
+_MOST_PAIRS = 2**18  # that second derivatives are summed over
+_SPARSE = 8  # where few pairs are curved, parts of this size are summed over at once
+_LARGEST_TOTAL = 1e130  # in units of the shift: then the products of the terms are finite, too
+
+_LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
+_NOISE = 1e-15  # of what coinciding samples add to sums: with less, the others do not count
+_LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
+
+KeepValues = Callable[[Callable[[], Iterator[FloatArray]]], PairValues]
+"""Makes `PairValues` of a callable that returns an iterator over arrays."""
+
+
+class BlockLoss(ABC):
+    """A loss f at the distances δ of one block, or of some of its rows."""
+
+    @property
+    @abstractmethod
+    def value(self) -> float:
+        """``f(δ)``."""
+
+    @property
+    @abstractmethod
+    def magnitude(self) -> float:
+        """What the round-off of `value` is relative to, at least its magnitude."""
+
+    @abstractmethod
+    def coefficients(self) -> FloatArray:
+        """Return ``∂f/∂δ`` times the sign of the loss, with the shape of δ.
+
+        It may overwrite what the loss has stored, which is asked nothing afterwards.
+        """
+
+    @abstractmethod
+    def factors(self, changes: Changes) -> FloatArray:
+        """Return F, of shape (n, m), such that ``F F'`` are the second derivatives.
+
+        Parameters
+        ----------
+        changes : Changes
+            By how much δ changes along n directions.
+        """
+
+    def bend(self, rates: FloatArray) -> float:
+        """Return the second derivative along one direction, in which δ changes by `rates`."""
+        factors = self.factors(KnownChanges(rates[None]))
+        return float(np.vdot(factors, factors))
+
+
+class DistanceLoss(ABC):
+    """A function of the squared distances of pairs; subclass it for one of your own.
+
+    Attributes
+    ----------
+    value_roundings : float
+        v: for the distances as given, a value can be off by ``v u`` times its magnitude.
+    coefficient_roundings : float
+        r: a derivative c by a distance can be off by ``r u (|c| + t)``; t is `cancelled`.
+    sign : float
+        -1.0 where no loss rises with any distance, and `BlockLoss.coefficients` are magnitudes.
+    curved_everywhere : bool
+        Whether nearly all pairs have second derivatives, so that some rows tell of all.
+    curved_by_coefficients : bool
+        Whether the coefficients, which have been computed before, tell the second derivatives.
+    log_convex : bool
+        Whether the logarithm of the loss is convex, too. All sums are then taken in units of
+        ``exp(shift)``, so that the logarithm and its derivatives do not underflow.
+    """
+
+    value_roundings: float
+    coefficient_roundings: float
+    sign: float = 1.0
+    curved_everywhere: bool = True
+    curved_by_coefficients: bool = False
+    log_convex: bool = False
+
+    @abstractmethod
+    def at(self, block: Block, distances: FloatArray) -> BlockLoss:
+        """Return the loss at the distances of a block.
+
+        Where their array is writeable, nobody else needs it, and it may be overwritten.
+        """
+
+    def again(self, block: Block, numbers: FloatArray) -> BlockLoss:
+        """Return the loss of a block for its second derivatives.
+
+        Parameters
+        ----------
+        block : Block
+            A block, or some of its rows.
+        numbers : ndarray
+            The distances; the coefficients where `curved_by_coefficients`.
+        """
+        return self.at(block, numbers)
+
+    def cancelled(self, block: Block) -> FloatArray | None:  # noqa: ARG002 (none)
+        """Return t ≥ 0 for the pairs of a block, None for 0.
+
+        These are the sizes of terms that cancel in the derivatives.
+        """
+        return None
+
+    def shift(self, distances: Iterable[FloatArray]) -> float:  # noqa: ARG002 (for subclasses)
+        """Return the logarithm of the unit in which sums at some distances are taken."""
+        return 0.0
+
+    def shifted(self, shift: float) -> Self:  # noqa: ARG002 (for subclasses)
+        """Return the loss in units of ``exp(shift)``."""
+        return self
+
+    def thinned(
+        self,
+        total: float,  # noqa: ARG002 (for subclasses)
+        n_atoms: int,  # noqa: ARG002
+        n_represented: int,  # noqa: ARG002
+    ) -> DistanceLoss | None:
+        """Return the loss with most of its small terms left out, for second derivatives only.
+
+        Parameters
+        ----------
+        total : float
+            Its value.
+        n_atoms : int
+            How many weights the second derivatives are by.
+        n_represented : int
+            How many pairs the pairs at hand represent.
+
+        Returns
+        -------
+        DistanceLoss or None
+            None where the loss is not a sum of such terms.
+        """
+        return None
+
+    def line(self, direction: Direction, start: LossSum, rates: PairValues) -> LossLine:
+        """Return the loss along a direction."""
+        return LossLine(direction, start, rates)
+
+
+class LossSum:
+    """``f(δ)`` over all pairs.
+
+    Parameters
+    ----------
+    loss : DistanceLoss
+        f.
+    pairs : Pairs
+        The pairs.
+    distances : PairValues
+        δ.
+    keep : callable
+        Makes `PairValues` of the coefficients, which are computed with the value.
+
+    Attributes
+    ----------
+    coefficients : PairValues
+        ``∂f/∂δ`` in units of ``exp(shift)`` and times the sign of the loss, block by block.
+    """
+
+    def __init__(
+        self, loss: DistanceLoss, pairs: Pairs, distances: PairValues, keep: KeepValues
+    ) -> None:
+        self.pairs = pairs
+        self.distances = distances
+        self.coefficients = keep(self._compute)
+        self._loss = loss
+        self._found: tuple[float, float] | None = None
+
+    @cached_property
+    def shift(self) -> float:
+        """The logarithm of the unit of `total` and of the coefficients."""
+        return self._loss.shift(self.distances)
+
+    @cached_property
+    def loss(self) -> DistanceLoss:
+        """The loss in that unit."""
+        return self._loss.shifted(self.shift)
+
+    @cached_property
+    def scale(self) -> float:
+        """``exp(shift)``, infinite where that overflows."""
+        return exponential(self.shift)
+
+    def _compute(self) -> Iterator[FloatArray]:
+        """Yield the coefficients; a complete pass knows the value."""
+        total = magnitude = 0.0
+        loss = self.loss
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            for block, distances in zip(self.pairs.blocks(), self.distances, strict=True):
+                at = loss.at(block, distances)
+                total += at.value
+                magnitude += at.magnitude
+                yield at.coefficients()
+        self._found = total, magnitude
+
+    def _known(self) -> tuple[float, float]:
+        if self._found is None:
+            for _ in self.coefficients:
+                pass
+        assert self._found is not None
+        return self._found
+
+    @property
+    def total(self) -> float:
+        """The loss in units of ``exp(shift)``."""
+        return self._known()[0]
+
+    @property
+    def magnitude(self) -> float:
+        """What the round-off of the total is relative to."""
+        return self._known()[1]
+
+    @property
+    def value(self) -> float:
+        """The loss."""
+        return self.scale * self.total
+
+    @property
+    def log_value(self) -> float:
+        """The logarithm of a loss that is positive."""
+        return self.shift + math.log(self.total)
+
+    def slopes(self, coordinates: FloatArray) -> FloatArray:
+        """Return the derivatives by the weights of atoms in units of ``exp(shift)``, shape (n,).
+
+        Parameters
+        ----------
+        coordinates : ndarray of shape (N, n)
+            a: with the weight of atom k distances change by ``(a_r - a_c)_k²``.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # such steps are shortened
+            return self.loss.sign * self.pairs.scatter_diagonal(self.coefficients, coordinates)
+
+    def curvature(
+        self, coordinates: FloatArray, means: FloatArray | None = None, n_represented: int = 0
+    ) -> FloatArray:
+        """Return the second derivatives by the weights of atoms, shape (n, n).
+
+        They are in units of ``exp(shift)``. Of many pairs they are taken from some rows or some
+        terms, always the same: Newton's method needs a model of the loss, and its gradient is
+        exact.
+
+        Parameters
+        ----------
+        coordinates : ndarray of shape (N, n)
+            See `slopes`.
+        means : ndarray of shape (n,), optional
+            What is subtracted from the changes of all distances first.
+        n_represented : int, optional
+            How many pairs these pairs represent, if they are a subsample.
+        """
+        values = np.ascontiguousarray(coordinates.T)
+        size, n_pairs = len(values), self.pairs.n_pairs
+        total = np.zeros((size, size))
+        few = self.loss.thinned(self.total, size, n_represented) if n_represented else None
+        loss = few or self.loss
+        every, n_values = 1, size // _SPARSE + 1
+        if loss.curved_everywhere:
+            every, n_values = 1 if few else max(1, n_pairs // _MOST_PAIRS), size
+        place, n_seen = 0, 0
+        known = self.coefficients if self.loss.curved_by_coefficients else self.distances
+        for block, numbers in zip(self.pairs.blocks(), known, strict=True):
+            for part, rows in self.pairs.parts(block, n_values):
+                place += 1
+                if place % every:
+                    continue
+                n_seen += numbers[rows].size
+                at = loss.again(part, numbers[rows])
+                changes = self.pairs.changes(part, values)
+                factors = at.factors(changes if means is None else CentredChanges(changes, means))
+                total += factors @ factors.T
+        total *= n_pairs / n_seen
+        return total
+
+
+class LossLine:
+    """The loss along a direction: a `gdaopt.objectives.Line`.
+
+    Parameters
+    ----------
+    direction : Direction
+        D.
+    start : LossSum
+        The loss at γ = 0.
+    rates : PairValues
+        η: the distances are ``δ + γ η``.
+    """
+
+    def __init__(self, direction: Direction, start: LossSum, rates: PairValues) -> None:
+        self.direction = direction
+        self.rates = rates
+        self.start = start
+
+    def distances(self, gamma: float) -> Iterator[FloatArray]:
+        """Yield the distances at ``M + γ D``."""
+        for distance, rate in zip(self.start.distances, self.rates, strict=True):
+            trial = rate * gamma
+            trial += distance
+            yield trial
+
+    def losses(self, gamma: float) -> Iterator[BlockLoss]:
+        """Yield the loss of each block at ``M + γ D``."""
+        start, loss = self.start, self.start.loss
+        for block, distances in zip(start.pairs.blocks(), self.distances(gamma), strict=True):
+            yield loss.at(block, distances)
+
+    def value(self, gamma: float) -> float:
+        """Return ``Q(M + γ D)``; not finite where it overflows."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return self.start.scale * sum(loss.value for loss in self.losses(gamma))
+
+    def derivatives(self, gamma: float) -> tuple[float, float]:
+        """Return the first and the second derivative by γ; not finite where Q is not."""
+        slope = bend = 0.0
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
+                bend += loss.bend(rate)
+                slope += float(np.vdot(loss.coefficients(), rate))
+            scale = self.start.scale
+            return self.start.loss.sign * scale * slope, scale * bend
+
+
+def loss_sums(loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples) -> PairSums:
+    """Return the value and the moments of a loss over a chunk of the pairs, in one pass.
+
+    The shift is that of the first block, which is near to that of all; where it is not, a second
+    pass has the right one.
+    """
+    for n_blocks in (1, None):
+        shift = loss.shift(islice(pairs.distances(samples), n_blocks))
+        if shift == -math.inf:  # all terms vanish
+            continue
+        sums = _shifted_sums(loss.shifted(shift), pairs, samples, shift)
+        if not loss.log_convex or sums.total <= _LARGEST_TOTAL:
+            return sums
+    return PairSums(-math.inf, 0.0, 0.0, Moments.none(pairs.features.shape[1]))
+
+
+def _shifted_sums(
+    loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples, shift: float
+) -> PairSums:
+    """Return the value and the moments of a loss in units of ``exp(shift)``."""
+    total = magnitude = 0.0
+
+    def coefficients() -> Iterator[FloatArray]:
+        nonlocal total, magnitude
+        total = magnitude = 0.0
+        for block, distances in zip(pairs.blocks(), pairs.distances(samples), strict=True):
+            at = loss.at(block, distances)
+            total += at.value
+            magnitude += at.magnitude
+            yield at.coefficients()
+
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        moments = pairs.moments(coefficients)
+    return PairSums(shift, total, magnitude, moments)
+
+
+def underflow(
+    features: FloatArray,
+    metric: FloatArray,
+    sums: PairSums | LossSum,
+    steepest: float,
+    size: float,
+) -> str | None:
+    """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64.
+
+    Parameters
+    ----------
+    features : ndarray of shape (N, K)
+        Samples.
+    metric : ndarray of shape (K, K)
+        M.
+    sums : PairSums or LossSum
+        The loss at M.
+    steepest, size : float
+        The largest entry of the gradient, and what its round-off is relative to, in units of
+        ``exp(shift)``.
+    """
+    largest = float(np.abs(features).max())
+    if largest == 0:
+        return "all samples coincide: the gradient is 0, and no metric tells them apart"
+    is_small = steepest <= _NOISE * size
+    is_flat = steepest * float(np.trace(metric)) <= _NOISE * sums.total
+    is_lost = steepest * sums.scale <= _LEAST_GRADIENT
+    if sums.value > 0 and not (is_small and is_flat) and not is_lost:
+        return None
+    # The root mean squared distance of samples, in units in which squares stay within float64.
+    spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum(axis=1).mean()))
+    unit = float(np.abs(np.diagonal(metric)).mean()) or 1.0
+    factor = 1 / (spread * math.sqrt(unit))
+    what = "the objective" if sums.value == 0 else "the gradient of the objective"
+    advice = (
+        f"{what} is 0 in floating point or nearly so (log Q is {sums.log_value:.6g}); multiply "
+        f"the features by about {factor:.2g}"
+    )
+    if factor > _LARGEST_FACTOR:
+        return advice
+    return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"

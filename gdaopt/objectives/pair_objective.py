@@ -1,0 +1,542 @@
+"""Objectives that are a loss of the squared distances of pairs of samples, and their points.
+
+An objective of pairs is its pairs, its loss and a docstring: value, gradient, lines, derivatives
+along atoms, round-off, memory, passes over many pairs and clusters are here, for every loss
+("Definition: losses of distances" in ``docs/theory.md``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from functools import cached_property, partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import DeferredMatrix, DenseDirection, Direction
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.known_entries import KnownEntries
+from gdaopt.objectives.cluster import Cluster
+from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums, underflow
+from gdaopt.objectives.pairs import (
+    MANY_PAIRS,
+    BufferPool,
+    Pairs,
+    PairSums,
+    PairValues,
+    expression_bytes,
+    less,
+)
+from gdaopt.objectives.round_off import UNIT, DistanceRoundOff, RoundOff
+from gdaopt.objectives.subsamples import model_size, subsample_size
+from gdaopt.objectives.sums import Summable
+from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
+from gdaopt.support.warning_filters import underflow_ignored
+from gdaopt.support.workers import mapped
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["PairLogarithm", "PairObjective", "PairPoint"]
+
+_ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
+_GATHERING = 16  # what an entry of a product of matrices costs alone, in units of one in the whole
+_MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances are computed anew
+_SUM_ROUNDINGS = 64  # NumPy adds up an array of 2^17 numbers in pairs of parts
+
+
+Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss]]
+"""Returns the pairs and the loss of about so many samples, given those of all."""
+
+
+class PairObjective(Summable):
+    """``Q(M) = f(δ(M))`` with a convex loss f of the squared distances of pairs of samples.
+
+    A subclass makes the pairs and the loss in its ``__init__``, and writes `to_cvxpy` for the conic
+    methods. A subsample of an objective is one of this class itself.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        The pairs whose distances the loss sees.
+    loss : DistanceLoss
+        f.
+    memory_limit : int
+        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
+        block by block in each pass instead of being kept.
+    draw : callable, optional
+        A function of the pairs, the loss and a number n, which returns the pairs and the loss of
+        about n samples that represent all. Without it, all pairs are always evaluated.
+    n_represented : int, optional
+        How many pairs of another objective these pairs are a subsample of; 0 where they are all.
+    """
+
+    tested = True
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        loss: DistanceLoss,
+        memory_limit: int = 2**28,
+        *,
+        draw: Draw | None = None,
+        n_represented: int = 0,
+    ) -> None:
+        limit = integer("memory_limit", memory_limit, at_least=1)
+        self.pairs = pairs
+        self.loss = loss
+        self.memory_limit = limit
+        self.n_represented = n_represented
+        self._draw = draw
+        self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
+        self._pool = BufferPool(pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
+        self._cluster: Cluster | None = None
+
+    @property
+    def n_features(self) -> int:
+        """K, the size of the metric matrices."""
+        return int(self.pairs.features.shape[1])
+
+    @property
+    def log_convex(self) -> bool:
+        """Whether ``log Q`` is convex as well."""
+        return self.loss.log_convex
+
+    def distributed(self, client: Any) -> Self:
+        """Return the same objective, whose value and gradient a Dask cluster computes.
+
+        Each of the workers computes them of a chunk of the pairs. The samples are sent to them
+        once; of each metric they get K×K numbers and return as many. Second derivatives and
+        subsamples stay on this machine, and so do copies of the objective, since a client cannot be
+        pickled.
+
+        Parameters
+        ----------
+        client : distributed.Client
+            Of the cluster, whose workers have gdaopt.
+
+        Raises
+        ------
+        InvalidInputError
+            For what is no client.
+        """
+        Cluster.check(client)
+        found = copy(self)
+        found._cluster = Cluster(client, self.loss, self._chunks)
+        return found
+
+    def at(self, metric: FloatArray) -> PairPoint:
+        """Return the point at a symmetric K×K matrix; everything else is evaluated from it."""
+        metric = symmetric_matrix("metric", metric, self.n_features)
+        return PairPoint(self, DeferredMatrix(lambda: metric))
+
+    @underflow_ignored()
+    def value(self, metric: FloatArray) -> float:
+        """Return ``Q(M)``."""
+        return self.at(metric).value
+
+    @underflow_ignored()
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        """Return ``∇Q(M) = Σ_p ∂f/∂δ_p d_p d_p'``, shape (K, K)."""
+        return self.at(metric).gradient()
+
+    def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (for subclasses)
+        """Return None: no Lipschitz constant over ``M ⪰ ρI`` is known."""
+        return None
+
+    def to_cvxpy(
+        self,
+        metric: cp.Expression,  # noqa: ARG002 (for subclasses)
+    ) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY; a subclass that defines it can be used with the conic baselines."""
+        raise InvalidInputError(
+            f"{type(self).__name__} has no CVXPY expression; define to_cvxpy(metric), or take a "
+            "method that needs none, such as 'certified'"
+        )
+
+    def conic_bytes(self) -> float:
+        """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
+        return expression_bytes(self.pairs)
+
+    def squares(self) -> Iterator[FloatArray]:
+        """Yield ``‖d_p‖²`` for the pairs of each block."""
+        return self.pairs.products(self.pairs.features, self.pairs.features)
+
+    @property
+    def has_many_pairs(self) -> bool:
+        """Whether there are so many pairs that a subsample represents them where that is enough."""
+        return bool(self.n_represented) or self.pairs.n_pairs > MANY_PAIRS
+
+    def subsample(self) -> PairObjective | None:
+        """Return the objective of a subsample, which represents all samples.
+
+        None where there are few enough, or where the objective does not say how to draw one.
+        """
+        size = subsample_size(len(self.pairs.features)) if self.has_many_pairs else None
+        return None if size is None else self._drawn(size)
+
+    @cached_property
+    def model(self) -> PairObjective | None:
+        """The objective of so few samples as are enough for second derivatives, if that is less."""
+        if not self.has_many_pairs:
+            return None
+        return self._drawn(model_size(len(self.pairs.features)) // self.pairs.orders)
+
+    def _drawn(self, n_samples: int) -> PairObjective | None:
+        if self._draw is None:
+            return None
+        pairs, loss = self._draw(self.pairs, self.loss, n_samples)
+        return PairObjective(
+            pairs,
+            loss,
+            self.memory_limit,
+            draw=self._draw,
+            n_represented=self.pairs.n_pairs,
+        )
+
+    @property
+    def is_single_pass(self) -> bool:
+        """Whether value and gradient at a metric come from one pass, which keeps nothing."""
+        return self.has_many_pairs or not self.keeps_pairs or self._cluster is not None
+
+    @cached_property
+    def _chunks(self) -> Sequence[Pairs]:
+        return self.pairs.chunks()
+
+    def sums(self, metric: FloatArray) -> PairSums:
+        """Return value and moments from one pass over all pairs at a K×K metric."""
+        if self._cluster is not None:
+            return self._cluster.sums(metric)
+        samples = self.pairs.transformed(metric)
+        return PairSums.added(
+            mapped(lambda chunk: loss_sums(self.loss, chunk, samples), self._chunks)
+        )
+
+    def pair_values(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
+        """Return numbers of all pairs, which are kept where memory allows it."""
+        return PairValues(compute, self._pool)
+
+    @cached_property
+    def log_weights(self) -> PairValues | None:
+        """The logarithms of the weights of the pairs, block by block; None where all are 1."""
+        if self.pairs.log_weights() is None:
+            return None
+        return self.pair_values(lambda: self.pairs.log_weights() or iter(()))
+
+    @cached_property
+    def weight_roundings(self) -> float:
+        """By how many u the logarithm of a weight, and what is computed from it, can be off."""
+        if self.log_weights is None:
+            return 0.0
+        sizes = (np.abs(block[np.isfinite(block)]) for block in self.log_weights)
+        return self.pairs.weight_roundings + 8 * max(float(s.max(initial=0.0)) for s in sizes) + 8
+
+    @cached_property
+    def n_blocks(self) -> int:
+        """How many blocks the pairs have."""
+        return sum(1 for _ in self.pairs.blocks())
+
+    @cached_property
+    def cancelled_sizes(self) -> FloatArray:
+        """What the round-off of terms that cancel in the derivatives is relative to, shape (K,)."""
+        blocks = self.pairs.blocks()
+        first = self.loss.cancelled(next(blocks))
+        if first is None:
+            return np.zeros(self.n_features)
+        others = (t for block in blocks if (t := self.loss.cancelled(block)) is not None)
+        return self.pairs.squared_sizes(chain([first], others))
+
+
+class PairPoint:
+    """An objective of pairs at one metric: a `gdaopt.objectives.Point`.
+
+    Parameters
+    ----------
+    objective : PairObjective
+        The objective.
+    metric : DeferredMatrix
+        M.
+    distances : PairValues, optional
+        δ at M, where they are known already.
+    round_off : DistanceRoundOff, optional
+        How exact those are.
+    moves : int, optional
+        By how many steps they have been updated.
+    """
+
+    def __init__(
+        self,
+        objective: PairObjective,
+        metric: DeferredMatrix,
+        distances: PairValues | None = None,
+        round_off: DistanceRoundOff | None = None,
+        moves: int = 0,
+    ) -> None:
+        self.objective = objective
+        self._metric = metric
+        self._pairs = objective.pairs
+        known = distances or objective.pair_values(self._compute_distances)
+        self.sum = LossSum(objective.loss, self._pairs, known, objective.pair_values)
+        self._is_single_pass = distances is None and objective.is_single_pass
+        self._round_off = round_off
+        self._moves = moves
+        self._last_line: LossLine | None = None
+        self._last_width = 0
+        self._last_slopes: tuple[Atoms, FloatArray] | None = None
+        self._entries: KnownEntries | None = None
+
+    @property
+    def metric(self) -> FloatArray:
+        """M, shape (K, K), read-only; it is made when it is first asked for."""
+        return self._metric.dense()
+
+    def _compute_distances(self) -> Iterator[FloatArray]:
+        distances = self._pairs.products(*DenseDirection(self.metric).factors(self._pairs.features))
+        log_weights = self.objective.log_weights
+        if log_weights is None:
+            return distances
+        return less(distances, log_weights)
+
+    @cached_property
+    def _pass(self) -> PairSums | None:
+        """The sums of one pass over all pairs, where their numbers are too many."""
+        return self.objective.sums(self.metric) if self._is_single_pass else None
+
+    @property
+    def sums(self) -> PairSums | LossSum:
+        """What says the value: the sums of the pass, or of the numbers that are kept."""
+        return self._pass or self.sum
+
+    @property
+    def value(self) -> float:
+        """``Q(M)``."""
+        return self.sums.value
+
+    def logarithm(self) -> PairLogarithm:
+        """Return ``log Q`` at M, for losses with `log_convex`; it is safe from underflow."""
+        return PairLogarithm(self)
+
+    @cached_property
+    def scatter(self) -> FloatArray:
+        """The gradient in units of ``exp(shift)``, and times the sign of the loss."""
+        if self._pass is not None:
+            return self._pass.moments.scatter
+        return self._pairs.scatter(self.sum.coefficients)
+
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
+            gradient: FloatArray = self.objective.loss.sign * self.sums.scale * self.scatter
+        return read_only(gradient)
+
+    @property
+    def _signed_scale(self) -> float:
+        """The unit of the coefficients that are kept."""
+        return self.objective.loss.sign * self.sum.scale
+
+    def gradient(self) -> FloatArray:
+        """Return ``∇Q(M)``, shape (K, K), read-only."""
+        return self._gradient
+
+    def gradient_diagonal(self) -> FloatArray:
+        """Return the diagonal of the gradient, shape (K,)."""
+        diagonal: FloatArray = self._pairs.scatter_diagonal(self.sum.coefficients)
+        diagonal *= self._signed_scale
+        return diagonal
+
+    def gradient_column(self, column: int) -> FloatArray:
+        """Return one column of the gradient, shape (K,)."""
+        entries: FloatArray = self._pairs.scatter_column(self.sum.coefficients, column)
+        entries *= self._signed_scale
+        return entries
+
+    def gradient_entries(self, edges: Edges) -> KnownEntries:
+        """Return the gradient's diagonal and its entries of edges, without the others if few."""
+        size = self.objective.n_features
+        is_known = "_gradient" in vars(self) or self._is_single_pass
+        if is_known or _GATHERING * (size + len(edges[0])) >= size**2:
+            return KnownEntries.of(self._gradient, edges)
+        if self._entries is None or self._entries.edges is not edges:
+            self._entries = self._pairs.scatter_entries(self.sum.coefficients, edges)
+        with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
+            return self._entries.scaled(self._signed_scale)
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        """Return the derivatives ``u_k' ∇Q u_k`` by the weights of atoms, shape (n,)."""
+        slopes: FloatArray = self.sums.scale * self.scaled_slopes(atoms)
+        return slopes
+
+    def scaled_slopes(self, atoms: Atoms) -> FloatArray:
+        """Return them in units of ``exp(shift)``."""
+        if self._pass is not None:
+            return self.objective.loss.sign * atoms.quadratic_forms(self.scatter)
+        return self.kept_slopes(atoms)
+
+    def kept_slopes(self, atoms: Atoms) -> FloatArray:
+        """Return them from the numbers of pairs that are kept."""
+        if self._last_slopes is None or self._last_slopes[0] is not atoms:
+            coordinates = atoms.projected(self._pairs.features)
+            self._last_slopes = atoms, self.sum.slopes(coordinates)
+        return self._last_slopes[1]
+
+    @property
+    def estimates_curvature(self) -> bool:
+        """Whether second derivatives are those of a subsample."""
+        return self.objective.model is not None
+
+    @cached_property
+    def modelled(self) -> PairPoint:
+        """The point whose second derivatives are taken: that of a subsample of many samples."""
+        model = self.objective.model
+        return self if model is None else PairPoint(model, self._metric)
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return the second derivatives by the weights of atoms, shape (n, n).
+
+        See "Lemma: second derivatives of losses of distances".
+        """
+        point = self.modelled
+        if not point.sum.scale:  # a term of a sum that has underflowed: its moments may overflow
+            return np.zeros((len(atoms), len(atoms)))
+        return point.sum.scale * point.scaled_curvature(atoms)
+
+    def scaled_curvature(self, atoms: Atoms, means: FloatArray | None = None) -> FloatArray:
+        """Return those of these pairs in units of ``exp(shift)`` (see `LossSum.curvature`)."""
+        coordinates = atoms.projected(self._pairs.features)
+        return self.sum.curvature(coordinates, means, self.objective.n_represented)
+
+    def line(self, direction: Direction) -> LossLine:
+        """Return Q restricted to ``M + γ D``: a trial step costs one loss per pair."""
+        if self._last_line is None or self._last_line.direction is not direction:
+            factors = direction.factors(self._pairs.features)
+            self._last_width = factors[0].shape[1]
+            rates = self.objective.pair_values(lambda: self._pairs.products(*factors))
+            self._last_line = self.sum.loss.line(direction, self.sum, rates)
+        return self._last_line
+
+    def moved(self, direction: Direction, gamma: float) -> PairPoint:
+        """Return the point at ``M + γ D``, with the distances updated along the line."""
+        objective, metric = self.objective, self._metric.moved(direction, gamma)
+        line = self._last_line
+        is_followed = line is not None and line.direction is direction
+        if (
+            not objective.keeps_pairs
+            or self._moves >= _MOVES_BEFORE_REFRESH
+            or (self.estimates_curvature and not is_followed)  # one pass gives all that is needed
+        ):
+            return PairPoint(objective, metric)
+        if line is not None and is_followed:
+            width, distances = self._last_width, partial(line.distances, gamma)
+        else:
+            left, right = direction.factors(self._pairs.features)
+            width, distances = left.shape[1], partial(self._moved_distances, gamma * left, right)
+        round_off = self.distance_round_off.moved(direction, gamma, width)
+        return PairPoint(
+            objective, metric, objective.pair_values(distances), round_off, self._moves + 1
+        )
+
+    def _moved_distances(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
+        changes = self._pairs.products(left, right)
+        for change, distance in zip(changes, self.sum.distances, strict=True):
+            yield np.add(distance, change, out=change)
+
+    @property
+    def distance_round_off(self) -> DistanceRoundOff:
+        """How exact the distances are that the loss was computed from."""
+        return self._round_off or DistanceRoundOff.of_metric(
+            self._metric, self.objective.n_features
+        )
+
+    @cached_property
+    def _sizes(self) -> FloatArray:
+        """``Σ |c_rc| (x_rk² + x_ck²)`` in units of ``exp(shift)``, shape (K,)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._pass is not None:
+                return self._pass.moments.sizes
+            coefficients = self.sum.coefficients
+            are_magnitudes = self.objective.loss.sign < 0
+            return self._pairs.squared_sizes(
+                coefficients if are_magnitudes else map(np.abs, coefficients)
+            )
+
+    def round_off(self) -> RoundOff:
+        """Return how exact value and gradient are ("Lemma: round-off of losses of distances")."""
+        objective, sums = self.objective, self.sums
+        loss = objective.loss.shifted(sums.shift)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sizes = sums.scale * self._sizes
+            of_distances = 2 * self.distance_round_off.form(np.sqrt(sizes))
+            relative = loss.value_roundings + _SUM_ROUNDINGS + objective.n_blocks
+            relative += (2 + self._moves) * objective.weight_roundings
+            # A scale near to underflow has few digits. One that is 0 leaves a tangent of 0, which
+            # is below a sum of exponentials everywhere.
+            of_scale = float(np.spacing(sums.scale)) * sums.magnitude
+            of_scatter = self._pairs.scatter_roundings * sizes
+            cancelled = sums.scale * objective.cancelled_sizes
+            of_loss = loss.coefficient_roundings * (sizes + cancelled)
+            return RoundOff(
+                UNIT * (relative * sums.scale * sums.magnitude + of_distances) + of_scale,
+                np.sqrt(2 * UNIT * (of_scatter + of_loss)),
+            )
+
+    def vanished(self) -> str | None:
+        """Say where value or gradient are not finite, or 0 or nearly so in float64."""
+        return self._vanished
+
+    @cached_property
+    def _vanished(self) -> str | None:
+        if not math.isfinite(self.value):
+            return f"the objective is {self.value}: the metric is far outside of the cone"
+        if not np.isfinite(self._sizes).all():
+            return (
+                "the gradient of the objective is not finite: the distance of two samples is 0 "
+                "under this metric, though they differ; start from a positive definite metric"
+            )
+        if not self.objective.log_convex:
+            return None
+        known = self._entries  # the scatter is semidefinite: its largest entry is on the diagonal
+        diagonal = np.diagonal(self.scatter) if known is None else known.on_diagonal
+        steepest, size = float(diagonal.max()), float(self._sizes.sum())
+        return underflow(self._pairs.features, self.metric, self.sums, steepest, size)
+
+
+class PairLogarithm:
+    """``log Q`` at one metric, for losses with `log_convex`: a `gdaopt.objectives.Derivatives`.
+
+    Nothing underflows, because all sums are in units of ``exp(shift)``.
+    """
+
+    def __init__(self, point: PairPoint) -> None:
+        self._point = point
+
+    @property
+    def value(self) -> float:
+        """``log Q(M)``."""
+        return self._point.sums.log_value
+
+    def gradient(self) -> FloatArray:
+        """Return ``∇ log Q(M)``, shape (K, K): for exponentials a softmax over pairs."""
+        point = self._point
+        gradient: FloatArray = point.objective.loss.sign * point.scatter / point.sums.total
+        return gradient
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        """Return the derivatives of ``log Q`` by the weights of atoms, shape (n,)."""
+        slopes: FloatArray = self._point.scaled_slopes(atoms) / self._point.sums.total
+        return slopes
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return the second derivatives of ``log Q`` by the weights of atoms, shape (n, n).
+
+        With the shares p of the pairs in Q these are the covariance of the changes under p.
+        Computed as a covariance they lose no digits where a few pairs have almost all of p.
+        """
+        point = self._point.modelled
+        means = -point.kept_slopes(atoms) / point.sum.total
+        curvature: FloatArray = point.scaled_curvature(atoms, means) / point.sum.total
+        return curvature

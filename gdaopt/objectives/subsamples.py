@@ -1,0 +1,117 @@
+"""Subsamples: how many samples represent many, which ones, and how few of their terms are enough.
+
+Newton's method needs second derivatives only as a model: a subsample of the pairs gives them.
+Value, gradient and certificate are always those of all pairs ("Algorithm: nested samples" in
+``docs/theory.md``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.support.validation import FloatArray
+
+__all__ = ["Thinning", "model_size", "stratified", "subsample_size"]
+
+_MODEL_SAMPLES = 512, 2048  # whose pairs tell second derivatives, at least and at most
+_MODEL_SHARE = 1 / 8  # of all samples, in between
+_MODEL_PAIRS = 32, 256  # for each atom, that are left of those pairs, at least and at most
+_PAIRS_SHARE = 1 / 256  # of all pairs, in between
+_SMALLEST = 1000  # samples; each next size is four times the last
+_GROWTH = 4  # by which subsamples are fewer than what they represent, at least
+_LEAST = 2  # samples of each class
+
+
+def model_size(n_samples: int) -> int:
+    """Return how many samples tell the second derivatives of so many."""
+    least, most = _MODEL_SAMPLES
+    return min(max(least, int(_MODEL_SHARE * n_samples)), most)
+
+
+class Thinning:
+    """Leaves out most of the small terms of a sum, always the same ones.
+
+    Those that are left stand for the others: what is summed over them is right in the mean. There
+    are enough of them for the second derivatives by the weights of so many atoms, and they take
+    little time beside a pass over all pairs that are represented.
+
+    Parameters
+    ----------
+    total : float
+        The sum of the terms.
+    n_atoms : int
+        How many weights the second derivatives are by.
+    n_represented : int
+        How many pairs the terms represent.
+
+    Examples
+    --------
+    >>> terms = np.random.default_rng(1).random(10_000) ** 4
+    >>> few = Thinning(float(terms.sum()), 10, 10_000)(terms)
+    >>> int(np.count_nonzero(few)), round(float(few.sum() / terms.sum()), 2)
+    (291, 0.91)
+    """
+
+    def __init__(self, total: float, n_atoms: int, n_represented: int) -> None:
+        fewest, most = _MODEL_PAIRS
+        kept = min(max(fewest * n_atoms, _PAIRS_SHARE * n_represented), most * n_atoms)
+        self._least = total / kept
+        self._rng = np.random.default_rng(0)
+
+    def __call__(self, terms: FloatArray) -> FloatArray:
+        """Return the next terms; those that are left out are 0."""
+        is_left = self._rng.random(terms.shape) * self._least < terms
+        return np.where(is_left, np.maximum(terms, self._least), 0.0)
+
+
+def subsample_size(n_samples: int) -> int | None:
+    """Return how many samples stand for so many; None where there are few enough.
+
+    Examples
+    --------
+    >>> [subsample_size(n) for n in (65_000, 10_000, 4000, 1000)]
+    [16000, 1000, 1000, None]
+    """
+    if n_samples < _GROWTH * _SMALLEST:
+        return None
+    size = _SMALLEST
+    while _GROWTH**2 * size <= n_samples:
+        size *= _GROWTH
+    return size
+
+
+def stratified(strata: npt.NDArray[np.intp], size: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Return about so many samples, of each stratum its share, and how many each stands for.
+
+    Parameters
+    ----------
+    strata : ndarray of int, shape (N,)
+        The stratum of each sample, ascending. Within one, samples that are next to each other may
+        be alike: of each run of N/n samples one is taken, at random but always the same.
+    size : int
+        n.
+
+    Returns
+    -------
+    indices : ndarray of int, shape (n,)
+        Ascending.
+    counts : ndarray of shape (n,)
+        The number of samples of the stratum, divided by how many of them are taken.
+
+    Examples
+    --------
+    >>> indices, counts = stratified(np.repeat([0, 1], [30, 10]), 8)
+    >>> np.bincount(indices // 30), counts
+    (array([6, 2]), array([5., 5., 5., 5., 5., 5., 5., 5.]))
+    """
+    rng = np.random.default_rng(0)
+    indices, counts = [], []
+    starts = np.flatnonzero(np.diff(strata, prepend=strata[0] - 1))
+    for start, stop in zip(starts, [*starts[1:], len(strata)], strict=True):
+        n_all = int(stop - start)
+        n_taken = min(max(round(size * n_all / len(strata)), _LEAST), n_all)
+        bounds = start + np.arange(n_taken + 1) * n_all // n_taken
+        indices.append(rng.integers(bounds[:-1], bounds[1:]))
+        counts.append(np.full(n_taken, n_all / n_taken))
+    return np.concatenate(indices), np.concatenate(counts)
