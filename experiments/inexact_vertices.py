@@ -18,7 +18,7 @@ from unittest.mock import patch
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.backends.tolerance_options import tolerance_options
+from gdaopt.backends.catalogue import tolerance_options
 from gdaopt.datasets import load
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods.blocks import Block

@@ -20,7 +20,7 @@ from problems import recorded, wine
 
 import gdaopt as gda
 from gdaopt.backends import LinearArrays
-from gdaopt.backends.highs_model import DEFAULTS
+from gdaopt.backends.highspy import DEFAULTS
 from gdaopt.programs import RecordedProgram
 from gdaopt.programs.export import exported_arrays
 from gdaopt.support.files import write_text

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import math
 import platform
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +22,6 @@ import numpy as np
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
-from gdaopt.methods import driver
 from gdaopt.support.files import write_text
 
 METHODS: dict[str, type[gda.Alternating | gda.Joint]] = {
@@ -67,7 +67,7 @@ class Case:
 
     def without(self) -> None:
         """Run with a tracer that does nothing."""
-        with patch.object(driver, "Tracer", NoTracer):
+        with patch.object(sys.modules["gdaopt.methods.solve"], "Tracer", NoTracer):
             gda.solve(self.problem, self.make(0))
 
     def measure(self) -> None:

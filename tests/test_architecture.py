@@ -20,14 +20,10 @@ SMALL = 40
 TESTED_ELSEWHERE: dict[str, str] = {
     # The package itself, and the interfaces that others implement
     "gdaopt": "tests/test_package.py",
-    "gdaopt.backends.protocol": "tests/backends/test_highspy.py",
-    "gdaopt.backends.by_name": "tests/backends/test_registry.py",
     **{
         f"gdaopt.studies.bench.{name}": "tests/studies/bench/test_study.py"
         for name in ("cells", "sequences", "table")
     },
-    "gdaopt.backends.cvxpy_problem": "tests/backends/test_cvxpy.py",
-    "gdaopt.backends.highs_model": "tests/backends/test_highspy.py",
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
     "gdaopt.methods.steps": "tests/methods/steps/test_find_step.py",
     # Objectives of pairs: one grid over all losses, and what is special of each
@@ -43,13 +39,11 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.sets": "tests/sets/test_feasible_set.py",
     "gdaopt.sets.definite": "tests/sets/test_family.py",
     "gdaopt.sets.diagonal": "tests/sets/test_family.py",
-    # Programs: one grid over blocks and solvers
-    "gdaopt.programs.floors": "tests/test_errata.py",
     # What all methods share: one grid over them
     "gdaopt.methods.base": "tests/methods/test_limits.py",
     "gdaopt.methods.blocks": "tests/methods/test_joint.py",
     "gdaopt.methods.hull": "tests/methods/test_frank_wolfe.py",
-    "gdaopt.methods.solve": "tests/methods/test_driver.py",
+    "gdaopt.methods.stopping": "tests/methods/test_solve.py",
     "gdaopt.methods.state": "tests/methods/test_limits.py",
     # Estimators
     "gdaopt.estimators.baselines.feature_graph_steps": (

@@ -1,9 +1,8 @@
 """Solver backends: one protocol, a file for each kind, and which solvers work here."""
 
 from gdaopt.backends.arrays import LinearArrays, Part, Residuals, RowPattern
-from gdaopt.backends.by_name import BACKENDS, check_solver_options, find_backend, make_backend
 from gdaopt.backends.cvxpy import SolverReport, solve_program
-from gdaopt.backends.highs_model import write_mps
+from gdaopt.backends.highspy import write_mps
 from gdaopt.backends.protocol import (
     ANALYTIC,
     Answer,
@@ -13,7 +12,15 @@ from gdaopt.backends.protocol import (
     Stopwatch,
     checked_point,
 )
-from gdaopt.backends.registry import SolverInfo, find_solver, solvers
+from gdaopt.backends.registry import (
+    BACKENDS,
+    SolverInfo,
+    check_solver_options,
+    find_backend,
+    find_solver,
+    make_backend,
+    solvers,
+)
 
 __all__ = [
     "ANALYTIC",

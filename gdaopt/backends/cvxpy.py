@@ -1,25 +1,30 @@
 """The backend of CVXPY's solvers, and the one function that solves CVXPY problems.
 
-The function reads times, statuses and errors of solvers. CVXPY is imported on the first call,
-because the import loads all installed solvers.
+The function reads times, statuses and errors of solvers, in this process or in a worker. The stages
+of a solve are CVXPY's own: `get_problem_data`, `solve_via_data` and `unpack_results`. They are the
+same for all solvers, whether or not a solver reports a time of its own. CVXPY is imported on the
+first call, because the import loads all installed solvers.
 """
 
 from __future__ import annotations
 
+import pickle
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gdaopt.backends.catalogue import entry_of
-from gdaopt.backends.cvxpy_problem import LEAST_LIMIT, Ended, solve_here, solve_isolated
+from gdaopt.backends.catalogue import entry_of, tolerance_options
+from gdaopt.backends.highspy import load_highspy
+from gdaopt.backends.isolated import Held, call_in_worker
 from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch, checked_point
-from gdaopt.backends.tolerance_options import tolerance_options
 from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
 from gdaopt.support.text import reason
+from gdaopt.support.warning_filters import ignoring
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -31,13 +36,6 @@ __all__ = ["CvxpyBackend", "SolverReport", "solve_program"]
 # that a program that it calls infeasible is solved once more with these options.
 _SECOND_OPINION: dict[str, dict[str, Any]] = {"HIGHS": {"presolve": "off"}}
 
-_TIME_LIMIT_OPTIONS = {
-    "CLARABEL": "time_limit",
-    "HIGHS": "time_limit",
-    "SCS": "time_limit_secs",
-    "OSQP": "time_limit",
-}
-
 # The share of a certified gap that a solver's tolerances have to be so that the answer reaches this
 # gap. The gap grows linearly with the distance from the optimum, and the objective quadratically.
 # An interior-point method, whose tolerance is one of the objective, hence needs about the square of
@@ -45,6 +43,12 @@ _TIME_LIMIT_OPTIONS = {
 # The tolerances of SCS are distances.
 _SHARE_OF_GAP = {"CLARABEL": 1e-6, "ECOS": 1e-4, "SCS": 0.1}
 _LEAST_ACCURACY = 1e-13  # smaller tolerances are lost in round-off
+
+_LEAST_LIMIT = 0.01  # seconds: some solvers take 0 for no limit
+_OF_CVXPY = ("gp", "enforce_dpp", "ignore_dpp", "verbose", "canon_backend")  # not of a solver
+
+_pickled: WeakKeyDictionary[cp.Problem, bytes] = WeakKeyDictionary()
+_held: Held[cp.Problem] = Held()  # filled in the worker only
 
 
 @dataclass(frozen=True)
@@ -185,28 +189,18 @@ def solve_program(
 
     start = time.perf_counter()
     clock = watch or Stopwatch()
-    isolate = isolate or entry_of(solver).elsewhere
-
-    def attempt(extra: Mapping[str, Any], left: float | None) -> Ended:
-        options = _options(solver_opts, {**_tolerances(solver, gap), **extra})
-        limit = _TIME_LIMIT_OPTIONS.get(solver)
-        if left is None or limit is None or limit in options:  # the last: a limit of the user's
-            limit = None
-        else:
-            options[limit] = max(left, LEAST_LIMIT)
-
-        def call() -> Ended:
-            if isolate:
-                return solve_isolated(problem, solver, options, clock, limit, time_limit=left)
-            return solve_here(problem, solver, options, clock, limit)
-
-        return _guarded(call, solver, name)
-
-    ended = attempt({}, time_limit)
-    if ended.status == cp.INFEASIBLE and solver in _SECOND_OPINION:
+    given = dict(solver_opts or {})
+    # A warm start would make HiGHS skip its presolve, which alone solves these programs.
+    defaults: dict[str, Any] = {"warm_start": False}
+    if gap is not None and solver in _SHARE_OF_GAP:
+        accuracy = max(_SHARE_OF_GAP[solver] * gap, _LEAST_ACCURACY)
+        defaults |= tolerance_options(solver, accuracy)
+    report = _attempt(problem, solver, defaults | given, time_limit, isolate, name, clock)
+    if report.status == cp.INFEASIBLE and solver in _SECOND_OPINION:
+        other = defaults | _SECOND_OPINION[solver] | given
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)
-        ended = attempt(_SECOND_OPINION[solver], left)
-    status = ended.status
+        report = _attempt(problem, solver, other, left, isolate, name, clock)
+    status = report.status
     if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
         raise InfeasibleProblemError(f"{solver} calls the {name} {status}")
     if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
@@ -220,28 +214,173 @@ def solve_program(
     for variable in problem.variables():
         checked_point(variable.value, variable.shape, f"{solver} called the {name} {status}")
     clock.lap("unpack")
-    return SolverReport(solver, status, clock.seconds, ended.reported_seconds, ended.iterations)
+    return replace(report, seconds=clock.seconds)
 
 
-def _tolerances(solver: str, gap: float | None) -> dict[str, Any]:
-    """Return the options under which a solver reaches a certified gap."""
-    if gap is None or solver not in _SHARE_OF_GAP:
-        return {}
-    return tolerance_options(solver, max(_SHARE_OF_GAP[solver] * gap, _LEAST_ACCURACY))
-
-
-def _options(given: Mapping[str, Any] | None, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a solve: those that the user gave, and defaults for all others."""
-    # A warm start would make HiGHS skip its presolve, which alone solves these programs.
-    options: dict[str, Any] = {"warm_start": False, **defaults}
-    return options | dict(given or {})
-
-
-def _guarded(call: Callable[[], Ended], solver: str, name: str) -> Ended:
-    """Call a solver; when it raises, raise an error that names the solver and the problem."""
+def _attempt(
+    problem: cp.Problem,
+    solver: str,
+    options: dict[str, Any],
+    time_limit: float | None,
+    isolate: bool,
+    name: str,
+    watch: Stopwatch,
+) -> SolverReport:
+    """Ask a solver once; raise an error that names the solver and the problem when it raises."""
+    entry, limit = entry_of(solver), None
+    if time_limit is not None and entry.time_limit and entry.time_limit not in options:
+        limit = entry.time_limit  # else it has none, or the user's counts
+        options[limit] = max(time_limit, _LEAST_LIMIT)
     try:
-        return call()
+        if isolate or entry.elsewhere:
+            return _solve_isolated(problem, solver, options, watch, limit, time_limit)
+        return _solve_here(problem, solver, options, watch, limit)
     except BaseException as error:  # solvers raise errors of any kind
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise  # an interrupt; a panic of Clarabel, which is written in Rust, is caught
         raise SolverFailedError(f"{solver} failed on the {name}: {reason(error)}") from error
+
+
+def _solve_here(
+    problem: cp.Problem,
+    solver: str,
+    options: Mapping[str, Any],
+    watch: Stopwatch,
+    limit: str | None = None,
+) -> SolverReport:
+    """Solve a CVXPY problem in this process, and report how it ended.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Its parameters have values; its variables get theirs.
+    solver : str
+        Canonical name of a CVXPY solver.
+    options : mapping
+        Arguments of `cvxpy.Problem.solve`.
+    watch : Stopwatch
+        Gets a lap for each stage.
+    limit : str, optional
+        The option with the seconds that are left now; the solver gets what canonicalising leaves.
+    """
+    began = time.perf_counter()
+    for variable in problem.variables():
+        variable.save_value(None)  # otherwise a solve that does nothing would keep the last answer
+    for constraint in problem.constraints:
+        for dual in constraint.dual_variables:
+            dual.save_value(None)
+    own = dict(options)
+    warm_start = own.pop("warm_start", True)
+    of_cvxpy = {name: own.pop(name) for name in _OF_CVXPY if name in own}
+    if solver == "HIGHS":
+        load_highspy()  # before CVXPY makes models of it
+    watch.lap("write")
+    data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=own)
+    watch.lap("canonicalize")
+    if limit is not None:
+        own[limit] = max(own[limit] - (time.perf_counter() - began), _LEAST_LIMIT)
+    verbose = of_cvxpy.get("verbose", False)
+    solution = chain.solve_via_data(problem, data, warm_start, verbose, own)
+    watch.lap("solve")
+    # CVXPY warns of an inexact answer. The status says so too, and the caller reads that.
+    with ignoring("Solution may be inaccurate"):
+        problem.unpack_results(solution, chain, inverse)
+    watch.lap("unpack")
+    return _report(problem, solver, watch)
+
+
+def _report(problem: cp.Problem, solver: str, watch: Stopwatch) -> SolverReport:
+    """Return how the last solve of a problem ended."""
+    stats = problem.solver_stats
+    # Several solvers report no time or no iterations, some of them as 0, or as text.
+    seconds = None if stats is None else stats.solve_time
+    iterations = None if stats is None else stats.num_iters
+    return SolverReport(
+        solver,
+        str(problem.status),
+        watch.seconds,
+        float(seconds) if seconds else None,
+        int(iterations) if isinstance(iterations, int | float) else None,
+    )
+
+
+def _solve_isolated(
+    problem: cp.Problem,
+    solver: str,
+    options: Mapping[str, Any],
+    watch: Stopwatch,
+    limit: str | None,
+    time_limit: float | None,
+) -> SolverReport:
+    """Solve a CVXPY problem in the worker process; variables and constraints get values here.
+
+    The worker holds the compiled problem, so that solving it again compiles nothing there either.
+
+    Parameters
+    ----------
+    problem, solver, options, watch, limit
+        See `_solve_here`, which the worker calls.
+    time_limit : float or None
+        Seconds after which the worker is killed; None for no limit.
+
+    Raises
+    ------
+    SolverFailedError
+        See `gdaopt.backends.isolated.call_in_worker`.
+    """
+    from cvxpy.lin_ops.lin_utils import ID_COUNTER
+
+    if problem not in _pickled:
+        # Pickle a new problem of the same parts: the old one may hold statistics of a solver, which
+        # cannot be pickled.
+        copy = type(problem)(problem.objective, problem.constraints)
+        _pickled[problem] = pickle.dumps((copy, ID_COUNTER.count))
+    values = [parameter.value for parameter in problem.parameters()]
+    report, found, duals = call_in_worker(
+        _solve_in_worker,
+        _pickled[problem],
+        values,
+        solver,
+        dict(options),
+        limit,
+        time_limit=time_limit,
+        alone=entry_of(solver).alone,
+    )
+    watch.lap_elsewhere(report.seconds)
+    for variable, value in zip(problem.variables(), found, strict=True):
+        variable.save_value(value)
+    for dual, value in zip(_dual_variables(problem), duals, strict=True):
+        dual.save_value(value)
+    watch.lap("unpack")
+    return report
+
+
+def _solve_in_worker(
+    pickled: bytes, values: list[Any], solver: str, options: dict[str, Any], limit: str | None
+) -> tuple[SolverReport, list[Any], list[Any]]:
+    """Solve in the worker; return how it ended, and the values of all variables and duals."""
+    watch = Stopwatch()
+    problem = _held.get(pickled, lambda: _unpickled(pickled))
+    for parameter, value in zip(problem.parameters(), values, strict=True):
+        parameter.value = value
+    report = _solve_here(problem, solver, options, watch, limit)
+    found = [variable.value for variable in problem.variables()]
+    duals = [dual.value for dual in _dual_variables(problem)]
+    watch.lap("unpack")
+    return replace(report, seconds=watch.seconds), found, duals
+
+
+def _unpickled(pickled: bytes) -> cp.Problem:
+    """Return a problem from the process that pickled it."""
+    from cvxpy.lin_ops.lin_utils import ID_COUNTER
+
+    problem, count = pickle.loads(pickled)
+    # A variable that compilation adds must not get the id of a variable of the problem.
+    ID_COUNTER.count = max(ID_COUNTER.count, count)
+    unpickled: cp.Problem = problem
+    return unpickled
+
+
+def _dual_variables(problem: cp.Problem) -> list[Any]:
+    """Return the dual variables of all constraints, in order."""
+    return [dual for constraint in problem.constraints for dual in constraint.dual_variables]

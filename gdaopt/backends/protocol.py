@@ -1,5 +1,7 @@
 """What a backend is: it minimises one prepared linear program, and says where the time went.
 
+The closed form is the simplest backend, and stands here; the others have a module each.
+
 A program hands itself to a backend in three forms, of which the backend takes one: in closed form,
 as a CVXPY problem, and as arrays. The *stages* of a call are the same for all backends, and they
 are measured by one clock whose laps follow one another, so that they add up to the call's time.
@@ -10,12 +12,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays
-from gdaopt.errors import SolverFailedError
+from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, is_finite
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANALYTIC",
+    "AnalyticBackend",
     "Answer",
     "Backend",
     "PreparedProgram",
@@ -233,3 +236,38 @@ class Backend(Protocol):
         SolverFailedError
             When the solver ends in any other way than with a point.
         """
+
+
+class AnalyticBackend:
+    """The closed form of each program: it has no options, and never hangs.
+
+    Raises
+    ------
+    InvalidInputError
+        For options.
+    """
+
+    name = ANALYTIC
+
+    def __init__(
+        self,
+        options: Mapping[str, Any],
+        *,
+        isolate: bool = False,  # noqa: ARG002 (it takes microseconds)
+        hot: bool | None = None,  # noqa: ARG002 (it keeps nothing between calls)
+    ) -> None:
+        if options:
+            raise InvalidInputError(
+                f"solver_opts {shortened(dict(options))} make no sense with solver='analytic'"
+            )
+
+    def minimize(
+        self,
+        program: PreparedProgram,
+        watch: Stopwatch,
+        time_limit: float | None,  # noqa: ARG002 (it takes microseconds)
+    ) -> Answer:
+        """Return the program's exact answer; see `gdaopt.backends.Backend`."""
+        answer = program.closed_form()
+        watch.lap("solve")
+        return answer

@@ -1,20 +1,31 @@
-"""Which solvers work here: every solver that CVXPY knows is tried on a tiny linear program.
+"""Solvers and backends by name: which work here, and which options they take.
+
+Every solver that CVXPY knows is tried on a tiny linear program.
 
 An installed solver need not work: its licence may have run out, its libraries may be missing, or it
 may even end or hang the process that calls it. The list of all solvers is hence made by worker
 processes, with a time limit for each solver. A solver that the user names is tried in this process,
 which takes milliseconds, as it is going to run here anyway.
+
+Most solvers refuse an option that they do not know. Some ignore it through CVXPY, so that a run
+with ``max_itres=10`` would look like one with ten iterations; their names are read from the solver
+or from its interface, or are known. So misspelt ones are found before any work starts.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from gdaopt.backends.catalogue import entry_of
-from gdaopt.backends.cvxpy import solve_program
+from gdaopt.backends.cvxpy import CvxpyBackend, solve_program
+from gdaopt.backends.highspy import HighspyBackend, highs_options, load_highspy
+from gdaopt.backends.protocol import AnalyticBackend, Backend
 from gdaopt.errors import GdaoptError, SolverNotFoundError
 from gdaopt.support.validation import check_name, unknown_name
 from gdaopt.support.warning_filters import ignoring
@@ -22,7 +33,16 @@ from gdaopt.support.warning_filters import ignoring
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["SolverInfo", "find_solver", "solvers"]
+__all__ = [
+    "BACKENDS",
+    "SolverInfo",
+    "check_option_names",
+    "check_solver_options",
+    "find_backend",
+    "find_solver",
+    "make_backend",
+    "solvers",
+]
 
 # Of a probe. It counts the start of the worker, and what the solver compiles: MPAX takes 5 s.
 _TIME_LIMIT = 60.0
@@ -32,6 +52,16 @@ _CONES = {  # and the names of their constraints in CVXPY
     "semidefinite": {"PSD", "SvecPSD"},
     "exponential": {"ExpCone"},
 }
+
+BACKENDS: dict[str, Callable[..., Backend]] = {
+    AnalyticBackend.name: AnalyticBackend,
+    HighspyBackend.name: HighspyBackend,
+}
+"""The backends beside CVXPY's solvers, by name in lower case.
+
+Each is called with the options of the solver, and with the keywords `isolate` and `hot` of
+`make_backend`; it refuses options that it does not know with an InvalidInputError.
+"""
 
 
 @dataclass(frozen=True)
@@ -84,18 +114,15 @@ def solvers() -> list[SolverInfo]:
 @cache
 def _all_probed() -> tuple[SolverInfo, ...]:
     """Try all solvers. One worker tries most of them, and a second one those that run alone."""
-    together = [name for name in _known() if not entry_of(name).alone]
-    alone = [name for name in _known() if entry_of(name).alone]
+
+    def probe_in_turn(alone: bool) -> list[SolverInfo]:
+        """Try solvers in the worker process of this thread."""
+        names = (name for name in _known() if entry_of(name).alone == alone)
+        return [_probe(name, isolate=True) for name in names]
+
     with ThreadPoolExecutor(2) as threads:  # each waits for the worker process that it has
-        probed = [
-            info for group in threads.map(_probe_in_turn, (together, alone)) for info in group
-        ]
+        probed = [info for group in threads.map(probe_in_turn, (False, True)) for info in group]
     return tuple(sorted(probed, key=lambda info: (not info.usable, info.name)))
-
-
-def _probe_in_turn(names: list[str]) -> list[SolverInfo]:
-    """Try solvers in the worker process of this thread."""
-    return [_probe(name, isolate=True) for name in names]
 
 
 def find_solver(name: str, cone: str | None = None) -> str:
@@ -166,7 +193,7 @@ def _probe(name: str, *, isolate: bool) -> SolverInfo:
     try:
         interface.import_solver()  # type: ignore[no-untyped-call]  # CVXPY has no types
     except Exception as error:  # without a licence, solvers' modules raise errors of any kind
-        return _unusable(name, f"{_in_one_line(error)}; {entry_of(name).hint}")
+        return _info(name, f"{_in_one_line(error)}; {entry_of(name).hint}")
     problem = _tiny_problem(name)
     (x,) = problem.variables()
     try:
@@ -174,10 +201,10 @@ def _probe(name: str, *, isolate: bool) -> SolverInfo:
             limit = _TIME_LIMIT if isolate else None
             solve_program(problem, name, time_limit=limit, isolate=isolate, name="probe")
     except GdaoptError as error:
-        return _unusable(name, _in_one_line(error))
+        return _info(name, _in_one_line(error))
     if x.value is None or abs(float(x.value) - 2) > 1e-2:
-        return _unusable(name, f"answered {x.value} to min x, x >= 2")
-    return _info(name, usable=True, cones=_cones(name))
+        return _info(name, f"answered {x.value} to min x, x >= 2")
+    return _info(name, cones=_cones(name))
 
 
 def _tiny_problem(name: str) -> cp.Problem:
@@ -188,17 +215,12 @@ def _tiny_problem(name: str) -> cp.Problem:
     return cp.Problem(cp.Minimize(x), [x >= 2])
 
 
-def _unusable(name: str, reason: str) -> SolverInfo:
-    """Return the line on a solver that does not work."""
-    return _info(name, usable=False, reason=reason)
-
-
-def _info(name: str, *, usable: bool, reason: str = "", cones: tuple[str, ...] = ()) -> SolverInfo:
+def _info(name: str, reason: str = "", cones: tuple[str, ...] = ()) -> SolverInfo:
     """Return what a probe has found, with what is known beforehand."""
     entry = entry_of(name)
     return SolverInfo(
         name,
-        usable,
+        not reason,
         reason,
         cones,
         version=entry.version,
@@ -220,3 +242,156 @@ def _cones(name: str) -> tuple[str, ...]:
         return ()
     supported = {constraint.__name__ for constraint in SOLVER_MAP_CONIC[name].SUPPORTED_CONSTRAINTS}
     return tuple(cone for cone, names in _CONES.items() if names & supported)
+
+
+def find_backend(name: str, cone: str | None = None) -> str:
+    """Return the canonical name of a backend that works here.
+
+    Parameters
+    ----------
+    name : str
+        Name of a solver that CVXPY knows, or one of `BACKENDS`, in any case.
+    cone : {"second-order", "semidefinite", "exponential"}, optional
+        What a solver has to have, where the program is not linear.
+
+    Raises
+    ------
+    SolverNotFoundError
+        See `gdaopt.backends.find_solver`.
+
+    Examples
+    --------
+    >>> find_backend("Analytic"), find_backend("highs"), find_backend("HiGHSpy")
+    ('analytic', 'HIGHS', 'highspy')
+    """
+    lowered = name.lower() if isinstance(name, str) else ""
+    # Programs over cones have a closed form, too; other backends solve linear programs.
+    if lowered in BACKENDS and (cone is None or lowered == AnalyticBackend.name):
+        return lowered
+    return find_solver(name, cone=cone)
+
+
+def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that the backend of a canonical name does not know, where it can tell.
+
+    Raises
+    ------
+    InvalidInputError
+        With the option.
+    """
+    if not options:
+        return
+    if solver in BACKENDS:
+        BACKENDS[solver](options)
+    else:
+        check_option_names(solver, options)
+
+
+def make_backend(
+    solver: str,
+    options: Mapping[str, Any] | None = None,
+    *,
+    isolate: bool = False,
+    hot: bool | None = None,
+) -> Backend:
+    """Return a new backend, for programs of one kind and size.
+
+    Parameters
+    ----------
+    solver : str
+        A canonical name of `find_backend`.
+    options : mapping, optional
+        Options of the solver.
+    isolate : bool, optional
+        Whether to solve in a worker process, which is killed when the time limit is over.
+    hot : bool, optional
+        Whether the solver may start from its last answer; by default highspy does, and CVXPY's
+        solvers do not.
+
+    Examples
+    --------
+    >>> make_backend("highspy", {"solver": "ipm"}).name
+    'highspy'
+    """
+    given = options or {}
+    if solver in BACKENDS:
+        return BACKENDS[solver](given, isolate=isolate, hot=hot)
+    return CvxpyBackend(solver, given, isolate=isolate, hot=bool(hot))
+
+
+def check_option_names(solver: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that a solver of CVXPY does not know, where this can be told.
+
+    Parameters
+    ----------
+    solver : str
+        Canonical name of a solver of CVXPY that works here.
+    options : mapping
+        What is passed to it.
+
+    Raises
+    ------
+    InvalidInputError
+        With the option and the nearest name that there is.
+
+    Examples
+    --------
+    >>> check_option_names("HIGHS", {"presolve": "off", "warm_start": True})
+    >>> check_option_names("HIGHS", {"presolv": "off"})
+    Traceback (most recent call last):
+    gdaopt.errors.InvalidInputError: unknown option of HIGHS 'presolv'; did you mean 'presolve'? ...
+    """
+    known = _names(solver)
+    if not known:
+        return
+    for name in options:
+        if name not in known and name not in _of_cvxpy() and not _is_hidden(solver, name):
+            raise unknown_name(f"option of {solver}", name, known)
+
+
+@cache
+def _names(solver: str) -> frozenset[str]:
+    """Return the names of a solver's options; none where the solver itself refuses others."""
+    read = {
+        "DAQP": _of_daqp,
+        "HIGHS": lambda: {*highs_options(), "highs_options"},  # the last one is CVXPY's
+        "QOCO": _of_qoco,
+        "SDPA": _of_sdpa,
+    }.get(solver)
+    return frozenset(entry_of(solver).options if read is None else read())
+
+
+def _of_daqp() -> Collection[str]:
+    from cvxpy.reductions.solvers.qp_solvers.daqp_qpif import DAQP
+
+    return DAQP.ALLOWED_SOLVER_OPTS
+
+
+def _of_qoco() -> Collection[str]:
+    qoco = import_module("qoco")
+    settings = dir(qoco.QOCO().ext.QOCOSettings)
+    return {"algebra", *(name for name in settings if not name.startswith("_"))}
+
+
+def _of_sdpa() -> Collection[str]:
+    names: Collection[str] = import_module("sdpap.param").param({})
+    return names
+
+
+def _of_cvxpy() -> set[str]:
+    """Return the names of CVXPY's own options, which every solver may be given."""
+    import cvxpy as cp
+
+    # The first passes all on to the second, but may be a subclass's or patched.
+    functions = (cp.Problem.solve, cp.Problem._solve)
+    return {name for function in functions for name in inspect.signature(function).parameters}
+
+
+def _is_hidden(solver: str, name: str) -> bool:
+    """Say whether HiGHS knows an option that is not among its public ones."""
+    if solver != "HIGHS":
+        return False
+    highspy = load_highspy()
+    model = highspy.Highs()
+    model.setOptionValue("log_to_console", False)  # on an unknown option it prints an error
+    return bool(model.getOptionValue(name)[0] == highspy.HighsStatus.kOk)

@@ -8,7 +8,7 @@ The paper has four errata. They are stated in ``docs/theory.md``, and each has a
 
 - "Erratum 1: scalars are reciprocals": the numbers printed as scalars are v, not 1/v.
 - "Erratum 2: one kept edge does not keep the graph connected": it can even be infeasible (see
-  `gdaopt.programs.column`).
+  `gdaopt.methods.aligned`).
 - "Erratum 3: bound of the path start": the path start is a metric only up to a bound on its edges
   (see `gdaopt.sets.GraphMetrics.start`).
 - "Erratum 4: the smallest eigenvalue in Lemma 2": its proof shows λ_min > 0 where λ_min ≥ ρ is

@@ -5,7 +5,6 @@ from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.base import CLOSED_FORM, Method, ProgramMethod
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
-from gdaopt.methods.driver import LowerBound, Patience, StallRule
 from gdaopt.methods.frank_wolfe import FrankWolfe
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.joint import Joint
@@ -13,6 +12,7 @@ from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
 from gdaopt.methods.solve import METHODS, iterate, make_method, solve
 from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.stopping import LowerBound, Patience, StallRule
 
 __all__ = [
     "CLOSED_FORM",

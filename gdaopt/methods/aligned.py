@@ -1,10 +1,18 @@
-"""Methods that align the Gershgorin left-ends: what the alternation and the joint method share."""
+"""Methods that align the Gershgorin left-ends: what the alternation and the joint method share.
+
+With an edge floor ε the edges of weight ≥ ε connect all features ("Definition: edge floor"). The
+paper keeps the entry of the column that was largest before, index ζ, at ε. That rule does not keep
+the graph connected ("Erratum 2: one kept edge does not keep the graph connected"), and it is
+infeasible when an earlier column has left less than ε for that entry. Keeping ``min(ε, weight)`` on
+the edges of a maximum spanning tree is always feasible and never disconnects
+("Lemma: spanning tree floors").
+"""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +20,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.eigen import Alignment, align
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.methods.base import ProgramMethod, check_start
 from gdaopt.methods.blocks import Block, block_step
 from gdaopt.methods.state import Clock, RunEnded, State
@@ -22,10 +31,83 @@ from gdaopt.programs import ANALYTIC
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.validation import FloatArray, store_number
 
-__all__ = ["AlignedMethod", "AlignedRun"]
+__all__ = ["CONNECTIVITY", "AlignedMethod", "AlignedRun", "tree_floor", "tree_floors", "zeta_floor"]
 
 _FLOOR_SLACK = 1e-9  # of the edge floor: an edge that is lighter by less still counts
 _ROUND_OFF = 1e-11  # of C: the current metric may break its left-ends by this much, not by more
+
+
+def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
+    """Return ``min(ε, weight)`` on the edges of a maximum spanning tree, 0 elsewhere, K×K.
+
+    Examples
+    --------
+    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
+    >>> tree_floors(M, edge_floor=1.5)
+    array([[0. , 1.5, 1. ],
+           [1.5, 0. , 0. ],
+           [1. , 0. , 0. ]])
+    """
+    floors = np.zeros_like(metric)
+    if edge_floor > 0:
+        rows, columns = laplacian.maximum_spanning_tree(metric).T
+        floors[rows, columns] = np.minimum(edge_floor, -metric[rows, columns])
+    symmetric: FloatArray = floors + floors.T
+    return symmetric
+
+
+def tree_floor(
+    metric: FloatArray, column: int, others: IndexArray, edge_floor: float
+) -> FloatArray:
+    """Return the entries of a column of `tree_floors`.
+
+    Parameters
+    ----------
+    metric : ndarray of shape (K, K)
+        A connected metric.
+    column : int
+        c.
+    others : ndarray of int, shape (n,)
+        The neighbours j of c.
+    edge_floor : float
+        ε.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        ``min(ε, weight)`` where the edge (c, j) is in the tree, else 0.
+
+    Examples
+    --------
+    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
+    >>> tree_floor(M, column=0, others=np.array([1, 2]), edge_floor=1.5)
+    array([1.5, 1. ])
+    """
+    floor: FloatArray = tree_floors(metric, edge_floor)[others, column]
+    return floor
+
+
+def zeta_floor(
+    metric: FloatArray, column: int, others: IndexArray, edge_floor: float
+) -> FloatArray:
+    """Return the paper's floors: ε on the column's largest entry, index ζ.
+
+    Examples
+    --------
+    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
+    >>> zeta_floor(M, column=0, others=np.array([1, 2]), edge_floor=1.5)
+    array([1.5, 0. ])
+    """
+    floor = np.zeros(len(others))
+    floor[(-metric[others, column]).argmax()] = edge_floor
+    return floor
+
+
+CONNECTIVITY: dict[str, Callable[[FloatArray, int, IndexArray, float], FloatArray]] = {
+    "tree": tree_floor,
+    "zeta": zeta_floor,
+}
+"""The rules for the floors of a column, by name."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -208,6 +290,7 @@ class AlignedRun(ABC):
         self._clock = clock
         self._step = find_step(method.step).prepared(problem)
         self._aligned: Point | None = None
+        self._eig_seconds = 0.0  # of alignments since the last step
 
     def states(self, initial: FloatArray) -> Iterator[State]:
         """Yield the start, then the states of the rounds until the run has stalled."""
@@ -216,6 +299,7 @@ class AlignedRun(ABC):
         check_start(point)
         self.state = State(point=point, objective=point.value)
         self.align()
+        self._eig_seconds = 0.0
         yield self.state
         yield from self.rounds()
 
@@ -223,10 +307,10 @@ class AlignedRun(ABC):
     def rounds(self) -> Iterator[State]:
         """Yield the states after the start; end by raising `RunEnded`."""
 
-    def align(self) -> float:
-        """Align the left-ends of the current metric, from the last scaling; return the seconds."""
+    def align(self) -> None:
+        """Align the left-ends of the current metric, from the last scaling."""
         if self._aligned is self.state.point:
-            return 0.0  # the block before left the metric where it was
+            return  # the block before left the metric where it was
         start = time.perf_counter()
         self._aligned = self.state.point
         metric = self.state.metric
@@ -243,7 +327,7 @@ class AlignedRun(ABC):
             scaling=self.alignment.scaling,
             eig_iterations=self.state.eig_iterations + self.alignment.iterations,
         )
-        return time.perf_counter() - start
+        self._eig_seconds += time.perf_counter() - start
 
     def slack(self) -> FloatArray:
         """Return the left-ends minus ρ, with negative round-off as 0.
@@ -258,29 +342,11 @@ class AlignedRun(ABC):
             )
         return np.maximum(slack, 0.0)
 
-    def advance(self, block: Block, iteration: int, round_: int, eig_seconds: float) -> State:
-        """Solve the block's program, step towards its vertex, and return the state there.
-
-        Parameters
-        ----------
-        block : Block
-            What moves.
-        iteration : int
-            Steps taken before with the same polytope.
-        round_ : int
-            For the trace.
-        eig_seconds : float
-            Time that the alignment before this step took.
-        """
-        state = block_step(
-            self.state,
-            block,
-            self._step,
-            iteration,
-            self._clock.left,
-            round_=round_,
-            eig_seconds=eig_seconds,
-        )
+    def advance(self, block: Block, iteration: int, round_: int) -> State:
+        """Go on to the state after a step of a block (see `block_step`), and return it."""
+        left, seconds = self._clock.left, self._eig_seconds
+        self._eig_seconds = 0.0
+        state = block_step(self.state, block, self._step, iteration, round_, left, seconds)
         if state.step:
             self._keep_connected(state.metric, block)
         self.state = state

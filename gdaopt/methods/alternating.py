@@ -11,14 +11,13 @@ import numpy as np
 
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import neighbors
-from gdaopt.methods.aligned import AlignedMethod, AlignedRun
+from gdaopt.methods.aligned import CONNECTIVITY, AlignedMethod, AlignedRun
 from gdaopt.methods.blocks import ColumnBlock, DiagonalBlock
-from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ColumnPolytope, ColumnProgram, DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.constrained import keeping_rows, with_rows
-from gdaopt.programs.floors import CONNECTIVITY
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.validation import check_name, store_integer
 
@@ -123,12 +122,11 @@ class _Run(AlignedRun):
 
     def _steps(self, round_: int, column: int | None) -> Iterator[State]:
         """Align, then take the steps of one block, the diagonal (None) or a column."""
-        eig_seconds = self.align()
+        self.align()
         block = self._block(column)
         for iteration in range(self._method.block_iterations):
-            state = self.advance(block, iteration, round_, eig_seconds)
+            state = self.advance(block, iteration, round_)
             yield state
-            eig_seconds = 0.0  # of the block's first row
             gap = state.block_gap
             if gap is None or gap <= self._method.tolerance * abs(state.objective):
                 return

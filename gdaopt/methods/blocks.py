@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gdaopt.backends import SolverReport
 from gdaopt.linalg.directions import (
     ColumnDirection,
     DenseDirection,
@@ -23,11 +24,7 @@ from gdaopt.linalg.entries import Edges, IndexArray, matrix_of
 from gdaopt.methods.state import State
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
-from gdaopt.programs import (
-    Polytope,
-    Program,
-    ProgramSolution,
-)
+from gdaopt.programs import Polytope, Program, ProgramSolution
 from gdaopt.programs.recorded import note
 from gdaopt.support.validation import FloatArray
 
@@ -156,9 +153,8 @@ def block_step(
     block: Block,
     step: Step,
     iteration: int,
-    time_limit: float | None,
-    *,
     round_: int,
+    time_limit: float | None,
     eig_seconds: float = 0.0,
 ) -> State:
     """Solve a block's program, step towards its vertex, and return the state there.
@@ -173,10 +169,10 @@ def block_step(
         The rule for the step's length.
     iteration : int
         Steps taken before with the same polytope.
+    round_ : int
+        Its number.
     time_limit : float or None
         Seconds left for the program.
-    round_ : int
-        For the trace.
     eig_seconds : float, optional
         Time that the alignment before this step took.
     """
@@ -208,17 +204,17 @@ def block_step(
         block_gap=max(gap, 0.0),
         step=gamma,
         oracle_calls=state.oracle_calls + 1,
+        repair_distance=solution.repair_distance,
         **program_columns(solution),
         eig_seconds=eig_seconds,
         objective_seconds=end - after_program + before_program - start,
     )
 
 
-def program_columns(solution: ProgramSolution) -> dict[str, Any]:
-    """Return what the trace says of a program that was solved."""
+def program_columns(solution: ProgramSolution | SolverReport) -> dict[str, Any]:
+    """Return what the trace says of who solved a program, and how long it took."""
     seconds = solution.seconds
     return {
-        "repair_distance": solution.repair_distance,
         "build_seconds": seconds.build,
         "write_seconds": seconds.write,
         "canonicalize_seconds": seconds.canonicalize,

@@ -12,14 +12,13 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.methods.aligned import AlignedMethod, AlignedRun
+from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.blocks import MetricBlock
-from gdaopt.methods.driver import StallRule
 from gdaopt.methods.state import Clock, State
+from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.constrained import keeping_rows, with_rows
-from gdaopt.programs.floors import tree_floors
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.validation import check_name, store_integer
 
@@ -114,11 +113,13 @@ class _Run(AlignedRun):
         for round_ in count(1):
             for step in range((round_ - 1) * size, round_ * size):
                 iteration = step % self._realign_every
-                eig_seconds = 0.0
                 if iteration == 0:
-                    eig_seconds = self._align_by_gradient() if self._by_gradient else self.align()
+                    if self._by_gradient:
+                        self._align_by_gradient()
+                    else:
+                        self.align()
                     block = self._block()
-                yield self.advance(block, iteration, round_, eig_seconds)
+                yield self.advance(block, iteration, round_)
             stall.check(self.state.point)
 
     def _block(self) -> MetricBlock:
@@ -137,11 +138,11 @@ class _Run(AlignedRun):
         kept = keeping_rows(polytope, self.rows, metric, pairs)
         return MetricBlock(self._program, kept, len(metric), self._edges)
 
-    def _align_by_gradient(self) -> float:
-        """Take the scaling from the gradient; return the seconds."""
+    def _align_by_gradient(self) -> None:
+        """Take the scaling from the gradient."""
         start = time.perf_counter()
         v = dual_alignment(self.feasible_set.gradient_at(self.state.point), self._edges)
         ends = left_ends(self.state.metric, v)
         spread = float(ends.max() - ends.min())
         self.state = replace(self.state, v=v, aligned_spread=spread, scaling="gradient")
-        return time.perf_counter() - start
+        self._eig_seconds += time.perf_counter() - start

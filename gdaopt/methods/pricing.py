@@ -107,7 +107,8 @@ class ProgramPricing(Pricing):
         block = MetricBlock(self._program, polytope, len(v), self._edges)
         solution = block.vertex(block.cost(point), time_limit)
         atoms, weights = decomposition(matrix_of(solution.point, len(v), self._edges), v)
-        return atoms[_largest(weights, self._budget)], {**program_columns(solution), "v": v}
+        columns = {"repair_distance": solution.repair_distance, "v": v}
+        return atoms[_largest(weights, self._budget)], columns | program_columns(solution)
 
 
 def _largest(weights: FloatArray, budget: float) -> np.ndarray:

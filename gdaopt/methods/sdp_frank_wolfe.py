@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import ClassVar
 
-from gdaopt.certificate import certify_point
 from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.methods.base import ProgramMethod
 from gdaopt.methods.blocks import MetricBlock, block_step
-from gdaopt.methods.driver import LowerBound, StallRule
-from gdaopt.methods.memory import check_memory, cone_bytes, is_isolated
+from gdaopt.methods.conic import check_memory, cone_bytes, is_isolated
 from gdaopt.methods.state import Clock, State
 from gdaopt.methods.steps import Step, find_step
+from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, SemidefiniteProgram, WholeSet
 from gdaopt.programs.constrained import keeping_rows, with_rows
@@ -90,14 +89,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         if self.solver != ANALYTIC and not self.force:
             check_memory(needed, f"the {program.name}")
         step, bound = find_step(self.step).prepared(problem), LowerBound()
-        lower_bound = bound.add(certify_point(problem, point))
-        state = State(
-            point=point,
-            objective=point.value,
-            lower_bound=lower_bound,
-            frank_wolfe_gap=bound.frank_wolfe_gap,
-            multipliers=bound.multipliers,
-        )
+        state = bound.certified(problem, State(point=point, objective=point.value))
         yield state
         stall = StallRule(
             point,
@@ -111,15 +103,9 @@ class SemidefiniteFrankWolfe(ProgramMethod):
             kept = keeping_rows(whole, problem.rows, state.metric, pairs)
             block = MetricBlock(program, kept, size, edges)
             round_ = 1 + (iteration - 1) // size
-            state = block_step(state, block, step, iteration - 1, clock.left, round_=round_)
+            state = block_step(state, block, step, iteration - 1, round_, clock.left)
             with unlimited():  # a step that has been taken is not lost
-                lower_bound = bound.add(certify_point(problem, state.point))
-            state = replace(
-                state,
-                lower_bound=lower_bound,
-                frank_wolfe_gap=bound.frank_wolfe_gap,
-                multipliers=bound.multipliers,
-            )
+                state = bound.certified(problem, state)
             yield state
             if iteration % size == 0:
                 stall.check(state.point)

@@ -1,28 +1,55 @@
-"""One `solve` over all methods."""
+"""One `solve` over all methods. Its driver runs a method until a rule ends the run.
+
+A run ends in one of these ways:
+
+* **converged**: the certified gap is within the tolerances (`Method.is_converged`);
+* **stationary**: so is the Frank–Wolfe gap of an objective that is not convex;
+* **iteration_limit**, **time_limit**: a limit of the method is reached;
+* **interrupted**: by the callback, or by the user where the method says ``on_interrupt="return"``;
+* **stalled**: going on would not help, by a rule of `gdaopt.methods.stopping`;
+* **left_domain**: a state is outside of the set, breaks a linear constraint or has no finite
+  objective (`gdaopt.methods.post_conditions`); the result is the last state that was in order;
+* **solver_failed**, or what else a method says when it raises `RunEnded` itself.
+"""
 
 from __future__ import annotations
 
+import math
 import os
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 from typing import Any
 
-from gdaopt.errors import InvalidInputError
-from gdaopt.methods import driver
+import numpy as np
+
+from gdaopt.errors import (
+    InfeasibleProblemError,
+    InvalidInputError,
+    LeftDomainError,
+    SolverFailedError,
+    TimeLimitError,
+)
 from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.base import CLOSED_FORM, Method, ProgramMethod
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
 from gdaopt.methods.frank_wolfe import FrankWolfe
 from gdaopt.methods.joint import Joint
+from gdaopt.methods.post_conditions import PostConditions
 from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
-from gdaopt.methods.state import State
+from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.tracer import Tracer
 from gdaopt.problem import MetricProblem
 from gdaopt.programs.recorded import recording
-from gdaopt.result import Result
+from gdaopt.result import Result, Status
+from gdaopt.support.deadline import unlimited
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_instance, check_name
+from gdaopt.support.validation import check_instance, check_name, read_only
+from gdaopt.support.warning_filters import underflow_ignored
+from gdaopt.support.workers import single_threaded
 
 __all__ = ["METHODS", "iterate", "make_method", "solve"]
 
@@ -37,6 +64,9 @@ _ALL: tuple[type[Method], ...] = (
     ProjectedGradient,
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
+
+_TO_THE_END = ("converged", "stationary", "stalled", "iteration_limit")  # with time to look back
+_FEW_FEATURES = 512  # with no more, threads gain little in a decomposition or a block of pairs
 
 
 def make_method(name: str, **options: Any) -> Method:
@@ -109,15 +139,15 @@ def solve(
     """
     check_instance("problem", problem, MetricProblem)
     chosen = _method(method, options)
-    if record is None:
-        return driver.run(chosen, problem)
-    if not isinstance(chosen, ProgramMethod) or chosen.solver_name == CLOSED_FORM or chosen.cone:
+    if record is not None and (
+        not isinstance(chosen, ProgramMethod) or chosen.solver_name == CLOSED_FORM or chosen.cone
+    ):
         raise InvalidInputError(
             f"record = {shortened(record)}: method {chosen.name!r} solves no linear programs; "
             "'alternating' and 'joint' do"
         )
-    with recording(record):
-        return driver.run(chosen, problem)
+    with nullcontext() if record is None else recording(record), _threads_of(problem):
+        return _run(chosen, problem)
 
 
 def iterate(
@@ -157,7 +187,7 @@ def iterate(
     2 diagonal 0.538
     """
     check_instance("problem", problem, MetricProblem)
-    return driver.iterate(_method(method, options), problem)
+    return _states(_method(method, options), problem)
 
 
 def _method(method: str | Method, options: dict[str, Any]) -> Method:
@@ -174,3 +204,162 @@ def _method(method: str | Method, options: dict[str, Any]) -> Method:
             "not to solve, when the method is an object"
         )
     return method
+
+
+def _run(method: Method, problem: MetricProblem) -> Result:
+    """Run a method until it ends."""
+    method.check(problem)
+    clock = Clock(method.time_limit)
+    tracer = Tracer(problem, clock, method.trace_every, method.keep_iterates)
+    states = method.states(problem, clock)
+    with unlimited():  # without a start there would be nothing to return
+        state = next(states)
+    seconds = clock.seconds
+    with clock.paused():
+        conditions = PostConditions(problem, state, is_users=method.initial is not None)
+        if not clock.is_over:
+            conditions.check_start()
+        tracer.record(state, seconds)
+        conditions.claim(tracer.lower_bound, tracer.multipliers)
+    solved_by = Counter[str]()
+    status: Status
+    try:
+        with clock.paused():
+            goes_on = _show(method, state, True)
+        while True:
+            _check_limits(method, state, clock)
+            if not goes_on:
+                raise RunEnded("interrupted", f"by the callback after step {state.iteration}")
+            with clock.limiting():
+                following = _next(states)
+            seconds = clock.seconds
+            with clock.paused():
+                begins = following.round != state.round
+                conditions.check(following, in_full=begins or tracer.is_due(following))
+                tracer.record(following, seconds)
+                conditions.claim(tracer.lower_bound, tracer.multipliers)
+                state = following
+                solved_by.update([state.solver] if state.solver else [])
+                goes_on = _show(method, state, begins)
+    except RunEnded as end:
+        status, message = end.status, end.message
+    except TimeLimitError as error:
+        status, message = "time_limit", str(error)
+    except KeyboardInterrupt:
+        if method.on_interrupt == "raise":
+            raise
+        status, message = "interrupted", f"by the user after step {state.iteration}"
+    except (SolverFailedError, InfeasibleProblemError) as error:
+        status, message = "solver_failed", f"after step {state.iteration}: {error}"
+        if isinstance(error, SolverFailedError) and clock.is_over:
+            status = "time_limit"  # solvers are given what is left, and fail when it is not enough
+    except LeftDomainError as error:
+        status, message = "left_domain", str(error)
+    seconds = clock.seconds
+    with clock.paused():
+        try:
+            conditions.check(state, in_full=True)
+        except LeftDomainError as error:
+            status, message, state = "left_domain", str(error), conditions.in_order
+        if status == "left_domain":
+            message += f"; the result is that of step {state.iteration}"
+        trace = tracer.trace(state, seconds)
+        conditions.claim(tracer.lower_bound, tracer.multipliers)
+        if status in _TO_THE_END and not clock.is_over:
+            conditions.check_end(state)
+        message += conditions.rise(state)
+    stationary = tracer.frank_wolfe_gap  # methods that stall do not look at it
+    if status == "stalled" and stationary is not None:
+        status = "stationary" if stationary <= method.allowed_gap(state.objective) else status
+    atoms = None if state.atoms is None else read_only(state.atoms.dense(problem.n_features).copy())
+    weights = None if state.weights is None else read_only(state.weights.copy())
+    return Result(
+        metric=state.metric,
+        feasible_set=problem.feasible_set,
+        objective=state.objective,
+        status=status,
+        message=message,
+        # None rather than -inf, which JSON does not know.
+        lower_bound=tracer.lower_bound if tracer.lower_bound > -math.inf else None,
+        frank_wolfe_gap=tracer.frank_wolfe_gap,
+        components=problem.feasible_set.n_components(state.metric),
+        iterations=state.iteration,
+        oracle_calls=state.oracle_calls,
+        eigen_decompositions=state.eigen_decompositions,
+        repair_distance=state.repair_distance,
+        seconds=seconds,
+        tracing_seconds=clock.paused_seconds,
+        method=method.name,
+        solver=method.solver_name,
+        solved_by=dict(solved_by),
+        trace=trace,
+        atoms=atoms,
+        weights=weights,
+        multipliers=tracer.multipliers,
+        constraints=() if problem.rows is None else problem.rows.names,
+        constraint_violation=None if problem.rows is None else problem.violation(state.metric),
+    )
+
+
+def _states(method: Method, problem: MetricProblem) -> Iterator[State]:
+    """Yield the states of a run one by one, until it ends or reaches a limit."""
+    method.check(problem)
+    clock = Clock(method.time_limit)
+    states = method.states(problem, clock)
+    try:
+        with unlimited(), _threads_of(problem):
+            state = _next(states)
+            conditions = PostConditions(problem, state, is_users=method.initial is not None)
+            conditions.check_start()
+        while True:
+            yield state
+            _check_limits(method, state, clock)
+            with clock.limiting(), _threads_of(problem):
+                state = _next(states)
+            with unlimited(), _threads_of(problem):
+                conditions.check(state, in_full=True)
+    except TimeLimitError:
+        return
+    except RunEnded as end:
+        if end.status in _TO_THE_END:
+            with unlimited(), _threads_of(problem):
+                conditions.check_end(state)
+        return
+
+
+def _next(states: Iterator[State]) -> State:
+    """Return the next state; end the run at the one before where there is none."""
+    state = next(states, None)
+    if state is None:
+        raise RunEnded("stalled", "stopped: the method has no more steps to take")
+    return state
+
+
+def _check_limits(method: Method, state: State, clock: Clock) -> None:
+    """Raise RunEnded or TimeLimitError when the run has converged or a limit is reached."""
+    if method.is_converged(state):
+        if state.frank_wolfe_gap is not None:
+            raise RunEnded("stationary", "the Frank–Wolfe gap is within the tolerances")
+        raise RunEnded("converged", "the certified gap is within the tolerances")
+    if method.max_iterations is not None and state.iteration >= method.max_iterations:
+        raise RunEnded("iteration_limit", f"max_iterations = {method.max_iterations} reached")
+    clock.check()
+
+
+def _show(method: Method, state: State, begins_round: bool) -> bool:
+    """Print a line and call back, where the method says so; say whether the run goes on."""
+    if method.verbose and begins_round:
+        print(
+            f"round {state.round:>4}  step {state.iteration:>6}  objective {state.objective:.8g}",
+            flush=True,
+        )
+    answer = None if method.callback is None else method.callback(state)
+    return not (isinstance(answer, bool | np.bool_) and not answer)
+
+
+@contextmanager
+def _threads_of(problem: MetricProblem) -> Iterator[None]:
+    """Set the context in which steps calculate."""
+    threads = single_threaded() if problem.n_features <= _FEW_FEATURES else nullcontext()
+    with threads, underflow_ignored():
+        yield

@@ -1,12 +1,15 @@
 """The programs of Frank–Wolfe, linear in the metric: closed form and CVXPY problem side by side."""
 
 from gdaopt.backends import ANALYTIC
-from gdaopt.programs.base import Polytope, Program, ProgramSolution
-from gdaopt.programs.column import ColumnPolytope, ColumnProgram
+from gdaopt.programs.base import Polytope, Program, ProgramOptions, ProgramSolution
 from gdaopt.programs.constrained import ConstrainedPolytope, ConstrainedProgram
-from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.joint import JointPolytope, JointProgram
-from gdaopt.programs.options import ProgramOptions
+from gdaopt.programs.knapsacks import (
+    ColumnPolytope,
+    ColumnProgram,
+    DiagonalPolytope,
+    DiagonalProgram,
+)
 from gdaopt.programs.recorded import (
     RecordedProgram,
     load_programs,

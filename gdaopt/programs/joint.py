@@ -23,8 +23,7 @@ from scipy.sparse import csr_array
 from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import Edges, IndexArray, read_edges
-from gdaopt.programs.base import Program
-from gdaopt.programs.options import ProgramOptions
+from gdaopt.programs.base import Program, ProgramOptions
 from gdaopt.support.validation import FloatArray, as_vector, integer, number, positive_vector
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class JointPolytope:
     edges : tuple of two ndarrays of int, shape (n,)
         Rows and columns of the edges, see `gdaopt.linalg.entries`.
     floor : ndarray of shape (n,)
-        Least edge weights, such as those of `gdaopt.programs.floors.tree_floors`.
+        Least edge weights, such as those of `gdaopt.methods.aligned.tree_floors`.
     current : ndarray of shape (K + n,), optional
         Entries of a metric inside; when left out, the one that all edges at their floors and all
         rows tight give.

@@ -20,12 +20,15 @@ from scipy.sparse import csr_array
 
 from gdaopt.constraints import LinearConstraints
 from gdaopt.errors import InvalidInputError, UnwritableError
-from gdaopt.programs.base import Polytope, Program
-from gdaopt.programs.column import ColumnPolytope, ColumnProgram
+from gdaopt.programs.base import Polytope, Program, ProgramOptions
 from gdaopt.programs.constrained import ConstrainedPolytope, with_rows
-from gdaopt.programs.diagonal import DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.joint import JointPolytope, JointProgram
-from gdaopt.programs.options import ProgramOptions
+from gdaopt.programs.knapsacks import (
+    ColumnPolytope,
+    ColumnProgram,
+    DiagonalPolytope,
+    DiagonalProgram,
+)
 from gdaopt.support.files import parse_json, read_arrays, write_atomically
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import (

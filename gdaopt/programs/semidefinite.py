@@ -17,8 +17,7 @@ import numpy as np
 from gdaopt.backends import LinearArrays
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, entries_of, matrix_of, placement
-from gdaopt.programs.base import Program
-from gdaopt.programs.options import ProgramOptions, program_options
+from gdaopt.programs.base import Program, ProgramOptions, program_options
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray, as_vector, check_instance, integer
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gdaopt.backends import cvxpy as backend
-from gdaopt.backends import cvxpy_problem, find_solver, isolated, solve_program
+from gdaopt.backends import find_solver, isolated, solve_program
 from gdaopt.linalg.entries import all_edges
 from gdaopt.programs import (
     ColumnPolytope,
@@ -35,7 +35,7 @@ def patch_solves(monkeypatch: pytest.MonkeyPatch, solve: Solve) -> None:
 
     The new one gets the problem, the options with the solver among them, and the real solve.
     """
-    real = cvxpy_problem.solve_here
+    real = backend._solve_here
 
     def patched(
         problem: cp.Problem, solver: str, options: Any, watch: Any, limit: str | None = None
@@ -45,9 +45,9 @@ def patch_solves(monkeypatch: pytest.MonkeyPatch, solve: Solve) -> None:
             {"solver": solver, **options},
             lambda: real(problem, solver, options, watch, limit),
         )
-        return cvxpy_problem._ended(problem)
+        return backend._report(problem, solver, watch)
 
-    monkeypatch.setattr(backend, "solve_here", patched)
+    monkeypatch.setattr(backend, "_solve_here", patched)
 
 
 def tiny_problem() -> cp.Problem:

@@ -10,7 +10,7 @@ from typing import Any
 
 import cvxpy as cp
 
-from gdaopt.backends.highs_model import HighsModel, Solved
+from gdaopt.backends.highspy import HighsModel, Solved
 
 
 class TwoPartError(Exception):

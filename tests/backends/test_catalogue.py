@@ -1,4 +1,7 @@
-"""What is known of each solver without asking it."""
+"""What is known of each solver without asking it: packages, and the names of tolerances.
+
+Solvers know all of these names, and a looser tolerance makes a first-order method stop.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,13 @@ import importlib.metadata
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import gdaopt as gda
-from gdaopt.backends.catalogue import CATALOGUE, entry_of
+from gdaopt.backends import check_solver_options, solvers
+from gdaopt.backends.catalogue import CATALOGUE, entry_of, tolerance_options
+from gdaopt.programs import RecordedProgram, load_programs, replay
+from gdaopt.studies.bench.sequences import Sequence, record_task
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,3 +43,34 @@ def test_the_extra_has_the_packages_that_hints_say_it_has() -> None:
     assert {package for package in hinted if package not in extra} == set()
     distinct = {name for name, entry in CATALOGUE.items() if "[solvers]" in entry.hint}
     assert len(distinct - {"GLPK_MI", "ECOS_BB"}) >= 14
+
+
+@pytest.mark.parametrize("solver", ["HIGHS", "highspy", "CVXOPT", "CBC", "DAQP", "PROXQP", "QOCO"])
+def test_names_are_the_solvers_own(solver: str) -> None:
+    if solver not in ("highspy", *(info.name for info in solvers() if info.usable)):
+        pytest.skip(f"{solver} does not work here")
+    check_solver_options(solver, tolerance_options(solver, 1e-5))
+
+
+def test_solvers_without_known_tolerances_get_none() -> None:
+    for solver in ("analytic", "GLPK", "GLOP"):
+        assert tolerance_options(solver, 1e-6) == {}
+    assert sum(bool(entry.tolerances) for entry in CATALOGUE.values()) >= 16
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
+    path = tmp_path_factory.mktemp("random") / "a"
+    record_task(path, Sequence("random", size=8), ("joint",), 24, 2, False)
+    return load_programs(f"{path}.npz")
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "HIGHS", "SCIPY", "SCS", "OSQP", "highspy"])
+def test_answers_are_as_accurate_as_asked(solver: str, programs: list[RecordedProgram]) -> None:
+    """Within a factor of ten: each solver measures in its own way."""
+    if solver not in ("highspy", *(info.name for info in solvers() if info.usable)):
+        pytest.skip(f"{solver} does not work here")
+    for tolerance in (1e-6, 1e-4):
+        options = tolerance_options(solver, tolerance)
+        for found in replay(programs, solver, solver_opts=options):
+            assert found.residual < 10 * tolerance

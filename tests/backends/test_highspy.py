@@ -13,7 +13,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import LinearArrays, RowPattern, Stopwatch, highspy, isolated
-from gdaopt.backends.highs_model import HighsModel, Solved
+from gdaopt.backends.highspy import HighsModel, Solved
 from gdaopt.programs import (
     DiagonalPolytope,
     DiagonalProgram,

@@ -106,6 +106,7 @@ NOT_PUBLIC = {
     "gdaopt.cli": "the commands, on a page of their own",
     "gdaopt.estimators.baselines": "its names are those of gdaopt.estimators",
     "gdaopt.master": "what the method certified is made of",
+    "gdaopt.support": "helpers of all packages",
     "gdaopt.studies": "what the commands are made of",
     "gdaopt.studies.bench": "what the command bench is made of",
 }

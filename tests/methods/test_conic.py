@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.laplacian import n_components
+from gdaopt.methods import conic
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.helpers import scaled
@@ -210,3 +212,38 @@ def test_two_samples_and_no_least_eigenvalue(method: str) -> None:
     result = gda.solve(problem, method)
     assert_as_certified(problem, result)
     assert result.objective == pytest.approx(8 * np.exp(-3 * 0.45), rel=1e-6)
+
+
+# --- What would not fit into the memory ----------------------------------------------------------
+
+
+@pytest.fixture
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conic, "free_memory", lambda: 10_000)
+
+
+@pytest.mark.parametrize("method", ["sdp", "socp"])
+def test_what_would_not_fit_is_refused_before_it_is_built(
+    method: str, little_memory: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert gda.solve(small(), method, force=True).status in ("converged", "stalled")
+
+    def to_cvxpy(*args: Any, **options: Any) -> Any:
+        pytest.fail("it has been built")
+
+    monkeypatch.setattr(gda.MetricProblem, "to_cvxpy", to_cvxpy)
+    with pytest.raises(gda.InvalidInputError, match=r"need about [\d.e-]+ GB.* 1e-05 are.*force"):
+        gda.solve(small(), method)
+
+
+def test_estimates_grow_with_the_program() -> None:
+    small = conic.cone_bytes(25, 300, "semidefinite")
+    large, pairs = (conic.cone_bytes(50, 1225, cone) for cone in ("semidefinite", "second-order"))
+    assert large > 10 * small
+    assert pairs < large
+    # In a semidefinite cone all entries count, in second-order cones only those of edges.
+    assert conic.cone_bytes(50, 49, "semidefinite") == large
+    assert conic.cone_bytes(50, 49, "second-order") < pairs / 50
+    few, many = (objective_of("glr", 5, n).conic_bytes() for n in (20, 40))
+    assert many > 2 * few
+    assert 0 < conic.free_memory() < 1e15

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import cvxpy as backend
 from gdaopt.backends import find_solver, isolated, solve_program
+from gdaopt.backends.catalogue import entry_of
 from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions
 from tests.backends.cases import WRONG, Real, patch_solves, replaced, sabotaged
 from tests.backends.sabotage import Sabotaged
@@ -252,7 +252,7 @@ def test_time_limits_are_accepted_and_obeyed(solver: str) -> None:
     rows = rng.random((400, 300))
     problem = cp.Problem(cp.Maximize(rng.random(300) @ x), [rows @ x <= 1, x >= 0])
     loose = {"SCS": {"eps": 1e-3}, "OSQP": {"eps_abs": 1e-2, "eps_rel": 1e-2}}.get(solver, {})
-    mine = loose | {backend._TIME_LIMIT_OPTIONS[solver]: 300.0}
+    mine = loose | {entry_of(solver).time_limit: 300.0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gda.InaccurateSolutionWarning)
         solve_program(problem, solver, time_limit=300.0, solver_opts=loose)

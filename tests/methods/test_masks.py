@@ -12,7 +12,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.objectives.pairs import RectanglePairs, SignalPairs
-from gdaopt.programs.column import ColumnProgram
+from gdaopt.programs import ColumnProgram
 from tests.methods.certified_cases import certified
 from tests.sets.mask_cases import (
     MaskedSet,

@@ -12,7 +12,7 @@ from cvxpy.reductions.dcp2cone.cone_matrix_stuffing import ConeMatrixStuffing
 
 import gdaopt as gda
 from gdaopt.backends import isolated
-from gdaopt.methods import memory
+from gdaopt.methods import conic
 from tests.backends.cases import Real, patch_solves
 from tests.methods.certified_cases import HULLS, Nearest, Watch, certified, set_of, synthetic
 
@@ -156,7 +156,7 @@ def test_in_a_worker_it_is_the_same() -> None:
 
 
 def test_what_would_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda: 1000)
+    monkeypatch.setattr(conic, "free_memory", lambda: 1000)
     with pytest.raises(gda.InvalidInputError, match=r"semidefinite program would need about .* GB"):
         gda.solve(problem(), METHOD)
     for options in ({"force": True}, {"solver": "analytic"}):

@@ -12,6 +12,7 @@ import pytest
 from gdaopt.backends import find_solver
 from gdaopt.errors import SolverNotFoundError
 from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.methods.aligned import tree_floor
 from gdaopt.programs import (
     ANALYTIC,
     ColumnPolytope,
@@ -21,7 +22,6 @@ from gdaopt.programs import (
     ProgramOptions,
     ProgramSolution,
 )
-from gdaopt.programs.floors import tree_floor
 from gdaopt.support.validation import FloatArray
 
 SOLVERS = ("HIGHS", "ECOS", "CLARABEL")

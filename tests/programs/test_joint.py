@@ -16,8 +16,8 @@ from scipy.optimize import linprog
 import gdaopt as gda
 from gdaopt.linalg.dual_alignment import dual_alignment
 from gdaopt.linalg.entries import all_edges, entries_of, matrix_of
+from gdaopt.methods.aligned import tree_floors
 from gdaopt.programs import JointPolytope, JointProgram
-from gdaopt.programs.floors import tree_floors
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 from tests.programs.cases import exact_minimum

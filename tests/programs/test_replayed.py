@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import Answer, highs_model
+from gdaopt.backends import Answer, highspy
 from gdaopt.programs import RecordedProgram, replay
 from tests.helpers import scaled
 
@@ -42,7 +42,7 @@ def test_answers_are_verified(solver: str, start: Any, programs: list[RecordedPr
 def test_what_starts_keep(programs: list[RecordedProgram], monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
     hot: list[bool] = []
-    real = highs_model.HighsModel
+    real = highspy.HighsModel
 
     class Model(real):  # type: ignore[misc, valid-type]
         def __init__(self, options: Any) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gdaopt.backends.tolerance_options import tolerance_options
+from gdaopt.backends.catalogue import tolerance_options
 from gdaopt.methods import solve
 from gdaopt.programs import RecordedProgram, Replayed, load_programs, replay
 from gdaopt.programs.replayed import Start

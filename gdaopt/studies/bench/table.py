@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.backends import ANALYTIC
-from gdaopt.backends.tolerance_options import tolerance_options
+from gdaopt.backends.catalogue import tolerance_options
 from gdaopt.studies.bench.judging import (
     SHIFT,
     VERDICTS,

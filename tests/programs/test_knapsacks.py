@@ -1,4 +1,4 @@
-"""The column program: what is refused, and a column that cannot move."""
+"""The diagonal and the column program: what is refused, what is repaired, what cannot move."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.programs import (
-    ColumnPolytope,
-)
-from tests.programs.cases import (
-    answer,
-    program_for,
-)
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope
+from tests.programs.cases import answer, assert_inside, program_for
+
+
+def test_infeasible_diagonals_are_refused_with_their_numbers() -> None:
+    with pytest.raises(
+        gda.InfeasibleProblemError, match=r"add up to 3, above the trace bound 2\.5"
+    ):
+        DiagonalPolytope(np.array([1.0, 2.0]), trace_bound=2.5)
+
+
+def test_round_off_of_a_diagonal_is_repaired() -> None:
+    polytope = DiagonalPolytope(np.array([1.0, 2.0]), trace_bound=3.0 - 1e-10)
+    assert polytope.spare <= 1e-15
+    assert_inside(polytope.minimize(-np.ones(2)), polytope)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The closed form as a backend."""
+"""The closed form as a backend, and the stopwatch."""
 
 from __future__ import annotations
 

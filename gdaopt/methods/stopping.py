@@ -1,0 +1,194 @@
+"""The rules that end a run, and the lower bound that methods which certify carry along.
+
+Where a run has stalled, going on would not help: the objective no longer changes (`StallRule`), the
+certified gap no longer shrinks (`Patience`), or the objective carries no information any more
+(`LowerBound`). What ends a run of any method is in `gdaopt.methods.solve`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import replace
+
+import numpy as np
+
+from gdaopt.certificate import Certificate, certify_point
+from gdaopt.methods.state import RunEnded, State
+from gdaopt.objectives.protocol import Point
+from gdaopt.problem import MetricProblem
+
+__all__ = ["LowerBound", "Patience", "StallRule"]
+
+_NOTHING = 1e-6  # of the gap: an objective that is smaller can have an optimum of 0
+
+
+class StallRule:
+    """Ends a run when the last rounds together changed the objective by no more than a tolerance.
+
+    The tolerance is a share of the objective's size at the start of these rounds: of ``|Q|``, or of
+    ``Σ_ij |∇Q(M)_ij M_ij|`` where that is larger. Where Q tends to 0, ``|Q|`` alone would ask for
+    ever smaller changes, and a method that gets closer by a share that shrinks with each round
+    would never end. Objectives with a convex logarithm have no other size than ``|Q|``, and tend to
+    0 by decades until they underflow.
+
+    Parameters
+    ----------
+    start : Point
+        The objective at the start.
+    tolerance : float
+        As a share of the objective's size before those rounds.
+    rounds : int
+        How many rounds are looked at together. Single rounds of some methods gain more and less in
+        turns.
+    rises_count : bool
+        Whether a rise of the objective is a change, too: open-loop steps may raise it and go on.
+    log_convex : bool
+        Whether log Q is convex (`gdaopt.objectives.protocol.Objective.log_convex`).
+    """
+
+    def __init__(
+        self,
+        start: Point,
+        tolerance: float,
+        *,
+        rounds: int = 1,
+        rises_count: bool = False,
+        log_convex: bool = False,
+    ) -> None:
+        self._points = deque([start], maxlen=rounds + 1)
+        self._tolerance = tolerance
+        self._rises_count = rises_count
+        self._log_convex = log_convex
+
+    def check(self, point: Point) -> None:
+        """Take the objective after a round; raise `RunEnded` when the run has stalled."""
+        self._points.append(point)
+        before, rounds = self._points[0], len(self._points) - 1
+        decrease = before.value - point.value
+        change = abs(decrease) if self._rises_count else decrease
+        if len(self._points) < (self._points.maxlen or 0):
+            return
+        if change <= self._tolerance * self._size(before):
+            last = "the last round" if rounds == 1 else f"the last {rounds} rounds"
+            message = (
+                f"stopped: {last} lowered the objective by {max(decrease, 0.0):.3g}, at most the "
+                f"tolerance of {self._tolerance:g} of its size"
+            )
+            raise RunEnded("stalled", point.vanished() or message)
+
+    def _size(self, point: Point) -> float:
+        """Return what changes of the objective are small or large against."""
+        if self._log_convex:
+            return abs(point.value)
+        return max(abs(point.value), float(np.abs(point.gradient() * point.metric).sum()))
+
+
+class Patience:
+    """Ends a run when the certified gap has not become smaller for a number of steps.
+
+    Parameters
+    ----------
+    gap : float
+        The certified gap at the start.
+    most : int
+        The number of steps.
+    steps : str
+        What the method calls them.
+    """
+
+    def __init__(self, gap: float, most: int, steps: str) -> None:
+        self._least = gap
+        self._most = most
+        self._steps = steps
+        self._waited = 0
+
+    def check(self, gap: float, round_off: float, objective: float) -> None:
+        """Take the certified gap after a step; raise `RunEnded` when the patience is over.
+
+        Parameters
+        ----------
+        gap : float
+            The gap.
+        round_off : float
+            How much of it can be round-off, such as `LowerBound.round_off`.
+        objective : float
+            Q after the step.
+        """
+        self._waited = 0 if gap < self._least else self._waited + 1
+        self._least = min(self._least, gap)
+        if self._waited >= self._most:
+            more = ""
+            if round_off >= self._least / 2:  # as where the optimum is 0, of which a share is 0
+                more = (
+                    "; up to that the objective is at its minimum, and with an absolute_tolerance "
+                    "as large as the gap the run is converged"
+                )
+            elif abs(objective) <= _NOTHING * self._least:
+                more = (
+                    f"; the objective is {objective:.3g}, next to nothing beside that gap: where "
+                    "the optimum is 0, a share of it is 0 too, and only an absolute_tolerance can "
+                    "be met"
+                )
+            raise RunEnded(
+                "stalled",
+                f"stopped: the last {self._most} {self._steps} did not lower the certified gap of "
+                f"{self._least:.3g}, of which {round_off:.3g} is what the certificate allows for "
+                f"round-off{more}",
+            )
+
+
+class LowerBound:
+    """The largest certified lower bound of a run so far.
+
+    Attributes
+    ----------
+    value : float
+        -inf before the first certificate.
+    multipliers : ndarray of shape (m,) or None
+        Those of the last certificate, for a problem with linear constraints.
+    round_off : float
+        How much of the gap to it can be round-off.
+    frank_wolfe_gap : float or None
+        That of the last certificate, where the objective is not convex.
+    """
+
+    def __init__(self) -> None:
+        self.value = -math.inf
+        self.round_off = 0.0
+        self.frank_wolfe_gap: float | None = None
+
+    def gap(self, objective: float) -> float:
+        """Return the gap that a run wants to close: to the bound, or to a stationary point."""
+        return objective - self.value if self.frank_wolfe_gap is None else self.frank_wolfe_gap
+
+    def add(self, certificate: Certificate) -> float:
+        """Take the certificate of a member of the set; return the largest bound so far.
+
+        Raises
+        ------
+        RunEnded
+            When there is nothing to certify any more, since the objective underflows.
+
+        Notes
+        -----
+        All values and bounds of a run are compared (`gdaopt.methods.post_conditions`).
+        """
+        if certificate.reason and not math.isinf(certificate.round_off):
+            raise RunEnded("stalled", certificate.reason)  # else other points may have a bound
+        if certificate.lower_bound >= self.value:
+            self.value, self.round_off = certificate.lower_bound, certificate.round_off
+        self.value = min(self.value, certificate.objective)  # of a member, but for round-off
+        self.multipliers = certificate.multipliers
+        self.frank_wolfe_gap = certificate.frank_wolfe_gap
+        return self.value
+
+    def certified(self, problem: MetricProblem, state: State) -> State:
+        """Return a state with the certificate of its metric, which is a member of the set."""
+        lower_bound = self.add(certify_point(problem, state.point))
+        return replace(
+            state,
+            lower_bound=lower_bound,
+            frank_wolfe_gap=self.frank_wolfe_gap,
+            multipliers=self.multipliers,
+        )

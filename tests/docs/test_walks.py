@@ -1,0 +1,190 @@
+"""The walks of docs/extending.md are true: a run passes their functions in their order.
+
+A walk is a section with a numbered list of functions, each with its file, in the order in which
+control passes them. Below that list may be another one, of what a run passes as well and a reader
+can leave out. A new walk is a section like that and an entry of `WALKS`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+
+TOP = Path(__file__).parents[2]
+PAGE = TOP / "docs" / "extending.md"
+PACKAGE = Path(gda.__file__).parent
+
+Call = tuple[str, str]
+"""The file of a function, such as ``"gdaopt/problem.py"``, and its name there with its class."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A section of the page, and the run that it describes.
+
+    Attributes
+    ----------
+    run : callable
+        Makes ready what is described, and returns it as a call.
+    most_files : int
+        How many files the numbered list may name.
+    folders : sequence of str
+        A run enters no module of these folders but those that the section names.
+    begins : str
+        The function with which each round of the run begins, where it has rounds: what is listed
+        from there on is one of them. Empty where the list is the whole run.
+    settled : int
+        How many rounds are left out of account first: they make what later ones use again.
+    """
+
+    run: Callable[[], Callable[[], object]]
+    most_files: int
+    folders: Sequence[str]
+    begins: str = ""
+    settled: int = 0
+
+
+def alternating() -> Callable[[], object]:
+    """Return a run of two rounds: two steps with the diagonal, and with each of three columns."""
+    signal = np.repeat([1.0, -1.0], 10)
+    samples = np.random.default_rng(0).standard_normal((20, 3))
+    samples[:, 0] += signal
+    problem = gda.MetricProblem(gda.GLR(samples, signal), gda.GraphMetrics(3.0, 1e-3))
+    gda.solve(problem, "alternating", solver="HIGHS", max_iterations=1)  # tries the solver
+    method = gda.Alternating(solver="HIGHS", tolerance=0, block_iterations=2, max_iterations=16)
+    return lambda: gda.solve(problem, method)
+
+
+WALKS = {
+    "How a step runs": Walk(
+        alternating,
+        most_files=10,
+        folders=("gdaopt/methods", "gdaopt/programs", "gdaopt/backends"),
+        begins="_next",
+        settled=8,
+    ),
+}
+
+
+def listed(heading: str, mark: str) -> list[Call]:
+    """Return the functions of a section's lists of one kind, by the pattern of their marks."""
+    page = PAGE.read_text(encoding="utf-8")
+    (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    items = re.findall(rf"^{mark} `([\w.]+)` \(`([\w/]+\.py)`\)", section, re.MULTILINE)
+    return [(file, name) for name, file in items]
+
+
+def steps(heading: str) -> list[Call]:
+    return listed(heading, r"\d+\.")
+
+
+def beside(heading: str) -> list[Call]:
+    return listed(heading, r"\*")
+
+
+@cache
+def calls(heading: str) -> list[Call]:
+    """Return the package's functions that a run calls or resumes, in order."""
+    run = WALKS[heading].run()
+    found: list[Call] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(str(PACKAGE)):
+            file = Path(code.co_filename).relative_to(PACKAGE.parent).as_posix()
+            found.append((file, code.co_qualname))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+def rounds(heading: str) -> list[list[Call]]:
+    """Return the calls of each round that counts; all calls where there are no rounds."""
+    walk, found = WALKS[heading], calls(heading)
+    if not walk.begins:
+        return [found]
+    starts = [index for index, (_, name) in enumerate(found) if name == walk.begins]
+    parts = [found[start:end] for start, end in pairwise(starts)]
+    return parts[walk.settled :]
+
+
+def missed(wanted: Sequence[Call], passed: Sequence[Call]) -> list[Call]:
+    """Return what is not passed in its order, from the first function that is missing on."""
+    left = iter(passed)
+    for index, function in enumerate(wanted):
+        if function not in left:  # takes all up to it
+            return list(wanted[index:])
+    return []
+
+
+def defined(node: ast.AST, prefix: str = "") -> Iterator[str]:
+    """Yield the names of the functions and classes in a text, with those of their classes."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            yield prefix + child.name
+            yield from defined(child, f"{prefix}{child.name}.")
+
+
+@pytest.mark.parametrize("heading", WALKS)
+def test_every_function_is_in_its_file(heading: str) -> None:
+    assert steps(heading)
+    for file, name in [*steps(heading), *beside(heading)]:
+        names = defined(ast.parse((TOP / file).read_text(encoding="utf-8")))
+        assert name in names, f"{name} is not in {file}"
+
+
+@pytest.mark.parametrize("heading", WALKS)
+def test_a_walk_is_short(heading: str) -> None:
+    assert len({file for file, _ in steps(heading)}) <= WALKS[heading].most_files
+
+
+@pytest.mark.parametrize("heading", WALKS)
+def test_a_run_passes_the_functions_in_their_order(heading: str) -> None:
+    wanted, begins = steps(heading), WALKS[heading].begins
+    start = [name for _, name in wanted].index(begins) if begins else len(wanted)
+    assert missed(wanted[:start], calls(heading)) == []
+    assert min((missed(wanted[start:], part) for part in rounds(heading)), key=len) == []
+
+
+@pytest.mark.parametrize("heading", WALKS)
+def test_a_run_enters_no_other_module(heading: str) -> None:
+    known = {file for file, _ in [*steps(heading), *beside(heading)]}
+    folders = WALKS[heading].folders
+    entered = {
+        file
+        for part in rounds(heading)
+        for file, _ in part
+        if Path(file).parent.as_posix() in folders
+    }
+    assert entered - known == set()
+
+
+@pytest.mark.parametrize("heading", WALKS)
+def test_what_is_left_out_is_passed(heading: str) -> None:
+    """A name that no run passes any more goes from the list."""
+    passed = {call for part in rounds(heading) for call in part}
+    assert [call for call in beside(heading) if call not in passed] == []
+
+
+def test_order_counts() -> None:
+    a, b, c = (("gdaopt/problem.py", name) for name in "abc")
+    assert missed([a, c], [a, b, c]) == []
+    assert missed([a, c, b], [a, b, c]) == [b]
+    assert missed([c, b], [a, b]) == [c, b]
