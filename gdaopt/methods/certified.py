@@ -21,10 +21,10 @@ from gdaopt.master.constrained import Rows, solve_constrained_master_problem
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import solve_master_problem
 from gdaopt.methods.base import CLOSED_FORM, Method
-from gdaopt.methods.driver import Patience
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.pricing import OraclePricing, ProgramPricing
 from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.stopping import Patience
 from gdaopt.objectives import Linear, SumObjective
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem

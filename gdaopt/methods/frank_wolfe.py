@@ -13,10 +13,10 @@ import numpy as np
 from gdaopt.linalg.directions import AtomsDirection, DenseDirection, Direction
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method
-from gdaopt.methods.driver import StallRule
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.state import Clock, State
 from gdaopt.methods.steps import Step, find_step
+from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.support.validation import FloatArray, check_name
 

@@ -18,8 +18,8 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
-from gdaopt.methods.driver import LowerBound
 from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.stopping import LowerBound
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms

@@ -14,8 +14,8 @@ import numpy as np
 from gdaopt.certificate import certify_point
 from gdaopt.linalg.projection import Projection, positive_part, project_spectrum
 from gdaopt.methods.base import Method
-from gdaopt.methods.driver import LowerBound, Patience
 from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.support.deadline import check_time, unlimited
