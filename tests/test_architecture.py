@@ -67,8 +67,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.objectives.distances.triplets": "tests/objectives/distances/test_special_cases.py",
     # Blocks of pairs, by the objectives that see them
     "gdaopt.objectives.pairs.blocks": "tests/objectives/distances/test_objectives.py",
-    # The scaling of the joint program
-    "gdaopt.linalg.dual_alignment": "tests/programs/test_joint.py",
     # Families of atoms: one grid over all of them
     "gdaopt.sets": "tests/sets/test_feasible_set.py",
     "gdaopt.sets.definite": "tests/sets/test_family.py",

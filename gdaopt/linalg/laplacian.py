@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, neighbors
@@ -290,6 +288,9 @@ def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:
     >>> maximum_spanning_tree(M).tolist()
     [[0, 1], [0, 2]]
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import minimum_spanning_tree  # on demand: few methods need it
+
     metric = as_symmetric("metric", metric)
     # M's off-diagonals are the negative weights: the tree is their minimum spanning tree.
     tree = minimum_spanning_tree(csr_array(np.triu(metric, 1))).tocoo()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.linalg import LinAlgError, eigh
 from scipy.linalg.lapack import dpotrf
-from scipy.sparse.linalg import lobpcg
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import connected_features
@@ -20,6 +20,7 @@ from gdaopt.support.warning_filters import ignoring
 __all__ = [
     "LARGEST_DENSE",
     "component_eigenvalues",
+    "eigenpairs_by_lobpcg",
     "is_at_least",
     "smallest_eigenpairs",
     "smallest_eigenvalue",
@@ -207,23 +208,64 @@ def _warm_eigenpairs(
         _check_time_for(size, 0.0)
         return scaled @ block
 
-    try:
-        # An inexact vector is an atom as well; the factor below proves the bound on the value.
-        with ignoring(module=r"gdaopt\.linalg\."):
-            values, vectors = lobpcg(
-                product,
-                start,
-                tol=_LOBPCG_TOLERANCE,
-                maxiter=_LOBPCG_ITERATIONS,
-                largest=False,
-            )
-        order = np.argsort(values)
-        values, vectors = values[order], vectors[:, order]
-        margin = _MARGIN * float(np.abs(np.diagonal(scaled)).sum())
-        scaled[np.diag_indices(size)] -= values[0] - margin
-        _check_time_for(size, _FACTOR)
-        cholesky(scaled, lower=True, overwrite_a=True, check_finite=False)
-    except (LinAlgError, ValueError):
+    # An inexact vector is an atom as well; the factor below proves the bound on the value.
+    found = eigenpairs_by_lobpcg(product, start, _LOBPCG_TOLERANCE, _LOBPCG_ITERATIONS)
+    if found is None:
+        return None
+    order = np.argsort(found[0])
+    values, vectors = found[0][order], found[1][:, order]
+    margin = _MARGIN * float(np.abs(np.diagonal(scaled)).sum())
+    _check_time_for(size, _FACTOR)
+    if not _has_factor(np.asfortranarray(scaled), float(values[0]) - margin):
         return None
     values[0] -= margin  # the factor proves this lower bound
     return values * unit, np.ascontiguousarray(vectors.T)
+
+
+def eigenpairs_by_lobpcg(
+    matrix: FloatArray | Callable[[FloatArray], FloatArray],
+    start: FloatArray,
+    tolerance: float,
+    iterations: int,
+    preconditioner: Callable[[FloatArray], FloatArray] | None = None,
+) -> tuple[FloatArray, FloatArray, int] | None:
+    """Return approximations of the smallest eigenpairs, or None where LOBPCG breaks down.
+
+    They may be inexact, and even those of other eigenvalues: who asks for them has to judge them.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (K, K), or callable
+        Symmetric, or a function that returns its product with a K×n matrix.
+    start : ndarray of shape (K, n)
+        Approximate eigenvectors.
+    tolerance : float
+        Of the residuals.
+    iterations : int
+        How many to make at most.
+    preconditioner : callable, optional
+        Returns its product with a K×n matrix.
+
+    Returns
+    -------
+    values : ndarray of shape (n,)
+    vectors : ndarray of shape (K, n)
+    iterations : int
+        How many were made.
+    """
+    from scipy.sparse.linalg import lobpcg  # on demand: only large matrices need it
+
+    try:
+        with ignoring(module=r"gdaopt\.linalg\."):  # its warnings of inexact vectors
+            values, vectors, history = lobpcg(
+                matrix,
+                start,
+                M=preconditioner,
+                tol=tolerance,
+                maxiter=iterations,
+                largest=False,
+                retLambdaHistory=True,
+            )
+    except (LinAlgError, ValueError):
+        return None  # its Gram matrices are not positive definite
+    return values, vectors, len(history) - 1

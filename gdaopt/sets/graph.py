@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.eigen import align
+from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, least_pair_price, pair_atoms
 from gdaopt.linalg.entries import Edges, all_edges, entries_of, matrix_of, placement
+from gdaopt.linalg.gershgorin import align
 from gdaopt.linalg.known_entries import Symmetric, largest_entry
 from gdaopt.linalg.laplacian import n_components, path_edges, unit_laplacian
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.linalg.two_sparse import best_pairs, decomposition, least_pair_price, pair_atoms
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.cones import pair_cones
