@@ -240,7 +240,7 @@ def _first_eigenvector(
             _LOBPCG_ITERATIONS,
             preconditioned,
         )
-        vector = None if found is None else _positive(np.asarray(found[1][:, 0]))
+        vector = None if found is None else _positive(found[1][:, 0])
         if found is not None and vector is not None:
             return vector, "lobpcg", found[2]  # the polish makes it accurate
     try:

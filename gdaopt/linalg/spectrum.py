@@ -268,4 +268,4 @@ def eigenpairs_by_lobpcg(
             )
     except (LinAlgError, ValueError):
         return None  # its Gram matrices are not positive definite
-    return values, vectors, len(history) - 1
+    return np.asarray(values), np.asarray(vectors, dtype=np.float64), len(history) - 1

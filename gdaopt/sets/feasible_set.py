@@ -24,7 +24,7 @@ from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
 from gdaopt.sets.cones import CONES, is_symmetric
-from gdaopt.sets.family import AtomFamily, PricedAtoms, finite_gradient
+from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
@@ -32,6 +32,7 @@ from gdaopt.support.validation import (
     as_symmetric,
     check_instance,
     check_name,
+    finite_array,
     integer,
     number,
     store_number,
@@ -370,7 +371,7 @@ class FeasibleSet(ABC):
         InvalidInputError
             When G holds NaN or infinite values.
         """
-        return self.family.best_atoms(finite_gradient(gradient), count, guess)
+        return self.family.best_atoms(_finite(gradient), count, guess)
 
     def decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return atoms and weights ≥ 0 with ``M = B + Σ_k w_k u_k u_k'``.
@@ -485,3 +486,14 @@ class FeasibleSet(ABC):
             cp.trace(above) <= self.budget(size) / unit,
             *family.entry_constraints(above),
         ]
+
+
+def _finite(gradient: Symmetric) -> Symmetric:
+    """Return a K×K gradient after a cheap check; refuse NaN and infinite values."""
+    if isinstance(gradient, KnownEntries):
+        if not gradient.is_finite():
+            raise InvalidInputError("gradient holds values that are not finite")
+        return gradient
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_finite = np.isfinite(gradient.sum())  # of large values the sum may be infinite, too
+    return gradient if is_finite else finite_array("gradient", gradient, ndim=2)
