@@ -18,12 +18,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from gdaopt.certificate.multipliers import TightMultipliers, checked_multipliers
-from gdaopt.certificate.tangent import Tangent, best_multiple, inflated_bound, nothing_to_certify
+from gdaopt.certificate.tangent import (
+    Bound,
+    Tangent,
+    best_multiple,
+    inflated_bound,
+    nothing_to_certify,
+)
 from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.linalg.known_entries import Symmetric
 from gdaopt.objectives.protocol import Point
@@ -45,6 +51,10 @@ __all__ = [
 _NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
 _NOT_CONVEX = "the objective is not convex: a tangent is no lower bound"
 _UNDERFLOW = 1e-150  # products of such numbers underflow, which the round-off leaves out
+
+
+Kind: TypeAlias = Literal["linear", "exponential", "scaled"]
+"""Where a lower bound comes from, see `Certificate.bound`."""
 
 
 @dataclass(frozen=True)
@@ -213,15 +223,7 @@ def certify_point(
             multipliers=multipliers,
             frank_wolfe_gap=max(tangent.gap(), 0.0),
         )
-    log_convex = problem.objective.log_convex
-    kind: Literal["linear", "exponential", "scaled"] = "exponential" if log_convex else "linear"
-    found = other = tangent.bound()
-    if hasattr(point, "scaled"):
-        other = best_multiple(tangent).bound()
-    elif not log_convex:
-        other = inflated_bound(tangent, found)
-    if other.value > found.value:
-        found, kind = other, "scaled"
+    found, kind = _best_bound(tangent)
     if not found.value > -math.inf:
         return Certificate(value, -math.inf, "none", _NO_DIGITS, round_off=math.inf)
     certificate = Certificate(
@@ -242,6 +244,22 @@ def certify_point(
             )
         certificate = replace(certificate, lower_bound=value)
     return certificate
+
+
+def _best_bound(tangent: Tangent) -> tuple[Bound, Kind]:
+    """Return the best of the bounds at the metric and at its multiples, and what kind it is."""
+    point, log_convex = tangent.point, tangent.problem.objective.log_convex
+    kind: Kind = "exponential" if log_convex else "linear"
+    if hasattr(point, "scaled"):
+        scaled = best_multiple(tangent).bound()
+        # The linear bound is that difference, lowered for round-off.
+        if not log_convex and scaled.value >= point.value - tangent.gap():
+            return scaled, "scaled"
+        here = tangent.bound()
+    else:
+        here = tangent.bound()
+        scaled = here if log_convex else inflated_bound(tangent, here)
+    return (scaled, "scaled") if scaled.value > here.value else (here, kind)
 
 
 def checked_bound(

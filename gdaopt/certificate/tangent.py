@@ -13,7 +13,6 @@ certificate").
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -43,7 +42,6 @@ _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 _SCALES = (1e-6, 1e6)  # t of the multiples M/t that are looked at
 _MOST_SCALES = 40  # in each of which better atoms become known; one or two are usual
 _ENOUGH = 0.1  # of the gap: a multiple that is better by less is not looked for
-_T_ROUND_OFF = 1e-15  # t is 1 at the optimum, and is needed to the last digits
 _MARGIN = 1e-13  # of t: what this costs is nothing, and prices may be off by more
 _FAR = 10.0  # times the trace above the base: from there on the trace bound is far from binding
 _NEAR = 0.01  # of the objective: what a price may cost for a trace of M, near enough to the optimum
@@ -228,19 +226,14 @@ def best_multiple(tangent: Tangent) -> Tangent:
         Of an objective whose points are `BarrierPoint`.
     """
     point, atoms = cast(BarrierPoint, tangent.point), tangent.best.atoms
-    size, budget = len(point.metric), tangent.budget
-    at_base = float(np.vdot(point.inverse, tangent.problem.feasible_set.base(size)))
+    budget = tangent.budget
+    at_base = float(np.vdot(point.inverse, tangent.problem.feasible_set.base(len(point.metric))))
     best, best_bound = tangent, -math.inf
     for _ in range(_MOST_SCALES):
         # Of the atoms, and of the base, whose price is 0 for every t.
         prices = np.append(atoms.quadratic_forms(tangent.gradient), 0.0)
         rates = np.append(atoms.quadratic_forms(point.inverse), 0.0)
-
-        def slope(t: float, prices: FloatArray = prices, rates: FloatArray = rates) -> float:
-            cheapest = (prices + (1 - t) * rates).argmin()
-            return size / t - at_base - budget * float(rates[cheapest])
-
-        t = _zero(slope, *_SCALES) * (1 - _MARGIN)
+        t = _best_scale(len(point.metric), prices, at_base + budget * rates, rates) * (1 - _MARGIN)
         there = tangent.moved(point.scaled(1 / t))
         bound = there.point.value - there.gap()
         if bound > best_bound:
@@ -251,6 +244,39 @@ def best_multiple(tangent: Tangent) -> Tangent:
             break
         atoms = atoms.joined(there.best.atoms)
     return best
+
+
+def _best_scale(size: int, prices: FloatArray, slopes: FloatArray, rates: FloatArray) -> float:
+    """Return the t of the best bound by some atoms.
+
+    The bound is concave in t. Where atom k is the cheapest, its slope is ``K/t - c_k``, which is 0
+    at ``K/c_k``. So of two atoms alone, one that is the cheapest at smaller t and one at larger t,
+    the best t is one of these zeros, or it is where their prices are the same.
+
+    Parameters
+    ----------
+    size : int
+        K.
+    prices, slopes, rates : ndarray of shape (n,)
+        The price of each atom at t = 1, ``c_k``, and by how much the price falls as t grows by 1.
+    """
+    low, high = _SCALES
+    zeros = np.clip(size / np.maximum(slopes, size / high), low, high)
+    left, right = (int((prices + (1 - t) * rates).argmin()) for t in _SCALES)
+    t = high
+    for _ in range(len(prices)):  # each time another atom
+        meet = t = float(zeros[left])
+        if rates[left] != rates[right]:
+            meet = 1 + float((prices[right] - prices[left]) / (rates[right] - rates[left]))
+            t = max(float(zeros[right]), min(meet, t))
+        lines = prices + (1 - t) * rates
+        if t == meet:  # a large rate magnifies the round-off of t
+            lines[right] = lines[left]
+        found = int(lines.argmin())
+        if not lines[found] < min(lines[left], lines[right]):
+            break
+        left, right = (found, right) if zeros[found] > t else (left, found)
+    return t
 
 
 def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
@@ -291,21 +317,3 @@ def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
         # Twice what makes the prices 0: round-off has to be made up for, too.
         share = min(max(-2 * price / gained, _INFLATIONS[1]), _INFLATIONS[2])
     return bound
-
-
-def _zero(falling: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a falling function changes its sign, or the end that is nearer to that."""
-    if not falling(low) > 0:
-        return low
-    if not falling(high) < 0:
-        return high
-    while high - low > _T_ROUND_OFF * high:
-        # Of numbers that are decades apart the geometric mean is between them.
-        middle = math.sqrt(low * high) if high > 2 * low else (low + high) / 2
-        if not low < middle < high:
-            break
-        if falling(middle) > 0:
-            low = middle
-        else:
-            high = middle
-    return low

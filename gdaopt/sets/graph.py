@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -219,7 +220,7 @@ class GraphMetrics(FeasibleSet):
         store_number(self, "path_weight", at_least=0)
         store_mask(self)
 
-    @property
+    @cached_property
     def family(self) -> GraphAtoms:
         """The vectors ``e_i`` and ``a e_i - b e_j``."""
         return GraphAtoms(self.edges)

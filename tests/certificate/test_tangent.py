@@ -11,9 +11,10 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy.optimize import bisect
 
 import gdaopt as gda
-from gdaopt.certificate.tangent import Tangent, best_multiple
+from gdaopt.certificate.tangent import Tangent, _best_scale, best_multiple
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import Point
@@ -400,6 +401,33 @@ class TestScaledBounds:
             certificate = gda.certify(problem, metric)
             allowed = 0.11 * abs(certificate.objective - max(linear))
             assert certificate.lower_bound >= max(linear) - allowed
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_best_multiple_for_given_atoms(seed: int) -> None:
+    """Against the zero of the bound's slope by bisection: as good a bound to the last digits."""
+    rng = np.random.default_rng(seed)
+    n, size, budget = int(rng.integers(1, 30)), int(rng.integers(1, 9)), 10 ** rng.uniform(-3, 6)
+    rates = np.append(10 ** rng.uniform(-3, rng.choice([-3, 1]), n), 0.0)
+    prices = np.append(rng.standard_normal(n) * rng.choice([1e-9, 1e-3, 1.0, 1e3]), 0.0)
+    slopes = rng.choice([0.0, 1e-6, 1.0]) + budget * rates
+
+    def slope(t: float) -> float:
+        return size / t - float(slopes[(prices + (1 - t) * rates).argmin()])
+
+    def bound(t: float) -> float:
+        least = (prices + (1 - t) * rates).min()
+        return size * math.log(t) - (slopes[-1] * t) + budget * float(least)
+
+    low, high = 1e-6, 1e6
+    expected = low if slope(low) <= 0 else high
+    if slope(low) > 0 > slope(high):
+        expected = bisect(slope, low, high, xtol=1e-15, rtol=1e-15)
+    found = _best_scale(size, prices, slopes, rates)
+    terms = size * abs(math.log(expected)) + slopes[-1] * expected
+    # 1 - t is exact to the round-off of 1 and t only.
+    terms += budget * float(np.abs(prices).max() + (1 + expected) * rates.max())
+    assert bound(found) >= bound(expected) - 1e-14 * terms
 
 
 def far_from_binding(seed: int, trace_bound: float) -> tuple[gda.MetricProblem, gda.MetricProblem]:
