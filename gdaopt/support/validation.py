@@ -217,11 +217,13 @@ def as_symmetric(name: str, value: Any) -> FloatArray:
     >>> as_symmetric("M", M) is M
     True
     """
+    matrix: FloatArray = value
     if _is_exactly_symmetric(value):
-        return value
-    found = symmetric_matrix(name, value)
-    # Where round-off is all that is wrong, the array itself will do.
-    return value if type(value) is np.ndarray and value.dtype == np.float64 else found
+        return matrix
+    matrix = symmetric_matrix(name, value)
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        matrix = value  # round-off is all that is wrong with it
+    return matrix
 
 
 def _is_exactly_symmetric(value: Any) -> bool:

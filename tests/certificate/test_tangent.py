@@ -417,7 +417,7 @@ def test_the_best_multiple_for_given_atoms(seed: int) -> None:
 
     def bound(t: float) -> float:
         least = (prices + (1 - t) * rates).min()
-        return size * math.log(t) - (slopes[-1] * t) + budget * float(least)
+        return size * math.log(t) - float(slopes[-1]) * t + budget * float(least)
 
     low, high = 1e-6, 1e6
     expected = low if slope(low) <= 0 else high
