@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dsyevr
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import connected_features
@@ -29,6 +29,7 @@ __all__ = [
 LARGEST_DENSE = 256
 """Up to this size a dense solver is the fastest."""
 
+_WORK = 40  # numbers for each feature that LAPACK works with: enough for its blocks of 32 columns
 _LARGE = 1000  # features: up to there eigenvalues take a tenth of a second or less
 _TIMED = 512  # features of the matrix whose eigenvalue is timed
 _UNCACHED = 1.5  # by how much slower larger ones are, for their size: they do not fit the cache
@@ -111,7 +112,19 @@ def _has_factor(block: FloatArray, shift: float) -> bool:
 def _smallest(matrix: FloatArray) -> float:
     _check_time_for(len(matrix))
     unit = _unit(matrix)
-    values = eigh(matrix / unit, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)
+    # What `eigh` calls, too; for small matrices most of its time goes into getting there.
+    values, *_, failed = dsyevr(
+        (matrix / unit).T,
+        compute_v=0,
+        range="I",
+        il=1,
+        iu=1,
+        lower=1,
+        lwork=_WORK * len(matrix),
+        overwrite_a=1,
+    )
+    if failed:
+        raise LinAlgError(f"LAPACK's dsyevr failed with code {failed}")
     return float(values[0]) * unit
 
 
