@@ -24,6 +24,7 @@ from gdaopt.linalg.known_entries import (
     KnownEntries,
     Symmetric,
     inner,
+    is_finite,
     like,
     magnitude_form,
     magnitude_inner,
@@ -66,15 +67,9 @@ def nothing_to_certify(point: Point, gradient: Symmetric | None = None) -> str |
     reason = point.vanished()
     if reason is None and not math.isfinite(point.value):
         reason = f"the objective is {point.value}"
-    if reason is None and not _is_finite(point.gradient() if gradient is None else gradient):
+    if reason is None and not is_finite(point.gradient() if gradient is None else gradient):
         reason = "the gradient of the objective is not finite"
     return reason
-
-
-def _is_finite(gradient: Symmetric) -> bool:
-    if isinstance(gradient, KnownEntries):
-        return gradient.is_finite()
-    return math.isfinite(float(gradient.sum()))
 
 
 @dataclass(frozen=True, eq=False)

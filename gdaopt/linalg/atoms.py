@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from gdaopt.linalg.entries import Edges, IndexArray, as_edges
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.linalg.known_entries import KnownEntries, Symmetric
+from gdaopt.linalg.known_entries import KnownEntries, Symmetric, largest_entry
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector
 
@@ -205,7 +205,7 @@ def best_pairs(
         return _best_listed(gradient, count, edges)
     assert isinstance(gradient, np.ndarray)
     # In units of the largest entry the squares can neither under- nor overflow.
-    unit = max(float(gradient.max()), -float(gradient.min()))
+    unit = largest_entry(gradient)
     diagonal = np.diagonal(gradient) / (2 * unit) if unit else np.zeros(size)
     found: list[tuple[IndexArray, IndexArray, FloatArray]] = []
     cutoff = np.inf

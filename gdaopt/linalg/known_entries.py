@@ -23,6 +23,7 @@ __all__ = [
     "KnownEntries",
     "Symmetric",
     "inner",
+    "is_finite",
     "largest_entry",
     "like",
     "magnitude_form",
@@ -90,10 +91,6 @@ class KnownEntries:
         rows, columns = self.edges
         return rows * len(self) + columns
 
-    def is_finite(self) -> bool:
-        """Say whether all that is known is finite."""
-        return bool(np.isfinite(self.on_diagonal).all() and np.isfinite(self.on_edges).all())
-
     def scaled(self, factor: float) -> KnownEntries:
         """Return the matrix times a number."""
         return KnownEntries(factor * self.on_diagonal, factor * self.on_edges, self.edges)
@@ -125,6 +122,14 @@ Symmetric = FloatArray | KnownEntries
 def like(known: Symmetric, matrix: FloatArray) -> Any:
     """Return those entries of a matrix that are known of another one."""
     return KnownEntries.of(matrix, known.edges) if isinstance(known, KnownEntries) else matrix
+
+
+def is_finite(matrix: Symmetric) -> bool:
+    """Say whether all that is known is finite; for an array by its sum, where that tells."""
+    if isinstance(matrix, KnownEntries):
+        return bool(np.isfinite(matrix.on_diagonal).all() and np.isfinite(matrix.on_edges).all())
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(float(matrix.sum())) or bool(np.isfinite(matrix).all())
 
 
 def inner(first: Symmetric, second: Symmetric) -> float:

@@ -12,6 +12,7 @@ from scipy.linalg import LinAlgError, eigh
 from scipy.linalg.lapack import dpotrf, dsyevr
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.known_entries import largest_entry
 from gdaopt.linalg.laplacian import connected_features
 from gdaopt.support.deadline import check_time, check_time_for
 from gdaopt.support.validation import FloatArray, as_symmetric, finite_array, integer
@@ -152,8 +153,7 @@ def _unit(matrix: FloatArray) -> float:
 
     LAPACK's solver for a part of the spectrum loses four digits where all entries are near 1e-190.
     """
-    largest = max(float(matrix.max()), -float(matrix.min()))
-    return math.ldexp(1.0, math.frexp(largest)[1] - 1)
+    return math.ldexp(1.0, math.frexp(largest_entry(matrix))[1] - 1)
 
 
 def smallest_eigenpairs(
@@ -209,7 +209,7 @@ def _warm_eigenpairs(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return the eigenpairs by LOBPCG, or None when it did not find the smallest one."""
     size = len(matrix)
-    unit = max(float(matrix.max()), -float(matrix.min())) or 1.0
+    unit = largest_entry(matrix) or 1.0
     scaled = matrix / unit
     start = np.empty((size, count))
     known = min(len(guess), count)

@@ -18,7 +18,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries, Symmetric
+from gdaopt.linalg.known_entries import KnownEntries, Symmetric, is_finite
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
@@ -371,7 +371,11 @@ class FeasibleSet(ABC):
         InvalidInputError
             When G holds NaN or infinite values.
         """
-        return self.family.best_atoms(_finite(gradient), count, guess)
+        if not is_finite(gradient):
+            if not isinstance(gradient, KnownEntries):
+                finite_array("gradient", gradient, ndim=2)  # raises, and says where
+            raise InvalidInputError("gradient holds values that are not finite")
+        return self.family.best_atoms(gradient, count, guess)
 
     def decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return atoms and weights ≥ 0 with ``M = B + Σ_k w_k u_k u_k'``.
@@ -486,14 +490,3 @@ class FeasibleSet(ABC):
             cp.trace(above) <= self.budget(size) / unit,
             *family.entry_constraints(above),
         ]
-
-
-def _finite(gradient: Symmetric) -> Symmetric:
-    """Return a K×K gradient after a cheap check; refuse NaN and infinite values."""
-    if isinstance(gradient, KnownEntries):
-        if not gradient.is_finite():
-            raise InvalidInputError("gradient holds values that are not finite")
-        return gradient
-    with np.errstate(over="ignore", invalid="ignore"):
-        is_finite = np.isfinite(gradient.sum())  # of large values the sum may be infinite, too
-    return gradient if is_finite else finite_array("gradient", gradient, ndim=2)
