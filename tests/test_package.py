@@ -10,7 +10,10 @@ import gdaopt
 
 
 def test_import_loads_nothing_that_is_not_used() -> None:
-    heavy = ("clarabel", "cvxpy", "ecos", "highspy", "matplotlib", "pandas", "sklearn")
+    solvers = ("clarabel", "cvxpy", "ecos", "highspy")
+    others = ("matplotlib", "pandas", "scipy.optimize", "sklearn", "threadpoolctl")
+    own = ("gdaopt.datasets", "gdaopt.plotting")
+    heavy = (*solvers, *others, *own)
     code = f"import gdaopt, sys; print(*[name for name in {heavy} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == []

@@ -11,7 +11,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.linalg import laplacian
-from gdaopt.linalg.eigen import Alignment, align
+from gdaopt.linalg.gershgorin import Alignment, align
 from gdaopt.methods.base import ProgramMethod, check_start
 from gdaopt.methods.blocks import Block, block_step
 from gdaopt.methods.state import Clock, RunEnded, State

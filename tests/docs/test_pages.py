@@ -108,6 +108,7 @@ NOT_PUBLIC = {
     "gdaopt.master": "what the method certified is made of",
     "gdaopt.studies": "what the commands are made of",
     "gdaopt.studies.bench": "what the command bench is made of",
+    "gdaopt.support": "what all other packages are made with",
 }
 """Packages that are not in the reference, and why."""
 
