@@ -216,7 +216,7 @@ def learners_report(found: list[tuple[int, str, Run]]) -> str:
         f"Fits of {N_SAMPLES} random samples of two classes with `time_limit`, with one thread, in",
         "seconds of the processor: the whole `fit`, from the checks of the samples to",
         "`components_`. *evaluation*: the slowest of "
-        f"{REPEATS} of the objective (MCML) at an even metric.",
+        f"{REPEATS} of the objective (MCML) at an isotropic metric.",
         "",
         f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}.",
         "",

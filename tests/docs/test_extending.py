@@ -42,6 +42,7 @@ def _module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 def test_there_is_a_recipe_for_each_part() -> None:
     parts = [
         "An objective",
+        "A loss of distances",
         "A feasible set",
         "A method",
         "A step rule",
@@ -54,3 +55,8 @@ def test_there_is_a_recipe_for_each_part() -> None:
 @pytest.mark.parametrize("recipe", recipes())
 def test_a_recipe_runs(recipe: str, module: ModuleType) -> None:
     exec(compile(recipes()[recipe], f"{PAGE.name}: {recipe}", "exec"), module.__dict__)
+
+
+def test_a_fast_objective_of_pairs_takes_one_short_file() -> None:
+    first = recipes()["A loss of distances"].split("rng = np.random")[0]
+    assert len(first.splitlines()) <= 60
