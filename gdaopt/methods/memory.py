@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import psutil
-
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods.state import Clock
 
@@ -84,6 +82,8 @@ def is_isolated(asked: bool | None, needed: float, clock: Clock) -> bool:
 
 def free_memory() -> int:
     """Return the bytes that this process can still get, within its container's limit."""
+    import psutil  # on demand: only conic methods ask
+
     free: int = psutil.virtual_memory().available
     try:
         limit = int((_CGROUP / "memory.max").read_text())
