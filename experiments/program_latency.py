@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.linalg.eigen import align
+from gdaopt.linalg.gershgorin import align
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.programs import (
     ColumnPolytope,

@@ -25,8 +25,8 @@ import cvxpy as cp
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.linalg.eigen import align
 from gdaopt.linalg.entries import all_edges
+from gdaopt.linalg.gershgorin import align
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.programs import (
     ColumnPolytope,

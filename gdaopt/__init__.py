@@ -12,7 +12,7 @@ The paper's problem, minimise a convex Q(M) over graph metrics, is a `MetricProb
 import importlib
 from typing import TYPE_CHECKING
 
-from gdaopt import datasets, linalg, plotting, programs
+from gdaopt import linalg, programs
 from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate, certify
 from gdaopt.errors import (
@@ -77,7 +77,7 @@ from gdaopt.sets import (
 from gdaopt.trace import Trace
 
 if TYPE_CHECKING:
-    from gdaopt import estimators
+    from gdaopt import datasets, estimators, plotting
     from gdaopt.estimators import (
         DiagonalMetricLearner,
         DiagonalMetricLearnerCV,
@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         TripletMetricLearner,
     )
 else:
+    _PACKAGES = ("datasets", "estimators", "plotting")
     _ESTIMATORS = (
         "DiagonalMetricLearner",
         "DiagonalMetricLearnerCV",
@@ -107,11 +108,12 @@ else:
     )
 
     def __getattr__(name: str) -> object:
-        """Import the estimators on first use: scikit-learn takes a second."""
-        if name != "estimators" and name not in _ESTIMATORS:
-            raise AttributeError(f"module 'gdaopt' has no attribute {name!r}")
-        module = importlib.import_module("gdaopt.estimators")
-        return module if name == "estimators" else getattr(module, name)
+        """Import on first use what a run does without; scikit-learn alone takes a second."""
+        if name in _PACKAGES:
+            return importlib.import_module(f"gdaopt.{name}")
+        if name in _ESTIMATORS:
+            return getattr(importlib.import_module("gdaopt.estimators"), name)
+        raise AttributeError(f"module 'gdaopt' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

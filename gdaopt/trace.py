@@ -85,7 +85,7 @@ class TraceRow:
     solver, solver_status : str
         The solver of the program, and the status with which it ended.
     scaling : str
-        How the scalars were found (see `gdaopt.linalg.eigen.Alignment`); ``"components"`` for a
+        How the scalars were found (see `gdaopt.linalg.Alignment`); ``"components"`` for a
         step without scalars.
     """
 

@@ -33,8 +33,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     },
     "gdaopt.objectives.lmnn": "tests/objectives/test_pair_losses.py",
     "gdaopt.objectives.pairs.labelled_pairs": "tests/objectives/test_pair_losses.py",
-    # The scaling of the joint program
-    "gdaopt.linalg.dual_alignment": "tests/programs/test_joint.py",
     # Families of atoms: one grid over all of them
     "gdaopt.sets": "tests/sets/test_feasible_set.py",
     "gdaopt.sets.definite": "tests/sets/test_family.py",

@@ -12,8 +12,7 @@ from scipy.linalg import eigh, eigvalsh
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
-from gdaopt.linalg.eigen import align
-from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.linalg.gershgorin import align, left_ends
 from gdaopt.linalg.laplacian import (
     maximum_spanning_tree,
     n_components,

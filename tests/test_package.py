@@ -10,7 +10,11 @@ import gdaopt
 
 
 def test_import_loads_nothing_that_is_not_used() -> None:
-    heavy = ("clarabel", "cvxpy", "ecos", "highspy", "matplotlib", "pandas", "sklearn")
+    solvers = ("clarabel", "cvxpy", "ecos", "highspy")
+    others = ("matplotlib", "pandas", "psutil", "sklearn", "threadpoolctl")
+    of_scipy = ("scipy.optimize", "scipy.sparse.linalg", "scipy.spatial", "scipy.special")
+    own = ("gdaopt.datasets", "gdaopt.plotting")
+    heavy = (*solvers, *others, *of_scipy, *own)
     code = f"import gdaopt, sys; print(*[name for name in {heavy} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == []

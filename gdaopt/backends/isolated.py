@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, wait
 from contextlib import suppress
-from multiprocessing.util import Finalize
 from typing import Any, Generic, TypeVar
 
 from gdaopt.errors import SolverFailedError
@@ -101,7 +100,10 @@ class _Worker:
     """A worker process, which ends with this object, and with the process that started it."""
 
     def __init__(self, alone: bool) -> None:
-        from joblib.externals.loky import ProcessPoolExecutor  # slow to import; few runs need it
+        # Slow to import, and few runs need it.
+        from multiprocessing.util import Finalize
+
+        from joblib.externals.loky import ProcessPoolExecutor
 
         self.owner = os.getpid()  # a fork of this process cannot use the worker
         self.pool = ProcessPoolExecutor(

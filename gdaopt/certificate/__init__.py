@@ -1,6 +1,5 @@
 """How far a metric can be from the optimum: lower bounds by the exact oracle."""
 
-from gdaopt.certificate.bound import nothing_to_certify
 from gdaopt.certificate.certify import (
     Certificate,
     certify,
@@ -8,6 +7,7 @@ from gdaopt.certificate.certify import (
     checked_bound,
     value_below,
 )
+from gdaopt.certificate.tangent import nothing_to_certify
 
 __all__ = [
     "Certificate",

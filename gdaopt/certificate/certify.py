@@ -17,17 +17,22 @@ is known ("Proposition: certificate with linear constraints"); all of the above 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal, cast
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from gdaopt.certificate.bound import bound_at, membership, nothing_to_certify, tangent_gap
-from gdaopt.certificate.multiples import best_multiple, inflated_bound
 from gdaopt.certificate.multipliers import TightMultipliers, checked_multipliers
+from gdaopt.certificate.tangent import (
+    Bound,
+    Tangent,
+    best_multiple,
+    inflated_bound,
+    nothing_to_certify,
+)
 from gdaopt.errors import GdaoptError, InvalidInputError
-from gdaopt.linalg.known_entries import Symmetric, like
-from gdaopt.objectives.protocol import BarrierPoint, Point
+from gdaopt.linalg.known_entries import Symmetric
+from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.support.text import shortened
@@ -46,6 +51,10 @@ __all__ = [
 _NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
 _NOT_CONVEX = "the objective is not convex: a tangent is no lower bound"
 _UNDERFLOW = 1e-150  # products of such numbers underflow, which the round-off leaves out
+
+
+Kind: TypeAlias = Literal["linear", "exponential", "scaled"]
+"""Where a lower bound comes from, see `Certificate.bound`."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,11 @@ class Certificate:
     def gap(self) -> float:
         """``objective - lower_bound``; negative for some metrics outside of the set only."""
         return self.objective - self.lower_bound
+
+    @property
+    def allowance(self) -> float:
+        """By how much the value of a member can be below a lower bound, for round-off alone."""
+        return self.round_off + self.membership + _UNDERFLOW
 
     @property
     def relative_gap(self) -> float:
@@ -188,19 +202,18 @@ def certify_point(
     GdaoptError
         See `certify`.
     """
-    feasible_set, rows, value = problem.feasible_set, problem.rows, point.value
+    rows, value = problem.rows, point.value
     reason = nothing_to_certify(point, gradient)
     if reason is not None:
         return Certificate(value, -math.inf, "none", reason)
-    if multipliers is None:
+    if rows is not None and multipliers is None:
         multipliers = TightMultipliers(problem).at(point)
     if gradient is None:
         gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
     if best is None:
-        best = feasible_set.best_atoms(gradient)
+        best = problem.feasible_set.best_atoms(gradient)
+    tangent = Tangent(problem, point, gradient, best, multipliers)
     if not problem.is_convex:
-        above = like(gradient, point.metric) - feasible_set.base_like(gradient)
-        gap = tangent_gap(problem, gradient, above, point.metric, best, multipliers)
         return Certificate(
             value,
             -math.inf,
@@ -208,46 +221,45 @@ def certify_point(
             _NOT_CONVEX,
             round_off=math.inf,
             multipliers=multipliers,
-            frank_wolfe_gap=max(gap, 0.0),
+            frank_wolfe_gap=max(tangent.gap(), 0.0),
         )
-    found = bound_at(problem, point, gradient, best, multipliers)
-    kind: Literal["linear", "exponential", "scaled"] = "linear"
-    if problem.objective.log_convex:
-        kind = "exponential"
-    if hasattr(point, "scaled"):
-        scaled, atoms = best_multiple(problem, cast(BarrierPoint, point), best, multipliers)
-        there = problem.lagrangian_gradient(scaled.gradient(), multipliers)
-        other = bound_at(problem, scaled, there, atoms, multipliers)
-        if other.value > found.value:
-            found, kind = other, "scaled"
-    elif not problem.objective.log_convex:
-        other = inflated_bound(problem, point, gradient, best, multipliers, found)
-        if other.value > found.value:
-            found, kind = other, "scaled"
+    found, kind = _best_bound(tangent)
     if not found.value > -math.inf:
         return Certificate(value, -math.inf, "none", _NO_DIGITS, round_off=math.inf)
-    with np.errstate(over="ignore"):
-        moved = membership(problem, gradient, point.metric, multipliers)
-    lower_bound = found.value
-    if lower_bound > value and not problem.violations(point.metric):
-        # Membership allows for some round-off, too; strictly inside there is none to allow for.
-        member = problem.repaired(point.metric)
-        above = like(gradient, member) - problem.feasible_set.base_like(gradient)
-        inside = tangent_gap(problem, gradient, above, member, best, multipliers)
-        if inside < -(found.round_off + moved + _UNDERFLOW):
-            raise _contradiction(
-                f"a member of the set has a gap of {inside:.6g}, which is negative"
-            )
-        lower_bound = value
-    return Certificate(
+    certificate = Certificate(
         value,
-        lower_bound,
+        found.value,
         kind,
         round_off=found.round_off,
-        membership=moved,
+        membership=tangent.membership(),
         multipliers=multipliers,
         excesses=None if rows is None else np.abs(rows.norms * rows.excesses(point.metric)),
     )
+    if found.value > value and not problem.violations(point.metric):
+        # Membership allows for some round-off, too; strictly inside there is none to allow for.
+        inside = tangent.gap(problem.repaired(point.metric))
+        if inside < -certificate.allowance:
+            raise _contradiction(
+                f"a member of the set has a gap of {inside:.6g}, which is negative"
+            )
+        certificate = replace(certificate, lower_bound=value)
+    return certificate
+
+
+def _best_bound(tangent: Tangent) -> tuple[Bound, Kind]:
+    """Return the best of the bounds at the metric and at its multiples, and what kind it is."""
+    point, log_convex = tangent.point, tangent.problem.objective.log_convex
+    kind: Kind = "exponential" if log_convex else "linear"
+    if hasattr(point, "scaled"):
+        scaled = best_multiple(tangent).bound()
+        # The linear bound is that difference, lowered for round-off.
+        if not log_convex and scaled.value >= point.value - tangent.gap():
+            return scaled, "scaled"
+        here = tangent.bound()
+    else:
+        here = tangent.bound()
+        scaled = here if log_convex else inflated_bound(tangent, here)
+    return (scaled, "scaled") if scaled.value > here.value else (here, kind)
 
 
 def checked_bound(
@@ -271,7 +283,7 @@ def checked_bound(
         When the objective is below the bound by more than round-off.
     """
     objective = certificate.objective
-    allowed = certificate.round_off + certificate.membership + _UNDERFLOW
+    allowed = certificate.allowance
     if multipliers is not None and certificate.excesses is not None:
         allowed += float(np.abs(multipliers) @ certificate.excesses)
     if lower_bound - objective > allowed:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import SolverFailedError
@@ -189,6 +188,8 @@ class LinearProgram:
 
     def _master(self, atoms: Atoms, forms: FloatArray) -> _Master:
         """Solve the linear master problem: the best weights of some atoms, of forms ``u'A_k u``."""
+        from scipy.optimize import linprog  # on demand: it takes 40 ms to import
+
         n, equal, extras, units = len(atoms), self._rows.is_equality, self._extras, self._row_units
         costs = np.append(
             atoms.quadratic_forms(self._gradient) * (self._unit / self._scale),

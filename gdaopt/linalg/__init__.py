@@ -1,6 +1,6 @@
 """Linear algebra of metric matrices: graphs, Gershgorin discs, eigenvectors, directions."""
 
-from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, dual_alignment, pair_atoms
 from gdaopt.linalg.directions import (
     AtomsDirection,
     ColumnDirection,
@@ -8,11 +8,9 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
-from gdaopt.linalg.dual_alignment import dual_alignment
-from gdaopt.linalg.eigen import Alignment, align
 from gdaopt.linalg.entries import entries_of, matrix_of
 from gdaopt.linalg.geodesic import geometric_mean, geometric_mean_of_inverse
-from gdaopt.linalg.gershgorin import discs, left_ends
+from gdaopt.linalg.gershgorin import Alignment, align, discs, left_ends
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.linalg.laplacian import (
     EDGE_THRESHOLD,
@@ -25,7 +23,6 @@ from gdaopt.linalg.laplacian import (
     spanning_forest,
 )
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
-from gdaopt.linalg.two_sparse import best_pairs, decomposition, pair_atoms
 
 __all__ = [
     "EDGE_THRESHOLD",

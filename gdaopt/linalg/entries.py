@@ -28,7 +28,6 @@ __all__ = [
     "no_edges",
     "pairs_of",
     "placement",
-    "read_edges",
 ]
 
 
@@ -37,29 +36,6 @@ IndexArray = npt.NDArray[np.intp]
 
 Edges = tuple[IndexArray, IndexArray]
 """The rows and the columns of edges i < j, row by row."""
-
-
-def read_edges(edges: Any, n_features: int) -> Edges:
-    """Return edges that a caller passed; refuse what is no pair of arrays of indices below K.
-
-    Examples
-    --------
-    >>> read_edges(([0], [1]), 2)
-    (array([0]), array([1]))
-    """
-    try:
-        rows, columns = (np.asarray(part) for part in edges)
-        is_valid = rows.ndim == 1 and rows.shape == columns.shape
-        for part in (rows, columns):
-            in_range = part.dtype.kind in "iu" and ((part >= 0) & (part < n_features)).all()
-            is_valid = is_valid and bool(in_range or not part.size)
-    except (TypeError, ValueError):
-        is_valid = False
-    if not is_valid:
-        raise InvalidInputError(
-            f"edges must be two arrays of indices below {n_features}, got {shortened(edges)}"
-        )
-    return rows.astype(np.intp, copy=False), columns.astype(np.intp, copy=False)
 
 
 @cache

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, neighbors
@@ -27,7 +25,7 @@ from gdaopt.support.validation import (
 
 __all__ = [
     "EDGE_THRESHOLD",
-    "component_labels",
+    "components",
     "connected_features",
     "edge_weights",
     "generalized_laplacian",
@@ -207,11 +205,11 @@ def n_components(metric: FloatArray, threshold: float) -> int:
     3
     """
     metric, threshold = as_symmetric("metric", metric), number("threshold", threshold)
-    return int(component_labels(metric < -threshold).max()) + 1
+    return len(components(metric < -threshold))
 
 
-def component_labels(adjacent: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    """Return a number for each vertex, from 0 on, equal for the vertices of one component.
+def components(adjacent: npt.NDArray[np.bool_]) -> list[list[int]]:
+    """Return the vertices of each connected component, ascending.
 
     Sets of vertices are whole numbers, with a bit for each vertex: of small graphs the arrays of
     NumPy take longer, and of large ones sparse matrices do.
@@ -223,14 +221,14 @@ def component_labels(adjacent: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
 
     Examples
     --------
-    >>> component_labels(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool))
-    array([0, 1, 0])
+    >>> components(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool))
+    [[0, 2], [1]]
     """
-    size = len(adjacent)
     packed = np.packbits(adjacent, axis=1, bitorder="little")
     neighbours = [int.from_bytes(row, "little") for row in packed]
-    labels, n_found, unseen = [0] * size, 0, (1 << size) - 1
+    found, unseen = [], (1 << len(adjacent)) - 1
     while unseen:
+        vertices = []
         front = unseen & -unseen  # its lowest bit
         while front:
             unseen &= ~front
@@ -238,12 +236,11 @@ def component_labels(adjacent: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
             while front:
                 lowest = front & -front
                 front ^= lowest
-                vertex = lowest.bit_length() - 1
-                labels[vertex] = n_found
-                reached |= neighbours[vertex]
+                vertices.append(lowest.bit_length() - 1)
+                reached |= neighbours[vertices[-1]]
             front = reached & unseen
-        n_found += 1
-    return np.array(labels, dtype=np.intp)
+        found.append(sorted(vertices))
+    return found
 
 
 def connected_features(metric: FloatArray) -> Iterator[npt.NDArray[np.intp]]:
@@ -259,12 +256,9 @@ def connected_features(metric: FloatArray) -> Iterator[npt.NDArray[np.intp]]:
     >>> list(connected_features(np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0], [2.0, 0.0, 1.0]])))
     [array([0, 2])]
     """
-    labels = component_labels(metric != 0)
-    order = np.argsort(labels, kind="stable")
-    sizes = np.bincount(labels)
-    starts = np.cumsum(sizes) - sizes
-    for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True):
-        yield order[start : start + size]
+    for vertices in components(metric != 0):
+        if len(vertices) > 1:
+            yield np.array(vertices, dtype=np.intp)
 
 
 def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:
@@ -290,6 +284,9 @@ def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:
     >>> maximum_spanning_tree(M).tolist()
     [[0, 1], [0, 2]]
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import minimum_spanning_tree  # on demand: few methods need it
+
     metric = as_symmetric("metric", metric)
     # M's off-diagonals are the negative weights: the tree is their minimum spanning tree.
     tree = minimum_spanning_tree(csr_array(np.triu(metric, 1))).tocoo()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, eigh
-from scipy.linalg.lapack import dpotrf
-from scipy.sparse.linalg import lobpcg
+from scipy.linalg import LinAlgError, eigh
+from scipy.linalg.lapack import dpotrf, dsyevr
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.known_entries import largest_entry
 from gdaopt.linalg.laplacian import connected_features
 from gdaopt.support.deadline import check_time, check_time_for
 from gdaopt.support.validation import FloatArray, as_symmetric, finite_array, integer
@@ -20,6 +21,7 @@ from gdaopt.support.warning_filters import ignoring
 __all__ = [
     "LARGEST_DENSE",
     "component_eigenvalues",
+    "eigenpairs_by_lobpcg",
     "is_at_least",
     "smallest_eigenpairs",
     "smallest_eigenvalue",
@@ -28,6 +30,7 @@ __all__ = [
 LARGEST_DENSE = 256
 """Up to this size a dense solver is the fastest."""
 
+_WORK = 40  # numbers for each feature that LAPACK works with: enough for its blocks of 32 columns
 _LARGE = 1000  # features: up to there eigenvalues take a tenth of a second or less
 _TIMED = 512  # features of the matrix whose eigenvalue is timed
 _UNCACHED = 1.5  # by how much slower larger ones are, for their size: they do not fit the cache
@@ -110,7 +113,19 @@ def _has_factor(block: FloatArray, shift: float) -> bool:
 def _smallest(matrix: FloatArray) -> float:
     _check_time_for(len(matrix))
     unit = _unit(matrix)
-    values = eigh(matrix / unit, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)
+    # What `eigh` calls, too; for small matrices most of its time goes into getting there.
+    values, *_, failed = dsyevr(
+        (matrix / unit).T,
+        compute_v=0,
+        range="I",
+        il=1,
+        iu=1,
+        lower=1,
+        lwork=_WORK * len(matrix),
+        overwrite_a=1,
+    )
+    if failed:
+        raise LinAlgError(f"LAPACK's dsyevr failed with code {failed}")
     return float(values[0]) * unit
 
 
@@ -138,8 +153,7 @@ def _unit(matrix: FloatArray) -> float:
 
     LAPACK's solver for a part of the spectrum loses four digits where all entries are near 1e-190.
     """
-    largest = max(float(matrix.max()), -float(matrix.min()))
-    return math.ldexp(1.0, math.frexp(largest)[1] - 1)
+    return math.ldexp(1.0, math.frexp(largest_entry(matrix))[1] - 1)
 
 
 def smallest_eigenpairs(
@@ -195,7 +209,7 @@ def _warm_eigenpairs(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return the eigenpairs by LOBPCG, or None when it did not find the smallest one."""
     size = len(matrix)
-    unit = max(float(matrix.max()), -float(matrix.min())) or 1.0
+    unit = largest_entry(matrix) or 1.0
     scaled = matrix / unit
     start = np.empty((size, count))
     known = min(len(guess), count)
@@ -207,23 +221,64 @@ def _warm_eigenpairs(
         _check_time_for(size, 0.0)
         return scaled @ block
 
-    try:
-        # An inexact vector is an atom as well; the factor below proves the bound on the value.
-        with ignoring(module=r"gdaopt\.linalg\."):
-            values, vectors = lobpcg(
-                product,
-                start,
-                tol=_LOBPCG_TOLERANCE,
-                maxiter=_LOBPCG_ITERATIONS,
-                largest=False,
-            )
-        order = np.argsort(values)
-        values, vectors = values[order], vectors[:, order]
-        margin = _MARGIN * float(np.abs(np.diagonal(scaled)).sum())
-        scaled[np.diag_indices(size)] -= values[0] - margin
-        _check_time_for(size, _FACTOR)
-        cholesky(scaled, lower=True, overwrite_a=True, check_finite=False)
-    except (LinAlgError, ValueError):
+    # An inexact vector is an atom as well; the factor below proves the bound on the value.
+    found = eigenpairs_by_lobpcg(product, start, _LOBPCG_TOLERANCE, _LOBPCG_ITERATIONS)
+    if found is None:
+        return None
+    order = np.argsort(found[0])
+    values, vectors = found[0][order], found[1][:, order]
+    margin = _MARGIN * float(np.abs(np.diagonal(scaled)).sum())
+    _check_time_for(size, _FACTOR)
+    if not _has_factor(np.asfortranarray(scaled), float(values[0]) - margin):
         return None
     values[0] -= margin  # the factor proves this lower bound
     return values * unit, np.ascontiguousarray(vectors.T)
+
+
+def eigenpairs_by_lobpcg(
+    matrix: FloatArray | Callable[[FloatArray], FloatArray],
+    start: FloatArray,
+    tolerance: float,
+    iterations: int,
+    preconditioner: Callable[[FloatArray], FloatArray] | None = None,
+) -> tuple[FloatArray, FloatArray, int] | None:
+    """Return approximations of the smallest eigenpairs, or None where LOBPCG breaks down.
+
+    They may be inexact, and even those of other eigenvalues: who asks for them has to judge them.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (K, K), or callable
+        Symmetric, or a function that returns its product with a K×n matrix.
+    start : ndarray of shape (K, n)
+        Approximate eigenvectors.
+    tolerance : float
+        Of the residuals.
+    iterations : int
+        How many to make at most.
+    preconditioner : callable, optional
+        Returns its product with a K×n matrix.
+
+    Returns
+    -------
+    values : ndarray of shape (n,)
+    vectors : ndarray of shape (K, n)
+    iterations : int
+        How many were made.
+    """
+    from scipy.sparse.linalg import lobpcg  # on demand: only large matrices need it
+
+    try:
+        with ignoring(module=r"gdaopt\.linalg\."):  # its warnings of inexact vectors
+            values, vectors, history = lobpcg(
+                matrix,
+                start,
+                M=preconditioner,
+                tol=tolerance,
+                maxiter=iterations,
+                largest=False,
+                retLambdaHistory=True,
+            )
+    except (LinAlgError, ValueError):
+        return None  # its Gram matrices are not positive definite
+    return np.asarray(values), np.asarray(vectors, dtype=np.float64), len(history) - 1

@@ -19,8 +19,8 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.linalg import laplacian
-from gdaopt.linalg.eigen import Alignment, align
 from gdaopt.linalg.entries import IndexArray
+from gdaopt.linalg.gershgorin import Alignment, align
 from gdaopt.methods.base import ProgramMethod, check_start
 from gdaopt.methods.blocks import Block, block_step
 from gdaopt.methods.state import Clock, RunEnded, State

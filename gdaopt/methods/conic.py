@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import psutil
 
 from gdaopt.backends import check_solver_options, find_solver, solve_program
 from gdaopt.errors import (
@@ -284,6 +283,8 @@ def is_isolated(asked: bool | None, needed: float, clock: Clock) -> bool:
 
 def free_memory() -> int:
     """Return the bytes that this process can still get, within its container's limit."""
+    import psutil  # on demand: only conic methods ask
+
     free: int = psutil.virtual_memory().available
     try:
         limit = int((_CGROUP / "memory.max").read_text())

@@ -9,7 +9,7 @@ from itertools import count
 from typing import ClassVar
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.dual_alignment import dual_alignment
+from gdaopt.linalg.atoms import dual_alignment
 from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors

@@ -25,7 +25,6 @@ from gdaopt.support.validation import FloatArray, is_finite
 __all__ = ["PostConditions"]
 
 _ROOM = 0.01  # of the way into the set
-_UNDERFLOW = 1e-150  # products of such numbers underflow, which the round-off leaves out
 
 
 class PostConditions:
@@ -145,7 +144,7 @@ class PostConditions:
         if certificate.reason:
             return math.inf
         inside = problem.objective.at(problem.repaired(state.metric)).value - point.value
-        allowed = certificate.round_off + certificate.membership + max(inside, 0.0) + _UNDERFLOW
+        allowed = certificate.allowance + max(inside, 0.0)
         if not self._is_tested:
             # Terms that cancel at the member, as at an optimum of 0, do not where no one looked.
             allowed += round_off_at(problem.objective.at(problem.central_metric())).value

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.dual_alignment import dual_alignment
+from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
 from gdaopt.linalg.entries import matrix_of
-from gdaopt.linalg.two_sparse import decomposition
 from gdaopt.methods.blocks import MetricBlock, program_columns
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import JointPolytope, JointProgram, ProgramOptions

@@ -10,7 +10,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import gershgorin
-from gdaopt.linalg.eigen import align
+from gdaopt.linalg.gershgorin import align
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.plotting.canvas import (
     AxesArray,

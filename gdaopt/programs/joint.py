@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 
 from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
-from gdaopt.linalg.entries import Edges, IndexArray, read_edges
+from gdaopt.linalg.entries import Edges, IndexArray, as_edges
 from gdaopt.programs.base import Program, ProgramOptions
 from gdaopt.support.validation import FloatArray, as_vector, integer, number, positive_vector
 
@@ -87,7 +87,7 @@ class JointPolytope:
         current: FloatArray | None = None,
     ) -> None:
         v = positive_vector("v", v)
-        edges = read_edges(edges, len(v))
+        edges = as_edges(edges, len(v))
         n_edges = len(edges[0])
         min_eigenvalue = number("min_eigenvalue", min_eigenvalue)
         trace_bound = number("trace_bound", trace_bound, above=0)
@@ -235,7 +235,7 @@ class JointProgram(Program[JointPolytope]):
         self, n_features: int, edges: Edges, solver: str | ProgramOptions = "HIGHS"
     ) -> None:
         n_features = integer("n_features", n_features, at_least=1)
-        edges = read_edges(edges, n_features)
+        edges = as_edges(edges, n_features)
         super().__init__(n_features + len(edges[0]), solver)
         self.n_features = n_features
         self.edges = edges

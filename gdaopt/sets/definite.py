@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -114,7 +115,7 @@ class PositiveDefiniteMetrics(FeasibleSet):
     trace_bound: float
     min_eigenvalue: float = 1e-6
 
-    @property
+    @cached_property
     def family(self) -> AllUnitVectors:
         """All unit vectors."""
         return AllUnitVectors()

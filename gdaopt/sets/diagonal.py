@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -135,7 +136,7 @@ class DiagonalMetrics(FeasibleSet):
     trace_bound: float
     min_eigenvalue: float = 1e-6
 
-    @property
+    @cached_property
     def family(self) -> FeatureAtoms:
         """The unit vectors ``e_i``."""
         return FeatureAtoms()

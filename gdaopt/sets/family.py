@@ -18,16 +18,16 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, all_edges
-from gdaopt.linalg.known_entries import KnownEntries, Symmetric, norm
+from gdaopt.linalg.known_entries import Symmetric, norm
 from gdaopt.linalg.projection import Projection, project_on_intersection
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
-from gdaopt.support.validation import FloatArray, finite_array
+from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["AtomFamily", "PricedAtoms", "finite_gradient"]
+__all__ = ["AtomFamily", "PricedAtoms"]
 
 _EIGENVALUE_ROUNDINGS = 8  # times K: the backward error of LAPACK's eigenvalues in units of u
 
@@ -190,14 +190,3 @@ class AtomFamily(ABC):
     def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
         """Return the conditions on single entries."""
         return []
-
-
-def finite_gradient(gradient: Symmetric) -> Symmetric:
-    """Return a K×K gradient after a cheap check; refuse NaN and infinite values."""
-    if isinstance(gradient, KnownEntries):
-        if not gradient.is_finite():
-            raise InvalidInputError("gradient holds values that are not finite")
-        return gradient
-    with np.errstate(over="ignore", invalid="ignore"):
-        is_finite = np.isfinite(gradient.sum())  # of large values the sum may be infinite, too
-    return gradient if is_finite else finite_array("gradient", gradient, ndim=2)

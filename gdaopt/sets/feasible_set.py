@@ -18,13 +18,13 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries, Symmetric
+from gdaopt.linalg.known_entries import KnownEntries, Symmetric, is_finite
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
 from gdaopt.sets.cones import CONES, is_symmetric
-from gdaopt.sets.family import AtomFamily, PricedAtoms, finite_gradient
+from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
@@ -32,6 +32,7 @@ from gdaopt.support.validation import (
     as_symmetric,
     check_instance,
     check_name,
+    finite_array,
     integer,
     number,
     store_number,
@@ -370,7 +371,11 @@ class FeasibleSet(ABC):
         InvalidInputError
             When G holds NaN or infinite values.
         """
-        return self.family.best_atoms(finite_gradient(gradient), count, guess)
+        if not is_finite(gradient):
+            if not isinstance(gradient, KnownEntries):
+                finite_array("gradient", gradient, ndim=2)  # raises, and says where
+            raise InvalidInputError("gradient holds values that are not finite")
+        return self.family.best_atoms(gradient, count, guess)
 
     def decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return atoms and weights ≥ 0 with ``M = B + Σ_k w_k u_k u_k'``.

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.eigen import align
+from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, least_pair_price, pair_atoms
 from gdaopt.linalg.entries import Edges, all_edges, entries_of, matrix_of, placement
+from gdaopt.linalg.gershgorin import align
 from gdaopt.linalg.known_entries import Symmetric, largest_entry
 from gdaopt.linalg.laplacian import n_components, path_edges, unit_laplacian
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.linalg.two_sparse import best_pairs, decomposition, least_pair_price, pair_atoms
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.cones import pair_cones
@@ -220,7 +220,7 @@ class GraphMetrics(FeasibleSet):
         store_number(self, "path_weight", at_least=0)
         store_mask(self)
 
-    @property
+    @cached_property
     def family(self) -> GraphAtoms:
         """The vectors ``e_i`` and ``a e_i - b e_j``."""
         return GraphAtoms(self.edges)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from html import escape
 from unicodedata import category
 
 __all__ = [
@@ -172,10 +171,17 @@ def html_table(
     """
     lines = [] if header is None else [_html_row(("th",) * len(header), header)]
     lines += [_html_row(("th", *("td",) * (len(row) - 1)), row) for row in rows]
-    return f"<table><caption>{escape(plain(caption))}</caption>{''.join(lines)}</table>"
+    return f"<table><caption>{_html(caption)}</caption>{''.join(lines)}</table>"
 
 
 def _html_row(tags: Sequence[str], cells: Sequence[str]) -> str:
     """Return a row of an HTML table, with a tag for each cell."""
     pairs = zip(tags, cells, strict=True)
-    return f"<tr>{''.join(f'<{tag}>{escape(plain(cell))}</{tag}>' for tag, cell in pairs)}</tr>"
+    return f"<tr>{''.join(f'<{tag}>{_html(cell)}</{tag}>' for tag, cell in pairs)}</tr>"
+
+
+def _html(text: str) -> str:
+    """Return a text as it is shown in HTML."""
+    from html import escape  # on demand: only notebooks show tables
+
+    return escape(plain(text))

@@ -154,11 +154,14 @@ def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArr
     array([[ 2., -1.],
            [-1.,  2.]])
     """
-    matrix = finite_array(name, value, ndim=2)
+    is_exact = _is_exactly_symmetric(value)  # of most, in each step, and found out quickly
+    matrix = value.copy() if is_exact else finite_array(name, value, ndim=2)
     if matrix.shape[0] != matrix.shape[1]:
         raise InvalidInputError(f"{name} must be square, got shape {matrix.shape}")
     if size is not None and len(matrix) != size:
         raise InvalidInputError(f"{name} must be {size}×{size}, got {len(matrix)}×{len(matrix)}")
+    if is_exact:
+        return matrix
     difference = np.abs(matrix - matrix.T)
     if difference.max() > 1e-10 * np.abs(matrix).max():
         i, j = np.unravel_index(int(difference.argmax()), difference.shape)
@@ -214,17 +217,26 @@ def as_symmetric(name: str, value: Any) -> FloatArray:
     >>> as_symmetric("M", M) is M
     True
     """
-    if type(value) is not np.ndarray or value.dtype != np.float64:
-        return symmetric_matrix(name, value)
-    if not (_is_symmetric(value) and is_finite(value)):
-        symmetric_matrix(name, value)  # raises, unless round-off is all that is wrong
-    return value
+    matrix: FloatArray = value
+    if _is_exactly_symmetric(value):
+        return matrix
+    matrix = symmetric_matrix(name, value)
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        matrix = value  # round-off is all that is wrong with it
+    return matrix
 
 
-def _is_symmetric(value: FloatArray) -> bool:
-    """Say whether an array is a symmetric matrix; by blocks, as transposing leaves the cache."""
-    size = len(value) if value.ndim == 2 else 0
-    return 0 < size == value.shape[1] and all(
+def _is_exactly_symmetric(value: Any) -> bool:
+    """Say whether a value is a symmetric and finite float64 matrix, to the last digit."""
+    if type(value) is not np.ndarray or value.dtype != np.float64 or value.ndim != 2:
+        return False
+    size = len(value)
+    if not 0 < size == value.shape[1]:
+        return False
+    if size <= _BLOCK:
+        return not np.count_nonzero(value != value.T) and is_finite(value)
+    # By blocks, as transposing leaves the cache.
+    return is_finite(value) and all(
         np.array_equal(
             value[i : i + _BLOCK, j : j + _BLOCK], value[j : j + _BLOCK, i : i + _BLOCK].T
         )

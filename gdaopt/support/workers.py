@@ -16,15 +16,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import copy_context
 from functools import cache
 from threading import Lock, Thread
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import psutil
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 __all__ = [
     "begin_worker",
@@ -70,6 +69,8 @@ _single_threads = _SingleThreads()
 
 @cache
 def _controller() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController  # on demand: it looks through all libraries
+
     return ThreadpoolController()
 
 
@@ -106,6 +107,8 @@ def mapped(function: Callable[[Part], Found], parts: Sequence[Part]) -> list[Fou
     n_threads = min(_n_threads(), len(parts))
     if n_threads <= 1:
         return [function(part) for part in parts]
+    from concurrent.futures import ThreadPoolExecutor  # on demand: few sums are so large
+
     with single_threaded(), ThreadPoolExecutor(n_threads) as pool:
         futures = [pool.submit(copy_context().run, function, part) for part in parts]
         try:
@@ -179,6 +182,8 @@ def peak_memory() -> int:
     True
     """
     if sys.platform == "win32":
+        import psutil  # on demand, as below: importing gdaopt does not need it
+
         return int(psutil.Process().memory_info().peak_wset)
     import resource  # not on Windows
 
@@ -193,6 +198,8 @@ def peak_memory() -> int:
 
 def _end_with(parent: int) -> None:
     """End this process when its parent has ended: a pool's worker would wait for calls forever."""
+    import psutil
+
     # An orphan gets another parent at once, except on Windows.
     while os.getppid() == parent and psutil.pid_exists(parent):
         time.sleep(0.5)

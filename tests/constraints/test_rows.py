@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.constraints import LinearConstraints, read_constraints
+from gdaopt.linalg.atoms import decomposition
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
-from gdaopt.linalg.two_sparse import decomposition
 from gdaopt.programs import DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.constrained import keeping_rows, with_rows
 from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric

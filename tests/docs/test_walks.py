@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
@@ -67,7 +67,31 @@ def alternating() -> Callable[[], object]:
     return lambda: gda.solve(problem, method)
 
 
+def regulariser(n_samples: int) -> Callable[[], object]:
+    """Return a call of value and gradient of the regulariser of so many samples."""
+    samples = np.random.default_rng(0).standard_normal((n_samples, 3))
+    glr, metric = gda.GLR(samples, np.sign(samples[:, 0])), np.eye(3)
+    glr.value(metric)  # computes the logarithms of the weights
+    return lambda: (glr.value(metric), glr.gradient(metric))
+
+
+def certificate() -> Callable[[], object]:
+    """Return a call of `gda.certify`."""
+    samples = np.random.default_rng(0).standard_normal((30, 4))
+    glr = gda.GLR(samples, np.sign(samples[:, 0]))
+    problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    metric = problem.central_metric()
+    return lambda: gda.certify(problem, metric)
+
+
+OBJECTIVES = ("gdaopt/objectives", "gdaopt/objectives/pairs")
+
 WALKS = {
+    "How a sum over pairs is computed": Walk(partial(regulariser, 300), 6, OBJECTIVES),
+    "How a sum over many pairs is computed": Walk(partial(regulariser, 800), 6, OBJECTIVES),
+    "How a certificate is computed": Walk(
+        certificate, 6, ("gdaopt", "gdaopt/certificate", "gdaopt/sets")
+    ),
     "How a step runs": Walk(
         alternating,
         most_files=10,

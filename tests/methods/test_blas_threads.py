@@ -5,6 +5,7 @@ What a run limits is what it finds again at its end, also where it ends by an er
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import gdaopt as gda
-from gdaopt.methods import State, driver
+from gdaopt.methods import State
 
 
 def n_threads() -> set[int]:
@@ -61,7 +62,7 @@ class TestRuns:
                 break
 
     def test_many_features_have_their_threads(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(driver, "_FEW_FEATURES", 2)
+        monkeypatch.setattr(sys.modules["gdaopt.methods.solve"], "_FEW_FEATURES", 2)
         seen: list[set[int]] = []
         gda.solve(
             problem(), "certified", max_iterations=1, callback=lambda _: seen.append(n_threads())

@@ -12,7 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import GdaoptError
-from gdaopt.linalg import eigen
+from gdaopt.linalg import gershgorin
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues
 from gdaopt.methods.state import Clock, State
@@ -39,7 +39,7 @@ def test_numbers_make_sense(result: gda.Result) -> None:
 
 
 def test_iterations_of_lobpcg_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eigen, "LARGEST_DENSE", 4)
+    monkeypatch.setattr(gershgorin, "LARGEST_DENSE", 4)
     assert solve().trace.column("eig_iterations")[-1] > 0
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.constraints import read_constraints
-from gdaopt.linalg.eigen import align
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
+from gdaopt.linalg.gershgorin import align
 from gdaopt.programs import (
     ConstrainedProgram,
     DiagonalPolytope,

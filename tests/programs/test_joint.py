@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import gdaopt as gda
-from gdaopt.linalg.dual_alignment import dual_alignment
+from gdaopt.linalg.atoms import dual_alignment
 from gdaopt.linalg.entries import all_edges, entries_of, matrix_of
 from gdaopt.methods.aligned import tree_floors
 from gdaopt.programs import JointPolytope, JointProgram

@@ -11,8 +11,7 @@ from scipy.linalg import eigh
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import spectrum
-from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.dual_alignment import dual_alignment
+from gdaopt.linalg.atoms import Atoms, dual_alignment
 from gdaopt.linalg.entries import all_edges, entries_of
 from gdaopt.programs import JointPolytope
 from gdaopt.sets import GraphMetrics, PositiveDefiniteMetrics, PricedAtoms

@@ -13,10 +13,9 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg import spectrum
-from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.atoms import Atoms, best_pairs
 from gdaopt.linalg.projection import project_on_intersection
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
-from gdaopt.linalg.two_sparse import best_pairs
 from gdaopt.master import MasterPoint
 from gdaopt.master.weights import solve_master_problem
 from gdaopt.objectives.pairs import ListedPairs, SignalPairs

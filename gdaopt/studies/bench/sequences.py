@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from gdaopt.datasets import Dataset
-from gdaopt.linalg.eigen import align
 from gdaopt.linalg.entries import all_edges
+from gdaopt.linalg.gershgorin import align
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.methods import solve
 from gdaopt.objectives import GLR

@@ -1,0 +1,314 @@
+"""Lower bounds by tangents, and by how much rounding can have raised them.
+
+The bound at a metric is that of "Proposition: certificate" or, where log Q is convex, of
+"Proposition: exponential certificate", for the gradient of the Lagrangian where there are linear
+constraints ("Proposition: certificate with linear constraints").
+
+Bounds at multiples of the metric are often far better. Where Q has a log-determinant, the best
+multiple M/t has a closed form but for the oracle ("Proposition: scaled certificate"). Elsewhere a
+slightly larger metric helps where the trace bound is far from binding ("Proposition: inflated
+certificate").
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from gdaopt.errors import TimeLimitError
+from gdaopt.linalg.known_entries import (
+    KnownEntries,
+    Symmetric,
+    inner,
+    is_finite,
+    like,
+    magnitude_form,
+    magnitude_inner,
+    norm,
+)
+from gdaopt.objectives.protocol import BarrierPoint, Point
+from gdaopt.objectives.round_off import UNIT, round_off_at
+from gdaopt.problem import MetricProblem
+from gdaopt.sets import PricedAtoms
+from gdaopt.support.deadline import check_time_for
+from gdaopt.support.validation import FloatArray
+
+__all__ = ["Bound", "Tangent", "best_multiple", "inflated_bound", "nothing_to_certify"]
+
+_LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
+_SCALES = (1e-6, 1e6)  # t of the multiples M/t that are looked at
+_MOST_SCALES = 40  # in each of which better atoms become known; one or two are usual
+_ENOUGH = 0.1  # of the gap: a multiple that is better by less is not looked for
+_MARGIN = 1e-13  # of t: what this costs is nothing, and prices may be off by more
+_FAR = 10.0  # times the trace above the base: from there on the trace bound is far from binding
+_NEAR = 0.01  # of the objective: what a price may cost for a trace of M, near enough to the optimum
+_CLOSED = 1e-12  # of the objective: a gap that needs no better bound
+_INFLATIONS = (1e-5, 1e-12, 1e-2)  # the first that is tried; the smallest and the largest
+_MOST_INFLATIONS = 2
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound, and by how much it is lowered for round-off."""
+
+    value: float
+    round_off: float
+
+
+def nothing_to_certify(point: Point, gradient: Symmetric | None = None) -> str | None:
+    """Say why there is no bound where an objective carries no information; None where it does.
+
+    The gradient is looked at as a whole, unless as much of it as is needed is given.
+    """
+    reason = point.vanished()
+    if reason is None and not math.isfinite(point.value):
+        reason = f"the objective is {point.value}"
+    if reason is None and not is_finite(point.gradient() if gradient is None else gradient):
+        reason = "the gradient of the objective is not finite"
+    return reason
+
+
+@dataclass(frozen=True, eq=False)
+class Tangent:
+    """The tangent of the objective at a metric, or of the Lagrangian where there are constraints.
+
+    Attributes
+    ----------
+    problem : MetricProblem
+        Objective, set and linear constraints.
+    point : Point
+        The objective at the metric.
+    gradient : ndarray of shape (K, K) or KnownEntries
+        G, of the Lagrangian: as much of it as the set needs, or all of it.
+    best : PricedAtoms
+        The best atoms for G.
+    multipliers : ndarray of shape (m,) or None
+        λ of the linear constraints.
+    """
+
+    problem: MetricProblem
+    point: Point
+    gradient: Symmetric
+    best: PricedAtoms
+    multipliers: FloatArray | None
+
+    def moved(self, point: Point) -> Tangent:
+        """Return the tangent at another metric, with as much of its gradient as there is here."""
+        problem = self.problem
+        gradient = (
+            problem.gradient_at(point, self.multipliers)
+            if isinstance(self.gradient, KnownEntries)
+            else problem.lagrangian_gradient(point.gradient(), self.multipliers)
+        )
+        best = problem.feasible_set.best_atoms(gradient, len(self.best.prices), self.best.atoms)
+        return replace(self, point=point, gradient=gradient, best=best)
+
+    @cached_property
+    def budget(self) -> float:
+        """τ, which the base of the set leaves of the trace bound."""
+        return self.problem.feasible_set.budget(len(self.point.metric))
+
+    @cached_property
+    def base(self) -> Any:
+        """B, the base of the set."""
+        return self.problem.feasible_set.base_like(self.gradient)
+
+    @cached_property
+    def above(self) -> Any:
+        """``M - B``."""
+        return like(self.gradient, self.point.metric) - self.base
+
+    def gap(self, metric: FloatArray | None = None) -> float:
+        """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, which is not negative for a member.
+
+        R is by how much M is beyond the linear constraints.
+
+        Parameters
+        ----------
+        metric : ndarray of shape (K, K), optional
+            M; the metric of the tangent by default.
+        """
+        above = self.above if metric is None else like(self.gradient, metric) - self.base
+        gap = inner(self.gradient, above) - self.budget * min(0.0, float(self.best.prices[0]))
+        rows = self.problem.rows
+        if rows is None or self.multipliers is None:
+            return gap
+        residuals = rows.residuals(self.point.metric if metric is None else metric)
+        return gap - float(rows.in_own_units(self.multipliers) @ residuals)
+
+    def bound(self) -> Bound:
+        """Return the linear bound, or the exponential one where log Q is convex."""
+        value, log_convex = self.point.value, self.problem.objective.log_convex
+        with np.errstate(over="ignore", invalid="ignore"):
+            of_point = round_off_at(self.point)
+            gap = self.gap()
+            # The last terms stand for the few operations of `_lower_bound`.
+            of_gap = 8 * UNIT * abs(gap) + self._round_off_of_gap(of_point.gradient)
+            of_value = of_point.value + 12 * UNIT * abs(value)
+            bound = _lower_bound(value, of_value, gap, of_gap, log_convex)
+        return Bound(bound, of_value + of_gap)
+
+    def _round_off_of_gap(self, errors: FloatArray) -> float:
+        """Return what the gap can lack ("Proposition: round-off of the certificate").
+
+        Parameters
+        ----------
+        errors : ndarray of shape (K,)
+            g ≥ 0: the exact gradient of the objective is within ``g_i g_j`` of each entry.
+        """
+        feasible_set, rows, gradient = self.problem.feasible_set, self.problem.rows, self.gradient
+        metric, above, price = self.point.metric, self.above, float(self.best.prices[0])
+        size, of_rows = len(metric), 0.0
+        if rows is not None and self.multipliers is not None:
+            sizes, of_rows = rows.magnitudes(self.multipliers, metric)
+            added = (len(rows) + 8) * UNIT * (sizes + cast(Any, abs(gradient)))
+            # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest
+            # entries.
+            errors = np.sqrt(errors**2 + added.max(axis=1))
+            of_rows *= (size**2 + 16) * UNIT
+        least = feasible_set.family.least_price(price, gradient, errors)
+        sizes_of_terms = magnitude_inner(gradient, above) + magnitude_inner(gradient, self.base)
+        return (
+            self.budget * (min(0.0, price) - min(0.0, least))
+            + magnitude_form(above, errors)
+            + (size**2 + 8) * UNIT * (sizes_of_terms + self.budget * abs(price))
+            + 8 * UNIT * feasible_set.trace_bound * abs(least)  # τ is rounded relative to C
+            + of_rows
+        )
+
+    def membership(self) -> float:
+        """Return by how much Q can be below the optimum at a member that round-off has moved."""
+        rows, metric = self.problem.rows, self.point.metric
+        moved = 8 * len(metric) * UNIT * self.problem.feasible_set.trace_bound
+        with np.errstate(over="ignore"):
+            of_set = moved * norm(self.gradient)
+            if rows is None or self.multipliers is None:
+                return of_set
+            beyond = np.abs(rows.in_own_units(self.multipliers)) @ np.abs(rows.excesses(metric))
+            return of_set + float(beyond)
+
+
+def _lower_bound(
+    value: float, of_value: float, gap: float, of_gap: float, log_convex: bool
+) -> float:
+    """Return the better of the two bounds, less what can be round-off of value and gap."""
+    least, most = value - of_value, gap + of_gap
+    if not log_convex:
+        return least - most
+    if not least > 0:
+        return max(least - most, 0.0)  # as Q is positive
+    exponent = -most / (least if most > 0 else value + of_value)
+    return least * math.exp(min(exponent, _LARGEST_EXPONENT))
+
+
+# --- multiples of the metric --------------------------------------------------------------------
+
+
+def best_multiple(tangent: Tangent) -> Tangent:
+    """Return the tangent at the multiple M/t of the best bound ("Proposition: scaled certificate").
+
+    The prices of given atoms are linear in t, and the bound is concave in t. So the best t for the
+    atoms known so far is the zero of a slope that falls with t. The oracle then says whether other
+    atoms are better there.
+
+    Parameters
+    ----------
+    tangent : Tangent
+        Of an objective whose points are `BarrierPoint`.
+    """
+    point, atoms = cast(BarrierPoint, tangent.point), tangent.best.atoms
+    budget = tangent.budget
+    at_base = float(np.vdot(point.inverse, tangent.problem.feasible_set.base(len(point.metric))))
+    best, best_bound = tangent, -math.inf
+    for _ in range(_MOST_SCALES):
+        # Of the atoms, and of the base, whose price is 0 for every t.
+        prices = np.append(atoms.quadratic_forms(tangent.gradient), 0.0)
+        rates = np.append(atoms.quadratic_forms(point.inverse), 0.0)
+        t = _best_scale(len(point.metric), prices, at_base + budget * rates, rates) * (1 - _MARGIN)
+        there = tangent.moved(point.scaled(1 / t))
+        bound = there.point.value - there.gap()
+        if bound > best_bound:
+            best, best_bound = there, bound
+        # No multiple has a bound above that of the atoms that were known.
+        short = budget * float((prices + (1 - t) * rates).min() - there.best.prices[0])
+        if short <= _ENOUGH * abs(point.value - best_bound):
+            break
+        atoms = atoms.joined(there.best.atoms)
+    return best
+
+
+def _best_scale(size: int, prices: FloatArray, slopes: FloatArray, rates: FloatArray) -> float:
+    """Return the t of the best bound by some atoms.
+
+    The bound is concave in t. Where atom k is the cheapest, its slope is ``K/t - c_k``, which is 0
+    at ``K/c_k``. So of two atoms alone, one that is the cheapest at smaller t and one at larger t,
+    the best t is one of these zeros, or it is where their prices are the same.
+
+    Parameters
+    ----------
+    size : int
+        K.
+    prices, slopes, rates : ndarray of shape (n,)
+        The price of each atom at t = 1, ``c_k``, and by how much the price falls as t grows by 1.
+    """
+    low, high = _SCALES
+    zeros = np.clip(size / np.maximum(slopes, size / high), low, high)
+    left, right = (int((prices + (1 - t) * rates).argmin()) for t in _SCALES)
+    t = high
+    for _ in range(len(prices)):  # each time another atom
+        meet = t = float(zeros[left])
+        if rates[left] != rates[right]:
+            meet = 1 + float((prices[right] - prices[left]) / (rates[right] - rates[left]))
+            t = max(float(zeros[right]), min(meet, t))
+        lines = prices + (1 - t) * rates
+        if t == meet:  # a large rate magnifies the round-off of t
+            lines[right] = lines[left]
+        found = int(lines.argmin())
+        if not lines[found] < min(lines[left], lines[right]):
+            break
+        left, right = (found, right) if zeros[found] > t else (left, found)
+    return t
+
+
+def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
+    """Return the bound at a slightly larger metric, where the trace bound is far from binding.
+
+    It is `here`, the bound at the metric itself, where no better one is to be expected.
+
+    There a price that is below 0 by nearly nothing costs as much as if the trace bound did bind. At
+    ``B + (1 + η)(M - B)`` all prices are higher, so that none need be below 0, and the tangent
+    loses only about what that price costs for a trace of M ("Proposition: inflated certificate").
+    """
+    problem, point, budget = tangent.problem, tangent.point, tangent.budget
+    value, price = abs(point.value), float(tangent.best.prices[0])
+    # Above the base.
+    trace = float(np.trace(point.metric)) - (problem.feasible_set.trace_bound - budget)
+    if (
+        budget < _FAR * trace
+        or -price * trace > _NEAR * value
+        or point.value - here.value <= _CLOSED * value
+    ):
+        return here
+    base = problem.feasible_set.base(len(point.metric))
+    above, bound, share = point.metric - base, here, _INFLATIONS[0]
+    for _ in range(_MOST_INFLATIONS):
+        try:
+            check_time_for(0.0)
+        except TimeLimitError:
+            break  # a result can do without
+        inflated = problem.objective.at(base + (1 + share) * above)
+        if nothing_to_certify(inflated) is not None:
+            break
+        there = tangent.moved(inflated)
+        found = there.bound()
+        bound = found if found.value > bound.value else bound
+        gained = (float(there.best.prices[0]) - price) / share
+        if not gained > 0:
+            break
+        # Twice what makes the prices 0: round-off has to be made up for, too.
+        share = min(max(-2 * price / gained, _INFLATIONS[1]), _INFLATIONS[2])
+    return bound
