@@ -211,7 +211,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "GLR": (
             lambda **options: gda.GLR(**options).value(M),
             {"X": X, "z": Z, "sample_weight": np.ones(6), "pairs": [[0, 1], [1, 3]]}
-            | {"memory_limit": 100, "client": None},
+            | {"memory_limit": 100},
         ),
         "MCML": (
             lambda **options: gda.MCML(**options).value(M),

@@ -23,6 +23,7 @@ import gdaopt as gda
 from gdaopt.cli import app
 from gdaopt.datasets import Dataset
 from gdaopt.linalg import gershgorin, spectrum
+from gdaopt.objectives import PairObjective
 from gdaopt.programs import Program
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.learning import LearningOptions
@@ -543,13 +544,13 @@ class TestOptions:
         table = pd.DataFrame({"x": x, "y": y + (labels == "a"), "z": labels})
         table.to_csv(tmp_path / "big.csv", index=False)
         evaluated: list[int] = []
-        original = gda.GLR.at
+        original = PairObjective.at
 
-        def noted(glr: gda.GLR, metric: FloatArray) -> Any:
+        def noted(glr: PairObjective, metric: FloatArray) -> Any:
             evaluated.append(len(glr.pairs.features))
             return original(glr, metric)
 
-        monkeypatch.setattr(gda.GLR, "at", noted)
+        monkeypatch.setattr(PairObjective, "at", noted)
         options = ("--method", "certified", "--tolerance", 0.1)
         output = learn(tmp_path / "big.csv", *options, "--out", tmp_path / "some")
         assert "20000 samples, 4000 of them drawn to learn from, K = 2 features" in output
