@@ -13,6 +13,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
+from gdaopt.objectives.logarithm import Logarithm
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DenseObjective", "DensePoint", "FunctionObjective"]
 
+_EXAMPLE = "lambda M: (np.sum(M**2) / 2, M)"
 _DIFFERENCE = 1e-6  # of tr M / K: the step of the gradient's differences
 
 
@@ -148,9 +150,9 @@ class DensePoint(MatrixPoint):
                 "return a number"
             ) from None
 
-    def logarithm(self) -> DenseLogarithm:
+    def logarithm(self) -> Logarithm:
         """Return ``log Q`` at M, for objectives with `log_convex`."""
-        return DenseLogarithm(self)
+        return Logarithm(self)
 
     @cached_property
     def _gradient(self) -> FloatArray:
@@ -230,33 +232,6 @@ class _DenseLine:
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
         return self.direction.inner(self._at(gamma).gradient()), math.nan
-
-
-class DenseLogarithm:
-    """The logarithm of a positive objective: a `gdaopt.objectives.Derivatives`."""
-
-    def __init__(self, point: DensePoint) -> None:
-        self._point = point
-
-    @property
-    def value(self) -> float:
-        """``log Q(M)``, -inf where Q is not positive."""
-        return math.log(self._point.value) if self._point.value > 0 else -math.inf
-
-    def slopes(self, atoms: Atoms) -> FloatArray:
-        """Return the derivatives of Q, divided by Q."""
-        slopes: FloatArray = self._point.slopes(atoms) / self._point.value
-        return slopes
-
-    def curvature(self, atoms: Atoms) -> FloatArray:
-        """Return ``∇²Q / Q - gg'`` with the derivatives g of log Q."""
-        slopes = self.slopes(atoms)
-        curvature: FloatArray = self._point.curvature(atoms) / self._point.value
-        return curvature - np.outer(slopes, slopes)
-
-
-_EXAMPLE = "lambda M: (np.sum(M**2) / 2, M)"
-_ASYMMETRIC = 1e-6  # of the gradient's largest entry
 
 
 class FunctionObjective(DenseObjective):

@@ -79,6 +79,8 @@ class GLR(PairObjective):
     array([-2.943036, -0.5861  ])
     """
 
+    tested = True
+
     def __init__(
         self,
         X: Any,

@@ -83,6 +83,8 @@ class LMNN(PairObjective):
     array([ 1.   , -1.125])
     """
 
+    tested = True
+
     def __init__(
         self,
         X: Any,

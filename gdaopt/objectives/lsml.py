@@ -76,6 +76,8 @@ class LSML(PairObjective):
     0.0
     """
 
+    tested = True
+
     def __init__(
         self,
         X: Any,

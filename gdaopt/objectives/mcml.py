@@ -78,6 +78,8 @@ class MCML(PairObjective):
     array([-0.073839, -1.420549])
     """
 
+    tested = True
+
     def __init__(
         self, X: Any, y: Any, *, sample_weight: Any = None, memory_limit: int = 2**28
     ) -> None:

@@ -83,6 +83,8 @@ class LogisticPairs(PairObjective):
     0.253295
     """
 
+    tested = True
+
     def __init__(
         self,
         X: Any,
@@ -177,6 +179,8 @@ class PairHinge(PairObjective):
     >>> round(hinge.value(np.eye(2)), 6)
     0.133333
     """
+
+    tested = True
 
     def __init__(
         self,
@@ -273,6 +277,8 @@ class DEML(PairObjective):
     >>> round(deml.value(np.eye(2)), 6)
     -1.118034
     """
+
+    tested = True
 
     def __init__(
         self,

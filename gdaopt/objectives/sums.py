@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,8 @@ from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.objectives.check import check_interface
-from gdaopt.objectives.protocol import Derivatives, Line, Objective, Point
+from gdaopt.objectives.logarithm import MultipleLogarithm
+from gdaopt.objectives.protocol import Line, Objective, Point
 from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
 from gdaopt.support.validation import FloatArray, number, read_only, symmetric_matrix
 from gdaopt.support.warning_filters import underflow_ignored
@@ -335,35 +335,6 @@ class SumLine:
         """Return ``φ'(γ)`` and ``φ''(γ)``; the second is NaN where a term does not know it."""
         slopes, curvatures = zip(*(part.derivatives(gamma) for part in self._parts), strict=True)
         return float(self._objective.summed(slopes)), float(self._objective.summed(curvatures))
-
-
-@dataclass(frozen=True, eq=False)
-class MultipleLogarithm:
-    """The logarithm of a multiple: a `gdaopt.objectives.Derivatives`.
-
-    Attributes
-    ----------
-    logarithm : Derivatives
-        That of the objective.
-    factor : float
-        c > 0.
-    """
-
-    logarithm: Derivatives
-    factor: float
-
-    @property
-    def value(self) -> float:
-        """``log c + log Q(M)``."""
-        return math.log(self.factor) + self.logarithm.value
-
-    def slopes(self, atoms: Atoms) -> FloatArray:
-        """Return the derivatives, which the constant does not change."""
-        return self.logarithm.slopes(atoms)
-
-    def curvature(self, atoms: Atoms) -> FloatArray:
-        """Return the second derivatives."""
-        return self.logarithm.curvature(atoms)
 
 
 def _terms(objective: object) -> list[tuple[float, object]]:

@@ -31,6 +31,8 @@ __all__ = ["LogisticTriplets", "TripletHinge", "TripletLoss"]
 class _TripletObjective(PairObjective):
     """``(1/n) Σ [(1 - μ) δ_ij + μ ψ(m + δ_ij - δ_il)]`` over n triplets (i, j, l)."""
 
+    tested = True
+
     def __init__(
         self,
         X: Any,

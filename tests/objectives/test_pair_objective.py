@@ -7,6 +7,10 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.directions import DiagonalDirection
+from gdaopt.objectives import PairObjective, SeparableLoss, Term
+from gdaopt.objectives.pairs import read_labelled_pairs
+from gdaopt.objectives.scalar_functions import Identity
+from gdaopt.support.validation import FloatArray
 
 rng = np.random.default_rng(5)
 X = rng.standard_normal((80, 4))
@@ -41,3 +45,24 @@ def test_underflow_is_said() -> None:
     assert point.value == 0
     assert np.isfinite(point.logarithm().value)
     assert "multiply the features" in (point.vanished() or "")
+
+
+class Wrong(Identity):
+    """A scalar function with a wrong derivative."""
+
+    def __call__(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return z, -np.ones_like(z)
+
+
+def test_a_wrong_loss_of_ones_own_is_found_out() -> None:
+    labelled = read_labelled_pairs(X, np.arange(80) % 2, None)
+    objective = PairObjective(labelled.pairs, SeparableLoss(labelled, (Term(True, Wrong(), 1.0),)))
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(4.0))
+    with pytest.raises(gda.InvalidInputError, match=r"the gradient of .*PairObjective.* is wrong"):
+        gda.solve(problem, "certified")
+
+
+def test_objectives_of_the_package_are_tested() -> None:
+    assert gda.GLR(X, X[:, 0]).tested
+    assert gda.MCML(X, np.arange(80) % 2).tested
+    assert not PairObjective.tested

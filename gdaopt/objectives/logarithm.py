@@ -1,0 +1,117 @@
+"""The logarithm of a positive objective at one metric, with its derivatives along atoms.
+
+Where Q spans decades its logarithm does not, and where it is convex, too, methods minimise it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.objectives.protocol import Derivatives
+from gdaopt.support.validation import FloatArray
+
+__all__ = ["ExponentialLogarithm", "Logarithm", "MultipleLogarithm"]
+
+
+@dataclass(frozen=True, eq=False)
+class Logarithm:
+    """``log Q`` from Q itself: a `gdaopt.objectives.Derivatives`.
+
+    Attributes
+    ----------
+    of : Derivatives
+        Q at the metric.
+    """
+
+    of: Derivatives
+
+    @property
+    def value(self) -> float:
+        """``log Q(M)``, -inf where Q is not positive."""
+        return math.log(self.of.value) if self.of.value > 0 else -math.inf
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        """Return the derivatives of Q, divided by Q."""
+        slopes: FloatArray = self.of.slopes(atoms) / self.of.value
+        return slopes
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return ``∇²Q / Q - gg'`` with the derivatives g of log Q."""
+        slopes = self.slopes(atoms)
+        curvature: FloatArray = self.of.curvature(atoms) / self.of.value
+        return curvature - np.outer(slopes, slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class MultipleLogarithm:
+    """The logarithm of a multiple: a `gdaopt.objectives.Derivatives`.
+
+    Attributes
+    ----------
+    logarithm : Derivatives
+        ``log Q`` at the metric.
+    factor : float
+        c > 0.
+    """
+
+    logarithm: Derivatives
+    factor: float
+
+    @property
+    def value(self) -> float:
+        """``log c + log Q(M)``."""
+        return math.log(self.factor) + self.logarithm.value
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        """Return the derivatives, which the constant does not change."""
+        return self.logarithm.slopes(atoms)
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return the second derivatives."""
+        return self.logarithm.curvature(atoms)
+
+
+@dataclass(frozen=True, eq=False)
+class ExponentialLogarithm:
+    """The logarithm of a sum of exponentials over pairs: a `gdaopt.objectives.Derivatives`.
+
+    Nothing underflows, because all sums are in units of ``exp(shift)``.
+
+    Attributes
+    ----------
+    point : PairPoint
+        The sum at the metric (`gdaopt.objectives.PairPoint`).
+    """
+
+    point: Any  # a PairPoint imports this module
+
+    @property
+    def value(self) -> float:
+        """``log Q(M)``."""
+        return float(self.point.sums.log_value)
+
+    def gradient(self) -> FloatArray:
+        """Return ``∇ log Q(M)``, shape (K, K): a softmax over pairs."""
+        gradient: FloatArray = -self.point.scatter / self.point.sums.total
+        return gradient
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        """Return the derivatives of ``log Q`` by the weights of atoms, shape (n,)."""
+        slopes: FloatArray = self.point.scaled_slopes(atoms) / self.point.sums.total
+        return slopes
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return the second derivatives of ``log Q`` by the weights of atoms, shape (n, n).
+
+        With the shares p of the pairs in Q these are the covariance of the changes under p.
+        Computed as a covariance they lose no digits where a few pairs have almost all of p.
+        """
+        modelled = self.point.modelled
+        means = -modelled.kept_slopes(atoms) / modelled.sum.total
+        curvature: FloatArray = modelled.scaled_curvature(atoms, means) / modelled.sum.total
+        return curvature
