@@ -187,3 +187,13 @@ def test_a_killed_worker_is_survived() -> None:
         for pid in client.run(os.getpid).values():
             os.kill(pid, signal.SIGKILL)  # the samples are gone with them
         assert glr.value(M) == pytest.approx(expected, rel=1e-12)
+
+
+def test_every_loss_computes_there(client: Any) -> None:
+    labels = np.arange(len(X)) % 3
+    for objective in (gda.MCML(X, labels), gda.LogisticPairs(X, labels), gda.LMNN(X, labels)):
+        there, here = objective.distributed(client).at(M), objective.at(M)
+        assert there.value == pytest.approx(here.value, rel=1e-10)
+        scale = np.abs(here.gradient()).max()
+        np.testing.assert_allclose(there.gradient(), here.gradient(), atol=1e-10 * scale)
+        assert np.isfinite(there.round_off().value)
