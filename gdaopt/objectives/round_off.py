@@ -139,8 +139,13 @@ class DistanceRoundOff:
     @classmethod
     def of_metric(cls, metric: DeferredMatrix, n_features: int) -> DistanceRoundOff:
         """Return that of products with a K×K metric."""
-        count = _factor_roundings(n_features, n_features)
-        return cls(n_features, DeferredMatrix(lambda: count * np.abs(metric.dense())))
+
+        def forms() -> FloatArray:
+            sizes = np.abs(metric.dense())
+            sizes *= _factor_roundings(n_features, n_features)
+            return sizes
+
+        return cls(n_features, DeferredMatrix(forms))
 
     def moved(self, direction: Direction, gamma: float, n_factors: int) -> DistanceRoundOff:
         """Return that after a step along a direction, from so many factors."""
