@@ -119,10 +119,12 @@ class RectanglePairs:
                 yield reduce(np.add, products)
             return
         # One product of matrices gives all three terms.
-        own = np.einsum("nf,nf->n", left, right)[:, None]
-        ones = np.ones_like(own)
-        rows = np.hstack([left, own, ones])
-        columns = np.hstack([-2 * right, ones, own])
+        n_samples, size = left.shape
+        rows, columns = np.empty((2, n_samples, size + 2))
+        rows[:, :size] = left
+        rows[:, size] = columns[:, size + 1] = np.einsum("nf,nf->n", left, right)
+        rows[:, size + 1] = columns[:, size] = 1.0
+        np.multiply(right, -2, out=columns[:, :size])
         for block in self.blocks():
             yield rows[block.rows] @ columns[block.columns].T
 
