@@ -195,10 +195,11 @@ class DeferredMatrix:
 
     def dense(self) -> FloatArray:
         """Return the matrix, read-only."""
-        if self._matrix is None:
-            assert self._make is not None
-            self._matrix = read_only(self._make())
-            self._make = None  # with all that it was made of
+        make = self._make
+        if make is not None:
+            self._matrix = read_only(make())
+            self._make = None  # with all that the matrix was made of; other threads have theirs
+        assert self._matrix is not None
         return self._matrix
 
     def moved(self, direction: Direction, gamma: float) -> DeferredMatrix:
