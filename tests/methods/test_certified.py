@@ -98,7 +98,8 @@ def test_log_det_of_raw_features(name: str, trace_bound: float, kind: str) -> No
     for min_eigenvalue in (0.0, 1e-6):
         feasible_set = set_of(kind, len(covariance), trace_bound, min_eigenvalue)
         problem = gda.MetricProblem(gda.LogDet(covariance), feasible_set)
-        assert_optimal(problem, gda.solve(problem, "certified", max_iterations=100), 1e-6)
+        # Changes of the data by 1e-12 change the number of rounds, from 70 to 130 at 1e9.
+        assert_optimal(problem, gda.solve(problem, "certified", max_iterations=200), 1e-6)
 
 
 @pytest.mark.parametrize(
