@@ -19,7 +19,7 @@ from gdaopt.constraints import (
 from gdaopt.constraints.rows import listed
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.known_entries import Symmetric
+from gdaopt.linalg.masked import Symmetric
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.check import check_interface
 from gdaopt.objectives.protocol import Objective, Point

@@ -31,7 +31,7 @@ from gdaopt.certificate.tangent import (
     nothing_to_certify,
 )
 from gdaopt.errors import GdaoptError, InvalidInputError
-from gdaopt.linalg.known_entries import Symmetric
+from gdaopt.linalg.masked import Symmetric
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
@@ -189,7 +189,7 @@ def certify_point(
         Objective and set.
     point : Point
         At the metric.
-    gradient : ndarray of shape (K, K) or KnownEntries, optional
+    gradient : ndarray of shape (K, K) or MaskedMatrix, optional
         At a member of the set, what `FeasibleSet.gradient_at` returns; the whole gradient by
         default, which any metric will do for.
     best : PricedAtoms, optional

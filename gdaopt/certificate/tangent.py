@@ -20,8 +20,8 @@ from typing import Any, cast
 import numpy as np
 
 from gdaopt.errors import TimeLimitError
-from gdaopt.linalg.known_entries import (
-    KnownEntries,
+from gdaopt.linalg.masked import (
+    MaskedMatrix,
     Symmetric,
     inner,
     is_finite,
@@ -82,7 +82,7 @@ class Tangent:
         Objective, set and linear constraints.
     point : Point
         The objective at the metric.
-    gradient : ndarray of shape (K, K) or KnownEntries
+    gradient : ndarray of shape (K, K) or MaskedMatrix
         G, of the Lagrangian: as much of it as the set needs, or all of it.
     best : PricedAtoms
         The best atoms for G.
@@ -101,7 +101,7 @@ class Tangent:
         problem = self.problem
         gradient = (
             problem.gradient_at(point, self.multipliers)
-            if isinstance(self.gradient, KnownEntries)
+            if isinstance(self.gradient, MaskedMatrix)
             else problem.lagrangian_gradient(point.gradient(), self.multipliers)
         )
         best = problem.feasible_set.best_atoms(gradient, len(self.best.prices), self.best.atoms)

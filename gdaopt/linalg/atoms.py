@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from gdaopt.linalg.entries import Edges, IndexArray, as_edges
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.linalg.known_entries import KnownEntries, Symmetric, largest_entry
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, largest_entry
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector, read_only
 
@@ -141,7 +141,7 @@ class Atoms:
     def quadratic_forms(self, matrix: Symmetric) -> FloatArray:
         """Return ``u_k' G u_k`` for each atom, shape (n,), for a symmetric K×K matrix G.
 
-        Of a matrix of `KnownEntries` those are needed that the atoms meet.
+        Of a matrix of `MaskedMatrix` those are needed that the atoms meet.
         """
         if not self._is_sparse and isinstance(matrix, np.ndarray):
             forms: FloatArray = ((self.values @ matrix) * self.values).sum(axis=1)
@@ -205,7 +205,7 @@ def best_pairs(
     ----------
     gradient : ndarray of shape (K, K)
         G, symmetric and finite; only its diagonal and upper triangle are read. With `edges` it may
-        be `KnownEntries` of them.
+        be `MaskedMatrix` of them.
     count : int
         How many to return at most.
     edges : tuple of two ndarrays of int, optional
@@ -306,7 +306,7 @@ def _least_exact(a: FloatArray, b: FloatArray, c: FloatArray) -> float:
 def _are_listed(gradient: Symmetric, edges: Edges) -> bool:
     """Say whether pairs are looked at one by one: where they are not all, or others not known."""
     size = len(gradient)
-    return isinstance(gradient, KnownEntries) or len(edges[0]) < size * (size - 1) // 2
+    return isinstance(gradient, MaskedMatrix) or len(edges[0]) < size * (size - 1) // 2
 
 
 def _best_listed(
@@ -351,7 +351,7 @@ def dual_alignment(gradient: Symmetric, edges: Edges | None = None) -> FloatArra
 
     Parameters
     ----------
-    gradient : ndarray of shape (K, K), or KnownEntries of the edges
+    gradient : ndarray of shape (K, K), or MaskedMatrix of the edges
         G, symmetric.
     edges : tuple of two ndarrays of int, optional
         Rows and columns of the pairs that may have an edge; all pairs when left out.
@@ -374,7 +374,7 @@ def dual_alignment(gradient: Symmetric, edges: Edges | None = None) -> FloatArra
     >>> dual_alignment(np.array([[-2.0, 1.0], [1.0, -2.0]]))
     array([1., 1.])
     """
-    if not isinstance(gradient, KnownEntries):
+    if not isinstance(gradient, MaskedMatrix):
         gradient = as_symmetric("gradient", gradient)
         edges = None if edges is None else as_edges(edges, len(gradient))
     diagonal = gradient.diagonal()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Point(Derivatives, Protocol):
     def gradient_column(self, column: int) -> FloatArray:
         """Return one column of ``∇Q(M)``, shape (K,)."""
 
-    def gradient_entries(self, edges: Edges) -> KnownEntries:
+    def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         """Return the diagonal of ``∇Q(M)`` and its entries (i, j) for the edges i < j.
 
         Over sets whose members have these edges only, nothing else of the gradient is needed.

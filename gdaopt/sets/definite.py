@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dpotrf
 
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.known_entries import Symmetric
+from gdaopt.linalg.masked import Symmetric
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum, project_spectrum
 from gdaopt.linalg.spectrum import smallest_eigenpairs
 from gdaopt.objectives.round_off import UNIT

@@ -18,7 +18,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, all_edges
-from gdaopt.linalg.known_entries import Symmetric, norm
+from gdaopt.linalg.masked import Symmetric, norm
 from gdaopt.linalg.projection import Projection, project_on_intersection
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT

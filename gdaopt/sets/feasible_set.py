@@ -18,8 +18,8 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries, Symmetric, is_finite
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, is_finite
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
@@ -152,15 +152,15 @@ class FeasibleSet(ABC):
         return base if fixed is None else base + fixed
 
     def base_like(self, gradient: Symmetric) -> Any:
-        """Return B: as an array, or those of its entries that are known of a gradient."""
+        """Return B: as an array, or under the mask of a masked gradient."""
         size = len(gradient)
-        if not isinstance(gradient, KnownEntries):
+        if not isinstance(gradient, MaskedMatrix):
             return self.base(size)
         rho, edges = np.full(size, self.min_eigenvalue), gradient.edges
         fixed = self.fixed_part(size)
         if fixed is None:
-            return KnownEntries(rho, np.zeros(len(edges[0])), edges)
-        return KnownEntries(rho + fixed.diagonal(), fixed[edges], edges)
+            return MaskedMatrix(rho, np.zeros(len(edges[0])), edges)
+        return MaskedMatrix(rho + fixed.diagonal(), fixed[edges], edges)
 
     def budget(self, n_features: int) -> float:
         """Return ``τ = C - tr B``, the largest sum that the weights of the atoms may have."""
@@ -372,7 +372,7 @@ class FeasibleSet(ABC):
             When G holds NaN or infinite values.
         """
         if not is_finite(gradient):
-            if not isinstance(gradient, KnownEntries):
+            if not isinstance(gradient, MaskedMatrix):
                 finite_array("gradient", gradient, ndim=2)  # raises, and says where
             raise InvalidInputError("gradient holds values that are not finite")
         return self.family.best_atoms(gradient, count, guess)

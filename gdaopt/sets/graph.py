@@ -13,8 +13,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, least_pair_price, pair_atoms
 from gdaopt.linalg.entries import Edges, all_edges, entries_of, matrix_of, placement
 from gdaopt.linalg.gershgorin import align
-from gdaopt.linalg.known_entries import Symmetric, largest_entry
 from gdaopt.linalg.laplacian import n_components, path_edges, unit_laplacian
+from gdaopt.linalg.masked import Symmetric, largest_entry
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT

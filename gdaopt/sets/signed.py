@@ -12,7 +12,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries, Symmetric
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric
 from gdaopt.objectives.protocol import Point
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
@@ -58,7 +58,7 @@ class FlippedAtoms(AtomFamily):
         return flipped
 
     def _flip_gradient(self, gradient: Symmetric) -> Symmetric:
-        if isinstance(gradient, KnownEntries):
+        if isinstance(gradient, MaskedMatrix):
             return gradient.congruent(self._colors)
         return self.flip(gradient)
 
