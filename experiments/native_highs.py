@@ -155,7 +155,7 @@ def program_row(title: str, micros: np.ndarray) -> str:
 def run_rows() -> list[str]:
     """Return the table of whole runs."""
     lines = [
-        "| alternating | steps | HIGHS (s) | highspy (s) | closed form (s) | HIGHS / highspy |",
+        "| alternating | steps | HIGHS (s) | highspy (s) | analytic (s) | HIGHS / highspy |",
         "|---|--:|--:|--:|--:|--:|",
     ]
     for class_name in ("class_0", "class_1", "class_2"):

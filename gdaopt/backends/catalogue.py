@@ -232,7 +232,7 @@ def tolerance_options(solver: str, tolerance: float) -> dict[str, Any]:
     Returns
     -------
     dict
-        For `solver_opts`; empty for the closed form, and for a solver whose tolerances are not
+        For `solver_opts`; empty for ``"analytic"``, and for a solver whose tolerances are not
         known here: it uses its defaults.
 
     Examples

@@ -1,6 +1,6 @@
 """What a backend is: it minimises one prepared linear program, and says where the time went.
 
-The closed form is the simplest backend, and stands here; the others have a module each.
+The analytic backend is the simplest, and stands here; each other backend has its own module.
 
 A program hands itself to a backend in three forms, of which the backend takes one: in closed form,
 as a CVXPY problem, and as arrays. The *stages* of a call are the same for all backends, and they
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 ANALYTIC = "analytic"
-"""The name of the closed form, in the place of a solver's."""
+"""The solver that is none: the exact solution of each program, in closed form."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ class Answer(NamedTuple):
         Those of the rows by name (see `LinearArrays.parts`), in the units of the prepared program;
         others are ignored. None when the solver gives none.
     is_exact : bool
-        Whether this is the closed form's: in the user's units, and inside of the polytope.
+        Whether this is the analytic answer: in the user's units, and inside of the polytope.
     iterations : int or None
         Of the solver, where it says how many.
     reported_seconds : float or None
@@ -239,7 +239,7 @@ class Backend(Protocol):
 
 
 class AnalyticBackend:
-    """The closed form of each program: it has no options, and never hangs.
+    """The exact solution of each program in closed form: it has no options, and never hangs.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ProgramOptions
+from gdaopt.programs import ANALYTIC, ProgramOptions
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,
@@ -23,10 +23,7 @@ from gdaopt.support.validation import (
     symmetric_matrix,
 )
 
-__all__ = ["CLOSED_FORM", "Method", "ProgramMethod", "check_start"]
-
-CLOSED_FORM = "closed form"
-"""What stands for a solver where a method has no programs to solve."""
+__all__ = ["Method", "ProgramMethod", "check_start"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,8 +104,8 @@ class Method(ABC):
 
     @property
     def solver_name(self) -> str:
-        """Who solves the programs of the method; `CLOSED_FORM` where it has none to solve."""
-        return CLOSED_FORM
+        """Who solves the programs of the method; ``"analytic"`` where it has none to solve."""
+        return ANALYTIC
 
     def check(self, problem: MetricProblem) -> None:
         """Raise InvalidInputError when the problem has what the method cannot keep or needs."""
@@ -188,7 +185,7 @@ class ProgramMethod(Method):
     ----------
     solver : str, optional
         Who solves the programs: any solver that CVXPY knows, in any case, ``"highspy"`` for HiGHS
-        without CVXPY, started hot, or ``"analytic"`` for their closed forms.
+        without CVXPY, started hot, or ``"analytic"`` for their exact solution in closed form.
     solver_opts : mapping, optional
         Options of that solver.
     fallback : str or sequence of str, optional

@@ -20,7 +20,7 @@ from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, solve_constrained_master_problem
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import solve_master_problem
-from gdaopt.methods.base import CLOSED_FORM, Method
+from gdaopt.methods.base import Method
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.pricing import OraclePricing, ProgramPricing
 from gdaopt.methods.state import Clock, RunEnded, State
@@ -28,7 +28,7 @@ from gdaopt.methods.stopping import Patience
 from gdaopt.objectives import Linear, SumObjective
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ProgramOptions
+from gdaopt.programs import ANALYTIC, ProgramOptions
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import check_instance, check_name, store_integer
@@ -118,7 +118,7 @@ class Certified(Method):
     @property
     def solver_name(self) -> str:
         """Who finds the atoms."""
-        return self.solver or CLOSED_FORM
+        return self.solver or ANALYTIC
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each round."""

@@ -32,7 +32,7 @@ from gdaopt.errors import (
     TimeLimitError,
 )
 from gdaopt.methods.alternating import Alternating
-from gdaopt.methods.base import CLOSED_FORM, Method, ProgramMethod
+from gdaopt.methods.base import Method, ProgramMethod
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
 from gdaopt.methods.frank_wolfe import FrankWolfe
@@ -139,9 +139,7 @@ def solve(
     """
     check_instance("problem", problem, MetricProblem)
     chosen = _method(method, options)
-    if record is not None and (
-        not isinstance(chosen, ProgramMethod) or chosen.solver_name == CLOSED_FORM or chosen.cone
-    ):
+    if record is not None and (not isinstance(chosen, ProgramMethod) or chosen.cone):
         raise InvalidInputError(
             f"record = {shortened(record)}: method {chosen.name!r} solves no linear programs; "
             "'alternating' and 'joint' do"

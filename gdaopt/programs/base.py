@@ -3,7 +3,7 @@
 A *program* is a linear subproblem of Frank–Wolfe. Its data are a *polytope*, which knows its closed
 form and the way back for points outside, and a *program* object, which writes them as a CVXPY
 problem and as arrays and hands them to any backend ("Remark: inexact solvers and scaled costs").
-When a solver is named, the closed form is never called in its place.
+When a solver is named, ``"analytic"`` never takes its place.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ProgramOptions:
     ----------
     solver : str, optional
         Any solver that CVXPY knows, in any case; ``"highspy"`` for HiGHS without CVXPY, started
-        hot; or ``"analytic"`` for the closed form.
+        hot; or ``"analytic"`` for the exact solution in closed form.
     solver_opts : mapping, optional
         Options of the solver.
     fallback : str or sequence of str, optional

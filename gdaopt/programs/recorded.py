@@ -75,7 +75,7 @@ class RecordedProgram:
     polytope : Polytope
         What it is solved over; a `ConstrainedPolytope` where the problem has linear constraints.
     point : ndarray of shape (n,)
-        The closed form's answer. With linear constraints there is none, and this is the answer of
+        The analytic answer. With linear constraints there is none, and this is the answer of
         the run's solver.
     gap : float
         The Frank–Wolfe gap: the cost at the point where the run was, minus the cost of `point`.
@@ -89,7 +89,7 @@ class RecordedProgram:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the point is the closed form's."""
+        """Whether the point is the analytic answer."""
         return not isinstance(self.polytope, ConstrainedPolytope)
 
     @property
@@ -125,7 +125,7 @@ class RecordedProgram:
 
 @dataclass
 class _Recording:
-    """What is recorded, before the closed forms are asked."""
+    """What is recorded, before the analytic answers are computed."""
 
     programs: list[tuple[str, FloatArray, Polytope, FloatArray, float]] = field(
         default_factory=list
@@ -210,7 +210,7 @@ def note(
 def _finished(
     kind: str, cost: FloatArray, polytope: Polytope, found: FloatArray, value_there: float
 ) -> RecordedProgram:
-    """Return a program with the closed form's answer, where it has one."""
+    """Return a program with its analytic answer, where it has one."""
     point = found if isinstance(polytope, ConstrainedPolytope) else polytope.minimize(cost)
     gap = value_there - float(cost @ point)
     return RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)

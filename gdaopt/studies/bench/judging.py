@@ -109,8 +109,8 @@ def performance_profile(
     seconds : mapping of str to array of shape (n,)
         For each solver, the times of the same n programs; infinity where it did not solve one.
     reference : array of shape (n,), optional
-        The times to which they are compared, such as those of the closed form; by default the least
-        of all solvers, as in the paper.
+        The times to which they are compared, such as those of ``"analytic"``; by default the least
+        times of all solvers, as in the paper.
 
     Returns
     -------

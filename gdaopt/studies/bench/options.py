@@ -44,7 +44,7 @@ class BenchOptions:
     Attributes
     ----------
     solvers : sequence of str
-        Names, or ``"all"`` alone. The closed form is always added, as the reference.
+        Names, or ``"all"`` alone. ``"analytic"`` is always added, as the reference.
     programs : sequence of str
         Of ``"diagonal"``, ``"column"`` and ``"joint"``.
     starts : sequence of str
@@ -163,7 +163,7 @@ def starts_of(solver: str, starts: Sequence[str]) -> list[str]:
 
 
 def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
-    """Return the solvers that are meant, the closed form first."""
+    """Return the solvers that are meant, ``"analytic"`` first."""
     if any(isinstance(name, str) and name.lower() == ALL for name in names):
         if len(names) > 1:
             raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")

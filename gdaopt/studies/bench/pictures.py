@@ -96,7 +96,7 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
 
 
 def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
-    """Draw performance profiles by the closed form's times; see `performance_profile`.
+    """Draw performance profiles by the times of ``"analytic"``; see `performance_profile`.
 
     A panel for each group of solvers: theirs in colours, those of all others in grey behind.
 
@@ -145,7 +145,7 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     size = _small(grid[0]) + 1
     for ax in grid[len(panels) :]:
         ax.remove()
-    figure.supxlabel("time over the closed form's", fontsize=size)
+    figure.supxlabel("time over the time of analytic", fontsize=size)
     figure.supylabel("share verified", fontsize=size)
     return figure
 

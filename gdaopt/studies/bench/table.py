@@ -190,7 +190,7 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
         "*Wrong*: it is not, and the solver calls it optimal; *inaccurate*: nor does the solver.",
         "*Infeasible*: the solver calls the program infeasible, which none is. *ms*: shifted",
         f"geometric mean (shift {1e3 * SHIFT:g} ms) of the wall time of a call; a program that is",
-        f"not verified counts {options.cap:g} s. *× closed form*: the ratio of these means.",
+        f"not verified counts {options.cap:g} s. *× analytic*: the ratio of these means.",
         "*Residual*: geometric mean, each at least the tolerance, 1 for a failure. Of the stages,",
         "*wrapper* is the median time outside of the solver's call, and *reported* the solver's",
         "own. *Cold*: everything anew; *re-solve*: what was compiled is kept; *hot*: started from",
@@ -202,7 +202,7 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
     ]
     heads = [
         *("solver", "version", "start", "verified", f"within {loosest:g}", "wrong", "inaccurate"),
-        *("infeasible", "failed", "late", "worst residual", "residual", "ms", "× closed form"),
+        *("infeasible", "failed", "late", "worst residual", "residual", "ms", "× analytic"),
         *("wrapper ms", "reported ms"),
     ]
     for (data, program, tolerance), group in frame.groupby(
