@@ -48,14 +48,14 @@ def on_bounds(polytope: Any, point: FloatArray) -> FloatArray:
     moved = np.where(point - lower <= near, lower, point)
     if isinstance(polytope, ColumnPolytope):
         moved = np.where(polytope.upper - moved <= near, polytope.upper, moved)
-    repaired: FloatArray = polytope.repaired(moved)
-    return repaired
+    feasible: FloatArray = polytope.made_feasible(moved)
+    return feasible
 
 
 def inwards(polytope: Any, point: FloatArray) -> FloatArray:
     """Return the point, moved by a millionth of the way to the middle of the polytope."""
     lower = polytope.floor if isinstance(polytope, ColumnPolytope) else polytope.lower
-    middle = polytope.repaired(lower + 0.5 * polytope.unit)
+    middle = polytope.made_feasible(lower + 0.5 * polytope.unit)
     moved: FloatArray = point + TOLERANCE * (middle - point)
     return moved
 

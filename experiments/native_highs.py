@@ -52,7 +52,7 @@ def by_gdaopt(programs: Sequence[RecordedProgram], solver: str) -> Callable[[], 
 
 
 class BareLoop:
-    """What one writes by hand for programs of one pattern: no checks, no units, no repair."""
+    """What one writes by hand for programs of one pattern: no checks, no units, as returned."""
 
     def __init__(self, first: LinearArrays, options: Mapping[str, Any]) -> None:
         self.highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]

@@ -77,7 +77,7 @@ class TimeLimitError(GdaoptError):
 
 
 class InaccurateSolutionWarning(UserWarning):
-    """A solver called its own answer inaccurate; the answer was repaired and used."""
+    """A solver called its own answer inaccurate; the answer was made feasible and used."""
 
 
 class CutOffSamplesWarning(UserWarning):

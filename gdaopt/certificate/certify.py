@@ -237,7 +237,7 @@ def certify_point(
     )
     if found.value > value and not problem.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
-        inside = tangent.gap(problem.repaired(point.metric))
+        inside = tangent.gap(problem.made_feasible(point.metric))
         if inside < -certificate.allowance:
             raise _contradiction(
                 f"a member of the set has a gap of {inside:.6g}, which is negative"

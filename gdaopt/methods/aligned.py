@@ -202,7 +202,7 @@ class AlignedMethod(ProgramMethod):
             )
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
-        """Return `initial`, checked and repaired into the set; refuse one below the edge floor."""
+        """Return `initial`, checked and made feasible; refuse one below the edge floor."""
         metric = super().initial_metric(problem)
         if metric is not None and self.edge_floor > 0:
             n_components = self.n_components(metric)

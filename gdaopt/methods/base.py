@@ -132,7 +132,7 @@ class Method(ABC):
         """
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
-        """Return `initial`, checked and repaired into the set; None when there is none.
+        """Return `initial`, checked and made feasible; None when there is none.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class Method(ABC):
         violations = problem.violations(metric)
         if violations:
             raise InvalidInputError(f"initial is not in the set: {'; '.join(violations)}")
-        return problem.repaired(metric)
+        return problem.made_feasible(metric)
 
     def start_point(self, problem: MetricProblem) -> Point:
         """Return the objective at `initial`, or in the middle of the set: ``B + (τ/K) I``.

@@ -137,8 +137,8 @@ class ConicMethod(Method):
         answer = np.asarray(variable.value)
         found = (answer + answer.T) / 2  # exactly symmetric
         began_objective = time.perf_counter()
-        repaired = problem.repaired(found)
-        moved = float(np.abs(repaired - found).max())
+        feasible = problem.made_feasible(found)
+        moved = float(np.abs(feasible - found).max())
         if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
                 f"{self.solver} called the {self.cone} program {report.status} and returned a "
@@ -147,7 +147,7 @@ class ConicMethod(Method):
         columns = program_columns(report)
         columns["build_seconds"] += built - began
         with unlimited():  # the solver's answer is not lost
-            point = problem.objective.at(repaired)
+            point = problem.objective.at(feasible)
             state = State(
                 point=point,
                 objective=point.value,

@@ -143,7 +143,7 @@ class PostConditions:
         certificate = certify_point(problem, point, multipliers=self._by)
         if certificate.reason:
             return math.inf
-        inside = problem.objective.at(problem.repaired(state.metric)).value - point.value
+        inside = problem.objective.at(problem.made_feasible(state.metric)).value - point.value
         allowed = certificate.allowance + max(inside, 0.0)
         if not self._is_tested:
             # Terms that cancel at the member, as at an optimum of 0, do not where no one looked.
@@ -211,8 +211,8 @@ class PostConditions:
         entries = np.triu(self._rng.uniform(-0.5, 0.5, (size, size)) / size, 1)
         entries += entries.T
         # Either sign is allowed or one of them is, or none.
-        kept = feasible_set.family.with_entries_repaired(entries)
-        kept = kept + feasible_set.family.with_entries_repaired(-entries) / 2
+        kept = feasible_set.family.with_feasible_entries(entries)
+        kept = kept + feasible_set.family.with_feasible_entries(-entries) / 2
         dominant = feasible_set.budget(size) / size * (np.eye(size) + kept)
         metric = _between(point.metric, feasible_set.base(size) + dominant)
         return self._problem.objective.at(metric)

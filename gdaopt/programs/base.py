@@ -141,7 +141,7 @@ class Polytope(Protocol):
     def row_multipliers(self, cost: FloatArray) -> Mapping[str, FloatArray]:
         """Return the multipliers of the program's rows there by name, in closed form."""
 
-    def repaired(self, point: FloatArray) -> FloatArray:
+    def made_feasible(self, point: FloatArray) -> FloatArray:
         """Return a point inside, moved from `point` in proportion to how far it is outside."""
 
 
@@ -395,7 +395,7 @@ class Program(ABC, Generic[PolytopeT]):
         if not answer.is_exact:
             unit = polytope.unit
             found = unit * point
-            point = polytope.repaired(found)
+            point = polytope.made_feasible(found)
             moves = np.abs(point - found)
             moved = float(np.maximum.reduce(moves))
             if moved > 0 and np.count_nonzero(moves > _FARTHEST * unit):

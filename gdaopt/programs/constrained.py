@@ -80,10 +80,10 @@ class ConstrainedPolytope:
         self.minimize(cost)
         return {}
 
-    def repaired(self, point: FloatArray) -> FloatArray:
+    def made_feasible(self, point: FloatArray) -> FloatArray:
         """Mend rows and polytope in turns; what is left is left out on the way to the iterate."""
         bounds, current = self.bounds, self.current
-        point = self.polytope.repaired(point)
+        point = self.polytope.made_feasible(point)
         allowed = _ALLOWED * max(float(np.abs(current).max()), float(np.abs(point).max()))
         for _ in range(_CORRECTIONS):
             excesses = self._excesses(point, bounds)
@@ -92,10 +92,10 @@ class ConstrainedPolytope:
                 return point
             own = self.coefficients[broken] * self.unit  # the least change in units of each entry
             change = np.linalg.lstsq(own, excesses[broken])[0] * self.unit
-            point = self.polytope.repaired(point - change)
+            point = self.polytope.made_feasible(point - change)
         share = allowed / np.abs(self._excesses(point, bounds)).max()
-        repaired: FloatArray = current + min(share, 1.0) * (point - current)
-        return repaired
+        feasible: FloatArray = current + min(share, 1.0) * (point - current)
+        return feasible
 
     def _excesses(self, point: FloatArray, bounds: FloatArray) -> FloatArray:
         """Return by how much a point is beyond each row."""

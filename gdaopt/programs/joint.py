@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JointPolytope", "JointProgram"]
 
-_ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are repaired
+_ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are lowered
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +174,7 @@ class JointPolytope:
         prices = own + diagonal[rows] * forward + diagonal[columns] * backward
         return np.concatenate([diagonal, prices / self.weights])
 
-    def repaired(self, point: FloatArray) -> FloatArray:
+    def made_feasible(self, point: FloatArray) -> FloatArray:
         """Clip edges and rows to their bounds, then shrink what is above to the budget."""
         size, least, spare = len(self.v), self._least_diagonal, self.spare
         above = np.maximum(point[size:] - self.floor, 0.0)

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnPolytope", "ColumnProgram", "DiagonalPolytope", "DiagonalProgram"]
 
-_LOWERED = 1e-10  # of C: a sum of lower bounds above C by less is repaired, by more refused
-_ROUND_OFF = 1e-12  # relative excess of floors over their bounds that is repaired
+_LOWERED = 1e-10  # of C: a sum of lower bounds above C by less is lowered, by more refused
+_ROUND_OFF = 1e-12  # relative excess of floors over their bounds that is removed
 _BUDGET_UNIT = 1e3  # solvers see this budget: their tolerances for it are absolute, as for costs
 
 
@@ -157,14 +157,14 @@ class DiagonalPolytope:
         """Return what one unit more of the budget would gain."""
         return {"budget": np.array(max(-float(cost.min()), 0.0))}
 
-    def repaired(self, point: FloatArray) -> FloatArray:
+    def made_feasible(self, point: FloatArray) -> FloatArray:
         """Raise entries to their bounds, then shrink what is above the bounds to the budget."""
         above = np.maximum(point - self.lower, 0.0)
         total, spare = float(above.sum()), self.spare
         if total > spare:
             above *= spare / total
-        repaired: FloatArray = self.lower + above
-        return repaired
+        feasible: FloatArray = self.lower + above
+        return feasible
 
 
 class DiagonalProgram(_Knapsack[DiagonalPolytope]):
@@ -343,15 +343,15 @@ class ColumnPolytope:
         gain = -float(ratio[order[runs_out]]) if runs_out < len(order) else 0.0
         return {"budget": np.array(gain)}
 
-    def repaired(self, point: FloatArray) -> FloatArray:
+    def made_feasible(self, point: FloatArray) -> FloatArray:
         """Clip to the bounds, then shrink what is above the floors to the budget."""
         above = np.minimum(np.maximum(point, self.floor), self.upper) - self.floor
         total = float(self.weights @ above)
         spare = self.spare
         if total > spare:
             above *= spare / total
-        repaired: FloatArray = self.floor + above
-        return repaired
+        feasible: FloatArray = self.floor + above
+        return feasible
 
 
 class ColumnProgram(_Knapsack[ColumnPolytope]):

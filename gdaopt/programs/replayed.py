@@ -1,7 +1,7 @@
 """Recorded programs solved again, one after the other, by any backend: with the time of each stage.
 
-All backends are judged alike: by the point that they return, before any repair, in the units that
-they see, against the answer that was recorded.
+All backends are judged alike: by the point that they return, before it is made feasible, in the
+units that they see, against the answer that was recorded.
 """
 
 from __future__ import annotations

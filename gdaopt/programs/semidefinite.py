@@ -72,10 +72,10 @@ class WholeSet:
         """Return nothing: the program has no rows."""
         return {}
 
-    def repaired(self, point: FloatArray) -> FloatArray:
+    def made_feasible(self, point: FloatArray) -> FloatArray:
         """Return the entries of a member near a point."""
         metric = matrix_of(point, self.n_features, self.edges)
-        return entries_of(self.feasible_set.repaired(metric), self.edges)
+        return entries_of(self.feasible_set.made_feasible(metric), self.edges)
 
 
 class SemidefiniteProgram(Program[WholeSet]):

@@ -66,10 +66,10 @@ class FeatureAtoms(AtomFamily):
         i, j = (int(n) for n in np.unravel_index(magnitudes.argmax(), above.shape))
         return [f"off-diagonal [{i},{j}] is not 0: {above[i, j]:.6g}"]
 
-    def with_entries_repaired(self, above: FloatArray) -> FloatArray:
+    def with_feasible_entries(self, above: FloatArray) -> FloatArray:
         """Return the matrix without its off-diagonals."""
-        repaired: FloatArray = np.diag(np.diagonal(above))
-        return repaired
+        feasible: FloatArray = np.diag(np.diagonal(above))
+        return feasible
 
     def projected(
         self,

@@ -53,7 +53,7 @@ class AtomFamily(ABC):
 
     A subclass must write `best_atoms` and `decomposed`. Unless all positive semidefinite matrices
     are in the cone, it also writes the conditions on the entries of N, as sentences
-    (`entry_violations`), as the nearest matrix that keeps them (`with_entries_repaired`) and for
+    (`entry_violations`), as the nearest matrix that keeps them (`with_feasible_entries`) and for
     CVXPY (`entry_constraints`), and the number of components of the graph (`n_components`).
 
     Attributes
@@ -116,7 +116,7 @@ class AtomFamily(ABC):
         Parameters
         ----------
         above : ndarray of shape (K, K)
-            N, in the cone up to round-off, which is repaired.
+            N, in the cone up to round-off, which is removed.
         """
 
     def basis(self, n_features: int) -> Atoms:
@@ -133,14 +133,14 @@ class AtomFamily(ABC):
         """Return a sentence for each condition on single entries that N breaks by over `slack`."""
         return []
 
-    def with_entries_repaired(self, above: FloatArray) -> FloatArray:
+    def with_feasible_entries(self, above: FloatArray) -> FloatArray:
         """Return the nearest matrix that keeps the conditions on single entries."""
         return above
 
     def on_polyhedron(self, above: FloatArray, budget: float) -> FloatArray:
         """Return the nearest of all matrices of trace ≤ τ that keep the conditions on entries."""
         excess = (float(np.trace(above)) - budget) / len(above)
-        nearest: FloatArray = self.with_entries_repaired(above)
+        nearest: FloatArray = self.with_feasible_entries(above)
         nearest = nearest - max(excess, 0.0) * np.eye(len(above))
         return nearest
 

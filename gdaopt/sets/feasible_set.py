@@ -3,7 +3,7 @@
 Each set is the convex hull of a base B and the points ``B + τ uu'``, where the unit vectors u are a
 family of atoms (`gdaopt.sets.family`) and τ is what the base leaves of the trace bound. The base is
 ``ρI``, plus a fixed part where the set has one. All that follows from this is here: membership,
-repair, projection, the exact linear minimisation oracle
+making points feasible, projection, the exact linear minimisation oracle
 ("Theorem: exact linear minimisation oracle") and the constraints for CVXPY.
 """
 
@@ -224,7 +224,7 @@ class FeasibleSet(ABC):
                 found.append(f"smallest eigenvalue {smallest:.6g} is below {self.min_eigenvalue:g}")
         return found
 
-    def repaired(self, metric: FloatArray) -> FloatArray:
+    def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return the member nearest to `metric` on the segment to a point inside the set.
 
         Meant for violations of the order of round-off, as `contains` allows them: a saved result,
@@ -242,12 +242,12 @@ class FeasibleSet(ABC):
         Notes
         -----
         λ_min is concave and the trace linear along the segment, so the share t of the inner point
-        that repairs both conditions has a closed form.
+        that makes both conditions hold has a closed form.
         """
         size = len(metric)
         fixed = self.fixed_part(size)
         trace_bound = self._bound_beyond(fixed)
-        beyond = self.family.with_entries_repaired(metric if fixed is None else metric - fixed)
+        beyond = self.family.with_feasible_entries(metric if fixed is None else metric - fixed)
         inner = self.min_eigenvalue * np.eye(size)
         inner[np.diag_indices(size)] += self.budget(size) / (2 * size)
         share = 0.0
@@ -275,7 +275,7 @@ class FeasibleSet(ABC):
         metric : array-like of shape (K, K)
             Symmetric.
         accuracy : float, optional
-            How far the answer may be from the semidefinite cone, as a share of C. `repaired`
+            How far the answer may be from the semidefinite cone, as a share of C. `made_feasible`
             moves it into the set.
         correction : ndarray of shape (K, K), optional
             Of the projection of a metric nearby, to start from.
@@ -383,7 +383,7 @@ class FeasibleSet(ABC):
         Parameters
         ----------
         metric : ndarray of shape (K, K)
-            M, a member; round-off that `contains` allows is repaired.
+            M, a member; round-off that `contains` allows is removed.
 
         Raises
         ------

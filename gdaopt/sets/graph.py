@@ -102,7 +102,7 @@ class GraphAtoms(AtomFamily):
 
     def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return an atom for each feature and each edge ("Theorem: factor width two")."""
-        above = self.with_entries_repaired(above)
+        above = self.with_feasible_entries(above)
         has_edges = np.count_nonzero(above) > np.count_nonzero(np.diagonal(above))
         v = align(above, 0.0).v if has_edges else np.ones(len(above))
         atoms, weights = decomposition(above, v)
@@ -124,16 +124,16 @@ class GraphAtoms(AtomFamily):
                 found.append(f"off-diagonal [{i},{j}] is not among the edges: {above[i, j]:.6g}")
         return found
 
-    def with_entries_repaired(self, above: FloatArray) -> FloatArray:
+    def with_feasible_entries(self, above: FloatArray) -> FloatArray:
         """Return the matrix with off-diagonals set to 0 that are positive or not in the mask."""
         if self._leaves_out(len(above)):
             edges = self.edges_of(len(above))
             entries = entries_of(above, edges)
             entries[len(above) :] = np.maximum(entries[len(above) :], 0.0)
             return matrix_of(entries, len(above), edges)
-        repaired = np.minimum(above, 0.0)
-        np.fill_diagonal(repaired, np.diagonal(above))
-        return repaired
+        feasible = np.minimum(above, 0.0)
+        np.fill_diagonal(feasible, np.diagonal(above))
+        return feasible
 
     def n_components(self, metric: FloatArray, threshold: float) -> int:
         """Return the number of components of the graph of edges above the threshold."""

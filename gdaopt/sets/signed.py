@@ -94,9 +94,9 @@ class FlippedAtoms(AtomFamily):
         """Return the sentences on the flipped matrix."""
         return self._family.entry_violations(self.flip(above), slack)
 
-    def with_entries_repaired(self, above: FloatArray) -> FloatArray:
+    def with_feasible_entries(self, above: FloatArray) -> FloatArray:
         """Return the matrix with off-diagonals of the wrong sign set to 0."""
-        return self.flip(self._family.with_entries_repaired(self.flip(above)))
+        return self.flip(self._family.with_feasible_entries(self.flip(above)))
 
     def n_components(self, metric: FloatArray, threshold: float) -> int:
         """Return the number of components of the graph of edges above the threshold."""

@@ -1,7 +1,7 @@
 """How solvers are judged: by residuals at the point, not by what they say of themselves.
 
-A program is *verified* when the point that the solver returned, before any repair, is feasible and
-optimal up to the tolerance that was asked. All else counts as if it had taken the cap.
+A program is *verified* when the point, as the solver returned it, is feasible and optimal up to the
+tolerance that was asked. All else counts as if it had taken the cap.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
         "",
         "Each program was solved again by each solver, which was asked for a tolerance by its own",
         "options where they are known (the column `options` of `summary.csv`). *Verified*: the",
-        "point that it returned, before any repair, is feasible and optimal up to the tolerance.",
+        "point, as the solver returned it, is feasible and optimal up to the tolerance.",
         "*Wrong*: it is not, and the solver calls it optimal; *inaccurate*: nor does the solver.",
         "*Infeasible*: the solver calls the program infeasible, which none is. *ms*: shifted",
         f"geometric mean (shift {1e3 * SHIFT:g} ms) of the wall time of a call; a program that is",
@@ -216,11 +216,11 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
         lines += [
             *("", "## Whole runs", ""),
             f"At most {options.steps} steps. *Excess*: over a certified lower bound of the",
-            "optimum, as a share of the objective. *Repair*: the largest change that brought an",
+            "optimum, as a share of the objective. *Moved*: the largest change that brought an",
             "answer back into its polytope.",
             "",
         ]
-        names = ["data", "method", "solver", "tolerance", "excess", "steps", "repair", "seconds"]
+        names = ["data", "method", "solver", "tolerance", "excess", "steps", "moved", "seconds"]
         cells = [
             [
                 *(markdown_text(str(row[name])) for name in ("data", "method", "solver")),
