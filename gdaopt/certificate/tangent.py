@@ -118,7 +118,7 @@ class Tangent:
         return self.problem.feasible_set.base_like(self.gradient)
 
     @cached_property
-    def above(self) -> Any:
+    def beyond_base(self) -> Any:
         """``M - B``."""
         return like(self.gradient, self.point.metric) - self.base
 
@@ -132,8 +132,10 @@ class Tangent:
         metric : ndarray of shape (K, K), optional
             M; the metric of the tangent by default.
         """
-        above = self.above if metric is None else like(self.gradient, metric) - self.base
-        gap = inner(self.gradient, above) - self.budget * min(0.0, float(self.best.prices[0]))
+        beyond_base = (
+            self.beyond_base if metric is None else like(self.gradient, metric) - self.base
+        )
+        gap = inner(self.gradient, beyond_base) - self.budget * min(0.0, float(self.best.prices[0]))
         rows = self.problem.rows
         if rows is None or self.multipliers is None:
             return gap
@@ -161,7 +163,7 @@ class Tangent:
             g ≥ 0: the exact gradient of the objective is within ``g_i g_j`` of each entry.
         """
         feasible_set, rows, gradient = self.problem.feasible_set, self.problem.rows, self.gradient
-        metric, above, price = self.point.metric, self.above, float(self.best.prices[0])
+        metric, beyond_base, price = self.point.metric, self.beyond_base, float(self.best.prices[0])
         size, of_rows = len(metric), 0.0
         if rows is not None and self.multipliers is not None:
             sizes, of_rows = rows.magnitudes(self.multipliers, metric)
@@ -171,10 +173,12 @@ class Tangent:
             errors = np.sqrt(errors**2 + added.max(axis=1))
             of_rows *= (size**2 + 16) * UNIT
         least = feasible_set.family.least_price(price, gradient, errors)
-        sizes_of_terms = magnitude_inner(gradient, above) + magnitude_inner(gradient, self.base)
+        sizes_of_terms = magnitude_inner(gradient, beyond_base) + magnitude_inner(
+            gradient, self.base
+        )
         return (
             self.budget * (min(0.0, price) - min(0.0, least))
-            + magnitude_form(above, errors)
+            + magnitude_form(beyond_base, errors)
             + (size**2 + 8) * UNIT * (sizes_of_terms + self.budget * abs(price))
             + 8 * UNIT * feasible_set.trace_bound * abs(least)  # τ is rounded relative to C
             + of_rows
@@ -294,13 +298,13 @@ def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
     ):
         return here
     base = problem.feasible_set.base(len(point.metric))
-    above, bound, share = point.metric - base, here, _INFLATIONS[0]
+    beyond_base, bound, share = point.metric - base, here, _INFLATIONS[0]
     for _ in range(_MOST_INFLATIONS):
         try:
             check_time_for(0.0)
         except TimeLimitError:
             break  # a result can do without
-        inflated = problem.objective.at(base + (1 + share) * above)
+        inflated = problem.objective.at(base + (1 + share) * beyond_base)
         if nothing_to_certify(inflated) is not None:
             break
         there = tangent.moved(inflated)

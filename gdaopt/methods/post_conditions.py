@@ -167,8 +167,8 @@ class PostConditions:
         point, feasible_set = self._start.point, self._problem.feasible_set
         size = len(point.metric)
         room = _ROOM * feasible_set.budget(size) / size
-        above = point.metric - feasible_set.base(size)
-        is_inside = is_at_least(above, room)
+        beyond_base = point.metric - feasible_set.base(size)
+        is_inside = is_at_least(beyond_base, room)
         self._check_gradient(point if is_inside else self._inside(point))
 
     def check_end(self, state: State) -> None:

@@ -100,7 +100,7 @@ class ProgramPricing(Pricing):
     ) -> tuple[Atoms, dict[str, Any]]:
         """Return the atoms of the program's solution, of which an exact vertex has one."""
         v = dual_alignment(self._feasible_set.gradient_at(point), self._edges)
-        # Over what is above the base: a metric of no smallest eigenvalue, and of trace τ.
+        # The program finds M - B: without a smallest eigenvalue, and of trace τ.
         polytope = JointPolytope(v, 0.0, self._budget, self._edges, self._floor)
         block = MetricBlock(self._program, polytope, len(v), self._edges)
         solution = block.vertex(block.cost(point), time_limit)

@@ -60,9 +60,9 @@ class AllUnitVectors(AtomFamily):
                 return -max(-price, 0.0) - share * own - of_gradient
         return default
 
-    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
+    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return the eigenvectors, with the eigenvalues as weights."""
-        values, vectors = eigh(above)
+        values, vectors = eigh(beyond_base)
         return Atoms.of_vectors(np.ascontiguousarray(vectors.T)), np.maximum(values, 0.0)
 
     def basis(self, n_features: int) -> Atoms:
@@ -73,13 +73,15 @@ class AllUnitVectors(AtomFamily):
 
     def projected(
         self,
-        above: FloatArray,
+        beyond_base: FloatArray,
         budget: float,
         accuracy: float,  # noqa: ARG002 (closed form)
         correction: FloatArray | None,  # noqa: ARG002 (closed form)
     ) -> Projection:
         """Project the eigenvalues on the values ≥ 0 whose sum is at most τ."""
-        nearest = project_spectrum(above, lambda values: project_on_bounded_sum(values, budget))
+        nearest = project_spectrum(
+            beyond_base, lambda values: project_on_bounded_sum(values, budget)
+        )
         return Projection(nearest, eigen_decompositions=1)
 
     def n_components(self, metric: FloatArray, threshold: float) -> int:

@@ -36,6 +36,10 @@ _EIGENVALUE_ROUNDINGS = 8  # times K: the backward error of LAPACK's eigenvalues
 class PricedAtoms:
     """Atoms u and their prices ``u'Gu``, the best first.
 
+    The price of an atom is the slope of the objective along its weight. In the terms of linear
+    programming it is the reduced cost of the column ``uu'``, before the multiplier of the trace
+    bound is added. Reduced costs are elsewhere those of variables of a linear program.
+
     Attributes
     ----------
     atoms : Atoms
@@ -50,6 +54,8 @@ class PricedAtoms:
 
 class AtomFamily(ABC):
     """A family of unit vectors, and the cone of all sums ``N = Σ_k w_k u_k u_k'`` with w ≥ 0.
+
+    A metric of the set is ``M = B + N``: N is what it has beyond the base, `beyond_base` below.
 
     A subclass must write `best_atoms` and `decomposed`. Unless all positive semidefinite matrices
     are in the cone, it also writes the conditions on the entries of N, as sentences
@@ -110,13 +116,13 @@ class AtomFamily(ABC):
         return price - float(errors @ errors) - backward * norm(gradient)
 
     @abstractmethod
-    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
+    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return atoms and weights w ≥ 0 with ``N = Σ_k w_k u_k u_k'``.
 
         Parameters
         ----------
-        above : ndarray of shape (K, K)
-            N, in the cone up to round-off, which is removed.
+        beyond_base : ndarray of shape (K, K)
+            N = M - B of a metric M, in the cone up to round-off, which is removed.
         """
 
     def basis(self, n_features: int) -> Atoms:
@@ -129,30 +135,30 @@ class AtomFamily(ABC):
         """Return the pairs i < j of features whose entries N_ij may differ from 0, row by row."""
         return all_edges(n_features)
 
-    def entry_violations(self, above: FloatArray, slack: float) -> list[str]:  # noqa: ARG002 (for subclasses)
+    def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:  # noqa: ARG002 (for subclasses)
         """Return a sentence for each condition on single entries that N breaks by over `slack`."""
         return []
 
-    def with_feasible_entries(self, above: FloatArray) -> FloatArray:
+    def with_feasible_entries(self, beyond_base: FloatArray) -> FloatArray:
         """Return the nearest matrix that keeps the conditions on single entries."""
-        return above
+        return beyond_base
 
-    def on_polyhedron(self, above: FloatArray, budget: float) -> FloatArray:
+    def on_polyhedron(self, beyond_base: FloatArray, budget: float) -> FloatArray:
         """Return the nearest of all matrices of trace ≤ τ that keep the conditions on entries."""
-        excess = (float(np.trace(above)) - budget) / len(above)
-        nearest: FloatArray = self.with_feasible_entries(above)
-        nearest = nearest - max(excess, 0.0) * np.eye(len(above))
+        excess = (float(np.trace(beyond_base)) - budget) / len(beyond_base)
+        nearest: FloatArray = self.with_feasible_entries(beyond_base)
+        nearest = nearest - max(excess, 0.0) * np.eye(len(beyond_base))
         return nearest
 
     def projected(
-        self, above: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
+        self, beyond_base: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
     ) -> Projection:
         """Return the nearest matrix of the cone of trace ≤ τ.
 
         Parameters
         ----------
-        above : ndarray of shape (K, K)
-            Symmetric.
+        beyond_base : ndarray of shape (K, K)
+            M - B for the symmetric matrix M to project.
         budget : float
             τ.
         accuracy : float
@@ -161,7 +167,7 @@ class AtomFamily(ABC):
             Of the projection of a matrix nearby, to start from.
         """
         return project_on_intersection(
-            above, lambda matrix: self.on_polyhedron(matrix, budget), accuracy, correction
+            beyond_base, lambda matrix: self.on_polyhedron(matrix, budget), accuracy, correction
         )
 
     @abstractmethod
@@ -176,17 +182,17 @@ class AtomFamily(ABC):
 
         return cp.Variable((n_features, n_features), symmetric=True)
 
-    def semidefinite(self, above: cp.Expression) -> list[cp.Constraint]:
+    def semidefinite(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``N ⪰ 0``."""
-        return [above >> 0]
+        return [beyond_base >> 0]
 
-    def second_order(self, above: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
+    def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
         """Return ``N ⪰ 0`` in second-order cones."""
         raise InvalidInputError(
             "these metrics have no form in second-order cones; take cone='semidefinite' "
             "(method 'sdp')"
         )
 
-    def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
+    def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
         """Return the conditions on single entries."""
         return []

@@ -484,9 +484,13 @@ class FeasibleSet(ABC):
         self.check_size(size)
         # In units of C/K, whatever the metric's: solvers judge constraints by absolute tolerances.
         unit = self.trace_bound / size
-        above = (metric - self.base(size)) / unit
+        beyond_base = (metric - self.base(size)) / unit
         return [
-            *(family.semidefinite(above) if cone == "semidefinite" else family.second_order(above)),
-            cp.trace(above) <= self.budget(size) / unit,
-            *family.entry_constraints(above),
+            *(
+                family.semidefinite(beyond_base)
+                if cone == "semidefinite"
+                else family.second_order(beyond_base)
+            ),
+            cp.trace(beyond_base) <= self.budget(size) / unit,
+            *family.entry_constraints(beyond_base),
         ]

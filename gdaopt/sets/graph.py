@@ -100,39 +100,41 @@ class GraphAtoms(AtomFamily):
         )
         return least - of_gradient
 
-    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
+    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return an atom for each feature and each edge ("Theorem: factor width two")."""
-        above = self.with_feasible_entries(above)
-        has_edges = np.count_nonzero(above) > np.count_nonzero(np.diagonal(above))
-        v = align(above, 0.0).v if has_edges else np.ones(len(above))
-        atoms, weights = decomposition(above, v)
+        beyond_base = self.with_feasible_entries(beyond_base)
+        has_edges = np.count_nonzero(beyond_base) > np.count_nonzero(np.diagonal(beyond_base))
+        v = align(beyond_base, 0.0).v if has_edges else np.ones(len(beyond_base))
+        atoms, weights = decomposition(beyond_base, v)
         return atoms, np.maximum(weights, 0.0)
 
-    def entry_violations(self, above: FloatArray, slack: float) -> list[str]:
+    def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:
         """Return a sentence on the largest off-diagonal, and on the largest outside of the mask."""
-        off_diagonal = above - np.diag(np.diagonal(above))
+        off_diagonal = beyond_base - np.diag(np.diagonal(beyond_base))
         found = []
         if off_diagonal.max() > slack:
-            i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), above.shape))
-            found.append(f"off-diagonal [{i},{j}] is positive: {above[i, j]:.6g}")
-        if self._leaves_out(len(above)):
-            rows, columns = self.edges_of(len(above))
+            i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), beyond_base.shape))
+            found.append(f"off-diagonal [{i},{j}] is positive: {beyond_base[i, j]:.6g}")
+        if self._leaves_out(len(beyond_base)):
+            rows, columns = self.edges_of(len(beyond_base))
             off_diagonal[rows, columns] = off_diagonal[columns, rows] = 0.0
             outside = np.abs(off_diagonal)
             if outside.max() > slack:
-                i, j = (int(n) for n in np.unravel_index(outside.argmax(), above.shape))
-                found.append(f"off-diagonal [{i},{j}] is not among the edges: {above[i, j]:.6g}")
+                i, j = (int(n) for n in np.unravel_index(outside.argmax(), beyond_base.shape))
+                found.append(
+                    f"off-diagonal [{i},{j}] is not among the edges: {beyond_base[i, j]:.6g}"
+                )
         return found
 
-    def with_feasible_entries(self, above: FloatArray) -> FloatArray:
+    def with_feasible_entries(self, beyond_base: FloatArray) -> FloatArray:
         """Return the matrix with off-diagonals set to 0 that are positive or not in the mask."""
-        if self._leaves_out(len(above)):
-            edges = self.edges_of(len(above))
-            entries = entries_of(above, edges)
-            entries[len(above) :] = np.maximum(entries[len(above) :], 0.0)
-            return matrix_of(entries, len(above), edges)
-        feasible = np.minimum(above, 0.0)
-        np.fill_diagonal(feasible, np.diagonal(above))
+        if self._leaves_out(len(beyond_base)):
+            edges = self.edges_of(len(beyond_base))
+            entries = entries_of(beyond_base, edges)
+            entries[len(beyond_base) :] = np.maximum(entries[len(beyond_base) :], 0.0)
+            return matrix_of(entries, len(beyond_base), edges)
+        feasible = np.minimum(beyond_base, 0.0)
+        np.fill_diagonal(feasible, np.diagonal(beyond_base))
         return feasible
 
     def n_components(self, metric: FloatArray, threshold: float) -> int:
@@ -150,19 +152,19 @@ class GraphAtoms(AtomFamily):
         placed = placement(n_features, edges) @ entries
         return cp.reshape(placed, (n_features, n_features), order="C")
 
-    def second_order(self, above: cp.Expression) -> list[cp.Constraint]:
+    def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``N ⪰ 0`` as a second-order cone for each pair of features of the mask."""
-        return pair_cones(above, self.edges_of(above.shape[0]))
+        return pair_cones(beyond_base, self.edges_of(beyond_base.shape[0]))
 
-    def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
+    def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``N_ij ≤ 0`` for the pairs of the mask, and ``N_ij = 0`` for all others."""
-        size = above.shape[0]
+        size = beyond_base.shape[0]
         edges = self.edges_of(size)
-        constraints = [above[edges] <= 0] if len(edges[0]) else []
+        constraints = [beyond_base[edges] <= 0] if len(edges[0]) else []
         if self._leaves_out(size):
             is_outside = np.triu(np.ones((size, size), dtype=bool), 1)
             is_outside[edges] = False
-            constraints.append(above[is_outside.nonzero()] == 0)
+            constraints.append(beyond_base[is_outside.nonzero()] == 0)
         return constraints
 
 

@@ -81,22 +81,22 @@ class FlippedAtoms(AtomFamily):
         """Return that of the other family."""
         return self._family.least_price(price, self._flip_gradient(gradient), errors)
 
-    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
+    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return the flipped atoms that a matrix is a sum of."""
-        atoms, weights = self._family.decomposed(self.flip(above))
+        atoms, weights = self._family.decomposed(self.flip(beyond_base))
         return self._flip_atoms(atoms), weights
 
     def edges_of(self, n_features: int) -> Edges:
         """Return the pairs of the other family."""
         return self._family.edges_of(n_features)
 
-    def entry_violations(self, above: FloatArray, slack: float) -> list[str]:
+    def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:
         """Return the sentences on the flipped matrix."""
-        return self._family.entry_violations(self.flip(above), slack)
+        return self._family.entry_violations(self.flip(beyond_base), slack)
 
-    def with_feasible_entries(self, above: FloatArray) -> FloatArray:
+    def with_feasible_entries(self, beyond_base: FloatArray) -> FloatArray:
         """Return the matrix with off-diagonals of the wrong sign set to 0."""
-        return self.flip(self._family.with_feasible_entries(self.flip(above)))
+        return self.flip(self._family.with_feasible_entries(self.flip(beyond_base)))
 
     def n_components(self, metric: FloatArray, threshold: float) -> int:
         """Return the number of components of the graph of edges above the threshold."""
@@ -106,16 +106,16 @@ class FlippedAtoms(AtomFamily):
         """Return a variable with the other family's zeros; signs are not its business."""
         return self._family.variable(n_features)
 
-    def second_order(self, above: cp.Expression) -> list[cp.Constraint]:
+    def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``N ⪰ 0`` in second-order cones, which do not see signs."""
-        return self._family.second_order(above)
+        return self._family.second_order(beyond_base)
 
-    def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
+    def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return the conditions on single entries of the flipped matrix."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         signs = np.outer(self._colors, self._colors)
-        return self._family.entry_constraints(cp.multiply(signs, above))
+        return self._family.entry_constraints(cp.multiply(signs, beyond_base))
 
 
 @dataclass(frozen=True)

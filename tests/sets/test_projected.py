@@ -82,8 +82,8 @@ def test_signs_and_trace_alone_are_a_quadratic_program(
     for _ in range(3):
         feasible_set, target = case(rng, (kind, floor), size)
         M = cp.Variable((size, size), symmetric=True)
-        above = M - feasible_set.base(size)
-        signs = feasible_set.family.entry_constraints(above)
+        beyond_base = M - feasible_set.base(size)
+        signs = feasible_set.family.entry_constraints(beyond_base)
         trace = cp.trace(M) <= feasible_set.trace_bound
         program = cp.Problem(cp.Minimize(cp.sum_squares(M - target)), [*signs, trace])
         program.solve(solver, **accurate[solver])
