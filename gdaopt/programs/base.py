@@ -1,8 +1,8 @@
 """What the programs share: polytopes with a closed form, a CVXPY problem and arrays beside it.
 
-A *program* is a linear subproblem of Frank–Wolfe. Its data are a *polytope*, which knows its closed
-form and the way back for points outside, and a *program* object, which writes them as a CVXPY
-problem and as arrays and hands them to any backend ("Remark: inexact solvers and scaled costs").
+A *program* is the LP subproblem of a Frank–Wolfe step. It has two parts: a *polytope*, which holds
+the data, solves the program in closed form and makes points feasible; and a `Program`, which writes
+the polytope as a CVXPY problem and as arrays, and hands these to any backend ("Remark: inexact solvers and scaled costs").
 When a solver is named, ``"analytic"`` never takes its place.
 """
 
@@ -195,11 +195,11 @@ class ProgramSolution:
         """The multipliers of the constraints by name, in the units of the cost and the polytope.
 
         Each is λ ≥ 0, of the shape of its constraints: the least value falls by about λ when the
-        constraint is loosened by 1. Those of an equality ``a·x = b`` have either sign: the least
+        constraint is loosened by 1. Multipliers of an equality ``a·x = b`` have either sign: the least
         value falls by about λ when b rises by 1. The names are ``"budget"``, ``"rows"``
         (``M v ≥ ρ v``, row by row), ``"floors"``, and the labels of linear constraints of one's
         own, whose multipliers are those of the constraints as they were written. The multipliers of
-        ``x ≥ floor`` and the like are the reduced costs that those of the other constraints leave.
+        bounds such as ``x ≥ floor`` are the reduced costs under the multipliers of the rows.
         None when the solver gives none.
         """
         return self._multipliers()
