@@ -1,8 +1,8 @@
-"""Lower bounds by tangents, and by how much rounding can have raised them.
+"""Lower bounds by tangents, lowered by their round-off.
 
-The bound at a metric is that of "Proposition: certificate" or, where log Q is convex, of
-"Proposition: exponential certificate", for the gradient of the Lagrangian where there are linear
-constraints ("Proposition: certificate with linear constraints").
+The bound at a metric is the linear bound ("Proposition: certificate") or, where log Q is convex,
+the exponential bound ("Proposition: exponential certificate"), for the gradient of the Lagrangian
+where there are linear constraints ("Proposition: certificate with linear constraints").
 
 Bounds at multiples of the metric are often far better. Where Q has a log-determinant, the best
 multiple M/t has a closed form but for the oracle ("Proposition: scaled certificate"). Elsewhere a
@@ -41,19 +41,19 @@ __all__ = ["Bound", "Tangent", "best_multiple", "inflated_bound", "nothing_to_ce
 
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 _SCALES = (1e-6, 1e6)  # t of the multiples M/t that are looked at
-_MOST_SCALES = 40  # in each of which better atoms become known; one or two are usual
+_MOST_SCALES = 40  # searches for t, each with the better atoms of the last; one or two are usual
 _ENOUGH = 0.1  # of the gap: a multiple that is better by less is not looked for
-_MARGIN = 1e-13  # of t: what this costs is nothing, and prices may be off by more
-_FAR = 10.0  # times the trace above the base: from there on the trace bound is far from binding
-_NEAR = 0.01  # of the objective: what a price may cost for a trace of M, near enough to the optimum
-_CLOSED = 1e-12  # of the objective: a gap that needs no better bound
-_INFLATIONS = (1e-5, 1e-12, 1e-2)  # the first that is tried; the smallest and the largest
+_MARGIN = 1e-13  # of t: it costs nearly nothing, and the round-off of prices may be larger
+_FAR = 10.0  # times the trace of M - B: from there on the trace bound is far from binding
+_NEAR = 0.01  # of the objective: near the optimum, tr M times the price is smaller
+_CLOSED = 1e-12  # of the objective: a smaller gap needs no better bound
+_INFLATIONS = (1e-5, 1e-12, 1e-2)  # η: the first trial, the smallest and the largest
 _MOST_INFLATIONS = 2
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound, and by how much it is lowered for round-off."""
+    """A lower bound, and the round-off by which it has been lowered."""
 
     value: float
     round_off: float
@@ -125,7 +125,7 @@ class Tangent:
     def gap(self, metric: FloatArray | None = None) -> float:
         """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, which is not negative for a member.
 
-        R is by how much M is beyond the linear constraints.
+        R are the residuals of the linear constraints at M.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Tangent:
         return Bound(bound, of_value + of_gap)
 
     def _round_off_of_gap(self, errors: FloatArray) -> float:
-        """Return what the gap can lack ("Proposition: round-off of the certificate").
+        """Return a bound of the gap's round-off ("Proposition: round-off of the certificate").
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class Tangent:
         )
 
     def membership(self) -> float:
-        """Return by how much Q can be below the optimum at a member that round-off has moved."""
+        """Return how far Q can be below the optimum at a member that is outside by round-off."""
         rows, metric = self.problem.rows, self.point.metric
         moved = 8 * len(metric) * UNIT * self.problem.feasible_set.trace_bound
         with np.errstate(over="ignore"):
@@ -199,7 +199,7 @@ class Tangent:
 def _lower_bound(
     value: float, of_value: float, gap: float, of_gap: float, log_convex: bool
 ) -> float:
-    """Return the better of the two bounds, less what can be round-off of value and gap."""
+    """Return the better of the two bounds, less the round-off of value and gap."""
     least, most = value - of_value, gap + of_gap
     if not log_convex:
         return least - most
@@ -216,8 +216,8 @@ def best_multiple(tangent: Tangent) -> Tangent:
     """Return the tangent at the multiple M/t of the best bound ("Proposition: scaled certificate").
 
     The prices of given atoms are linear in t, and the bound is concave in t. So the best t for the
-    atoms known so far is the zero of a slope that falls with t. The oracle then says whether other
-    atoms are better there.
+    atoms known so far is the zero of a slope that falls with t. The oracle then finds out whether
+    other atoms have lower prices there.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def best_multiple(tangent: Tangent) -> Tangent:
         bound = there.point.value - there.gap()
         if bound > best_bound:
             best, best_bound = there, bound
-        # No multiple has a bound above that of the atoms that were known.
+        # No multiple has a larger bound than the atoms known before allow.
         short = budget * float((prices + (1 - t) * rates).min() - there.best.prices[0])
         if short <= _ENOUGH * abs(point.value - best_bound):
             break
@@ -257,7 +257,7 @@ def _best_scale(size: int, prices: FloatArray, slopes: FloatArray, rates: FloatA
     size : int
         K.
     prices, slopes, rates : ndarray of shape (n,)
-        The price of each atom at t = 1, ``c_k``, and by how much the price falls as t grows by 1.
+        The price of each atom at t = 1, ``c_k``, and the fall of the price when t grows by 1.
     """
     low, high = _SCALES
     zeros = np.clip(size / np.maximum(slopes, size / high), low, high)
@@ -281,11 +281,11 @@ def _best_scale(size: int, prices: FloatArray, slopes: FloatArray, rates: FloatA
 def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
     """Return the bound at a slightly larger metric, where the trace bound is far from binding.
 
-    It is `here`, the bound at the metric itself, where no better one is to be expected.
+    It is `here`, the bound at the metric itself, where no better bound is to be expected.
 
-    There a price that is below 0 by nearly nothing costs as much as if the trace bound did bind. At
+    Where the trace bound is far from binding, a price just below 0 still costs the whole budget. At
     ``B + (1 + η)(M - B)`` all prices are higher, so that none need be below 0, and the tangent
-    loses only about what that price costs for a trace of M ("Proposition: inflated certificate").
+    loses only about tr M times that price ("Proposition: inflated certificate").
     """
     problem, point, budget = tangent.problem, tangent.point, tangent.budget
     value, price = abs(point.value), float(tangent.best.prices[0])
@@ -313,6 +313,6 @@ def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
         gained = (float(there.best.prices[0]) - price) / share
         if not gained > 0:
             break
-        # Twice what makes the prices 0: round-off has to be made up for, too.
+        # Twice the η at which the prices are 0, to make up for round-off as well.
         share = min(max(-2 * price / gained, _INFLATIONS[1]), _INFLATIONS[2])
     return bound

@@ -130,7 +130,7 @@ def _smallest(matrix: FloatArray) -> float:
 
 
 def _check_time_for(size: int, share: float = 1.0) -> None:
-    """Raise `gdaopt.TimeLimitError` when less is left than a share of what eigenvalues take."""
+    """Raise `gdaopt.TimeLimitError` when the time left is less than a share of the expected."""
     if size > _LARGE:
         check_time_for(share * _UNCACHED * (size / _TIMED) ** 3 * _seconds())
 
@@ -149,7 +149,7 @@ def _seconds() -> float:
 
 
 def _unit(matrix: FloatArray) -> float:
-    """Return a power of two near the largest entry, by which nothing is rounded.
+    """Return a power of two near the largest entry: a division by it is exact.
 
     LAPACK's solver for a part of the spectrum loses four digits where all entries are near 1e-190.
     """
@@ -244,7 +244,7 @@ def eigenpairs_by_lobpcg(
 ) -> tuple[FloatArray, FloatArray, int] | None:
     """Return approximations of the smallest eigenpairs, or None where LOBPCG breaks down.
 
-    They may be inexact, and even those of other eigenvalues: who asks for them has to judge them.
+    They may be inexact, or belong to other eigenvalues: the caller has to check them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What all methods share: their limits, and what they record."""
+"""The base classes of all methods: the limits of a run, and the options of solvers."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Method(ABC):
     time_limit : float, optional
         Seconds; no limit by default. The run ends at its last complete step, and is late by a
         tenth of the limit or an evaluation of the objective at most; the first evaluation is
-        completed whatever the limit is. What takes longer and can be left out, such as eigenvalues
-        of thousands of features, is not begun then. Solvers that have such an option get what is
-        left.
+        completed whatever the limit is. Long computations that can be left out, such as
+        eigenvalues of thousands of features, are not begun then. Solvers that take a time limit get
+        the remaining time.
     initial : array-like of shape (K, K), optional
         A member of the feasible set to start from.
     callback : callable, optional
@@ -54,8 +54,8 @@ class Method(ABC):
     on_interrupt : {"raise", "return"}, optional
         What to do on KeyboardInterrupt: let it pass, or return the current metric.
     trace_every : int, optional
-        Steps between rows of the trace; 0 keeps the start and the end only. A row's times are those
-        of all steps since the row before.
+        Steps between rows of the trace; 0 keeps the start and the end only. The times of a
+        row are summed over all steps since the row before.
     keep_iterates : bool, optional
         Keep the metric of each row in the trace.
 
@@ -108,7 +108,7 @@ class Method(ABC):
         return ANALYTIC
 
     def check(self, problem: MetricProblem) -> None:
-        """Raise InvalidInputError when the problem has what the method cannot keep or needs."""
+        """Raise InvalidInputError when the problem does not fit the method, such as by its rows."""
         if self.needs_convexity and not problem.is_convex:
             able = sorted(kind.name for kind in _methods_below(Method) if not kind.needs_convexity)
             raise InvalidInputError(
@@ -203,7 +203,7 @@ class ProgramMethod(Method):
         For a bad option.
     """
 
-    cone: ClassVar[str | None] = None  # what the solver has to have
+    cone: ClassVar[str | None] = None  # the cone that the solver has to support
 
     solver: str = "HIGHS"
     solver_opts: Mapping[str, Any] | None = None
@@ -249,7 +249,7 @@ def check_start(point: Point) -> None:
     Raises
     ------
     InvalidInputError
-        With what to do.
+        With advice.
     """
     vanished = point.vanished()
     if vanished is not None:

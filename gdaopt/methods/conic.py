@@ -56,7 +56,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 class ConicMethod(Method):
     """The problem as one conic program.
 
-    What the solver returns is moved into the set, then certified; the result says by how much
+    The solver's point is moved into the set, then certified; the result says how far it was moved
     (`Result.repair_distance`). The run has *converged* when the certificate is within the
     tolerance, and has *stalled* when it is not: the solver was not accurate enough. Interior-point
     solvers leave weights of about 1e-9 on edges that the optimum does not have, and these count as
@@ -219,7 +219,7 @@ class SecondOrder(ConicMethod):
 
 
 def cone_bytes(n_features: int, n_edges: int, cone: str) -> float:
-    """Return an estimate of what ``M ⪰ ρI`` takes inside of a solver.
+    """Return an estimate of the memory, in bytes, that ``M ⪰ ρI`` takes inside of a solver.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def cone_bytes(n_features: int, n_edges: int, cone: str) -> float:
 
 
 def check_memory(needed: float, what: str) -> None:
-    """Refuse what needs more memory than is free.
+    """Refuse a program that needs more memory than is free.
 
     Raises
     ------

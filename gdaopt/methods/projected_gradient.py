@@ -46,7 +46,7 @@ class ProjectedGradient(Method):
     projection : {"dykstra", "clip"}, optional
         ``"dykstra"`` finds the nearest member of the set (`FeasibleSet.projected`). ``"clip"`` is
         the heuristic of the literature: entries that the set wants to be 0, or of the other sign,
-        become 0, eigenvalues below ρ become ρ, a trace above C is scaled down, and what that breaks
+        become 0, eigenvalues below ρ become ρ, a trace above C is scaled down, and the result
         is made feasible. It takes one eigen-decomposition and is **no projection**: the run may end
         anywhere.
     **limits
@@ -195,7 +195,7 @@ class _Run:
         return self._made_feasible(Projection(clipped + base, eigen_decompositions=1))
 
     def _made_feasible(self, found: Projection) -> FloatArray:
-        """Return a member of the set, and note what it took."""
+        """Return a member of the set, and note its distance and the eigen-decompositions."""
         self._decompositions += found.eigen_decompositions
         feasible = self._feasible_set.made_feasible(found.point)
         self._repair_distance = float(np.abs(feasible - found.point).max())

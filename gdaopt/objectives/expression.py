@@ -55,8 +55,8 @@ class CvxpyObjective(DenseObjective):
     -----
     Outside of the domain of an atom, such as that of ``log_det``, the value is infinite. How exact
     value and gradient are is assumed: each atom as exactly as the round-off of its argument allows,
-    and with an error-growth factor of ``1000 + K²`` for the other operations ("Proposition: round-off of the
-    certificate").
+    and with an error-growth factor of ``1000 + K²`` for the other operations ("Proposition:
+    round-off of the certificate").
 
     Examples
     --------

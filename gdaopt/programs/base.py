@@ -2,7 +2,8 @@
 
 A *program* is the LP subproblem of a Frank–Wolfe step. It has two parts: a *polytope*, which holds
 the data, solves the program in closed form and makes points feasible; and a `Program`, which writes
-the polytope as a CVXPY problem and as arrays, and hands these to any backend ("Remark: inexact solvers and scaled costs").
+the polytope as a CVXPY problem and as arrays, and hands these to any backend
+("Remark: inexact solvers and scaled costs").
 When a solver is named, ``"analytic"`` never takes its place.
 """
 
@@ -195,8 +196,8 @@ class ProgramSolution:
         """The multipliers of the constraints by name, in the units of the cost and the polytope.
 
         Each is λ ≥ 0, of the shape of its constraints: the least value falls by about λ when the
-        constraint is loosened by 1. Multipliers of an equality ``a·x = b`` have either sign: the least
-        value falls by about λ when b rises by 1. The names are ``"budget"``, ``"rows"``
+        constraint is loosened by 1. Multipliers of an equality ``a·x = b`` have either sign: the
+        least value falls by about λ when b rises by 1. The names are ``"budget"``, ``"rows"``
         (``M v ≥ ρ v``, row by row), ``"floors"``, and the labels of linear constraints of one's
         own, whose multipliers are those of the constraints as they were written. The multipliers of
         bounds such as ``x ≥ floor`` are the reduced costs under the multipliers of the rows.

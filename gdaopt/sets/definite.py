@@ -22,11 +22,11 @@ from gdaopt.support.validation import FloatArray
 
 __all__ = ["AllUnitVectors", "PositiveDefiniteMetrics"]
 
-_SHARES = (1e-12, 1e-8, 1e-4, 1e-2)  # of what an eigenvalue can be off by
+_SHARES = (1e-12, 1e-8, 1e-4, 1e-2)  # of the round-off of an eigenvalue
 
 
 class AllUnitVectors(AtomFamily):
-    """All unit vectors: their cone is that of the positive semidefinite matrices."""
+    """All unit vectors: their cone is the cone of the positive semidefinite matrices."""
 
     all_unit_vectors: ClassVar[bool] = True
 

@@ -24,7 +24,7 @@ __all__ = ["DiagonalMetrics", "FeatureAtoms"]
 
 
 class FeatureAtoms(AtomFamily):
-    """The unit vectors ``e_i``: their cone is that of the diagonal matrices with entries ≥ 0."""
+    """The unit vectors ``e_i``: their cone is the set of diagonal matrices with entries ≥ 0."""
 
     def gradient_at(self, point: Point) -> Symmetric:
         """Return the diagonal of the gradient."""
@@ -47,7 +47,7 @@ class FeatureAtoms(AtomFamily):
         gradient: Symmetric,  # noqa: ARG002 (prices are entries of the gradient)
         errors: FloatArray,
     ) -> float:
-        """Return it for single features: that of the diagonal entry that is the least exact."""
+        """Return the price less the largest round-off of a diagonal entry."""
         return price - float(errors.max() ** 2)
 
     def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:

@@ -1,10 +1,10 @@
 """Families of atoms: the unit vectors u that a set of metrics is made of.
 
 A set of metrics is the convex hull of a base B and the points ``B + τ uu'``, where u runs through a
-family of unit vectors and τ is what the base leaves of the trace bound
+family of unit vectors and the budget τ is the trace bound less the trace of B
 ("Lemma: two-sparse extreme points"). The family decides what kind of metrics there are: which atom
 is the best for a gradient, how a metric is written as a sum of atoms, and which matrices N = M - B
-are such sums at all. The bounds of the set are no business of the family.
+are such sums at all. A family does not depend on the bounds of the set.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class AtomFamily(ABC):
 
         Parameters
         ----------
-        gradient : ndarray of shape (K, K), or what `gradient_at` returns
+        gradient : ndarray of shape (K, K) or MaskedMatrix, as `gradient_at` returns it
             G, symmetric and finite.
         count : int, optional
             How many to return at most.
@@ -99,7 +99,7 @@ class AtomFamily(ABC):
     def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
         """Return a number that no price of the exact gradient is below.
 
-        It is the computed price of the best atom, less what can be round-off ("Proposition:
+        It is the computed price of the best atom, less its round-off ("Proposition:
         round-off of the certificate"). The default is right for all families whose least price is
         an eigenvalue of G or of one of its blocks.
 

@@ -1,8 +1,8 @@
 """Feasible sets of metrics: bounds on the trace and on the smallest eigenvalue, and a family.
 
 Each set is the convex hull of a base B and the points ``B + τ uu'``, where the unit vectors u are a
-family of atoms (`gdaopt.sets.family`) and τ is what the base leaves of the trace bound. The base is
-``ρI``, plus a fixed part where the set has one. All that follows from this is here: membership,
+family of atoms (`gdaopt.sets.family`) and the budget τ is the trace bound less tr B. The base is
+``ρI``, plus a fixed part where the set has one. Here is all that follows from this: membership,
 making points feasible, projection, the exact linear minimisation oracle
 ("Theorem: exact linear minimisation oracle") and the constraints for CVXPY.
 """
@@ -70,11 +70,11 @@ class LinearMinimum:
 
 
 class FeasibleSet(ABC):
-    """A convex set of metric matrices: ``M ⪰ ρI``, ``tr M ≤ C``, and what its atoms are.
+    """A convex set of metric matrices: ``M ⪰ ρI``, ``tr M ≤ C``, ``M - B`` a sum of atoms.
 
     Subclasses are frozen dataclasses with the fields `trace_bound` and `min_eigenvalue`. A subclass
     must write the property `family`. It may write `fixed_part`, where every member contains more
-    than ``ρI``, and `for_signal`, where more than the two bounds follows from data.
+    than ``ρI``, and `for_signal`, where other fields than the two bounds follow from data.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class FeasibleSet(ABC):
     def record(self) -> dict[str, Any]:
         """Return the kind and the fields of the set, as plain values for a file.
 
-        A field that says nothing, being None, is left out.
+        Fields that are None are left out.
 
         Examples
         --------
@@ -138,7 +138,7 @@ class FeasibleSet(ABC):
                 record[field.name] = value.record() if isinstance(value, EdgeMask) else value
         return record
 
-    # --- the base and what it leaves ----------------------------------------------------------
+    # --- the base and the budget --------------------------------------------------------------
 
     def fixed_part(self, n_features: int) -> FloatArray | None:  # noqa: ARG002 (for subclasses)
         """Return the K×K matrix that every member contains beside ``ρI``; None for zero."""
@@ -167,7 +167,7 @@ class FeasibleSet(ABC):
         return self._bound_beyond(self.fixed_part(n_features)) - n_features * self.min_eigenvalue
 
     def _bound_beyond(self, fixed: FloatArray | None) -> float:
-        """Return what the fixed part leaves of the trace bound."""
+        """Return the trace bound less the trace of the fixed part."""
         return self.trace_bound if fixed is None else self.trace_bound - float(np.trace(fixed))
 
     def check_size(self, n_features: int) -> None:
@@ -211,7 +211,7 @@ class FeasibleSet(ABC):
         return tuple(f"without the fixed part of the set: {sentence}" for sentence in found)
 
     def _violations(self, metric: FloatArray, trace_bound: float) -> list[str]:
-        """Return what is wrong with a metric, less the fixed part, under what that leaves of C."""
+        """Return the violations of a metric less the fixed part, under a bound on its trace."""
         unit = self.trace_bound  # of the round-off that is allowed
         found = self.family.entry_violations(metric, _ENTRY_SLACK * unit / len(metric))
         trace = float(np.trace(metric))
@@ -228,7 +228,7 @@ class FeasibleSet(ABC):
         """Return the member nearest to `metric` on the segment to a point inside the set.
 
         Meant for violations of the order of round-off, as `contains` allows them: a saved result,
-        or what an inexact solver returned.
+        or the point of an inexact solver.
 
         Parameters
         ----------
@@ -359,7 +359,7 @@ class FeasibleSet(ABC):
 
         Parameters
         ----------
-        gradient : ndarray of shape (K, K), or what `gradient_at` returns
+        gradient : ndarray of shape (K, K) or MaskedMatrix, as `gradient_at` returns it
             G, symmetric.
         count : int, optional
             How many to return at most.

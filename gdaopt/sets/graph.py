@@ -35,9 +35,9 @@ _PRICE_ROUNDINGS = 16  # of the closed form of a pair's price, in units of its l
 class GraphAtoms(AtomFamily):
     """The vectors ``e_i`` and ``a e_i - b e_j`` with a, b ≥ 0 and a² + b² = 1.
 
-    Their cone is that of the positive semidefinite matrices with non-positive off-diagonals
-    ("Theorem: factor width two", "Lemma: two-sparse extreme points"). Under a mask of edges it is
-    that of the matrices which are 0 outside of the mask, and only its pairs (i, j) have atoms
+    Their cone holds the positive semidefinite matrices with non-positive off-diagonals
+    ("Theorem: factor width two", "Lemma: two-sparse extreme points"). Under a mask of edges it
+    holds the matrices of this kind that are 0 outside of the mask, and only pairs of it have atoms
     ("Proposition: masks of edges").
 
     Parameters
@@ -63,7 +63,7 @@ class GraphAtoms(AtomFamily):
         return len(self.edges_of(n_features)[0]) < n_features * (n_features - 1) // 2
 
     def gradient_at(self, point: Point) -> Symmetric:
-        """Return what the prices of the mask's atoms need of an objective's gradient."""
+        """Return the gradient of an objective, under the mask where there is one."""
         size = len(point.metric)
         if not self._leaves_out(size):
             return super().gradient_at(point)
@@ -88,12 +88,12 @@ class GraphAtoms(AtomFamily):
         return PricedAtoms(atoms[best], prices[best])
 
     def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
-        """Return it for atoms of two features: those whose entries are the least exact."""
+        """Return the price less the largest round-off that a pair of features can have."""
         of_gradient = float(np.sort(errors**2)[-2:].sum())
         own = _PRICE_ROUNDINGS * UNIT * largest_entry(gradient)
         if own <= of_gradient:
             return price - of_gradient - own
-        # Worth a second look: prices near 0 are often those of a large and a small entry.
+        # A second, tighter bound: prices near 0 often belong to a large and a small entry.
         least = min(
             float(gradient.diagonal().min()),
             least_pair_price(gradient, self.edges_of(len(gradient))),
@@ -201,7 +201,7 @@ class GraphMetrics(FeasibleSet):
     >>> feasible_set.violations(np.diag([3.0, 1.0, 0.0]))
     ('trace 4 exceeds the bound 3', 'smallest eigenvalue 0 is below 0.1')
 
-    Three pixels in a row, of which only neighbours may have an edge:
+    Three pixels in a row: only neighbours may have an edge.
 
     >>> in_a_row = GraphMetrics(trace_bound=3.0, edges=[(0, 1), (1, 2)])
     >>> in_a_row
@@ -228,7 +228,7 @@ class GraphMetrics(FeasibleSet):
         return GraphAtoms(self.edges)
 
     def containing_path(self, weight: float) -> GraphMetrics:
-        """Return the convex set of those members that contain a path of edges of some weight.
+        """Return the convex set of the members that contain a path of edges of some weight.
 
         Under a mask of edges without this path it is a spanning tree of the mask.
 
@@ -270,26 +270,26 @@ class GraphMetrics(FeasibleSet):
             )
 
     def check_connected(self, n_features: int, weight: float, name: str) -> None:
-        """Raise InvalidInputError when a positive weight asks for what the mask cannot connect.
+        """Raise InvalidInputError when the weight is positive and the mask not connected.
 
         Parameters
         ----------
         n_features : int
             K.
         weight : float
-            Of edges that are to connect all features; 0 asks for nothing.
+            Of edges that are to connect all features; 0 for no such edges.
         name : str
             What messages call the weight.
         """
         n_parts = n_features - len(self._forest(n_features)[0])
         if weight > 0 and n_parts > 1:
             raise InvalidInputError(
-                f"{name} {weight:g} asks for edges that connect all features, and those of the "
-                f"mask leave {n_parts} components; allow more edges, or leave {name} out"
+                f"{name} {weight:g} asks for edges that connect all features, and the edges "
+                f"of the mask leave {n_parts} components; allow more edges, or leave {name} out"
             )
 
     def _forest(self, n_features: int) -> Edges:
-        """Return the path, or what the mask has in its place."""
+        """Return the path of all features, or the spanning forest of the mask."""
         return path_edges(n_features) if self.edges is None else self.edges.forest(n_features)
 
     def fixed_part(self, n_features: int) -> FloatArray | None:

@@ -29,7 +29,7 @@ __all__ = ["FlippedAtoms", "SignedGraphMetrics"]
 class FlippedAtoms(AtomFamily):
     """Another family after features of colour -1 have changed their sign.
 
-    Each question is flipped, put to the other family, and the answer is flipped back.
+    Each method flips its arguments, calls the other family, and flips the result back.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class FlippedAtoms(AtomFamily):
         return replace(atoms, values=atoms.values * self._colors[atoms.support])
 
     def gradient_at(self, point: Point) -> Symmetric:
-        """Return what the other family needs of an objective's gradient."""
+        """Return as much of an objective's gradient as the other family needs."""
         return self._family.gradient_at(point)
 
     def best_atoms(
@@ -78,11 +78,11 @@ class FlippedAtoms(AtomFamily):
         return replace(best, atoms=self._flip_atoms(best.atoms))
 
     def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
-        """Return that of the other family."""
+        """Return the least price of the other family for the flipped gradient."""
         return self._family.least_price(price, self._flip_gradient(gradient), errors)
 
     def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
-        """Return the flipped atoms that a matrix is a sum of."""
+        """Return flipped atoms and weights whose sum is the matrix."""
         atoms, weights = self._family.decomposed(self.flip(beyond_base))
         return self._flip_atoms(atoms), weights
 
@@ -103,7 +103,7 @@ class FlippedAtoms(AtomFamily):
         return self._family.n_components(self.flip(metric), threshold)
 
     def variable(self, n_features: int) -> cp.Expression:
-        """Return a variable with the other family's zeros; signs are not its business."""
+        """Return the variable of the other family: the same zeros, and free signs."""
         return self._family.variable(n_features)
 
     def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
@@ -122,7 +122,7 @@ class FlippedAtoms(AtomFamily):
 class SignedGraphMetrics(FeasibleSet):
     """The set of all M for which ``diag(colors) M diag(colors)`` is a graph metric.
 
-    Between features of the same colour edges are positive (``M_ij ≤ 0``), between those of
+    Between features of the same colour edges are positive (``M_ij ≤ 0``), between features of
     different colours negative (``M_ij ≥ 0``): the signed graph is balanced.
 
     Parameters
