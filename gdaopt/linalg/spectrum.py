@@ -31,9 +31,9 @@ LARGEST_DENSE = 256
 """Up to this size a dense solver is the fastest."""
 
 _WORK = 40  # numbers for each feature that LAPACK works with: enough for its blocks of 32 columns
-_LARGE = 1000  # features: up to there eigenvalues take a tenth of a second or less
+_LARGE = 1000  # features: eigenvalues of fewer take a tenth of a second or less
 _TIMED = 512  # features of the matrix whose eigenvalue is timed
-_UNCACHED = 1.5  # by how much slower larger ones are, for their size: they do not fit the cache
+_UNCACHED = 1.5  # larger matrices take that much longer than K³: they do not fit the cache
 _FACTOR = 0.1  # of the time of eigenvalues: a Cholesky factor
 _LOBPCG_ITERATIONS = 40
 _LOBPCG_TOLERANCE = 1e-9  # of the largest entry: values are then exact to the square of it

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Polytope", "Program", "ProgramOptions", "ProgramSolution", "program_options"]
 
-_FARTHEST = 0.1  # of the unit: a point farther outside is no inexact answer but a wrong one
-_LARGEST_GAIN = 1e3  # what solvers see: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
+_FARTHEST = 0.1  # of the unit: a point farther outside is a wrong answer, not an inexact one
+_LARGEST_GAIN = 1e3  # in the units of solvers: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ class ProgramOptions:
         check_solver_options(self.solver, options)
 
     def backends(self) -> tuple[Backend, ...]:
-        """Return new backends: the solver's, then those that take over."""
+        """Return new backends: the backend of the solver, then the fall-backs."""
         return (
             make_backend(self.solver, self.solver_opts, isolate=self.isolate),
             *(make_backend(name, isolate=self.isolate) for name in self.fallback),
@@ -264,7 +264,7 @@ class Program(ABC, Generic[PolytopeT]):
 
     @abstractmethod
     def _row_scales(self, polytope: PolytopeT) -> dict[str, float | FloatArray]:
-        """Return what the rows of each name are multiplied by, for solvers."""
+        """Return the factors of the rows by name, for solvers."""
 
     def _scaled(self, costs: FloatArray) -> tuple[FloatArray, float]:
         """Return costs of a size that solvers can judge, with the same optimal points; and a scale.
@@ -374,7 +374,7 @@ class Program(ABC, Generic[PolytopeT]):
     def _advised(
         self, failure: InfeasibleProblemError | SolverFailedError
     ) -> InfeasibleProblemError | SolverFailedError:
-        """Return an error with what to do about it."""
+        """Return the error with advice."""
         given = self.options.solver_opts
         other = "CLARABEL" if self.options.cone else ANALYTIC
         return type(failure)(
@@ -445,7 +445,7 @@ class Program(ABC, Generic[PolytopeT]):
         arrays: LinearArrays,  # noqa: ARG002 (of programs that solvers see in another form)
         polytope: PolytopeT,  # noqa: ARG002
     ) -> Mapping[str, FloatArray]:
-        """Return multipliers of the rows of `arrays`, from those of the rows that solvers see."""
+        """Return multipliers of the rows of `arrays`, from multipliers of the rows of solvers."""
         return rows
 
 

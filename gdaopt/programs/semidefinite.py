@@ -64,7 +64,7 @@ class WholeSet:
     def minimize(self, cost: FloatArray) -> FloatArray:
         """Return the vertex that the set's exact oracle finds."""
         size, edges = self.n_features, self.edges
-        # An edge stands in the metric twice, and with the other sign: its cost is -2 G_ij.
+        # An edge stands in the metric twice, with the opposite sign: its cost is -2 G_ij.
         gradient = matrix_of(np.concatenate([cost[:size], cost[size:] / 2]), size, edges)
         return entries_of(self.feasible_set.minimize_linear(gradient).vertex, edges)
 
