@@ -58,7 +58,7 @@ class SolverFailedError(GdaoptError):
 
 
 class SolverNotFoundError(GdaoptError, ValueError):
-    """The named solver is unknown or does not work here; the message lists those that work."""
+    """The named solver is unknown or does not work here; the message lists working solvers."""
 
 
 class ClusterError(GdaoptError):
@@ -68,7 +68,8 @@ class ClusterError(GdaoptError):
 class LeftDomainError(GdaoptError):
     """A method led outside of the set, the linear constraints or the objective's domain.
 
-    The message says what is broken and by how much. `gdaopt.solve` returns the metric before it.
+    The message names the broken condition and the violation. `gdaopt.solve` returns the metric
+    before it.
     """
 
 
@@ -81,4 +82,4 @@ class InaccurateSolutionWarning(UserWarning):
 
 
 class CutOffSamplesWarning(UserWarning):
-    """Samples of a graph have no edge, being too far from all others, or no path to a label."""
+    """Samples of a graph are too far from all others to have an edge, or have no path to a label."""

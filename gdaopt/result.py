@@ -155,7 +155,7 @@ def is_result_file(path: Path) -> bool:
 
 
 def _check_record(record: Mapping[str, Any]) -> None:
-    """Refuse a record whose values are not of their kinds, or that has others."""
+    """Refuse a record with unknown fields, or with values of the wrong kind."""
     unknown = record.keys() - {*_NUMBERS, *_OPTIONAL_NUMBERS, *_COUNTS, *_TEXTS, *_OTHERS}
     if unknown:
         raise ValueError(f"it has the unknown {', '.join(sorted(unknown))}")
@@ -228,7 +228,7 @@ class Result:
         tolerance. ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the
         user or the callback. ``solver_failed``: a solver did not solve a program.
         ``left_domain``: a step led outside of the set, the linear constraints or the objective's
-        domain, and the metric is that of the last step that was checked before.
+        domain, and the metric is the last one that was checked before.
         ``disconnected``: a step would have disconnected a graph with an edge floor.
         ``infeasible``: the edge floors left a program without a feasible point. In each case the
         metric is a member of the set.

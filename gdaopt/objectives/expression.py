@@ -143,7 +143,7 @@ class CvxpyObjective(DenseObjective):
 
 
 class ExpressionPoint(DensePoint):
-    """A CVXPY expression at one metric: value and gradient share what they need."""
+    """A CVXPY expression at one metric: value and gradient share intermediate results."""
 
     def __init__(self, objective: CvxpyObjective, metric: FloatArray, tree: ExpressionTree) -> None:
         super().__init__(objective, metric)
@@ -428,7 +428,7 @@ class _Atom:
 
     @cached_property
     def _affine_jacobians(self) -> list[Any]:
-        # They are the same for all values, of which those at the identity are at hand.
+        # They are the same for all values; the values at the identity are at hand.
         return list(self.atom._grad([part.value for part in self.atom.args]))
 
     def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:
