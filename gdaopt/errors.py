@@ -82,4 +82,4 @@ class InaccurateSolutionWarning(UserWarning):
 
 
 class CutOffSamplesWarning(UserWarning):
-    """Samples of a graph are too far from all others to have an edge, or have no path to a label."""
+    """Samples of a graph have no edge, being too far from all others, or no path to a label."""

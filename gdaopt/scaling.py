@@ -36,8 +36,8 @@ closest pairs decide alone.
 
 **Other objectives.** `gdaopt.MCML`, `gdaopt.LMNN` and the losses of single pairs pull samples of
 one class together, so that their optimum has a finite trace even without a bound. Their rule is the
-trace of the isotropic metric beyond which that pull outweighs all other terms ("Proposition: trace bounds
-of isotropic metrics" in ``docs/theory.md``; the method `auto_trace_bound` of each).
+trace of the isotropic metric beyond which that pull outweighs all other terms ("Proposition: trace
+bounds of isotropic metrics" in ``docs/theory.md``; the method `auto_trace_bound` of each).
 
 **Why a tenth.** A direction that the objective makes no use of keeps a tenth of an even share of C,
 so that M is a tenth the metric of no learning. On standardised features that part makes up about a
