@@ -10,7 +10,7 @@ __all__ = ["solvers"]
 
 
 def solvers() -> None:
-    """List the solvers: those that work here, and why the others do not.
+    """List the solvers that work here, and say why other solvers do not.
 
     analytic, the exact solution in closed form, and highspy, HiGHS by its own interface, solve
     linear programs without CVXPY. All other solvers are called through CVXPY. A solver works when

@@ -95,7 +95,7 @@ def _prefixes(paths: list[Path]) -> list[str]:
 
 
 def _read(path: Path, prefix: str) -> list[Run]:
-    """Return the runs of one directory, or that of a file."""
+    """Return the runs of one directory, or the run of a file."""
     if path.is_file():
         return [_of_file(path, prefix)]
     if not path.is_dir():

@@ -1,4 +1,4 @@
-"""How solvers are judged: by residuals at the point, not by what they say of themselves.
+"""How solvers are judged: by residuals at the point, not by the status that they report.
 
 A program is *verified* when the point, as the solver returned it, is feasible and optimal up to the
 tolerance that was asked. All else counts as if it had taken the cap.

@@ -56,9 +56,9 @@ class BenchOptions:
     repeats : int
         How often each sequence is solved; the median of the times counts.
     steps : int
-        Most steps of a run, of those that are recorded and of whole runs by each solver.
+        Most steps of a run: of recorded runs, and of whole runs by each solver.
     most : int
-        Programs of each kind: spread evenly over those of a run, or random ones.
+        Programs of each kind: spread evenly over the programs of a run, or random ones.
     cap : float
         Seconds for a program, and what one that is not verified counts.
     budget : float

@@ -40,12 +40,12 @@ _FAILED = {"time_limit": "timed_out"}  # verdicts of all programs of a cell that
 def programs_frame(
     rows: Mapping[str, Row], lines: Mapping[str, Path], recorded: Mapping[str, Row], cap: float
 ) -> pd.DataFrame:
-    """Return a line for each program of each cell, those that were not reached too.
+    """Return a line for each program of each cell, also for programs that were not reached.
 
     Parameters
     ----------
     rows : mapping of str to row
-        The rows of the cells, by key; those of whole runs are left out.
+        The rows of the cells, by key; rows of whole runs are left out.
     lines : mapping of str to pathlib.Path
         The parquet file that each finished cell has written, by key.
     recorded : mapping of str to row
