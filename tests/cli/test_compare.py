@@ -295,8 +295,7 @@ class TestGoingOn:
         monkeypatch.setattr("gdaopt.cli.compare.load_source", interrupt)
         output = compare(*ARGUMENTS, "--out", tmp_path, code=130)
         assert output == (
-            "interrupted: a file is written as a whole or not at all, and those that are there are "
-            "kept"
+            "interrupted: a file is written as a whole or not at all, and existing files are kept"
         )
         assert names(tmp_path) == set()
 
