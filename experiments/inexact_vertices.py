@@ -48,20 +48,20 @@ def on_bounds(polytope: Any, point: FloatArray) -> FloatArray:
     moved = np.where(point - lower <= near, lower, point)
     if isinstance(polytope, ColumnPolytope):
         moved = np.where(polytope.upper - moved <= near, polytope.upper, moved)
-    repaired: FloatArray = polytope.repaired(moved)
-    return repaired
+    feasible: FloatArray = polytope.made_feasible(moved)
+    return feasible
 
 
 def inwards(polytope: Any, point: FloatArray) -> FloatArray:
     """Return the point, moved by a millionth of the way to the middle of the polytope."""
     lower = polytope.floor if isinstance(polytope, ColumnPolytope) else polytope.lower
-    middle = polytope.repaired(lower + 0.5 * polytope.unit)
+    middle = polytope.made_feasible(lower + 0.5 * polytope.unit)
     moved: FloatArray = point + TOLERANCE * (middle - point)
     return moved
 
 
 WAYS: dict[str, tuple[str, dict[str, Any], Change]] = {
-    "closed form": ("analytic", {}, as_found),
+    "analytic": ("analytic", {}, as_found),
     "highspy, simplex": ("highspy", {}, as_found),
     "highspy, interior point with crossover": (
         "highspy",
@@ -77,7 +77,7 @@ WAYS: dict[str, tuple[str, dict[str, Any], Change]] = {
     "CLARABEL, moved to near bounds": ("CLARABEL", {}, on_bounds),
     "ECOS": ("ECOS", {}, as_found),
     "ECOS, moved to near bounds": ("ECOS", {}, on_bounds),
-    "closed form, moved inwards": ("analytic", {}, inwards),
+    "analytic, moved inwards": ("analytic", {}, inwards),
 }
 
 
@@ -100,7 +100,7 @@ def problem() -> gda.MetricProblem:
 
 
 def has_ties(program: RecordedProgram) -> bool:
-    """Say whether a program has more than one optimal point, by the closed form's reduced costs."""
+    """Say whether a program has more than one optimal point, by its reduced costs."""
     arrays = program.program("analytic").arrays(program.cost, program.polytope)
     duals = arrays.signed(program.polytope.row_multipliers(program.cost))
     unit = np.broadcast_to(program.polytope.unit, program.cost.shape)
@@ -110,13 +110,13 @@ def has_ties(program: RecordedProgram) -> bool:
 
 
 def tied_share() -> str:
-    """Return how many programs of the closed form's run have several optimal points."""
+    """Return how many programs of the run of `analytic` have several optimal points."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.npz"
         gda.solve(problem(), "alternating", solver="analytic", record=path, trace_every=0)
         programs = gda.load_programs(path)
     tied = sum(has_ties(program) for program in programs)
-    return f"{tied} of the {len(programs)} programs of the closed form's run"
+    return f"{tied} of the {len(programs)} programs of the run of `analytic`"
 
 
 def main() -> None:

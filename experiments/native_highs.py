@@ -52,7 +52,7 @@ def by_gdaopt(programs: Sequence[RecordedProgram], solver: str) -> Callable[[], 
 
 
 class BareLoop:
-    """What one writes by hand for programs of one pattern: no checks, no units, no repair."""
+    """What one writes by hand for programs of one pattern: no checks, no units, as returned."""
 
     def __init__(self, first: LinearArrays, options: Mapping[str, Any]) -> None:
         self.highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -155,7 +155,7 @@ def program_row(title: str, micros: np.ndarray) -> str:
 def run_rows() -> list[str]:
     """Return the table of whole runs."""
     lines = [
-        "| alternating | steps | HIGHS (s) | highspy (s) | closed form (s) | HIGHS / highspy |",
+        "| alternating | steps | HIGHS (s) | highspy (s) | analytic (s) | HIGHS / highspy |",
         "|---|--:|--:|--:|--:|--:|",
     ]
     for class_name in ("class_0", "class_1", "class_2"):

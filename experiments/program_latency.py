@@ -1,4 +1,4 @@
-"""Measure how long the programs take: closed form and solvers, re-solved, rebuilt, and bare CVXPY.
+"""Measure how long the programs take: analytic and solvers, re-solved, rebuilt, and bare CVXPY.
 
 Run ``python experiments/program_latency.py`` from the top of a checkout (about a minute); it prints
 the tables and writes ``figures/program_latency.md``.
@@ -187,7 +187,7 @@ def report(measured: dict[tuple[str, int, str], Times]) -> str:
         lines.append(verdict(what, reuse, 0.5, at_most=True))
     for block in ("diagonal", "column"):
         highs, closed = (median(measured[block, 13, name].ours) for name in ("HIGHS", "analytic"))
-        what = f"HiGHS / closed form, {block} at K = 13"
+        what = f"HiGHS / analytic, {block} at K = 13"
         lines.append(verdict(what, highs / closed, 100, at_most=False))
     return "\n".join(lines) + "\n"
 

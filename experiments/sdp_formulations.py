@@ -171,8 +171,8 @@ def solve(case: Case, name: str, accuracy: float) -> tuple[float, float]:
     seconds = time.perf_counter() - start
     problem = problem_of(case.data())
     found = np.asarray(metric.value, dtype=np.float64)
-    repaired = problem.feasible_set.repaired((found + found.T) / 2)
-    return seconds, gda.certify(problem, repaired).relative_gap
+    feasible = problem.feasible_set.made_feasible((found + found.T) / 2)
+    return seconds, gda.certify(problem, feasible).relative_gap
 
 
 def names_of(case: Case) -> Iterator[tuple[str, float]]:

@@ -250,7 +250,7 @@ def report(measured: dict[tuple[str, int], dict[str, Times]]) -> str:
         "compile it and solve it once. *Again*: to solve it with new parameters, the median.",
         "*Literal*: M as a symmetric matrix variable and the discs of S M S⁻¹, not DPP. *Literal,",
         "DPP*: M v ≥ ρ v instead. *Lean*: only the entries that can move, as in `gdaopt.programs`;",
-        "its times include the repair of the solver's point. All three have the same optimum.",
+        "its times include making the solver's point feasible. All three have the same optimum.",
         "",
         f"Python {platform.python_version()}, {platform.machine()}, CVXPY {cp.__version__}, "
         f"gdaopt {gda.__version__}.",

@@ -58,7 +58,7 @@ class SolverFailedError(GdaoptError):
 
 
 class SolverNotFoundError(GdaoptError, ValueError):
-    """The named solver is unknown or does not work here; the message lists those that work."""
+    """The named solver is unknown or does not work here; the message lists working solvers."""
 
 
 class ClusterError(GdaoptError):
@@ -68,7 +68,8 @@ class ClusterError(GdaoptError):
 class LeftDomainError(GdaoptError):
     """A method led outside of the set, the linear constraints or the objective's domain.
 
-    The message says what is broken and by how much. `gdaopt.solve` returns the metric before it.
+    The message names the broken condition and the violation. `gdaopt.solve` returns the metric
+    before it.
     """
 
 
@@ -77,7 +78,7 @@ class TimeLimitError(GdaoptError):
 
 
 class InaccurateSolutionWarning(UserWarning):
-    """A solver called its own answer inaccurate; the answer was repaired and used."""
+    """A solver called its own answer inaccurate; the answer was made feasible and used."""
 
 
 class CutOffSamplesWarning(UserWarning):

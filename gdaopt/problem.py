@@ -19,7 +19,7 @@ from gdaopt.constraints import (
 from gdaopt.constraints.rows import listed
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.known_entries import Symmetric
+from gdaopt.linalg.masked import Symmetric
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.check import check_interface
 from gdaopt.objectives.protocol import Objective, Point
@@ -202,21 +202,21 @@ class MetricProblem:
         metric = symmetric_matrix("metric", metric, self.n_features)
         return (*found, *self.rows.violations(metric, self.feasible_set.trace_bound))
 
-    def repaired(self, metric: FloatArray) -> FloatArray:
+    def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return a metric near `metric` that keeps set and constraints.
 
-        Meant for violations of the order of round-off, see `FeasibleSet.repaired`. With linear
+        Meant for violations of the order of round-off, see `FeasibleSet.made_feasible`. With linear
         constraints, the rows and the trace on one side and the conditions on entries on the other
         are mended in turns; an eigenvalue that is too small is then raised on the way to the
         `centre`.
         """
         if self.presolved is None:
-            return self.feasible_set.repaired(metric)
+            return self.feasible_set.made_feasible(metric)
         rows = self.presolved.rows
         family, base = self.feasible_set.family, self.feasible_set.base(self.n_features)
         for _ in range(_CORRECTIONS):
             mended = rows.corrected(metric, self.feasible_set.trace_bound)
-            metric = base + family.with_entries_repaired(mended - base)
+            metric = base + family.with_feasible_entries(mended - base)
             if (metric == mended).all():
                 break
         smallest = smallest_eigenvalue(metric - base)
@@ -224,8 +224,8 @@ class MetricProblem:
             return metric
         inner = self.central_metric()
         share = -smallest / (smallest_eigenvalue(inner - base) - smallest)
-        repaired: FloatArray = (1 - share) * metric + share * inner
-        return repaired
+        feasible: FloatArray = (1 - share) * metric + share * inner
+        return feasible
 
     def to_cvxpy(
         self, metric: cp.Expression, *, cone: str = "semidefinite", log: bool = False

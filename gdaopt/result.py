@@ -26,7 +26,15 @@ from gdaopt.support.text import html_table, number_text, reason
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, relative_gap, same_array
 
-__all__ = ["FAILURES", "Result", "Status", "is_result_file", "read_result", "write_result"]
+__all__ = [
+    "FAILURES",
+    "Result",
+    "Status",
+    "is_result_file",
+    "read_result",
+    "with_current_solver",
+    "write_result",
+]
 
 Status = Literal[
     "converged",
@@ -108,7 +116,7 @@ def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
             if n_rows * _ROW > allowance(path):
                 raise ValueError(f"it is too small for {n_rows} rows of a trace")
             trace = Trace.from_arrays(columns)
-            record = {**_LATER, **record}
+            record = with_current_solver({**_LATER, **record})
             _check_record(record)
             record["constraints"] = tuple(record["constraints"])
             _check_arrays(arrays, trace, len(record["constraints"]))
@@ -129,6 +137,14 @@ def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
     )
 
 
+def with_current_solver(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record that was read with the current name of its solver.
+
+    Older files name the solver of methods without programs "closed form".
+    """
+    return {**record, "solver": "analytic"} if record.get("solver") == "closed form" else record
+
+
 def is_result_file(path: Path) -> bool:
     """Say whether `write_result` wrote a file, by the names of its arrays alone."""
     try:
@@ -139,7 +155,7 @@ def is_result_file(path: Path) -> bool:
 
 
 def _check_record(record: Mapping[str, Any]) -> None:
-    """Refuse a record whose values are not of their kinds, or that has others."""
+    """Refuse a record with unknown fields, or with values of the wrong kind."""
     unknown = record.keys() - {*_NUMBERS, *_OPTIONAL_NUMBERS, *_COUNTS, *_TEXTS, *_OTHERS}
     if unknown:
         raise ValueError(f"it has the unknown {', '.join(sorted(unknown))}")
@@ -191,7 +207,6 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], trace: Trace, n_constraints:
 
 # Fields that are not numbers or texts
 _NO_VALUES = ("metric", "feasible_set", "trace", "atoms", "weights", "multipliers")
-_CLOSED_FORM = ("analytic", "closed form")  # names that stand for no solver
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -213,7 +228,7 @@ class Result:
         tolerance. ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the
         user or the callback. ``solver_failed``: a solver did not solve a program.
         ``left_domain``: a step led outside of the set, the linear constraints or the objective's
-        domain, and the metric is that of the last step that was checked before.
+        domain, and the metric is the last one that was checked before.
         ``disconnected``: a step would have disconnected a graph with an edge floor.
         ``infeasible``: the edge floors left a program without a feasible point. In each case the
         metric is a member of the set.
@@ -238,8 +253,8 @@ class Result:
         Wall time of the run; and the wall time of the trace, callbacks and printing, which is not
         part of it.
     method, solver : str
-        Names of the method and of the solver; ``"analytic"`` and ``"closed form"`` stand for no
-        solver.
+        Names of the method and of the solver; ``"analytic"`` where no solver was called: the
+        linear minimisation has a closed form.
     solved_by : dict of str to int
         How many programs each solver has solved, ``"analytic"`` among them: a program whose costs
         are 0 needs no solver, and a fall-back may have taken over. Empty where a method has no
@@ -358,11 +373,11 @@ class Result:
 
     def _who_solved(self) -> str:
         """Say who solved how many programs."""
-        if self.solver in _CLOSED_FORM:
-            return "closed form"
+        if self.solver == "analytic":
+            return self.solver
         total = sum(self.solved_by.values())
         others = [
-            f"{count} of {total} by {'the closed form' if name in _CLOSED_FORM else name}"
+            f"{count} of {total} by {name}"
             for name, count in self.solved_by.items()
             if name != self.solver
         ]

@@ -19,7 +19,7 @@ distance is at most 4, and no metric of the set gives one above 200. The slope o
 exact oracle finds the largest u'Du, which is seldom above 50 times the largest D_kk.
 
 **The features' scale drops out.** When X becomes sX, C becomes C/s², and all distances stay as they
-were. Features that are constant change nothing, nor do copies of others, unless there are so many
+were. Features that are constant change nothing, nor do copies of features, unless there are so many
 that positive definite metrics, which can add copies up, come to the second bound.
 
 **A larger set is a larger choice.** Diagonal, graph and positive definite metrics get the same C,
@@ -34,10 +34,10 @@ cut off, as the objective wants them to be. With a much smaller bound Q is all b
 pairs count alike, and the optimum is a metric of rank one. With a much larger one a few of the
 closest pairs decide alone.
 
-**Other objectives.** `gdaopt.MCML`, `gdaopt.LMNN` and those of single pairs pull samples of one
-class together, so that their optimum has a finite trace even without a bound. Their rule is the
-trace of the isotropic metric beyond which that pull outweighs all else ("Proposition: trace bounds
-of isotropic metrics" in ``docs/theory.md``; the method `auto_trace_bound` of each).
+**Other objectives.** `gdaopt.MCML`, `gdaopt.LMNN` and the losses of single pairs pull samples of
+one class together, so that their optimum has a finite trace even without a bound. Their rule is the
+trace of the isotropic metric beyond which that pull outweighs all other terms ("Proposition: trace
+bounds of isotropic metrics" in ``docs/theory.md``; the method `auto_trace_bound` of each).
 
 **Why a tenth.** A direction that the objective makes no use of keeps a tenth of an even share of C,
 so that M is a tenth the metric of no learning. On standardised features that part makes up about a

@@ -81,7 +81,7 @@ class TraceRow:
         Time since the row before for alignments; and for the objective: its values, its gradients
         and the search for the step size.
     seconds : float
-        Wall time since the start of the run, without that of the tracer.
+        Wall time since the start of the run, without the time of the tracer.
     solver, solver_status : str
         The solver of the program, and the status with which it ended.
     scaling : str
@@ -158,7 +158,7 @@ class Trace:
     left_ends : ndarray of shape (n_rows, K)
         Left-ends of the metric after each row's step, under the scalars used for that step; for a
         step without scalars, as in the columns `TraceRow.left_end_min` and ``left_end_max``, NaN
-        where those are None.
+        where these columns are None.
     iterates : ndarray of shape (n_rows, K, K) or None
         The metric of each row, when the method was asked to keep them.
     multipliers : ndarray of shape (n_rows, m) or None
@@ -212,7 +212,7 @@ class Trace:
         return f"trace of {len(self)} rows (to_pandas() gives all rows and columns)"
 
     def _printed(self) -> list[tuple[str, ...]]:
-        """Return the cells of the first and last rows, with a row of dots for those between."""
+        """Return the cells of the first and last rows, with a row of dots for the rows between."""
         cells = [tuple(number_text(getattr(row, name)) for name in _PRINTED) for row in self.rows]
         if len(cells) <= _FIRST + _LAST + 1:
             return cells
@@ -268,7 +268,7 @@ class Trace:
         Raises
         ------
         InvalidInputError
-            When the arrays are not those of a trace.
+            When the arrays do not make a trace.
         """
         # A file from before a column was added lacks it: the rows get the column's default.
         _check_arrays({name: arrays[name] for name in cls.columns() if name in arrays}, arrays)

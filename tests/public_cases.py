@@ -37,7 +37,7 @@ EXEMPT: dict[str, str] = {
         "an abstract class: its subclasses are walked",
     ),
     "estimators.expected_failed_checks": "takes any object, as scikit-learn passes it",
-    "linalg.KnownEntries": "made in each step",
+    "linalg.MaskedMatrix": "made in each step",
     **{
         f"estimators.{name}": "an abstract class: its subclasses are walked"
         for name in (

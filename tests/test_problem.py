@@ -40,7 +40,7 @@ def test_the_users_solve_finds_the_optimum(kind: str, floor: float, cone: str, l
     optimum = certified(problem).objective
     assert (np.exp(value) if log else value) == pytest.approx(optimum, rel=1e-5)
     assert M.value is not None
-    nearest = problem.feasible_set.repaired((M.value + M.value.T) / 2)
+    nearest = problem.feasible_set.made_feasible((M.value + M.value.T) / 2)
     assert problem.objective.at(nearest).value == pytest.approx(optimum, rel=1e-5)
 
 
@@ -135,7 +135,7 @@ def test_refuses_other_cones_and_logarithms() -> None:
         log_det.to_cvxpy(M, log=True)
 
 
-def test_repairs_alternate_between_rows_and_entries() -> None:
+def test_corrections_alternate_between_rows_and_entries() -> None:
     """What the row takes back from one entry, the sign of the other gives to it: half each time."""
     problem = gda.MetricProblem(
         gda.LogDet(np.eye(3)),
@@ -145,7 +145,7 @@ def test_repairs_alternate_between_rows_and_entries() -> None:
     metric = np.eye(3) / 2
     metric[0, 1] = metric[1, 0] = -0.1
     metric[0, 2] = metric[2, 0] = 1e-4
-    repaired = problem.repaired(metric)
-    assert not problem.violations(repaired)
-    assert problem.violation(repaired) <= 1e-9
-    assert np.abs(repaired - metric).max() <= 2e-4
+    feasible = problem.made_feasible(metric)
+    assert not problem.violations(feasible)
+    assert problem.violation(feasible) <= 1e-9
+    assert np.abs(feasible - metric).max() <= 2e-4

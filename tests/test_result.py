@@ -131,6 +131,16 @@ class TestFiles:
         with pytest.raises(gda.InvalidInputError, match=r"run\.npz was written by a newer gdaopt"):
             gda.Result.load(path)
 
+    def test_older_names_of_the_solver_are_read(self, of_atoms: gda.Result, tmp_path: Path) -> None:
+        """ "closed form" was what "analytic" is called now."""
+        path = of_atoms.save(tmp_path / "run.npz")
+        with np.load(path) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        record = json.loads(str(arrays["result"])) | {"solver": "closed form"}
+        np.savez(path, **{**arrays, "result": np.array(json.dumps(record))})
+        assert gda.Result.load(path) == of_atoms
+        assert of_atoms.solver == "analytic"
+
     def test_older_formats_are_refused(self, closed: gda.Result, tmp_path: Path) -> None:
         path = tmp_path / "run.npz"
         np.savez(path, metric=closed.metric, result=np.array('{"format": 1}'))
@@ -199,7 +209,7 @@ class TestResult:
             "objective": f"{result.objective:.8g} (at the start {result.trace[0].objective:.8g})",
             "steps": str(result.iterations),
             "oracle calls": f"{result.oracle_calls} "
-            + ("(closed form)" if closed else "(programs solved by HIGHS)"),
+            + ("(analytic)" if closed else "(programs solved by HIGHS)"),
         }.items():
             assert f"\n  {name:<20}{said}\n" in text
         assert repr(result) == text

@@ -60,7 +60,7 @@ for kind in sorted(set(kinds)):
     print(f"{kinds.count(kind)} {kind} programs with {sizes.pop()} variables")
 
 # %% [markdown]
-# Each program comes with its costs, its polytope, and the answer of the closed form, which is exact: with it every
+# Each program comes with its costs, its polytope, and the answer of the solver `analytic`, which is exact: with it every
 # other answer can be judged.
 #
 # ## Replay: cold, warm, hot
@@ -93,7 +93,7 @@ for (solver, start), answers in replayed.items():
 # %% [markdown]
 # The times are of one run on the machine that made this page, so read their sizes and not their digits. Through
 # CVXPY a cold program costs two to three times a warm one, and most of both is CVXPY and not the solver. `"highspy"` is the same HiGHS
-# without CVXPY. `"analytic"` is the closed form. **Trap 1: to time `problem.solve()` is to time CVXPY.**
+# without CVXPY. `"analytic"` is the exact solution in closed form. **Trap 1: to time `problem.solve()` is to time CVXPY.**
 
 # %%
 parts = ("write", "canonicalize", "solve", "unpack")
@@ -265,7 +265,7 @@ assert without_c["A"] > without_c["B"]
 # %%
 short = {"max_iterations": 60}
 runs = {
-    "closed form": gda.solve(problem, "alternating", solver="analytic", **short),
+    "analytic": gda.solve(problem, "alternating", solver="analytic", **short),
     "HIGHS": gda.solve(problem, "alternating", solver="HIGHS", **short),
     "CLARABEL, asked for 1e-2": gda.solve(
         problem,

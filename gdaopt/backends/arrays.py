@@ -157,7 +157,7 @@ class LinearArrays:
     cost : ndarray of shape (n,)
         The costs.
     lower_bounds, upper_bounds : ndarray of shape (n + m,)
-        Those of the variables, then those of the rows. They may be infinite, and are equal for an
+        Of the variables, then of the rows. They may be infinite, and are equal for an
         equality.
     pattern : RowPattern
         Where the coefficients are.
@@ -245,7 +245,7 @@ class LinearArrays:
         values, multipliers = np.concatenate([point, rows]), np.concatenate([reduced, row_duals])
         above, below = values - self.lower_bounds, self.upper_bounds - values
         # cost·x = reduced·x + y·Ax, and the multipliers prove the same for the bounds in the place
-        # of x and Ax: what is left are these differences.
+        # of x and Ax: the gap is the sum of these differences.
         # This runs once for each of thousands of small programs: reduce is faster than min.
         over = -float(np.minimum.reduce(np.minimum(above, below), initial=0.0))
         gap = float(np.abs(multipliers) @ _slack(multipliers, above, below, values))
@@ -270,7 +270,7 @@ class LinearArrays:
         return found
 
     def multipliers(self, rows: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-        """Return all multipliers by name: those of bounds are the reduced costs of those of rows.
+        """Return all multipliers by name: those of bounds are the reduced costs.
 
         Parameters
         ----------

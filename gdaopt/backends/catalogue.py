@@ -1,7 +1,7 @@
 """What is known of each solver without asking it: package, licence, algorithms, options.
 
 A package's own metadata name the licence of the interface only, or hold its full text, so that the
-licences are written down here. They are those of the solver that the package brings along.
+licences are written down here. They are the licences of the solvers that the packages contain.
 
 One number can be asked of all solvers as their tolerance. What it means differs: simplex methods
 have tolerances of bounds and reduced costs, interior-point methods of the gap as well, and
@@ -45,7 +45,8 @@ class SolverEntry:
     tolerances_in : str
         The option whose value is a mapping that holds these; empty where they are options.
     options : tuple of str
-        The names of its options, where it ignores others and cannot be asked for them.
+        The names of its options, for a solver that ignores unknown options and does not list its
+        own.
     time_limit : str
         The option with the seconds that it may take; empty where it is not used.
     """
@@ -208,7 +209,7 @@ CATALOGUE["GLPK_MI"] = CATALOGUE["GLPK"]
 
 
 def entry_of(name: str) -> SolverEntry:
-    """Return what is known of a solver; of one that CVXPY has learnt since, next to nothing.
+    """Return the entry of a solver; nearly empty for a solver that newer versions of CVXPY add.
 
     Examples
     --------
@@ -227,12 +228,12 @@ def tolerance_options(solver: str, tolerance: float) -> dict[str, Any]:
     solver : str
         A canonical name of `gdaopt.backends.find_backend`.
     tolerance : float
-        What is asked.
+        The tolerance to ask for.
 
     Returns
     -------
     dict
-        For `solver_opts`; empty for the closed form, and for a solver whose tolerances are not
+        For `solver_opts`; empty for ``"analytic"``, and for a solver whose tolerances are not
         known here: it uses its defaults.
 
     Examples

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CvxpyBackend", "SolverReport", "solve_program"]
 
-# The presolve of HiGHS 1.15 calls some feasible programs infeasible: those whose budget row is
+# The presolve of HiGHS 1.15 calls some feasible programs infeasible, whose budget row is
 # redundant up to round-off (compare issue 2511 of HiGHS). Without presolve HiGHS solves them, so
 # that a program that it calls infeasible is solved once more with these options.
 _SECOND_OPINION: dict[str, dict[str, Any]] = {"HIGHS": {"presolve": "off"}}
@@ -60,7 +60,7 @@ class SolverReport:
     solver, status : str
         Name of the solver, and the status of CVXPY: ``"optimal"`` or ``"optimal_inaccurate"``.
     seconds : StageSeconds
-        Wall time of the stages of the call; they add up to that of the whole call.
+        Wall time of the stages of the call; they add up to the time of the whole call.
     reported_seconds : float or None
         The time that the solver reports of itself; None when it reports none.
     iterations : int or None
@@ -151,7 +151,7 @@ def solve_program(
     solver : str
         Canonical name of a CVXPY solver.
     solver_opts : mapping, optional
-        Options of the solver; they take precedence over those that are set here.
+        Options of the solver; they take precedence over the options that are set here.
     time_limit : float, optional
         Seconds; passed to solvers that have such an option.
     gap : float, optional

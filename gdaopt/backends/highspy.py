@@ -44,7 +44,7 @@ DEFAULTS: dict[str, Any] = {
     # primal simplex goes on from there. HiGHS chooses it then, and the dual one otherwise.
     "simplex_strategy": 0,
     # The units have scaled the program. Both options together save a tenth to a quarter of the time
-    # of joint programs, and nothing of the others.
+    # of joint programs, and do not change the time of other programs.
     "simplex_scale_strategy": 0,
 }
 """Options of HiGHS where the user names none."""
@@ -395,7 +395,7 @@ def highs_options() -> frozenset[str]:
 
 @cache
 def _statuses() -> dict[Any, str]:
-    """Return CVXPY's words for the statuses of HiGHS; all others are errors."""
+    """Return CVXPY's words for the statuses of HiGHS; all other statuses are errors."""
     from highspy import HighsModelStatus as Status
 
     return {

@@ -5,8 +5,8 @@ started by the thread's first call, is kept for later calls, and ends with the t
 process. What backends compile there is held for later calls (`Held`). What solvers print there is
 dropped.
 
-A solver whose libraries clash with those of another is called in a second worker, into which the
-other cannot be loaded (`gdaopt.backends.catalogue.SolverEntry.alone`).
+A solver whose libraries clash with another solver's is called in a second worker, into which the
+other solver cannot be loaded (`gdaopt.backends.catalogue.SolverEntry.alone`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def call_in_worker(
     function : callable
         Of a module: the worker finds it by its name.
     *arguments
-        They are pickled, as is what it returns.
+        They are pickled, and so is the result.
     time_limit : float or None
         Seconds after which the worker is killed; None for no limit.
     alone : bool, optional
@@ -124,13 +124,13 @@ def _begin(parent: int, alone: bool) -> None:
         # first serves both packages, and lacks functions of the other.
         sys.modules["highspy"] = None  # type: ignore[assignment]  # its import fails, as if absent
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):  # those that solvers written in C print to
+    for descriptor in (1, 2):  # to which solvers written in C print
         os.dup2(nowhere, descriptor)
     os.close(nowhere)
 
 
 class _OfThisThread(threading.local):
-    """The workers of the thread that asks: that of most solvers, and that of solvers alone."""
+    """The two workers of this thread: one for most solvers, and one for solvers that run alone."""
 
     def __init__(self) -> None:
         self.workers: dict[bool, _Worker] = {}

@@ -1,9 +1,9 @@
 """What a backend is: it minimises one prepared linear program, and says where the time went.
 
-The closed form is the simplest backend, and stands here; the others have a module each.
+The analytic backend is the simplest, and stands here; each other backend has its own module.
 
-A program hands itself to a backend in three forms, of which the backend takes one: in closed form,
-as a CVXPY problem, and as arrays. The *stages* of a call are the same for all backends, and they
+A program hands itself to a backend in three forms, and the backend takes one: its exact solution,
+a CVXPY problem, or arrays. The *stages* of a call are the same for all backends, and they
 are measured by one clock whose laps follow one another, so that they add up to the call's time.
 """
 
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 ANALYTIC = "analytic"
-"""The name of the closed form, in the place of a solver's."""
+"""The solver that is none: the exact solution of each program, in closed form."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,10 +123,10 @@ class Answer(NamedTuple):
     status : str
         ``"optimal"`` or ``"optimal_inaccurate"``.
     multipliers : mapping of str to ndarray, or None
-        Those of the rows by name (see `LinearArrays.parts`), in the units of the prepared program;
-        others are ignored. None when the solver gives none.
+        Multipliers of the rows by name (see `LinearArrays.parts`), in the units of the prepared
+        program; other names are ignored. None when the solver gives none.
     is_exact : bool
-        Whether this is the closed form's: in the user's units, and inside of the polytope.
+        Whether this is the analytic answer: in the user's units, and inside of the polytope.
     iterations : int or None
         Of the solver, where it says how many.
     reported_seconds : float or None
@@ -145,7 +145,7 @@ class Answer(NamedTuple):
 
 
 def checked_point(point: object, shape: tuple[int, ...], whose: str) -> FloatArray:
-    """Return the point of an answer; refuse what is no array of finite numbers of its shape.
+    """Return the point of an answer; refuse one that is no array of finite numbers of its shape.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def checked_point(point: object, shape: tuple[int, ...], whose: str) -> FloatArr
     Raises
     ------
     SolverFailedError
-        For anything else.
+        For any other object.
 
     Examples
     --------
@@ -239,7 +239,7 @@ class Backend(Protocol):
 
 
 class AnalyticBackend:
-    """The closed form of each program: it has no options, and never hangs.
+    """The exact solution of each program in closed form: it has no options, and never hangs.
 
     Raises
     ------

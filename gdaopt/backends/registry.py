@@ -66,7 +66,7 @@ Each is called with the options of the solver, and with the keywords `isolate` a
 
 @dataclass(frozen=True)
 class SolverInfo:
-    """One solver: what it is, whether it solves a linear program here, and if not, why.
+    """One solver: its kind, whether it solves a linear program here, and if not, why.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ def solvers() -> list[SolverInfo]:
 
 @cache
 def _all_probed() -> tuple[SolverInfo, ...]:
-    """Try all solvers. One worker tries most of them, and a second one those that run alone."""
+    """Try all solvers. One worker tries most of them, a second one the solvers that run alone."""
 
     def probe_in_turn(alone: bool) -> list[SolverInfo]:
         """Try solvers in the worker process of this thread."""
@@ -216,7 +216,7 @@ def _tiny_problem(name: str) -> cp.Problem:
 
 
 def _info(name: str, reason: str = "", cones: tuple[str, ...] = ()) -> SolverInfo:
-    """Return what a probe has found, with what is known beforehand."""
+    """Return the result of a probe, with the entry of the catalogue."""
     entry = entry_of(name)
     return SolverInfo(
         name,
@@ -351,7 +351,7 @@ def check_option_names(solver: str, options: Mapping[str, Any]) -> None:
 
 @cache
 def _names(solver: str) -> frozenset[str]:
-    """Return the names of a solver's options; none where the solver itself refuses others."""
+    """Return the names of a solver's options; none where the solver refuses unknown ones."""
     read = {
         "DAQP": _of_daqp,
         "HIGHS": lambda: {*highs_options(), "highs_options"},  # the last one is CVXPY's

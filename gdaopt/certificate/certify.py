@@ -8,10 +8,10 @@ The same holds for log Q where that is convex, hence ``Q* ≥ Q(M) exp(-gap / Q(
 below the first bound ("Proposition: certificate", "Proposition: exponential certificate"). M itself
 need not be in the set. A multiple of M often gives a far better bound: where Q has a
 log-determinant ("Proposition: scaled certificate"), and where the trace bound is far from binding
-("Proposition: inflated certificate"). All bounds are lowered by what round-off can have added.
+("Proposition: inflated certificate"). All bounds are lowered by their possible round-off.
 
 With linear constraints, multipliers take them into the linear function whose minimum over the set
-is known ("Proposition: certificate with linear constraints"); all of the above stays.
+is known ("Proposition: certificate with linear constraints"); the bounds above hold for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gdaopt.certificate.tangent import (
     nothing_to_certify,
 )
 from gdaopt.errors import GdaoptError, InvalidInputError
-from gdaopt.linalg.known_entries import Symmetric
+from gdaopt.linalg.masked import Symmetric
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
@@ -67,10 +67,10 @@ class Certificate:
         Q at the metric.
     lower_bound : float
         Of Q over the problem's set: the best of the linear, the exponential and the scaled bound,
-        of those that Q has; -inf when there is none. The scaled bound is the linear one at a
+        as far as Q has them; -inf when there is no bound. The scaled bound is the linear bound at a
         multiple of the metric.
     bound : {"linear", "exponential", "scaled", "none"}
-        Where `lower_bound` comes from.
+        The kind of `lower_bound`.
     multipliers : ndarray of shape (m,) or None
         λ of the linear constraints, row by row as in `MetricProblem.rows`, in units of Q over units
         of the row as it was written; None where there are no constraints.
@@ -157,9 +157,9 @@ def certify(
 
     Notes
     -----
-    The bound is as right as the gradient. A single metric cannot tell: a wrong gradient shows where
-    a value is below a bound, and runs of `gdaopt.solve` compare all values and bounds that they
-    see. Run `gdaopt.check_objective` on an objective of your own before its metrics are certified.
+    The bound is as right as the gradient. One metric does not show an error: a wrong gradient shows
+    where a value is below a bound, and runs of `gdaopt.solve` compare all values and bounds.
+    Run `gdaopt.check_objective` on an objective of your own before its metrics are certified.
     """
     check_instance("problem", problem, MetricProblem)
     if not problem.is_convex:
@@ -189,11 +189,11 @@ def certify_point(
         Objective and set.
     point : Point
         At the metric.
-    gradient : ndarray of shape (K, K) or KnownEntries, optional
-        At a member of the set, what `FeasibleSet.gradient_at` returns; the whole gradient by
-        default, which any metric will do for.
+    gradient : ndarray of shape (K, K) or MaskedMatrix, optional
+        At a member of the set, the gradient of `FeasibleSet.gradient_at`, which may be masked. By
+        default the whole gradient, which is right at any metric.
     best : PricedAtoms, optional
-        The best atoms for the gradient, where they are known.
+        The best atoms for the gradient; the oracle finds them when left out.
     multipliers : ndarray of shape (m,), optional
         See `certify`.
 
@@ -237,7 +237,7 @@ def certify_point(
     )
     if found.value > value and not problem.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
-        inside = tangent.gap(problem.repaired(point.metric))
+        inside = tangent.gap(problem.made_feasible(point.metric))
         if inside < -certificate.allowance:
             raise _contradiction(
                 f"a member of the set has a gap of {inside:.6g}, which is negative"
@@ -247,7 +247,7 @@ def certify_point(
 
 
 def _best_bound(tangent: Tangent) -> tuple[Bound, Kind]:
-    """Return the best of the bounds at the metric and at its multiples, and what kind it is."""
+    """Return the best of the bounds at the metric and at its multiples, and its kind."""
     point, log_convex = tangent.point, tangent.problem.objective.log_convex
     kind: Kind = "exponential" if log_convex else "linear"
     if hasattr(point, "scaled"):
@@ -270,12 +270,12 @@ def checked_bound(
     Parameters
     ----------
     certificate : Certificate
-        Of the member.
+        The certificate of the member.
     lower_bound : float
-        From the same or another metric.
+        A bound from the same or another metric.
     multipliers : ndarray of shape (m,) or None
-        With which that bound was found: they say what it counts that the member is beyond a linear
-        constraint by as little as is allowed.
+        The multipliers of that bound. They say how much lower the objective can be because the
+        member may be beyond a linear constraint by the tolerance.
 
     Raises
     ------
@@ -300,7 +300,7 @@ def value_below(value: float, lower_bound: float) -> GdaoptError:
 
 
 def _contradiction(what: str) -> GdaoptError:
-    """Return the error for what no convex objective does."""
+    """Return the error for a contradiction to convexity."""
     return GdaoptError(
         f"{what}: the gradient is wrong, or the objective is not convex; gda.check_objective looks "
         "for the fault, and an objective that is not convex says so by convex=False"

@@ -1,4 +1,4 @@
-"""Multipliers of the linear constraints of a problem: checked, or those that make a bound tight."""
+"""Multipliers of the linear constraints: multipliers that make a bound tight, and their checks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _NEGLIGIBLE = 1e-9  # of the objective: so small a gap need not be closer to the
 class TightMultipliers:
     """Finds the multipliers that make the bound at a point nearly as large as it can be.
 
-    Points that are asked for one after the other should be near to each other: each search starts
-    from the atoms of the last one ("Algorithm: column generation").
+    Successive points should be near to each other: each search starts from the atoms of the last
+    search ("Algorithm: column generation").
 
     Parameters
     ----------

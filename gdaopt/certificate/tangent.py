@@ -1,8 +1,8 @@
-"""Lower bounds by tangents, and by how much rounding can have raised them.
+"""Lower bounds by tangents, lowered by their round-off.
 
-The bound at a metric is that of "Proposition: certificate" or, where log Q is convex, of
-"Proposition: exponential certificate", for the gradient of the Lagrangian where there are linear
-constraints ("Proposition: certificate with linear constraints").
+The bound at a metric is the linear bound ("Proposition: certificate") or, where log Q is convex,
+the exponential bound ("Proposition: exponential certificate"), for the gradient of the Lagrangian
+where there are linear constraints ("Proposition: certificate with linear constraints").
 
 Bounds at multiples of the metric are often far better. Where Q has a log-determinant, the best
 multiple M/t has a closed form but for the oracle ("Proposition: scaled certificate"). Elsewhere a
@@ -20,8 +20,8 @@ from typing import Any, cast
 import numpy as np
 
 from gdaopt.errors import TimeLimitError
-from gdaopt.linalg.known_entries import (
-    KnownEntries,
+from gdaopt.linalg.masked import (
+    MaskedMatrix,
     Symmetric,
     inner,
     is_finite,
@@ -41,19 +41,19 @@ __all__ = ["Bound", "Tangent", "best_multiple", "inflated_bound", "nothing_to_ce
 
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 _SCALES = (1e-6, 1e6)  # t of the multiples M/t that are looked at
-_MOST_SCALES = 40  # in each of which better atoms become known; one or two are usual
+_MOST_SCALES = 40  # searches for t, each with the better atoms of the last; one or two are usual
 _ENOUGH = 0.1  # of the gap: a multiple that is better by less is not looked for
-_MARGIN = 1e-13  # of t: what this costs is nothing, and prices may be off by more
-_FAR = 10.0  # times the trace above the base: from there on the trace bound is far from binding
-_NEAR = 0.01  # of the objective: what a price may cost for a trace of M, near enough to the optimum
-_CLOSED = 1e-12  # of the objective: a gap that needs no better bound
-_INFLATIONS = (1e-5, 1e-12, 1e-2)  # the first that is tried; the smallest and the largest
+_MARGIN = 1e-13  # of t: it costs nearly nothing, and the round-off of prices may be larger
+_FAR = 10.0  # times the trace of M - B: from there on the trace bound is far from binding
+_NEAR = 0.01  # of the objective: near the optimum, tr M times the price is smaller
+_CLOSED = 1e-12  # of the objective: a smaller gap needs no better bound
+_INFLATIONS = (1e-5, 1e-12, 1e-2)  # η: the first trial, the smallest and the largest
 _MOST_INFLATIONS = 2
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound, and by how much it is lowered for round-off."""
+    """A lower bound, and the round-off by which it has been lowered."""
 
     value: float
     round_off: float
@@ -82,7 +82,7 @@ class Tangent:
         Objective, set and linear constraints.
     point : Point
         The objective at the metric.
-    gradient : ndarray of shape (K, K) or KnownEntries
+    gradient : ndarray of shape (K, K) or MaskedMatrix
         G, of the Lagrangian: as much of it as the set needs, or all of it.
     best : PricedAtoms
         The best atoms for G.
@@ -101,7 +101,7 @@ class Tangent:
         problem = self.problem
         gradient = (
             problem.gradient_at(point, self.multipliers)
-            if isinstance(self.gradient, KnownEntries)
+            if isinstance(self.gradient, MaskedMatrix)
             else problem.lagrangian_gradient(point.gradient(), self.multipliers)
         )
         best = problem.feasible_set.best_atoms(gradient, len(self.best.prices), self.best.atoms)
@@ -118,22 +118,24 @@ class Tangent:
         return self.problem.feasible_set.base_like(self.gradient)
 
     @cached_property
-    def above(self) -> Any:
+    def beyond_base(self) -> Any:
         """``M - B``."""
         return like(self.gradient, self.point.metric) - self.base
 
     def gap(self, metric: FloatArray | None = None) -> float:
         """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, which is not negative for a member.
 
-        R is by how much M is beyond the linear constraints.
+        R are the residuals of the linear constraints at M.
 
         Parameters
         ----------
         metric : ndarray of shape (K, K), optional
             M; the metric of the tangent by default.
         """
-        above = self.above if metric is None else like(self.gradient, metric) - self.base
-        gap = inner(self.gradient, above) - self.budget * min(0.0, float(self.best.prices[0]))
+        beyond_base = (
+            self.beyond_base if metric is None else like(self.gradient, metric) - self.base
+        )
+        gap = inner(self.gradient, beyond_base) - self.budget * min(0.0, float(self.best.prices[0]))
         rows = self.problem.rows
         if rows is None or self.multipliers is None:
             return gap
@@ -153,7 +155,7 @@ class Tangent:
         return Bound(bound, of_value + of_gap)
 
     def _round_off_of_gap(self, errors: FloatArray) -> float:
-        """Return what the gap can lack ("Proposition: round-off of the certificate").
+        """Return a bound of the gap's round-off ("Proposition: round-off of the certificate").
 
         Parameters
         ----------
@@ -161,7 +163,7 @@ class Tangent:
             g ≥ 0: the exact gradient of the objective is within ``g_i g_j`` of each entry.
         """
         feasible_set, rows, gradient = self.problem.feasible_set, self.problem.rows, self.gradient
-        metric, above, price = self.point.metric, self.above, float(self.best.prices[0])
+        metric, beyond_base, price = self.point.metric, self.beyond_base, float(self.best.prices[0])
         size, of_rows = len(metric), 0.0
         if rows is not None and self.multipliers is not None:
             sizes, of_rows = rows.magnitudes(self.multipliers, metric)
@@ -171,17 +173,19 @@ class Tangent:
             errors = np.sqrt(errors**2 + added.max(axis=1))
             of_rows *= (size**2 + 16) * UNIT
         least = feasible_set.family.least_price(price, gradient, errors)
-        sizes_of_terms = magnitude_inner(gradient, above) + magnitude_inner(gradient, self.base)
+        sizes_of_terms = magnitude_inner(gradient, beyond_base) + magnitude_inner(
+            gradient, self.base
+        )
         return (
             self.budget * (min(0.0, price) - min(0.0, least))
-            + magnitude_form(above, errors)
+            + magnitude_form(beyond_base, errors)
             + (size**2 + 8) * UNIT * (sizes_of_terms + self.budget * abs(price))
             + 8 * UNIT * feasible_set.trace_bound * abs(least)  # τ is rounded relative to C
             + of_rows
         )
 
     def membership(self) -> float:
-        """Return by how much Q can be below the optimum at a member that round-off has moved."""
+        """Return how far Q can be below the optimum at a member that is outside by round-off."""
         rows, metric = self.problem.rows, self.point.metric
         moved = 8 * len(metric) * UNIT * self.problem.feasible_set.trace_bound
         with np.errstate(over="ignore"):
@@ -195,7 +199,7 @@ class Tangent:
 def _lower_bound(
     value: float, of_value: float, gap: float, of_gap: float, log_convex: bool
 ) -> float:
-    """Return the better of the two bounds, less what can be round-off of value and gap."""
+    """Return the better of the two bounds, less the round-off of value and gap."""
     least, most = value - of_value, gap + of_gap
     if not log_convex:
         return least - most
@@ -212,8 +216,8 @@ def best_multiple(tangent: Tangent) -> Tangent:
     """Return the tangent at the multiple M/t of the best bound ("Proposition: scaled certificate").
 
     The prices of given atoms are linear in t, and the bound is concave in t. So the best t for the
-    atoms known so far is the zero of a slope that falls with t. The oracle then says whether other
-    atoms are better there.
+    atoms known so far is the zero of a slope that falls with t. The oracle then finds out whether
+    other atoms have lower prices there.
 
     Parameters
     ----------
@@ -233,7 +237,7 @@ def best_multiple(tangent: Tangent) -> Tangent:
         bound = there.point.value - there.gap()
         if bound > best_bound:
             best, best_bound = there, bound
-        # No multiple has a bound above that of the atoms that were known.
+        # No multiple has a larger bound than the atoms known before allow.
         short = budget * float((prices + (1 - t) * rates).min() - there.best.prices[0])
         if short <= _ENOUGH * abs(point.value - best_bound):
             break
@@ -253,7 +257,7 @@ def _best_scale(size: int, prices: FloatArray, slopes: FloatArray, rates: FloatA
     size : int
         K.
     prices, slopes, rates : ndarray of shape (n,)
-        The price of each atom at t = 1, ``c_k``, and by how much the price falls as t grows by 1.
+        The price of each atom at t = 1, ``c_k``, and the fall of the price when t grows by 1.
     """
     low, high = _SCALES
     zeros = np.clip(size / np.maximum(slopes, size / high), low, high)
@@ -277,11 +281,11 @@ def _best_scale(size: int, prices: FloatArray, slopes: FloatArray, rates: FloatA
 def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
     """Return the bound at a slightly larger metric, where the trace bound is far from binding.
 
-    It is `here`, the bound at the metric itself, where no better one is to be expected.
+    It is `here`, the bound at the metric itself, where no better bound is to be expected.
 
-    There a price that is below 0 by nearly nothing costs as much as if the trace bound did bind. At
+    Where the trace bound is far from binding, a price just below 0 still costs the whole budget. At
     ``B + (1 + η)(M - B)`` all prices are higher, so that none need be below 0, and the tangent
-    loses only about what that price costs for a trace of M ("Proposition: inflated certificate").
+    loses only about tr M times that price ("Proposition: inflated certificate").
     """
     problem, point, budget = tangent.problem, tangent.point, tangent.budget
     value, price = abs(point.value), float(tangent.best.prices[0])
@@ -294,13 +298,13 @@ def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
     ):
         return here
     base = problem.feasible_set.base(len(point.metric))
-    above, bound, share = point.metric - base, here, _INFLATIONS[0]
+    beyond_base, bound, share = point.metric - base, here, _INFLATIONS[0]
     for _ in range(_MOST_INFLATIONS):
         try:
             check_time_for(0.0)
         except TimeLimitError:
             break  # a result can do without
-        inflated = problem.objective.at(base + (1 + share) * above)
+        inflated = problem.objective.at(base + (1 + share) * beyond_base)
         if nothing_to_certify(inflated) is not None:
             break
         there = tangent.moved(inflated)
@@ -309,6 +313,6 @@ def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
         gained = (float(there.best.prices[0]) - price) / share
         if not gained > 0:
             break
-        # Twice what makes the prices 0: round-off has to be made up for, too.
+        # Twice the η at which the prices are 0, to make up for round-off as well.
         share = min(max(-2 * price / gained, _INFLATIONS[1]), _INFLATIONS[2])
     return bound

@@ -23,7 +23,7 @@ from gdaopt.cli.solvers import solvers
 __all__ = ["app"]
 
 
-_KEPT = "a file is written as a whole or not at all, and those that are there are kept"
+_KEPT = "a file is written as a whole or not at all, and existing files are kept"
 
 
 class _Group(TyperGroup):

@@ -57,7 +57,7 @@ def bench(
     most: Annotated[
         int,
         typer.Option(
-            help="programs of each kind: spread evenly over those of a run, or random ones"
+            help="programs of each kind: spread evenly over the programs of a run, or random ones"
         ),
     ] = 100,
     cap: Annotated[

@@ -34,7 +34,7 @@ from gdaopt.cli.options import (
 )
 from gdaopt.cli.progress import last_words
 from gdaopt.datasets.remarks import remarks
-from gdaopt.methods import CLOSED_FORM, METHODS, State, make_method
+from gdaopt.methods import METHODS, State, make_method
 from gdaopt.problem import MetricProblem
 from gdaopt.result import FAILURES, Result
 from gdaopt.studies.closing import closing
@@ -198,10 +198,8 @@ def learn(
             force=force,
         )
         context.with_resource(directory)  # until the command ends
-        name = runner.solver_name
-        steps = "vertices in closed form" if name == CLOSED_FORM else f"programs solved by {name}"
         floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
-        progress.print(f"method {method}, {steps}{floor}")
+        progress.print(f"method {method}, solver {runner.solver_name}{floor}")
         for name in directory.results:
             progress.print(plain(f"{name}: there already"))
         missing = [name for name in classes if name not in directory.results]
@@ -213,7 +211,7 @@ def learn(
     console.print(_table(directory.results))
     console.print(
         "gap: how far the objective can be above the optimum, as a share of the objective; comp: "
-        "components of the graph; oracle calls: programs solved, or vertices found in closed form; "
+        "components of the graph; oracle calls: programs solved, or searches for the best atoms; "
         "build, solve, eig, obj: seconds in building programs, in oracle calls, in eigenvectors "
         "and in the objective"
     )

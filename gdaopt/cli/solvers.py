@@ -10,11 +10,11 @@ __all__ = ["solvers"]
 
 
 def solvers() -> None:
-    """List the solvers: those that work here, and why the others do not.
+    """List the solvers that work here, and say why other solvers do not.
 
-    analytic, the closed form, and highspy, HiGHS by its own interface, solve linear programs
-    without CVXPY. All others are CVXPY's. Works: it has solved a tiny linear program just now, in a
-    process of its own.
+    analytic, the exact solution in closed form, and highspy, HiGHS by its own interface, solve
+    linear programs without CVXPY. All other solvers are called through CVXPY. A solver works when
+    it has solved a tiny linear program just now, in a process of its own.
     """
     import gdaopt
     from gdaopt.backends import solvers as probe_all

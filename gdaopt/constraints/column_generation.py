@@ -32,7 +32,7 @@ _FINE_COSTS = 1e-4  # of the largest: the unit of costs in which its tolerance i
 _FINE = 1e-14  # of the prices: atoms that are better by less do not join
 _PATIENCE = 3  # rounds in which neither value nor bound moves, after which both are at round-off
 _LEAST_UNIT = 1e-6  # of the budget: HiGHS calls programs with longer steps unbounded
-_LEAST_RIGHT = 1e-6  # of the largest right-hand side: what smaller ones are scaled as
+_LEAST_RIGHT = 1e-6  # of the largest right-hand side: the unit of smaller ones
 _NOISE = 10 / _ACCURACY  # times its round-off: a row in smaller units could not be kept
 
 
@@ -109,9 +109,9 @@ class LinearProgram:
     rows : LinearConstraints
         The rows.
     budget : float, optional
-        What the weights may add up to; all that the set leaves them when left out.
+        The largest sum of the weights; the budget of the set when left out.
     gradient : ndarray of shape (K, K), optional
-        G of the costs ``u'Gu`` of the weights; they cost nothing when left out.
+        G of the costs ``u'Gu`` of the weights; the costs are 0 when it is left out.
     extras : sequence of Extra, optional
         Variables beside the weights.
     """
@@ -137,12 +137,12 @@ class LinearProgram:
         least = np.maximum(_LEAST_RIGHT * self._unit, _NOISE * rows.round_off(base))
         self._row_units = np.maximum(np.abs(self._right), least)
         self._price_unit = float(np.abs(self._gradient).max())
-        # Of values: without costs of weights those of the extra variables are 1.
+        # Of values: where weights have no costs, the costs of the extra variables are 1.
         self._scale = self._price_unit * self._unit or 1.0
-        self._many = 4 * _PRICED + len(rows)  # atoms, of which those of weight 0 then leave
+        self._many = 4 * _PRICED + len(rows)  # atoms: above that many, atoms of weight 0 leave
 
     def solve(self, atoms: Atoms, ends: Callable[[float, float], bool]) -> LinearSolution:
-        """Generate atoms until value and bound say that it is enough.
+        """Generate atoms until `ends` accepts value and bound.
 
         Parameters
         ----------
@@ -180,10 +180,10 @@ class LinearProgram:
         )
 
     def _bound(self, multipliers: FloatArray, price: float) -> float:
-        """Return the lower bound by λ: what the Lagrangian is at least for all weights."""
-        # An extra variable does not lower it: at the master's solution its reduced cost is at least
-        # the level times its trace, and where the least price is above the level the search ends;
-        # where the variable is at its bound, no better value is sought.
+        """Return the lower bound by λ: the least value of the Lagrangian over all weights."""
+        # An extra variable does not lower the bound: at the master's solution its reduced cost is
+        # at least the level times its trace, and where the least price is above the level the
+        # search ends; where the variable is at its bound, no better value is sought.
         return self._budget * min(0.0, price) - float(multipliers @ self._right)
 
     def _master(self, atoms: Atoms, forms: FloatArray) -> _Master:

@@ -1,14 +1,15 @@
-"""What linear constraints mean together, decided once: whether a metric keeps them, and which bind.
+"""Presolve of linear constraints: whether a metric keeps all rows, and which inequalities bind.
 
-Data are rounded, so that rows that hold together on paper contradict each other in the last digits,
-and rows that are dependent on paper are not quite so. All stages of a run need one answer to what
-that means. It is found here, with one tolerance ("Algorithm: presolve of linear constraints"):
+Data are rounded: rows that hold together on paper contradict each other in the last digits, and
+rows that are dependent on paper are independent by a little. All stages of a run have to judge such
+rows alike. So they are judged once, here, with one tolerance ("Algorithm: presolve of linear
+constraints"):
 
 1. Phase one finds a metric that keeps the rows, or breaks them by no more than the tolerance. Rows
    that it breaks are moved to it; where the tolerance is not enough, no metric keeps the rows.
 2. Inequalities that no metric keeps strictly become equalities, as in ``a ≤ b`` beside ``a ≥ b``.
-3. Equalities that follow from others are left out.
-4. What is left has a metric inside the set's cone, or is refused.
+3. Equalities that follow from other equalities are left out.
+4. The remaining rows must hold for a metric inside the set's cone; otherwise they are refused.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from gdaopt.support.validation import FloatArray
 
 __all__ = ["PresolvedRows", "presolve"]
 
-_FEASIBLE = 0.5  # of what is allowed may be used up by phase one; the rest is for the methods
+_FEASIBLE = 0.5  # of the tolerance: the share of phase one; methods may use the rest
 _EXACT = 1e-13  # of the scale: phase one looks for no better metric
-_DEPENDENT = 0.25 * ROW_TOLERANCE  # distance of a row to the span of others
-_NO_ROOM = 1e-4  # of what is allowed: rows with less room in every metric become equalities
+_DEPENDENT = 0.25 * ROW_TOLERANCE  # the distance of a dependent row to the span of other rows
+_NO_ROOM = 1e-4  # of the tolerance: rows with less room in every metric become equalities
 _ENOUGH_ROOM = 1e-3  # of the scale: rows with that much room need not have more
 _COUNTS = 1e-6  # of the largest multiplier: smaller ones are round-off
 _ENOUGH = 0.5  # an interior point may be so much nearer to the boundary than the best one
@@ -45,17 +46,17 @@ _MOST_UNITS = 40  # rounds in which features get smaller units
 
 @dataclass(frozen=True, eq=False)
 class PresolvedRows:
-    """The rows that methods keep in place of those that the user wrote.
+    """The rows that methods keep in place of the rows that the user wrote.
 
     Attributes
     ----------
     rows : LinearConstraints
-        Of the rows that were written a part, moved by less than the tolerance; no equality of them
-        follows from the others, and all inequalities can hold strictly together.
+        Some of the rows that the user wrote, moved by less than the tolerance. No equality follows
+        from the other equalities, and one metric keeps all inequalities strictly.
     kept : ndarray of int, shape (len(rows),)
-        Which of the rows that were written they are.
+        The indices of `rows` among the rows that the user wrote.
     atoms, weights : Atoms and ndarray of shape (n,)
-        Of a metric that keeps them, inside the set's cone.
+        Of a metric inside the set's cone that keeps `rows`.
     """
 
     rows: LinearConstraints
@@ -66,15 +67,15 @@ class PresolvedRows:
     _implied: tuple[FloatArray, ...]  # multipliers that prove that inequalities are equalities
 
     def from_written(self, multipliers: FloatArray) -> FloatArray:
-        """Return multipliers of `rows`, from those of the rows as the user wrote them."""
+        """Return multipliers of `rows`, from multipliers of the rows that the user wrote."""
         found: FloatArray = self._written.in_own_units(multipliers)[self.kept]
         return found
 
     def as_written(self, multipliers: FloatArray) -> FloatArray:
-        """Return multipliers of the rows as the user wrote them, from those of `rows`.
+        """Return multipliers of the rows that the user wrote, from multipliers of `rows`.
 
-        Those of inequalities are not negative: where an inequality has become an equality, there
-        are multipliers that add nothing to the Lagrangian, and that many of them are added.
+        Multipliers of inequalities are not negative: where an inequality has become an equality,
+        the multipliers that prove it do not change the bound, and a multiple of them is added.
         """
         found = np.zeros(len(self._written))
         found[self.kept] = multipliers
@@ -87,7 +88,7 @@ class PresolvedRows:
 
 
 def presolve(feasible_set: FeasibleSet, rows: LinearConstraints, n_features: int) -> PresolvedRows:
-    """Decide what rows mean together over a set.
+    """Return the rows that methods keep in place of the rows that the user wrote.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ def presolve(feasible_set: FeasibleSet, rows: LinearConstraints, n_features: int
     Raises
     ------
     InfeasibleProblemError
-        When no member of the set keeps the rows, or when those that do are all on the boundary.
+        When no member of the set keeps the rows, or when all members that do are on the boundary.
     """
     base = feasible_set.base(n_features)
     at_base = rows.matrices @ base.ravel()
@@ -169,7 +170,7 @@ def _metric(feasible_set: FeasibleSet, found: LinearSolution, n_features: int) -
 
 
 def _breaking(rows: LinearConstraints, scale: float) -> Iterator[Extra]:
-    """Yield the variables that say by how much rows are broken, in units of a scale."""
+    """Yield the variables that hold the violations of the rows, in units of a scale."""
     for k, row in enumerate(scale * np.eye(len(rows))):
         yield Extra(1.0, -row)
         if rows.is_equality[k]:
@@ -184,9 +185,9 @@ def _reduced(
 ) -> tuple[LinearConstraints, npt.NDArray[np.intp], list[FloatArray]]:
     """Return the rows with equalities for inequalities that no metric keeps strictly.
 
-    Equalities that follow from others are left out; which rows are left is returned, too, and the
-    multipliers of all rows that prove which inequalities are equalities: their sum of rows is as
-    small as the set allows at every metric that keeps the rows.
+    Equalities that follow from other equalities are left out. Also returned are the indices of the
+    remaining rows, and multipliers of all rows that prove which inequalities are equalities: the
+    sum of rows by them is as small as the set allows at every metric that keeps the rows.
     """
     n_rows = len(rows)
     kept = _independent(rows)
@@ -218,7 +219,7 @@ def _reduced(
 
 
 def _independent(rows: LinearConstraints) -> npt.NDArray[np.intp]:
-    """Return the indices of all inequalities, and of the equalities that follow from no others."""
+    """Return the indices of all inequalities, and of equalities that are independent."""
     columns = np.unique(rows.matrices.indices)
     span = np.zeros((0, len(columns)))
     kept = []
@@ -245,7 +246,7 @@ def _interior(
 
     Of all metrics ``B + s diag(d) + Σ_k w_k u_k u_k'`` that keep the rows it is one whose share s
     is at least half of the largest. First d is the same for all features; where the rows leave some
-    of them far less than others, these get units of their own.
+    of some features far less than of other features, these get units of their own.
 
     Raises
     ------

@@ -139,7 +139,7 @@ class LinearConstraints:
         return residuals
 
     def round_off(self, metric: FloatArray) -> FloatArray:
-        """Return by how much each residual can be round-off, of the data and of its own sum."""
+        """Return the largest round-off of each residual, of the data and of the sum."""
         terms = np.abs(self.bounds) + abs(self.matrices) @ np.abs(metric).ravel()
         return np.asarray(_ROUND_OFF * terms, dtype=np.float64)
 
@@ -221,17 +221,17 @@ class LinearConstraints:
             i and j; the entry is ``M_ii`` where they are the same, else the weight ``-M_ij``.
         """
         rows, columns = pairs
-        # An edge stands in the metric twice, and with the other sign.
+        # An edge stands in the metric twice, with the opposite sign.
         factor = np.where(rows == columns, 1.0, -2.0)
         coefficients: FloatArray = self.matrices[:, rows * self.n_features + columns].toarray()
         return coefficients * factor
 
     def in_users_units(self, multipliers: FloatArray) -> FloatArray:
-        """Return the multipliers of the rows as the user wrote them, from those of `matrices`."""
+        """Return multipliers of the rows that the user wrote, from multipliers of `matrices`."""
         return multipliers / self.norms
 
     def in_own_units(self, multipliers: FloatArray) -> FloatArray:
-        """Return the multipliers of `matrices`, from those of the rows as the user wrote them."""
+        """Return multipliers of `matrices`, from multipliers of the rows that the user wrote."""
         return multipliers * self.norms
 
 
@@ -242,7 +242,7 @@ def constraint(left: cp.Expression, right: Any, is_equality: bool) -> cp.Constra
 
 
 def listed(returned: Any) -> Sequence[Any]:
-    """Return what a function of the user's returned as a list: a constraint alone is one."""
+    """Return the result of a user's function as a list, also where it is one constraint."""
     return returned if isinstance(returned, list | tuple) else [returned]
 
 

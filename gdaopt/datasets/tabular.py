@@ -222,7 +222,7 @@ def _check_that_names_are_no_sample(table: TextTable, names: list[str]) -> None:
 def _numbers(
     table: TextTable, names: Sequence[str], is_filled: bool, advice: Callable[[str, bool], str]
 ) -> FloatArray:
-    """Return columns as numbers, NaN where one is missing; refuse all that hold anything else.
+    """Return columns as numbers, NaN where one is missing; refuse columns of other values.
 
     The advice is on the columns that are refused, and depends on whether values are missing only.
     """

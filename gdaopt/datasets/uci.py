@@ -1,4 +1,4 @@
-"""The tables of the UCI repository: what they hold, and how their files are read and checked."""
+"""The tables of the UCI repository: their contents, and how their files are read and checked."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class UciTable:
 
     @property
     def file_names(self) -> tuple[str, ...]:
-        """The names that the file may have in a directory: that of the text, or as downloaded."""
+        """The names that the file may have in a directory: of the text, or of the download."""
         return tuple(dict.fromkeys([self.file, *(url.rpartition("/")[2] for url in self.urls)]))
 
 
@@ -119,7 +119,7 @@ def digest(data: FloatArray) -> str:
 
 
 def read_table(table: UciTable, text: str, where: str) -> FloatArray:
-    """Return the numbers of a file after checking that they are those of the table.
+    """Return the numbers of a file after checking that they are the numbers of the table.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def read_table(table: UciTable, text: str, where: str) -> FloatArray:
     ------
     InvalidInputError
         When a line has too few or too many columns, a value that is not a finite number, or a class
-        that does not exist; and when the numbers are not those of the table.
+        that does not exist; and when the numbers differ from the table.
     """
     rows = [
         _row(table, words, f"{where}, line {number}")

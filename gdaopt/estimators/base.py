@@ -1,7 +1,7 @@
 """The base classes of the metric learners, and of a learner of your own.
 
 `MetricLearner` lists the members that a subclass has to write. Its methods keep scikit-learn's
-rules and have the same names as those of the package metric-learn.
+rules and have the same names as in the package metric-learn.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class CrossValidatedLearner(SupervisedMetricLearner):
 
     @abstractmethod
     def _learner(self, **options: Any) -> ProblemLearner:
-        """Return a learner with options beside those that it shares with this one."""
+        """Return a learner with options beside the options that it shares with this learner."""
 
     def _single(self, objective: Any, **options: Any) -> ProblemLearner:
         """Return a learner of one problem that knows the classes and features of this one."""

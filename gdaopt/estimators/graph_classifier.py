@@ -32,7 +32,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     All samples given to `fit`, with labels or without, are nodes of a graph with edge weights
     ``w_ij = exp(-(x_i - x_j)' M (x_i - x_j))`` and no self-loops. Each sample has a score z for
-    each class. The labelled samples F have the score 1 for their own class and 0 for the others.
+    each class. The labelled samples F have the score 1 for their own class and 0 for other classes.
     The scores of the unlabelled samples U minimise ``z'Lz`` for each class, where L is the graph's
     Laplacian: ``L_UU z_U = -L_UF z_F`` (harmonic functions, Zhu, Ghahramani and Lafferty, ICML
     2003). The scores of a sample are non-negative and sum to 1, and the sample gets the class with
@@ -188,9 +188,9 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         or not, weighted by its edges to them. This is the harmonic solution at the new sample while
         all other scores stay fixed. If all samples given to `fit` had labels, it equals the
         solution with the new sample in the graph. Otherwise it is close to that, since one more
-        sample hardly changes the scores of the others. There are no edges between new samples; to
-        have them, give the samples to `fit`. A sample that was given to `fit` counts as new, too:
-        its own score takes part in its mean, with weight 1.
+        sample hardly changes the scores of other samples. There are no edges between new samples;
+        to have them, give the samples to `fit`. A sample that was given to `fit` counts as new,
+        too: its own score takes part in its mean, with weight 1.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, the score of the second minus that of the first: the paper's z, in
+            For two classes, the score of the second minus the score of the first: the paper's z, in
             [-1, 1]. For more classes, the scores that `predict_proba` returns.
         """
         scores = self._scores(X)

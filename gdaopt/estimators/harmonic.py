@@ -1,13 +1,13 @@
 """Harmonic functions on graphs of samples: they spread labels to samples without labels.
 
 The weights are ``w_ij = exp(-δ_ij)``, where δ are squared distances. The scores of the labelled
-samples F are fixed, and those of the unlabelled samples U minimise ``z'Lz``: they solve
+samples F are fixed, and the scores of the unlabelled samples U minimise ``z'Lz``: they solve
 ``L_UU z_U = -L_UF z_F``, so that each score is the weighted mean of its neighbours' scores (Zhu,
 Ghahramani, Lafferty 2003). Multiplying a row of this system by a number does not change the
 solution. Therefore the weights of each row are divided by the largest of them: the ratios stay
-exact even for a sample so far from all others that ``exp(-δ)`` has lost its digits or is 0.
+exact even for a sample so far from all other samples that ``exp(-δ)`` has lost its digits or is 0.
 
-The system of a full graph is solved by Cholesky's factorisation, that of a neighbour graph by
+The system of a full graph is solved by Cholesky's factorisation, the system of a neighbour graph by
 stabilised bi-conjugate gradients. Both lose digits if the system is ill-conditioned. For example,
 they lose 12 digits in a cluster of unlabelled samples from which a random walk reaches a labelled
 sample with probability 1e-12 in each step. There the shares of the classes no longer sum to 1,
@@ -39,7 +39,7 @@ _ROUND_OFF = 4e-16  # round-off of numbers up to 1
 _MOST_REFINEMENTS = 5  # of a sparse solution; two are usually enough
 _MOST_STEPS = 500  # of the iteration in each refinement; 50 are usually enough
 _SHIFT = 1e-14  # added to a diagonal, so that no pivot of the incomplete factors is 0
-_BLOCK = 64  # how many samples are eliminated before one matrix product updates the others
+_BLOCK = 64  # how many samples are eliminated before one matrix product updates the rest
 
 
 def full_graph_shares(

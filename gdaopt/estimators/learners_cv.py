@@ -63,7 +63,7 @@ class GraphMetricLearnerCV(CrossValidatedLearner):
         See `GraphMetricLearner`.
     tolerance, max_iterations, time_limit, verbose
         See `GraphMetricLearner`. Three quarters of the time limit are for the paths, in equal
-        shares. Where one is over, the path's last metric stands for those that are missing.
+        shares. Where one is over, the path's last metric stands for the missing metrics.
 
     Attributes
     ----------

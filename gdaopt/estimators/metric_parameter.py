@@ -37,7 +37,7 @@ class MetricSpace:
     learner : estimator or None
         The fitted learner of M, or pipeline that ends with it, if there is one.
     before : Pipeline or None
-        The steps of a pipeline before its learner: M acts on what they return.
+        The steps of a pipeline before its learner: M acts on their output.
     components : ndarray of shape (K, K)
         L with ``M = L'L``.
     centre : ndarray of shape (K,)

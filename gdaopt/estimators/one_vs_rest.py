@@ -205,7 +205,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             What `predict_proba` of the classifiers says of each class against the rest, divided by
             its sum, so that each row sums to 1. A sample that no classifier gives to its class has
             the same probability for all classes. With ``aggregation="vote"`` the class of a sample
-            need not be that of the largest probability.
+            need not be the class of the largest probability.
         """
         check_is_fitted(self)
         X = read_samples(self, X, reset=False)

@@ -194,7 +194,7 @@ class PairMetricLearner(TupleLearner):
         return self.pair_score(pairs)
 
     def predict(self, pairs: Any) -> npt.NDArray[np.intp]:
-        """Return 1 for pairs whose distance is at most ``threshold_``, and -1 for others.
+        """Return 1 for pairs whose distance is at most ``threshold_``, and -1 for other pairs.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class PairMetricLearner(TupleLearner):
         min_rate: float | None = None,
         beta: float = 1.0,
     ) -> Self:
-        """Choose ``threshold_`` by other pairs than those of `fit`.
+        """Choose ``threshold_`` by other pairs than the pairs of `fit`.
 
         Parameters
         ----------

@@ -31,8 +31,8 @@ __all__ = ["DEFAULT_OBJECTIVE", "ProblemLearner", "nearest_of_other_classes"]
 DEFAULT_OBJECTIVE = "mcml"
 """What learners of labelled samples minimise by default.
 
-It pulls samples of one class together. GLR only pushes those of different classes apart, which
-features that are noise can do as well as others (``figures/learner_defaults.md``).
+It pulls samples of one class together. GLR only pushes samples of different classes apart, which
+features that are noise can do as well as other features (``figures/learner_defaults.md``).
 """
 
 _AUTO_SAMPLES = 4000  # eight million pairs: a minute or less, and the metric hardly gains from more
@@ -154,7 +154,7 @@ class ProblemLearner(SolvingLearner, SupervisedMetricLearner):
         return weights
 
     def _objective(self, X: FloatArray, codes: Codes, every_pair: bool = False) -> Objective:
-        """Return the objective of scaled samples; of all pairs, or of those that were asked for."""
+        """Return the objective of scaled samples; of all pairs, or of the pairs asked for."""
         if callable(self.objective):
             given = (self.class_weight, self.n_neighbors, self.max_pairs)
             if any(option is not None for option in given):
@@ -190,7 +190,7 @@ class ProblemLearner(SolvingLearner, SupervisedMetricLearner):
         """Refuse an option that the objective has no parameter for."""
         known = [name for name, make in OBJECTIVES.items() if parameter in _parameters(make)]
         if option == "n_neighbors":
-            known.insert(0, "glr")  # whose pairs are those of neighbours
+            known.insert(0, "glr")  # whose pairs are pairs of neighbours
         if self.objective not in known:
             raise InvalidInputError(
                 f"{option} goes with the objectives {', '.join(known)}, and not with "

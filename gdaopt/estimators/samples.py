@@ -29,7 +29,7 @@ def read_samples(estimator: Any, X: Any, *, reset: bool = True) -> FloatArray:
     X : array-like of shape (n_samples, n_features)
         Samples.
     reset : bool, optional
-        Whether they are those of `fit`.
+        Whether they are the samples of `fit`.
 
     Raises
     ------

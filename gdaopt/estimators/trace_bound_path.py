@@ -103,7 +103,7 @@ def fold_scores(
     trace_bounds : ndarray of shape (n,)
         Ascending.
     seconds : float, optional
-        Time for the path. Where it is over, the last metric stands for those that are missing.
+        Time for the path. Where it is over, the last metric stands for the missing metrics.
     """
     learner = copy(learner)
     learner.classes_, codes = np.unique(y[train], return_inverse=True)

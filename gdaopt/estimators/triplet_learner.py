@@ -161,7 +161,7 @@ class TripletMetricLearner(TupleLearner):
         return self.pair_distance(samples[:, [0, 2]]) - self.pair_distance(samples[:, :2])
 
     def predict(self, triplets: Any) -> npt.NDArray[np.intp]:
-        """Return 1 for triplets in the right order, and -1 for others.
+        """Return 1 for triplets in the right order, and -1 for other triplets.
 
         Parameters
         ----------

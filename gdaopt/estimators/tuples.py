@@ -29,7 +29,7 @@ def read_tuples(
     size : int
         How many samples a tuple has.
     preprocessor : array-like of shape (N, K), callable, or None
-        The samples, of which the tuples are indices; or a function of an array of indices, of shape
+        The samples that the tuples index; or a function of an array of indices, of shape
         (n,), that returns their samples, of shape (n, K). It may take indices of any kind, such as
         names of files.
     n_features : int, optional

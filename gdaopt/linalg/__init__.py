@@ -11,7 +11,6 @@ from gdaopt.linalg.directions import (
 from gdaopt.linalg.entries import entries_of, matrix_of
 from gdaopt.linalg.geodesic import geometric_mean, geometric_mean_of_inverse
 from gdaopt.linalg.gershgorin import Alignment, align, discs, left_ends
-from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.linalg.laplacian import (
     EDGE_THRESHOLD,
     edge_weights,
@@ -22,6 +21,7 @@ from gdaopt.linalg.laplacian import (
     self_loops,
     spanning_forest,
 )
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "DenseDirection",
     "DiagonalDirection",
     "Direction",
-    "KnownEntries",
+    "MaskedMatrix",
     "align",
     "best_pairs",
     "decomposition",

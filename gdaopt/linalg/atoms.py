@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from gdaopt.linalg.entries import Edges, IndexArray, as_edges
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.linalg.known_entries import KnownEntries, Symmetric, largest_entry
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, largest_entry
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector, read_only
 
@@ -141,7 +141,7 @@ class Atoms:
     def quadratic_forms(self, matrix: Symmetric) -> FloatArray:
         """Return ``u_k' G u_k`` for each atom, shape (n,), for a symmetric K×K matrix G.
 
-        Of a matrix of `KnownEntries` those are needed that the atoms meet.
+        A `MaskedMatrix` must hold the entries at which the atoms are not 0.
         """
         if not self._is_sparse and isinstance(matrix, np.ndarray):
             forms: FloatArray = ((self.values @ matrix) * self.values).sum(axis=1)
@@ -205,7 +205,7 @@ def best_pairs(
     ----------
     gradient : ndarray of shape (K, K)
         G, symmetric and finite; only its diagonal and upper triangle are read. With `edges` it may
-        be `KnownEntries` of them.
+        be a `MaskedMatrix` of these edges.
     count : int
         How many to return at most.
     edges : tuple of two ndarrays of int, optional
@@ -263,10 +263,10 @@ def best_pairs(
 def least_pair_price(gradient: Symmetric, edges: Edges | None = None) -> float:
     """Return a number that no price λ_ij of a pair with ``G_ij > 0`` is below, tight to round-off.
 
-    The pairs are all, or those of `edges`, see `best_pairs`.
+    The pairs are all pairs or the given edges, see `best_pairs`.
     Where the mean m of both diagonal entries is positive, ``λ_ij = (G_ii G_jj - G_ij²) / (m + r)``
-    with the root r, so that the round-off is relative to the terms of the numerator. That of
-    ``m - r``, which `best_pairs` takes, is relative to the largest of the three entries.
+    with the root r, so that the round-off is relative to the terms of the numerator. The
+    round-off of ``m - r``, which `best_pairs` computes, is relative to the block's largest entry.
 
     Examples
     --------
@@ -304,15 +304,15 @@ def _least_exact(a: FloatArray, b: FloatArray, c: FloatArray) -> float:
 
 
 def _are_listed(gradient: Symmetric, edges: Edges) -> bool:
-    """Say whether pairs are looked at one by one: where they are not all, or others not known."""
+    """Say whether pairs are read one by one: under a mask, in the gradient or in the edges."""
     size = len(gradient)
-    return isinstance(gradient, KnownEntries) or len(edges[0]) < size * (size - 1) // 2
+    return isinstance(gradient, MaskedMatrix) or len(edges[0]) < size * (size - 1) // 2
 
 
 def _best_listed(
     gradient: Symmetric, count: int, edges: Edges
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Return the best of some pairs, reading no other entries of the gradient."""
+    """Return the best of the listed pairs, reading only their entries of the gradient."""
     rows, columns = edges
     diagonal, entries = gradient.diagonal(), gradient[edges]
     unit = max(float(np.abs(diagonal).max()), float(np.abs(entries).max(initial=0.0))) or 1.0
@@ -351,7 +351,7 @@ def dual_alignment(gradient: Symmetric, edges: Edges | None = None) -> FloatArra
 
     Parameters
     ----------
-    gradient : ndarray of shape (K, K), or KnownEntries of the edges
+    gradient : ndarray of shape (K, K), or MaskedMatrix of the edges
         G, symmetric.
     edges : tuple of two ndarrays of int, optional
         Rows and columns of the pairs that may have an edge; all pairs when left out.
@@ -374,7 +374,7 @@ def dual_alignment(gradient: Symmetric, edges: Edges | None = None) -> FloatArra
     >>> dual_alignment(np.array([[-2.0, 1.0], [1.0, -2.0]]))
     array([1., 1.])
     """
-    if not isinstance(gradient, KnownEntries):
+    if not isinstance(gradient, MaskedMatrix):
         gradient = as_symmetric("gradient", gradient)
         edges = None if edges is None else as_edges(edges, len(gradient))
     diagonal = gradient.diagonal()

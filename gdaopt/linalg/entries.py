@@ -111,8 +111,8 @@ def entries_of(metric: FloatArray, edges: Edges | None = None) -> FloatArray:
     Returns
     -------
     ndarray of shape (K + n,)
-        ``M_ii``, then ``-M_ij`` of the edges: what the variable of `gdaopt.programs.JointProgram`
-        is. `matrix_of` is the way back.
+        ``M_ii``, then ``-M_ij`` of the edges, in the order of the variables of
+        `gdaopt.programs.JointProgram`. `matrix_of` is the inverse.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def placement(n_features: int, edges: Edges) -> csr_array:
 
 
 def neighbors(n_features: int, edges: Edges) -> list[IndexArray]:
-    """Return for each feature those that it has an edge with, in ascending order.
+    """Return for each feature its neighbours, the features it has an edge with, in ascending order.
 
     Examples
     --------

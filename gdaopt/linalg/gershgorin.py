@@ -164,8 +164,8 @@ def align(
     edge_threshold : float, optional
         Edges of weight above this threshold connect.
     guess : ndarray of shape (K,), optional
-        Where LOBPCG starts, such as the v of a metric nearby. It is asked when K is above 256; up
-        to there a dense solver is faster.
+        Where LOBPCG starts, such as the v of a metric nearby. It is used for K above 256;
+        for smaller K a dense solver is faster.
 
     Returns
     -------

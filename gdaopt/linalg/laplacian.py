@@ -264,9 +264,9 @@ def connected_features(metric: FloatArray) -> Iterator[npt.NDArray[np.intp]]:
 def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:
     """Return the edges of a maximum spanning tree (a forest when the graph is disconnected).
 
-    Its smallest edge is at least as large as that of any other spanning tree. So a graph that is
-    connected by edges of weight ≥ ε has a maximum spanning tree made of such edges ("Lemma:
-    spanning tree floors").
+    Its smallest edge is at least as large as the smallest edge of any other spanning tree. So a
+    graph that is connected by edges of weight ≥ ε has a maximum spanning tree made of such edges
+    ("Lemma: spanning tree floors").
 
     Parameters
     ----------

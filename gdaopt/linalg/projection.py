@@ -1,10 +1,10 @@
 """Projections: the nearest point of a simplex, of a cone, and of an intersection with a polyhedron.
 
 The projection on the intersection of the semidefinite cone with a polyhedron has no closed form.
-Dykstra's method projects on the two in turn, each time after adding back what the last projection
-on the same set took away ("Remark: projections by Dykstra's method"). That is a proximal gradient
-method of step 1 on the dual problem, so that Nesterov's extrapolation with restarts applies: it
-needs tens or hundreds of eigen-decompositions in place of thousands.
+Dykstra's method projects on the two in turn, each time after undoing the change of the last
+projection on the same set ("Remark: projections by Dykstra's method"). That is a proximal
+gradient method of step 1 on the dual problem, so that Nesterov's extrapolation with restarts
+applies: it needs tens or hundreds of eigen-decompositions in place of thousands.
 """
 
 from __future__ import annotations

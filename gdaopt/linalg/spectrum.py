@@ -12,8 +12,8 @@ from scipy.linalg import LinAlgError, eigh
 from scipy.linalg.lapack import dpotrf, dsyevr
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.known_entries import largest_entry
 from gdaopt.linalg.laplacian import connected_features
+from gdaopt.linalg.masked import largest_entry
 from gdaopt.support.deadline import check_time, check_time_for
 from gdaopt.support.validation import FloatArray, as_symmetric, finite_array, integer
 from gdaopt.support.warning_filters import ignoring
@@ -31,9 +31,9 @@ LARGEST_DENSE = 256
 """Up to this size a dense solver is the fastest."""
 
 _WORK = 40  # numbers for each feature that LAPACK works with: enough for its blocks of 32 columns
-_LARGE = 1000  # features: up to there eigenvalues take a tenth of a second or less
+_LARGE = 1000  # features: eigenvalues of fewer take a tenth of a second or less
 _TIMED = 512  # features of the matrix whose eigenvalue is timed
-_UNCACHED = 1.5  # by how much slower larger ones are, for their size: they do not fit the cache
+_UNCACHED = 1.5  # larger matrices take that much longer than K³: they do not fit the cache
 _FACTOR = 0.1  # of the time of eigenvalues: a Cholesky factor
 _LOBPCG_ITERATIONS = 40
 _LOBPCG_TOLERANCE = 1e-9  # of the largest entry: values are then exact to the square of it
@@ -130,7 +130,7 @@ def _smallest(matrix: FloatArray) -> float:
 
 
 def _check_time_for(size: int, share: float = 1.0) -> None:
-    """Raise `gdaopt.TimeLimitError` when less is left than a share of what eigenvalues take."""
+    """Raise `gdaopt.TimeLimitError` when the time left is less than a share of the expected."""
     if size > _LARGE:
         check_time_for(share * _UNCACHED * (size / _TIMED) ** 3 * _seconds())
 
@@ -149,7 +149,7 @@ def _seconds() -> float:
 
 
 def _unit(matrix: FloatArray) -> float:
-    """Return a power of two near the largest entry, by which nothing is rounded.
+    """Return a power of two near the largest entry: a division by it is exact.
 
     LAPACK's solver for a part of the spectrum loses four digits where all entries are near 1e-190.
     """
@@ -244,7 +244,7 @@ def eigenpairs_by_lobpcg(
 ) -> tuple[FloatArray, FloatArray, int] | None:
     """Return approximations of the smallest eigenpairs, or None where LOBPCG breaks down.
 
-    They may be inexact, and even those of other eigenvalues: who asks for them has to judge them.
+    They may be inexact, or belong to other eigenvalues: the caller has to check them.
 
     Parameters
     ----------

@@ -95,8 +95,8 @@ def refined(
 
 def _orthogonal(active_set: ActiveSet, n_features: int) -> FloatArray:
     """Return V of the active set, with orthogonal columns: one for each eigenvalue above 0."""
-    above = active_set.atoms.added_to(np.zeros((n_features, n_features)), active_set.weights)
-    values, vectors = eigh(above)
+    beyond_base = active_set.atoms.added_to(np.zeros((n_features, n_features)), active_set.weights)
+    values, vectors = eigh(beyond_base)
     kept = values > _RANK * values[-1]
     factor: FloatArray = vectors[:, kept] * np.sqrt(values[kept])
     return factor

@@ -29,7 +29,7 @@ _NEWTON_STEPS = 100
 _PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
 _ACCURACY = 1e-12  # of the quadratic program, in its own units
 _FEASIBLE = 1e-11  # of a row, in its own units: how far the last digits may break it
-_FLAT = 1e-10  # of the steepest slope: what is left of the slopes of weights that are not 0
+_FLAT = 1e-10  # of the steepest slope: the slopes of positive weights at the end
 _CHANGES = 20  # of the set of weights that are 0 and of the rows that bind
 _PROXIMITY = 1e-9  # of the curvature: the weight of the distance to Clarabel's answer
 _CORRECTIONS = 20  # of weights that break rows
@@ -147,12 +147,12 @@ def _duality_gap(iterate: Iterate, rows: Rows, multipliers: FloatArray) -> float
 
 @dataclass(frozen=True, eq=False)
 class _Quadratic:
-    """min g'd + ½ d'Hd  s.t.  x + d ≥ 0, and rows on x + d of which the first are equalities.
+    """min g'd + ½ d'Hd  s.t.  x + d ≥ 0, and rows on x + d, first the equalities.
 
     The unknown is the step d, because digits would cancel in ``g - Hx``. Each variable is in units
-    of what the rows and the trace leave it, each row in units of its largest coefficient, and
-    values in units of the steepest slope. So rows that bound a weight by a billionth of the others
-    are kept as accurately as all others.
+    of the largest value that the rows and the trace allow, each row in units of its largest
+    coefficient, and values in units of the steepest slope. So rows that bound a weight by a
+    billionth of other weights are kept as accurately as all other rows.
 
     Attributes
     ----------
@@ -179,13 +179,13 @@ class _Quadratic:
     def solution(self) -> tuple[FloatArray, FloatArray]:
         """Return x + d and the multipliers of the rows, to the last digits where that is possible.
 
-        Clarabel's answer says nearly which variables are 0 and which rows bind. The linear system
-        of these gives the digits that an interior-point method leaves open, and says what was wrong
-        with them: where a variable becomes negative or a slope says that it should grow, where a
-        row is broken or its multiplier is negative, these change sides (the primal-dual active-set
-        method of Hintermüller, Ito and Kunisch, 2002). A small distance to Clarabel's answer is
-        added to what is minimised, so that the system is regular where the Hessian is not. Where
-        that does not end, Clarabel's own answer is returned.
+        Clarabel's answer shows up to a few errors which variables are 0 and which rows bind. The
+        linear system of the free variables and the binding rows gives the last digits, and shows
+        the errors: a variable that becomes negative is fixed at 0, a variable at 0 of negative
+        slope becomes free, a broken row binds, and a row of negative multiplier does not (the
+        primal-dual active-set method of Hintermüller, Ito and Kunisch, 2002). A small distance to
+        Clarabel's answer is added to the objective, so that the system is regular where the Hessian
+        is not. Where the changes do not end, Clarabel's own answer is returned.
 
         Raises
         ------
@@ -254,7 +254,7 @@ class _Quadratic:
         if not (np.isfinite(step).all() and np.isfinite(duals).all()):
             raise SolverFailedError(f"Clarabel ended on the master problem: {answer.status}")
         prices, bounds = duals[:n_rows], duals[n_rows:]
-        # A slope of the size of the curvature is what a weight of 1 stands for.
+        # A weight of 1 is compared with a slope of the size of the curvature.
         free = (self.x + step) * (1 + np.abs(np.diagonal(self.hessian))) > bounds
         binds = self.is_equality | (prices > slacks)
         return step, free, np.where(self.is_equality, prices, np.maximum(prices, 0.0)), binds
@@ -278,8 +278,8 @@ class _Quadratic:
         residuals = np.append(self._slopes(step, prices)[free], self._residuals(step)[binds])
         largest = np.abs(system).max(axis=1, initial=0.0)
         scale = 1 / np.sqrt(np.where(largest > 0, largest, 1.0))
-        # A correction, so that what the system does not determine stays as it is: the multiplier of
-        # a row that no free weight is in.
+        # A correction, so that a multiplier that the system does not determine stays as it is, such
+        # as that of a row without free weights.
         change = scale * np.linalg.lstsq(system * scale * scale[:, None], -scale * residuals)[0]
         step[free] += change[:n_free]
         prices[binds] += change[n_free:]
@@ -314,7 +314,7 @@ def _quadratic_minimum(iterate: Iterate, hessian: FloatArray, rows: Rows) -> _St
 
 
 def _weight_units(size: float, rows: Rows) -> FloatArray:
-    """Return a unit for each weight: what rows of positive forms leave it, but at most a size."""
+    """Return a unit for each weight: its largest value by rows of forms ≥ 0, at most `size`."""
     units = np.full(rows.forms.shape[1], size)
     for form, right in zip(rows.forms, rows.right, strict=True):
         if form.min(initial=0.0) >= 0 and right > _SMALLEST * size:

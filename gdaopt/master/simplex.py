@@ -2,9 +2,11 @@
 
     min  g'(x - x0) + ½ (x - x0)' H (x - x0)   s.t.   x ≥ 0,  Σx = Σx0
 
-H may be singular. The largest variable is eliminated: it is the sum less all others. With it the
-common part of the gradient drops out, whose digits would otherwise hide the rest. Each variable is
-taken in units of its own curvature, since those of features of different spread differ by decades.
+H may be singular. The largest variable is eliminated: it is the total less the sum of the other
+variables. With it the common part of the gradient drops out, which would otherwise hide the
+digits of the differences. Each variable is
+taken in units of its own curvature, since curvatures of features of different spread differ by
+decades.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from gdaopt.support.validation import FloatArray
 __all__ = ["minimize_on_simplex"]
 
 _REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the unit diagonal below: for a singular H
-_MOST_ROUNDS = 100  # in each of which variables become free; a few rounds are usual
+_MOST_ROUNDS = 100  # variables become free in each; a few rounds are usual
 _ROUND_OFF = 1e-13  # of the gain so far: smaller gains are noise
 
 
@@ -38,7 +40,7 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
     Returns
     -------
     ndarray of shape (n,)
-        The minimiser. Its zeros are exact, and its value is never above that of the start.
+        The minimiser. Its zeros are exact, and its value is never above the value at the start.
 
     Notes
     -----
@@ -58,7 +60,7 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
         level = float(x @ slope) / float(x.sum())
         joining = np.flatnonzero((x == 0) & (slope < level))
         steepest = joining[np.argsort(slope[joining])]
-        # Where all of them together gain nothing, the steepest alone still does.
+        # Where all of them together do not lower the value, the steepest alone still does.
         for joins in (steepest, steepest[:1]):
             free = x > 0
             free[joins] = True
@@ -75,7 +77,7 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
 
 
 def _change(slope: FloatArray, hessian: FloatArray, step: FloatArray) -> float:
-    """Return by how much a step changes the value."""
+    """Return the change of the value in a step."""
     return float(slope @ step) + float(step @ (hessian @ step)) / 2
 
 

@@ -2,7 +2,7 @@
 
 from gdaopt.methods.aligned import AlignedMethod
 from gdaopt.methods.alternating import Alternating
-from gdaopt.methods.base import CLOSED_FORM, Method, ProgramMethod
+from gdaopt.methods.base import Method, ProgramMethod
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
 from gdaopt.methods.frank_wolfe import FrankWolfe
@@ -15,7 +15,6 @@ from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound, Patience, StallRule
 
 __all__ = [
-    "CLOSED_FORM",
     "METHODS",
     "AlignedMethod",
     "Alternating",

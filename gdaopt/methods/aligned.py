@@ -1,4 +1,4 @@
-"""Methods that align the Gershgorin left-ends: what the alternation and the joint method share.
+"""The common part of the two methods that align the Gershgorin left-ends.
 
 With an edge floor ε the edges of weight ≥ ε connect all features ("Definition: edge floor"). The
 paper keeps the entry of the column that was largest before, index ζ, at ε. That rule does not keep
@@ -124,8 +124,8 @@ class AlignedMethod(ProgramMethod):
         Edge weight of the path start (see `gdaopt.GraphMetrics.start`), at least the edge floor.
     edge_floor : float, optional
         ε ≥ 0. When positive, the edges of weight ≥ ε connect all features at every step
-        ("Definition: edge floor"). Such metrics form no convex set, so that lower bounds are those
-        of the feasible set, without the floor.
+        ("Definition: edge floor"). Such metrics form no convex set, so that lower bounds
+        hold for the feasible set without the floor.
     **limits
         See `gdaopt.Method`; the tolerance is 1e-5 here.
 
@@ -202,7 +202,7 @@ class AlignedMethod(ProgramMethod):
             )
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
-        """Return `initial`, checked and repaired into the set; refuse one below the edge floor."""
+        """Return `initial`, checked and made feasible; refuse one below the edge floor."""
         metric = super().initial_metric(problem)
         if metric is not None and self.edge_floor > 0:
             n_components = self.n_components(metric)

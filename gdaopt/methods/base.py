@@ -1,4 +1,4 @@
-"""What all methods share: their limits, and what they record."""
+"""The base classes of all methods: the limits of a run, and the options of solvers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ProgramOptions
+from gdaopt.programs import ANALYTIC, ProgramOptions
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,
@@ -23,10 +23,7 @@ from gdaopt.support.validation import (
     symmetric_matrix,
 )
 
-__all__ = ["CLOSED_FORM", "Method", "ProgramMethod", "check_start"]
-
-CLOSED_FORM = "closed form"
-"""What stands for a solver where a method has no programs to solve."""
+__all__ = ["Method", "ProgramMethod", "check_start"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,9 +42,9 @@ class Method(ABC):
     time_limit : float, optional
         Seconds; no limit by default. The run ends at its last complete step, and is late by a
         tenth of the limit or an evaluation of the objective at most; the first evaluation is
-        completed whatever the limit is. What takes longer and can be left out, such as eigenvalues
-        of thousands of features, is not begun then. Solvers that have such an option get what is
-        left.
+        completed whatever the limit is. Long computations that can be left out, such as
+        eigenvalues of thousands of features, are not begun then. Solvers that take a time limit get
+        the remaining time.
     initial : array-like of shape (K, K), optional
         A member of the feasible set to start from.
     callback : callable, optional
@@ -57,8 +54,8 @@ class Method(ABC):
     on_interrupt : {"raise", "return"}, optional
         What to do on KeyboardInterrupt: let it pass, or return the current metric.
     trace_every : int, optional
-        Steps between rows of the trace; 0 keeps the start and the end only. A row's times are those
-        of all steps since the row before.
+        Steps between rows of the trace; 0 keeps the start and the end only. The times of a
+        row are summed over all steps since the row before.
     keep_iterates : bool, optional
         Keep the metric of each row in the trace.
 
@@ -107,11 +104,11 @@ class Method(ABC):
 
     @property
     def solver_name(self) -> str:
-        """Who solves the programs of the method; `CLOSED_FORM` where it has none to solve."""
-        return CLOSED_FORM
+        """Who solves the programs of the method; ``"analytic"`` where it has none to solve."""
+        return ANALYTIC
 
     def check(self, problem: MetricProblem) -> None:
-        """Raise InvalidInputError when the problem has what the method cannot keep or needs."""
+        """Raise InvalidInputError when the problem does not fit the method, such as by its rows."""
         if self.needs_convexity and not problem.is_convex:
             able = sorted(kind.name for kind in _methods_below(Method) if not kind.needs_convexity)
             raise InvalidInputError(
@@ -135,7 +132,7 @@ class Method(ABC):
         """
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
-        """Return `initial`, checked and repaired into the set; None when there is none.
+        """Return `initial`, checked and made feasible; None when there is none.
 
         Raises
         ------
@@ -148,7 +145,7 @@ class Method(ABC):
         violations = problem.violations(metric)
         if violations:
             raise InvalidInputError(f"initial is not in the set: {'; '.join(violations)}")
-        return problem.repaired(metric)
+        return problem.made_feasible(metric)
 
     def start_point(self, problem: MetricProblem) -> Point:
         """Return the objective at `initial`, or in the middle of the set: ``B + (τ/K) I``.
@@ -188,7 +185,7 @@ class ProgramMethod(Method):
     ----------
     solver : str, optional
         Who solves the programs: any solver that CVXPY knows, in any case, ``"highspy"`` for HiGHS
-        without CVXPY, started hot, or ``"analytic"`` for their closed forms.
+        without CVXPY, started hot, or ``"analytic"`` for their exact solution in closed form.
     solver_opts : mapping, optional
         Options of that solver.
     fallback : str or sequence of str, optional
@@ -206,7 +203,7 @@ class ProgramMethod(Method):
         For a bad option.
     """
 
-    cone: ClassVar[str | None] = None  # what the solver has to have
+    cone: ClassVar[str | None] = None  # the cone that the solver has to support
 
     solver: str = "HIGHS"
     solver_opts: Mapping[str, Any] | None = None
@@ -252,7 +249,7 @@ def check_start(point: Point) -> None:
     Raises
     ------
     InvalidInputError
-        With what to do.
+        With advice.
     """
     vanished = point.vanished()
     if vanished is not None:

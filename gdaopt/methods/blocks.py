@@ -1,7 +1,7 @@
-"""Blocks of the metric matrix that Frank–Wolfe moves with all else fixed.
+"""Blocks of the metric matrix: Frank–Wolfe moves the entries of one and keeps all other entries.
 
-A block ties together what belongs to it: which part of the gradient is its cost, which program
-finds its vertex over which polytope, and which direction of the metric a change of it means.
+A block knows which part of the gradient is its cost, which program finds its vertex over which
+polytope, and which direction of the metric a change of its entries means.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def block_step(
 
 
 def program_columns(solution: ProgramSolution | SolverReport) -> dict[str, Any]:
-    """Return what the trace says of who solved a program, and how long it took."""
+    """Return the columns of the trace on a program: its solver, the status and the times."""
     seconds = solution.seconds
     return {
         "build_seconds": seconds.build,

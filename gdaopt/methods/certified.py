@@ -20,7 +20,7 @@ from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, solve_constrained_master_problem
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import solve_master_problem
-from gdaopt.methods.base import CLOSED_FORM, Method
+from gdaopt.methods.base import Method
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.pricing import OraclePricing, ProgramPricing
 from gdaopt.methods.state import Clock, RunEnded, State
@@ -28,7 +28,7 @@ from gdaopt.methods.stopping import Patience
 from gdaopt.objectives import Linear, SumObjective
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ProgramOptions
+from gdaopt.programs import ANALYTIC, ProgramOptions
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import check_instance, check_name, store_integer
@@ -44,7 +44,7 @@ _SAMPLE_ACCURACY = 0.2  # of the gap: how accurate a round solves a problem of f
 _SAMPLE_GAIN = 0.5  # of the gap is left at most after a round that is worth another one
 _SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
 _ROUND_OFF = 1e-13  # of the objective
-_PATIENCE = 8  # rounds without a smaller gap, after which what is left is round-off
+_PATIENCE = 8  # rounds without a smaller gap: the remaining gap is then round-off
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,8 +56,8 @@ class Certified(Method):
     weight 0 leave ("Algorithm: fully corrective Frank–Wolfe"). Over positive definite metrics the
     atoms themselves are then refined ("Algorithm: Burer–Monteiro refinement"). The run has
     *converged* when the certificate says that the objective is within the tolerance of the optimum,
-    and has *stalled* when 8 rounds did not lower the certified gap, so that what is left is
-    round-off.
+    and has *stalled* when 8 rounds did not lower the certified gap: the remaining gap
+    is round-off.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Certified(Method):
     @property
     def solver_name(self) -> str:
         """Who finds the atoms."""
-        return self.solver or CLOSED_FORM
+        return self.solver or ANALYTIC
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each round."""
@@ -181,7 +181,7 @@ class _Run(HullRun):
         if self.offered is not None:
             new = new.joined(self.offered)
         priced = time.perf_counter()
-        with suppress(TimeLimitError):  # the round ends with what it has by then
+        with suppress(TimeLimitError):  # the round ends with the weights found by then
             self._improve(new, is_first=round_ == 1)
         return self.certified_state(
             iteration=round_,
@@ -222,7 +222,7 @@ class _Run(HullRun):
         )
 
     def _corrected(self, sample: MetricProblem) -> MetricProblem:
-        """Return the problem of fewer samples, its gradient corrected by that of all samples.
+        """Return the problem of a subsample, its gradient corrected to the gradient of all samples.
 
         At the current metric its objective has the gradient of all samples, and around it the
         curvature of the sample ("Algorithm: nested samples").

@@ -56,7 +56,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 class ConicMethod(Method):
     """The problem as one conic program.
 
-    What the solver returns is moved into the set, then certified; the result says by how much
+    The solver's point is moved into the set, then certified; the result says how far it was moved
     (`Result.repair_distance`). The run has *converged* when the certificate is within the
     tolerance, and has *stalled* when it is not: the solver was not accurate enough. Interior-point
     solvers leave weights of about 1e-9 on edges that the optimum does not have, and these count as
@@ -137,8 +137,8 @@ class ConicMethod(Method):
         answer = np.asarray(variable.value)
         found = (answer + answer.T) / 2  # exactly symmetric
         began_objective = time.perf_counter()
-        repaired = problem.repaired(found)
-        moved = float(np.abs(repaired - found).max())
+        feasible = problem.made_feasible(found)
+        moved = float(np.abs(feasible - found).max())
         if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
                 f"{self.solver} called the {self.cone} program {report.status} and returned a "
@@ -147,7 +147,7 @@ class ConicMethod(Method):
         columns = program_columns(report)
         columns["build_seconds"] += built - began
         with unlimited():  # the solver's answer is not lost
-            point = problem.objective.at(repaired)
+            point = problem.objective.at(feasible)
             state = State(
                 point=point,
                 objective=point.value,
@@ -219,7 +219,7 @@ class SecondOrder(ConicMethod):
 
 
 def cone_bytes(n_features: int, n_edges: int, cone: str) -> float:
-    """Return an estimate of what ``M ⪰ ρI`` takes inside of a solver.
+    """Return an estimate of the memory, in bytes, that ``M ⪰ ρI`` takes inside of a solver.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def cone_bytes(n_features: int, n_edges: int, cone: str) -> float:
 
 
 def check_memory(needed: float, what: str) -> None:
-    """Refuse what needs more memory than is free.
+    """Refuse a program that needs more memory than is free.
 
     Raises
     ------

@@ -126,7 +126,7 @@ class _Run(HullRun):
 
     @property
     def _round_off(self) -> float:
-        """Weights below are what rounding leaves of an atom that a full step removes."""
+        """The largest weight that rounding leaves on an atom that a full step removes."""
         return 1e-14 * self.budget
 
     def _change(self) -> tuple[ActiveSet, FloatArray, str]:

@@ -1,4 +1,4 @@
-"""Methods over the convex hull of atoms: what `certified` and `frank-wolfe` share.
+"""The common part of `certified` and `frank-wolfe`: methods over the convex hull of atoms.
 
 They see a metric as ``B + Σ_k w_k u_k u_k'``, a sum of the atoms of an active set, price atoms with
 the set's exact oracle ("Theorem: exact linear minimisation oracle"), and stop on its certificate.
@@ -49,7 +49,7 @@ class HullRun(ABC):
     active_set: ActiveSet
     best: PricedAtoms  # for the gradient at the point
     prices: FloatArray  # of the atoms of the active set, for the same gradient
-    evaluation_seconds: float  # what the objective and its gradient took at the start
+    evaluation_seconds: float  # of the objective and its gradient at the start
     offered: Atoms | None = None  # that minimise the tangent, where they had to be looked for
     n_priced: int = 1  # how many of the best the method wants to see
 
@@ -179,7 +179,7 @@ class HullRun(ABC):
             columns["step"] *= share
         self.feasible_set.gradient_at(self.point)  # which the point keeps
         priced = time.perf_counter()
-        self.lower_bound.frank_wolfe_gap = None  # that of another point
+        self.lower_bound.frank_wolfe_gap = None  # it belongs to another point
         try:
             self.lower_bound.add(self._best_certificate())
         except TimeLimitError as error:
@@ -192,8 +192,8 @@ class HullRun(ABC):
     def _best_certificate(self) -> Certificate:
         """Return the certificate by the master problem's multipliers, or by better ones.
 
-        Better ones are looked for where those of the master problem give no better bound than the
-        last ones. The atoms that this finds are offered to the method.
+        Better multipliers are looked for where the multipliers of the master problem do not raise
+        the lower bound. The atoms that this search finds are offered to the method.
         """
         certificate, self.offered = self._certificate(), None
         if self.multipliers is None or certificate.lower_bound > self.lower_bound.value:

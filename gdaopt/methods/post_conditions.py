@@ -28,12 +28,12 @@ _ROOM = 0.01  # of the way into the set
 
 
 class PostConditions:
-    """The conditions on the states of one run, and what the run has seen and claimed so far.
+    """The conditions on the states of one run, with the values and bounds claimed so far.
 
     Parameters
     ----------
     problem : MetricProblem
-        What is solved.
+        The problem that is solved.
     start : State
         The first state of the run.
     is_users : bool
@@ -97,7 +97,7 @@ class PostConditions:
         self._compare(state)
 
     def _broken(self, state: State) -> str:
-        """Say what is wrong with a state; nothing where it is in order."""
+        """Return a sentence on what is wrong with a state; an empty one where it is in order."""
         not_finite = self._not_finite(state)
         if not_finite:
             return not_finite
@@ -135,15 +135,15 @@ class PostConditions:
     def _allowed(self, state: State) -> float:
         """Return by how much the value of a member can be below the optimum by round-off.
 
-        What counts as a member may be outside of the set by a little, so that the value is taken
-        at a member that is strictly inside as well.
+        A metric that passes as a member may be slightly outside of the set. So the value is also
+        computed at a member that is strictly inside.
         """
         problem = self._problem
         point = problem.objective.at(state.metric)
         certificate = certify_point(problem, point, multipliers=self._by)
         if certificate.reason:
             return math.inf
-        inside = problem.objective.at(problem.repaired(state.metric)).value - point.value
+        inside = problem.objective.at(problem.made_feasible(state.metric)).value - point.value
         allowed = certificate.allowance + max(inside, 0.0)
         if not self._is_tested:
             # Terms that cancel at the member, as at an optimum of 0, do not where no one looked.
@@ -167,8 +167,8 @@ class PostConditions:
         point, feasible_set = self._start.point, self._problem.feasible_set
         size = len(point.metric)
         room = _ROOM * feasible_set.budget(size) / size
-        above = point.metric - feasible_set.base(size)
-        is_inside = is_at_least(above, room)
+        beyond_base = point.metric - feasible_set.base(size)
+        is_inside = is_at_least(beyond_base, room)
         self._check_gradient(point if is_inside else self._inside(point))
 
     def check_end(self, state: State) -> None:
@@ -184,7 +184,7 @@ class PostConditions:
         if self._is_tested:
             return
         problem, point = self._problem, state.point
-        if state is not self._start:  # which has been looked at
+        if state is not self._start:  # the start has been checked
             self._check_gradient(self._inside(point))
         if problem.rows is not None or not problem.is_convex:
             return
@@ -204,28 +204,28 @@ class PostConditions:
     def _inside(self, point: Point) -> Point:
         """Return a point nearby and inside of the set, at random.
 
-        No entry is 0 there that may be something else, since kinks of objectives are at entries of
-        0 most often, and hide what a gradient is.
+        All entries that need not be 0 differ from 0 there: kinks of objectives are most often at
+        entries of 0, and there is no gradient at a kink.
         """
         feasible_set, size = self._problem.feasible_set, len(point.metric)
         entries = np.triu(self._rng.uniform(-0.5, 0.5, (size, size)) / size, 1)
         entries += entries.T
         # Either sign is allowed or one of them is, or none.
-        kept = feasible_set.family.with_entries_repaired(entries)
-        kept = kept + feasible_set.family.with_entries_repaired(-entries) / 2
+        kept = feasible_set.family.with_feasible_entries(entries)
+        kept = kept + feasible_set.family.with_feasible_entries(-entries) / 2
         dominant = feasible_set.budget(size) / size * (np.eye(size) + kept)
         metric = _between(point.metric, feasible_set.base(size) + dominant)
         return self._problem.objective.at(metric)
 
     def rise(self, state: State) -> str:
-        """Say by how much the objective is above that of the start; nothing where it is not."""
+        """Say by how much the objective is above its value at the start; empty where it is not."""
         start, most = self._start, 0.0
         rise = state.objective - start.objective
         if rise > 0:
             most = sum(round_off_at(point).value for point in (start.point, state.point))
         if rise <= most:
             return ""
-        return f"; the objective is {rise:.3g} above that of the start, {start.objective:.6g}"
+        return f"; the objective is {rise:.3g} above its value at the start, {start.objective:.6g}"
 
 
 def _between(metric: FloatArray, other: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ __all__ = ["OraclePricing", "Pricing", "ProgramPricing"]
 
 _MOST_ATOMS = 60  # that join in a round
 _LEAST_ATOMS = 8
-_COUNTS = 1e-6  # of the budget: weights below are what an inexact solver leaves everywhere
+_COUNTS = 1e-6  # of the budget: inexact solvers leave smaller weights everywhere
 
 
 class Pricing(ABC):
@@ -63,9 +63,9 @@ class OraclePricing(Pricing):
         point: Point,  # noqa: ARG002 (the oracle has seen its gradient)
         best: PricedAtoms,
         level: float,
-        time_limit: float | None,  # noqa: ARG002 (there is nothing to wait for)
+        time_limit: float | None,  # noqa: ARG002 (no program is solved)
     ) -> tuple[Atoms, dict[str, Any]]:
-        """Return those of the best that are below the level."""
+        """Return those of the best atoms whose price is below the level."""
         return best.atoms[best.prices < level], {}
 
 
@@ -98,9 +98,9 @@ class ProgramPricing(Pricing):
         level: float,  # noqa: ARG002 (a vertex is as good as the best atom)
         time_limit: float | None,
     ) -> tuple[Atoms, dict[str, Any]]:
-        """Return the atoms of the program's solution, of which an exact vertex has one."""
+        """Return the atoms of the program's solution: an exact vertex has one atom."""
         v = dual_alignment(self._feasible_set.gradient_at(point), self._edges)
-        # Over what is above the base: a metric of no smallest eigenvalue, and of trace τ.
+        # The program finds M - B: without a smallest eigenvalue, and of trace τ.
         polytope = JointPolytope(v, 0.0, self._budget, self._edges, self._floor)
         block = MetricBlock(self._program, polytope, len(v), self._edges)
         solution = block.vertex(block.cost(point), time_limit)

@@ -46,8 +46,8 @@ class ProjectedGradient(Method):
     projection : {"dykstra", "clip"}, optional
         ``"dykstra"`` finds the nearest member of the set (`FeasibleSet.projected`). ``"clip"`` is
         the heuristic of the literature: entries that the set wants to be 0, or of the other sign,
-        become 0, eigenvalues below ρ become ρ, a trace above C is scaled down, and what that breaks
-        is repaired. It takes one eigen-decomposition and is **no projection**: the run may end
+        become 0, eigenvalues below ρ become ρ, a trace above C is scaled down, and the result
+        is made feasible. It takes one eigen-decomposition and is **no projection**: the run may end
         anywhere.
     **limits
         See `gdaopt.Method`.
@@ -182,24 +182,24 @@ class _Run:
         accuracy = min(max(self._accuracy / bound, _LEAST_ACCURACY), _PROJECTION_ACCURACY)
         found = self._feasible_set.projected(target, accuracy=accuracy, correction=self._correction)
         self._correction = found.correction
-        return self._repaired(found)
+        return self._made_feasible(found)
 
     def _clipped(self, target: FloatArray) -> FloatArray:
         """Return a member of the set that is not the nearest."""
         base = self._feasible_set.base(len(target))
         budget = self._feasible_set.budget(len(target))
-        repaired = self._feasible_set.family.with_entries_repaired(target - base)
-        clipped = project_spectrum(repaired, positive_part)
+        feasible = self._feasible_set.family.with_feasible_entries(target - base)
+        clipped = project_spectrum(feasible, positive_part)
         trace = float(np.trace(clipped))
         clipped *= min(1.0, budget / trace) if trace > 0 else 1.0
-        return self._repaired(Projection(clipped + base, eigen_decompositions=1))
+        return self._made_feasible(Projection(clipped + base, eigen_decompositions=1))
 
-    def _repaired(self, found: Projection) -> FloatArray:
-        """Return a member of the set, and note what it took."""
+    def _made_feasible(self, found: Projection) -> FloatArray:
+        """Return a member of the set, and note its distance and the eigen-decompositions."""
         self._decompositions += found.eigen_decompositions
-        repaired = self._feasible_set.repaired(found.point)
-        self._repair_distance = float(np.abs(repaired - found.point).max())
-        return repaired
+        feasible = self._feasible_set.made_feasible(found.point)
+        self._repair_distance = float(np.abs(feasible - found.point).max())
+        return feasible
 
     def _gap(self, point: Point) -> float:
         return self._lower_bound.gap(point.value)

@@ -3,13 +3,13 @@
 A run ends in one of these ways:
 
 * **converged**: the certified gap is within the tolerances (`Method.is_converged`);
-* **stationary**: so is the Frank–Wolfe gap of an objective that is not convex;
+* **stationary**: the Frank–Wolfe gap of an objective that is not convex is within them;
 * **iteration_limit**, **time_limit**: a limit of the method is reached;
 * **interrupted**: by the callback, or by the user where the method says ``on_interrupt="return"``;
 * **stalled**: going on would not help, by a rule of `gdaopt.methods.stopping`;
 * **left_domain**: a state is outside of the set, breaks a linear constraint or has no finite
   objective (`gdaopt.methods.post_conditions`); the result is the last state that was in order;
-* **solver_failed**, or what else a method says when it raises `RunEnded` itself.
+* **solver_failed**, or another status with which a method raises `RunEnded` itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gdaopt.errors import (
     TimeLimitError,
 )
 from gdaopt.methods.alternating import Alternating
-from gdaopt.methods.base import CLOSED_FORM, Method, ProgramMethod
+from gdaopt.methods.base import Method, ProgramMethod
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
 from gdaopt.methods.frank_wolfe import FrankWolfe
@@ -119,9 +119,9 @@ def solve(
     TypeError
         For options beside a method object.
     InvalidInputError
-        For a bad option, or a problem with nothing to learn from at the start; for an objective of
-        one's own whose gradient is wrong; for `record` with a method that solves no linear
-        programs.
+        For a bad option, or a problem whose objective carries no information at the start; for an
+        objective of one's own whose gradient is wrong; for `record` with a method that solves no
+        linear programs.
     GdaoptError
         When a value is below a lower bound, so that the gradient of the objective is wrong or the
         objective is not convex.
@@ -139,9 +139,7 @@ def solve(
     """
     check_instance("problem", problem, MetricProblem)
     chosen = _method(method, options)
-    if record is not None and (
-        not isinstance(chosen, ProgramMethod) or chosen.solver_name == CLOSED_FORM or chosen.cone
-    ):
+    if record is not None and (not isinstance(chosen, ProgramMethod) or chosen.cone):
         raise InvalidInputError(
             f"record = {shortened(record)}: method {chosen.name!r} solves no linear programs; "
             "'alternating' and 'joint' do"
@@ -252,7 +250,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
     except (SolverFailedError, InfeasibleProblemError) as error:
         status, message = "solver_failed", f"after step {state.iteration}: {error}"
         if isinstance(error, SolverFailedError) and clock.is_over:
-            status = "time_limit"  # solvers are given what is left, and fail when it is not enough
+            status = "time_limit"  # solvers get the remaining time, and fail when it is not enough
     except LeftDomainError as error:
         status, message = "left_domain", str(error)
     seconds = clock.seconds
@@ -262,7 +260,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         except LeftDomainError as error:
             status, message, state = "left_domain", str(error), conditions.in_order
         if status == "left_domain":
-            message += f"; the result is that of step {state.iteration}"
+            message += f"; the result is the state after step {state.iteration}"
         trace = tracer.trace(state, seconds)
         conditions.claim(tracer.lower_bound, tracer.multipliers)
         if status in _TO_THE_END and not clock.is_over:

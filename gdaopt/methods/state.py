@@ -27,7 +27,7 @@ class RunEnded(Exception):  # noqa: N818 (not an error: the way in which a run e
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class State:
-    """A run after a step: what callbacks get and the tracer logs (see `gdaopt.trace.TraceRow`).
+    """A run after a step, as callbacks get it and the tracer logs it (see `gdaopt.trace.TraceRow`).
 
     Attributes
     ----------
@@ -38,13 +38,13 @@ class State:
     v : ndarray of shape (K,) or None
         The scaling under which the step was taken.
     atoms, weights : Atoms and ndarray of shape (n,), or None
-        What the metric is a sum of, for methods that know.
+        The atoms and weights whose sum is the metric, for methods over atoms.
     lower_bound : float or None
-        The largest lower bound so far, for methods that certify what they do.
+        The largest lower bound so far, for methods that certify each step.
     frank_wolfe_gap : float or None
         See `gdaopt.Result`, for the same methods, where the objective is not convex.
     multipliers : ndarray of shape (m,) or None
-        Those of the linear constraints, for methods that certify what they do.
+        Multipliers of the linear constraints, for methods that certify each step.
     newton_steps : int
         Newton steps so far, in the weights and in the directions of atoms.
     """
@@ -127,7 +127,7 @@ class Clock:
             check_time()
 
     def limiting(self) -> AbstractContextManager[None]:
-        """Make the limit the deadline of what runs inside (see `gdaopt.support.deadline`)."""
+        """Make the limit the deadline of the code inside (see `gdaopt.support.deadline`)."""
         return until(self._deadline)
 
     def completing(self) -> AbstractContextManager[None]:
@@ -136,7 +136,7 @@ class Clock:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave what runs inside out of `seconds`, and let its evaluations be completed."""
+        """Leave the code inside out of `seconds`, and let its evaluations be completed."""
         start = time.perf_counter()
         try:
             with self.completing():

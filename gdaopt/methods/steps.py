@@ -151,7 +151,9 @@ class Short(Step):
     def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
         """Return the minimiser of the quadratic upper bound over [0, 1]."""
         if self.lipschitz is None:
-            raise InvalidInputError("Short has no Lipschitz constant; use what prepared() returns")
+            raise InvalidInputError(
+                "Short has no Lipschitz constant; use the rule that prepared() returns"
+            )
         slope = line.derivatives(0.0)[0]
         length = line.direction.norm_squared()
         return min(1.0, max(0.0, -slope) / (self.lipschitz * length)) if length > 0 else 0.0
@@ -234,7 +236,7 @@ class _Backtracking(Step):
 
 _BALANCED = 1e-14  # the balance of two sums that are equal up to round-off
 _ROUND_OFF = 1e-15  # of a slope
-_MOST_EVALUATIONS = 120  # enough for bisection at every other one to reach round-off
+_MOST_EVALUATIONS = 120  # enough to reach round-off when every second step is a bisection
 
 
 @dataclass(frozen=True)
@@ -245,8 +247,8 @@ class Exact(Step):
     regulariser it takes three or four evaluations, and on the slope thirty. A Newton step is
     replaced by bisection when it leaves the bracket, or when the step before left a quarter or more
     of the slope; a step beyond γ = 1 is replaced by γ = 1. Where the line does not know its
-    curvature, that of the secant through the last two points takes its place, and the first trial
-    is that of `Agnostic`: of late steps, γ = 1 is far beyond the minimum. Where the
+    curvature, the curvature of the secant through the last two points takes its place, and the
+    first trial is the step of `Agnostic`: late in a run γ = 1 is far beyond the minimum. Where the
     objective is not convex, a slope of 0 need not be a minimum: runs then take steps of `Adaptive`,
     after which the objective is lower for sure.
 
@@ -274,7 +276,7 @@ class Exact(Step):
         store_number(self, "accuracy", above=0)
 
     def prepared(self, problem: MetricProblem) -> Step:
-        """Return the rule itself for a convex objective, and `Adaptive` for any other."""
+        """Return the rule itself for a convex objective, and `Adaptive` for any other objective."""
         return self if problem.is_convex else Adaptive().prepared(problem)
 
     def size(self, line: Line, iteration: int) -> float:
@@ -288,7 +290,7 @@ class Exact(Step):
         allowed = -self.accuracy * first
         if balance:
             allowed = max(-self.accuracy * math.expm1(first), _BALANCED)
-        low, high = 0.0, math.inf  # nothing is known yet of γ = 1
+        low, high = 0.0, math.inf  # the slope at γ = 1 is not known yet
         gamma, value, fallen, is_slow = low, first, 0.0, False
         last, last_value = math.nan, math.nan
         beyond = 2 / (iteration + 2) if math.isnan(rate) else 1.0  # where no bracket is known

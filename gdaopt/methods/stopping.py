@@ -29,8 +29,8 @@ class StallRule:
     The tolerance is a share of the objective's size at the start of these rounds: of ``|Q|``, or of
     ``Σ_ij |∇Q(M)_ij M_ij|`` where that is larger. Where Q tends to 0, ``|Q|`` alone would ask for
     ever smaller changes, and a method that gets closer by a share that shrinks with each round
-    would never end. Objectives with a convex logarithm have no other size than ``|Q|``, and tend to
-    0 by decades until they underflow.
+    would never end. For objectives with a convex logarithm ``|Q|`` is the only size, since they
+    tend to 0 by decades until they underflow.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class StallRule:
             raise RunEnded("stalled", point.vanished() or message)
 
     def _size(self, point: Point) -> float:
-        """Return what changes of the objective are small or large against."""
+        """Return the size of the objective, against which its changes are judged."""
         if self._log_convex:
             return abs(point.value)
         return max(abs(point.value), float(np.abs(point.gradient() * point.metric).sum()))
@@ -119,21 +119,21 @@ class Patience:
         self._least = min(self._least, gap)
         if self._waited >= self._most:
             more = ""
-            if round_off >= self._least / 2:  # as where the optimum is 0, of which a share is 0
+            if round_off >= self._least / 2:  # as where the optimum is 0 and so is any share of it
                 more = (
                     "; up to that the objective is at its minimum, and with an absolute_tolerance "
                     "as large as the gap the run is converged"
                 )
             elif abs(objective) <= _NOTHING * self._least:
                 more = (
-                    f"; the objective is {objective:.3g}, next to nothing beside that gap: where "
+                    f"; the objective is {objective:.3g}, negligible beside that gap: where "
                     "the optimum is 0, a share of it is 0 too, and only an absolute_tolerance can "
                     "be met"
                 )
             raise RunEnded(
                 "stalled",
                 f"stopped: the last {self._most} {self._steps} did not lower the certified gap of "
-                f"{self._least:.3g}, of which {round_off:.3g} is what the certificate allows for "
+                f"{self._least:.3g}, of which {round_off:.3g} is the certificate's allowance for "
                 f"round-off{more}",
             )
 
@@ -168,7 +168,7 @@ class LowerBound:
         Raises
         ------
         RunEnded
-            When there is nothing to certify any more, since the objective underflows.
+            When no bound exists any more, since the objective underflows.
 
         Notes
         -----

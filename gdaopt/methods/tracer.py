@@ -1,4 +1,4 @@
-"""The tracer: measures what the method itself does not need, and keeps the rows."""
+"""The tracer: keeps the rows, and measures the columns that the method itself does not need."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Tracer:
             self.lower_bound = self._largest = known
             self._by = state.multipliers
             return
-        # At a point of its own: what the method has yet to compute must not be done for it.
+        # At a point of its own: the tracer must not do computations in place of the method.
         at = self._problem.objective.at
         point = state.point if self._clock.is_over else at(state.metric)
         try:
@@ -167,9 +167,10 @@ class Tracer:
 def _spectrum(state: State) -> tuple[FloatArray, float, str]:
     """Return a state's left-ends, its λ_min, and how the scalars were found.
 
-    A step without scalars is shown under those that align best. That costs nothing: the eigenvalues
-    of the components, of which λ_min is the smallest, are the left-ends. (Where off-diagonals are
-    positive, the left-ends are those of another matrix, which takes eigenvalues of its own.)
+    A step without scalars is shown under the scalars that align best. That costs no more: the
+    smallest eigenvalues of the components are then the left-ends, and the least of them is λ_min.
+    (Where off-diagonals are positive, the left-ends belong to another matrix, and λ_min takes an
+    eigenvalue computation of its own.)
     """
     if state.v is not None:
         ends = left_ends(state.metric, state.v)

@@ -32,7 +32,7 @@ _LENGTH = 0.1  # of directions, where metrics are about 1
 
 
 def check_interface(objective: object) -> None:
-    """Refuse what is no objective, before anything asks it for a value.
+    """Refuse an object that is no objective, before its value is asked for.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def check_gradient(
     point : Point
         At a metric with some room around it, since entries are changed by some millionths.
     edges : tuple of two ndarrays of int
-        The pairs i < j of features whose entries may change; those of the diagonal always do.
+        The pairs i < j of features whose entries may change; entries of the diagonal always do.
     rng : Generator
         Draws the direction.
 

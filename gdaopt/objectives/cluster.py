@@ -1,8 +1,8 @@
 """Sums over many pairs on the machines of a Dask cluster.
 
 The pairs are sent to the workers once. A pass is then a task for each chunk: a K×K metric goes
-there, and a K×K matrix with a few numbers for each feature comes back. The chunks are those of
-one machine and are added up in the same order, so that the numbers are the same.
+there, and a K×K matrix with a few numbers for each feature comes back. The chunks are the
+same as on one machine and are added up in the same order, so that the numbers are the same.
 
 Dask moves the tasks of a worker that is gone to another one. Where the pairs are gone with it, they
 are sent again. A cluster that no longer answers ends in an error rather than in a wait: a task that
@@ -110,7 +110,7 @@ class Cluster:
         )
         try:
             self._wait(futures)
-            # Of the tasks that have ended; what they found may be gone with a worker.
+            # All tasks have ended; a result may be lost with its worker.
             found = self._lost_if_raised(
                 lambda: [future.result(timeout=_LOST) for future in futures]
             )
@@ -163,7 +163,7 @@ class Cluster:
             )
 
     def _lost_if_raised(self, call: Callable[[], Any]) -> Any:
-        """Return what a call of the client returns; what it raises means that tasks are lost."""
+        """Return the result of a call of the client; an error in it means that tasks are lost."""
         try:
             return call()
         except Exception as error:

@@ -159,7 +159,7 @@ class DensePoint(MatrixPoint):
         return read_only(self._compute_gradient())
 
     def _compute_gradient(self) -> FloatArray:
-        """Compute what is kept."""
+        """Compute the gradient, which the point keeps."""
         found = self.objective.gradient(self.metric)
         try:
             gradient = returned_numbers(found)

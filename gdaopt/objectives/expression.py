@@ -55,8 +55,8 @@ class CvxpyObjective(DenseObjective):
     -----
     Outside of the domain of an atom, such as that of ``log_det``, the value is infinite. How exact
     value and gradient are is assumed: each atom as exactly as the round-off of its argument allows,
-    and some thousand rounded operations in a row for the rest ("Proposition: round-off of the
-    certificate").
+    and with an error-growth factor of ``1000 + K²`` for the other operations ("Proposition:
+    round-off of the certificate").
 
     Examples
     --------
@@ -143,7 +143,7 @@ class CvxpyObjective(DenseObjective):
 
 
 class ExpressionPoint(DensePoint):
-    """A CVXPY expression at one metric: value and gradient share what they need."""
+    """A CVXPY expression at one metric: value and gradient share intermediate results."""
 
     def __init__(self, objective: CvxpyObjective, metric: FloatArray, tree: ExpressionTree) -> None:
         super().__init__(objective, metric)
@@ -428,7 +428,7 @@ class _Atom:
 
     @cached_property
     def _affine_jacobians(self) -> list[Any]:
-        # They are the same for all values, of which those at the identity are at hand.
+        # They are the same for all values; the values at the identity are at hand.
         return list(self.atom._grad([part.value for part in self.atom.args]))
 
     def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:

@@ -1,4 +1,4 @@
-"""Trace bounds by the rule "auto" for objectives of distances: those of isotropic metrics.
+"""Trace bounds by the rule "auto" for objectives of distances: traces of isotropic metrics.
 
 An isotropic metric spreads its trace evenly over all features that vary. Each objective knows a
 mean squared distance of samples of one class beyond which an isotropic metric is of no use
@@ -46,7 +46,7 @@ def isotropic_trace(distance: float, squares: FloatArray) -> float:
     varying = squares[squares > 0]
     if not len(varying):
         raise InvalidInputError(
-            "the samples of each class coincide, of which trace_bound='auto' makes no bound; pass "
-            "a number, or 'K'"
+            "the samples of each class coincide, so that trace_bound='auto' has no value; pass a "
+            "number, or 'K'"
         )
     return distance / float(varying.mean())

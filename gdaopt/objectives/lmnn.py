@@ -182,7 +182,7 @@ Indices = npt.NDArray[np.intp]
 def target_neighbors(features: FloatArray, codes: Codes, n_neighbors: int) -> Indices:
     """Return the nearest samples of the same class by Euclidean distance, shape (N, n_neighbors).
 
-    Of samples that are equally near, those that come first are taken.
+    Of samples that are equally near, the first are taken.
 
     Examples
     --------
@@ -262,7 +262,7 @@ class LMNNLoss(DistanceLoss):
 
 
 class _Triplets(BlockLoss):
-    """The loss in some rows: a `BlockLoss`. Of the triplets it sees those within the margin."""
+    """The loss in some rows: a `BlockLoss` over the triplets within the margin."""
 
     def __init__(self, loss: LMNNLoss, block: Block, distances: FloatArray) -> None:
         self._loss = loss

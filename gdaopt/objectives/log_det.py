@@ -50,14 +50,14 @@ class LogDetPoint(FactoredPoint):
         size = len(factor)
         of_factor = np.abs(factor) @ np.abs(factor.T)
         condition = (size + 8) * UNIT * float(np.vdot(np.abs(inverse), of_factor))
-        # Y = inverse need not be that of M: any Y gives a tangent, the nearer L'YL is to I the
-        # better.
+        # Y need not be the exact inverse of M: any Y gives a tangent, a better one the nearer L'YL
+        # is to I.
         residual = factor.T @ inverse @ factor - np.eye(size)
         noise = np.abs(factor.T) @ np.abs(inverse) @ np.abs(factor)
         distance = float(np.linalg.norm(residual) + 3 * size * UNIT * np.linalg.norm(noise))
         # So Y may be S - G for the gradient G as it was rounded, which is then exact. Where that
         # costs digits, the entries of S - Y are rounded. Y and covariance matrices are bounded by
-        # the roots of their diagonals; `excess` makes up for what is larger in another S.
+        # the roots of their diagonals; `excess` makes up for larger entries of other S.
         gradient = np.abs(self.gradient())
         rounded = np.abs(factor.T) @ gradient @ np.abs(factor)
         drift = 2 * UNIT * float(np.linalg.norm(rounded))

@@ -44,7 +44,8 @@ class LSML(PairObjective):
     X : array-like of shape (N, K)
         Samples × features.
     y : array-like of shape (N,), optional
-        Class labels, of which quadruplets are drawn: a and b of one class, c and d of two classes.
+        Class labels, from which quadruplets are drawn: a and b of one class, c and d of two
+        classes.
     quadruplets : array-like of int, shape (n, 4), optional
         The samples a, b, c, d of each quadruplet, in place of y.
     n_quadruplets : int, optional

@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.sums import Summable
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
@@ -60,9 +60,9 @@ class MatrixPoint(ABC):
         """Return one column of the gradient."""
         return self.gradient()[:, column].copy()
 
-    def gradient_entries(self, edges: Edges) -> KnownEntries:
+    def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         """Return the gradient's diagonal and its entries of edges."""
-        return KnownEntries.of(self.gradient(), edges)
+        return MaskedMatrix.of(self.gradient(), edges)
 
     def slopes(self, atoms: Atoms) -> FloatArray:
         """Return ``u_k' ∇Q u_k``."""

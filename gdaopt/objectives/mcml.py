@@ -1,4 +1,4 @@
-"""Maximally collapsing metric learning: each sample is near to its class, and far from others."""
+"""Maximally collapsing metric learning: each sample near to its class, far from other classes."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ class _Rows(BlockLoss):
             centred: FloatArray = values - means.transpose(1, 0, 2)
             centred *= np.sqrt(self._weights[:, None] * shares)
             return centred.reshape(len(centred), -1)
-        # Under a metric of large trace most samples have few others near.
+        # Under a metric of large trace most samples have few neighbours.
         rows, columns = np.nonzero(counts)
         share = self._terms[rows, columns] / self._total[rows]
         values = changes.at(rows, columns)

@@ -53,7 +53,7 @@ class LogisticPairs(PairObjective):
     bias : float, optional
         b > 0: the squared distance at which both kinds of pairs are as likely.
     pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, such as those of near samples where N is large. All pairs when
+        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
         left out.
     similar : array-like of bool, shape (n,), optional
         Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
@@ -150,7 +150,7 @@ class PairHinge(PairObjective):
     width : float, optional
         ω > 0: width over which the kink of the hinge is smoothed.
     pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, such as those of near samples where N is large. All pairs when
+        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
         left out.
     similar : array-like of bool, shape (n,), optional
         Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
@@ -235,8 +235,8 @@ class DEML(PairObjective):
 
     ``Q(M) = (c/n_S) Σ_similar δ_ij(M) - (1/n_D) Σ_dissimilar √δ_ij(M)`` over the n_S pairs of one
     class and the n_D pairs of two classes. Q is convex. Over a cone the minimisers are multiples of
-    those of Xing et al.: ``max Σ_dissimilar √δ_ij`` with ``Σ_similar δ_ij ≤ 1`` ("Lemma: roots of
-    distances" in ``docs/theory.md``). With c = 0 the trace bound alone holds the metric.
+    the minimisers of Xing et al.: ``max Σ_dissimilar √δ_ij`` with ``Σ_similar δ_ij ≤ 1`` ("Lemma:
+    roots of distances" in ``docs/theory.md``). With c = 0 the trace bound alone holds the metric.
 
     At a metric under which two samples of two classes coincide, though they differ, the gradient is
     infinite; such metrics have no certificate, and no minimiser is one. Pairs of two classes that
@@ -252,7 +252,7 @@ class DEML(PairObjective):
     similar_weight : float, optional
         c ≥ 0.
     pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, such as those of near samples where N is large. All pairs when
+        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
         left out.
     memory_limit : int, optional
         Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
@@ -349,7 +349,7 @@ class Term:
     Attributes
     ----------
     similar : bool
-        Whether it is that of pairs of one class.
+        Whether it is the loss of pairs of one class.
     function : ScalarFunction
         ψ.
     weight : float

@@ -20,7 +20,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DeferredMatrix, DenseDirection, Direction
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.logarithm import ExponentialLogarithm
 from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums, underflow
@@ -289,7 +289,7 @@ class PairPoint:
         self._last_line: LossLine | None = None
         self._last_width = 0
         self._last_slopes: tuple[Atoms, FloatArray] | None = None
-        self._entries: KnownEntries | None = None
+        self._entries: MaskedMatrix | None = None
 
     @property
     def metric(self) -> FloatArray:
@@ -356,12 +356,12 @@ class PairPoint:
         entries *= self._signed_scale
         return entries
 
-    def gradient_entries(self, edges: Edges) -> KnownEntries:
+    def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         """Return the gradient's diagonal and its entries of edges, without the others if few."""
         size = self.objective.n_features
         is_known = "_gradient" in vars(self) or self._is_single_pass
         if is_known or _GATHERING * (size + len(edges[0])) >= size**2:
-            return KnownEntries.of(self._gradient, edges)
+            return MaskedMatrix.of(self._gradient, edges)
         if self._entries is None or self._entries.edges is not edges:
             self._entries = self._pairs.scatter_entries(self.sum.coefficients, edges)
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow

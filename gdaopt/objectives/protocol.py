@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ class Point(Derivatives, Protocol):
 
     Of an objective with `log_convex` a point also has a method ``logarithm()``, which returns the
     `Derivatives` of ``log Q`` at M, with a finite value also where Q underflows. A point whose
-    second derivatives are those of a subsample has an attribute ``estimates_curvature`` that is
-    True.
+    second derivatives are computed from a subsample has an attribute ``estimates_curvature`` that
+    is True.
 
     A point can also have a method ``round_off()``, which returns a `gdaopt.objectives.RoundOff`:
     how exact its value and gradient are. Lower bounds are lowered by that much. Where a point does
@@ -95,7 +95,7 @@ class Point(Derivatives, Protocol):
     def gradient_column(self, column: int) -> FloatArray:
         """Return one column of ``∇Q(M)``, shape (K,)."""
 
-    def gradient_entries(self, edges: Edges) -> KnownEntries:
+    def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         """Return the diagonal of ``∇Q(M)`` and its entries (i, j) for the edges i < j.
 
         Over sets whose members have these edges only, nothing else of the gradient is needed.
@@ -136,8 +136,8 @@ class Objective(Protocol):
     look for a stationary point, and nothing is certified ("Definition: stationary point").
 
     Runs compare the gradient with differences of values at a metric or two. An objective whose
-    derivatives have been tested, as those of the package have, says so by an attribute ``tested``
-    that is True, and pays nothing for that.
+    derivatives have been tested, as in this package, says so by an attribute ``tested`` that is
+    True, and is not compared.
 
     An objective can also have a method ``auto_trace_bound()``, which returns the trace bound C by
     the rule "auto": a bound that follows the scale of its data (`gdaopt.scaling`). Where the
@@ -145,8 +145,8 @@ class Objective(Protocol):
 
     An objective of many samples can also have a method ``subsample()``, which returns the objective
     of a subsample that represents them, or None where they are few. Methods may begin with the
-    metric that is best for the subsample; values, gradients and certificates remain those of all
-    samples.
+    metric that is best for the subsample; values, gradients and certificates are always computed
+    from all samples.
 
     Where the logarithm is convex, too, ``log_to_cvxpy(metric)`` returns it as `to_cvxpy` returns Q.
     """

@@ -42,7 +42,7 @@ class QuadraticPoint(MatrixPoint):
         return entries
 
     def round_off(self) -> RoundOff:
-        """Return that of the sums: the gradient is A or M itself, without any."""
+        """Return the round-off of the sums: the gradient is A or M itself, without round-off."""
         terms = float(np.abs(self.objective.linear * self.metric).sum()) + abs(self.value)
         return RoundOff((self.metric.size + 8) * UNIT * terms, np.zeros(len(self.metric)))
 

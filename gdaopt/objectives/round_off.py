@@ -1,8 +1,9 @@
 """How exact an objective's value and gradient are in floating point.
 
 A lower bound of the optimum has to stay below it whatever was rounded on the way
-("Proposition: round-off of the certificate"). How much that can be only the objective knows, since
-it depends on how its value and its gradient were computed.
+("Proposition: round-off of the certificate"). The objective states how large this round-off can be,
+since it depends on how its value and its gradient were computed. A result of k rounded operations,
+one after the other, is off by k u at most: k is called its *error-growth factor*.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ __all__ = [
 UNIT = 2.0**-53
 """u: a rounded operation of float64 has at most this relative error."""
 
-_ROUNDINGS = 1000  # one after the other, as in sums of some ten thousand terms
-_CENTRING = 16  # roundings of the samples themselves, and of the sums of a few terms
+_ROUNDINGS = 1000  # an error-growth factor that also covers sums of some ten thousand terms
+_CENTRING = 16  # the error-growth factor of centring the samples, and of sums of a few terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +60,16 @@ class RoundOff:
 
 
 def round_off_at(point: Point) -> RoundOff:
-    """Return what a point says of its round-off, or what is assumed where it says nothing."""
+    """Return the round-off that a point states, or the assumed one where it states none."""
     declared = getattr(point, "round_off", None)
     stated: RoundOff = assumed_round_off(point) if declared is None else declared()
     return stated
 
 
 def assumed_roundings(n_features: int) -> float:
-    """Return the relative round-off that is assumed of sums whose terms are not known.
+    """Return the relative round-off that is assumed of results whose operations are not known.
+
+    It is the error-growth factor ``1000 + K²`` times u.
 
     Examples
     --------
@@ -79,9 +82,9 @@ def assumed_roundings(n_features: int) -> float:
 def assumed_round_off(point: Point) -> RoundOff:
     """Return the round-off of objectives that do not say how exact they are.
 
-    It is that of some thousand rounded operations in a row, relative to the terms of the tangent,
-    for the value; and for the gradient relative to its largest entry, plus the slope by which the
-    value is uncertain across the distance to the zero matrix.
+    `assumed_roundings` is taken relative to the terms of the tangent for the value. For the
+    gradient it is taken relative to its largest entry, plus the slope by which the value is
+    uncertain across the distance to the zero matrix.
 
     Examples
     --------
@@ -111,19 +114,19 @@ class DistanceRoundOff:
     """How exact squared distances are: ``|δ̃_rc - δ_rc| ≤ u s'Rs`` with ``s = |x_r| + |x_c|``.
 
     The distances ``δ_rc = (x_r - x_c)' M (x_r - x_c)`` of all pairs come from products of the
-    samples with the metric, and are then updated along lines. What each of these adds to the
-    round-off is counted here ("Lemma: round-off of the regulariser").
+    samples with the metric, and are then updated along lines. The round-off of each operation is
+    counted here ("Lemma: round-off of the regulariser").
 
     Attributes
     ----------
     n_features : int
         K.
     forms : DeferredMatrix
-        R up to `additions`: the magnitudes of what the metric is made of, times the roundings in a
-        row of the products with the samples.
+        R up to `additions`: the magnitudes of the terms of the metric, times the error-growth
+        factor of their products with the samples.
     additions : int
-        The roundings in a row of sums: of the metric, and of the exponents that the distances are
-        part of.
+        The error-growth factor of sums: of the terms of the metric, and of the exponents that
+        contain the distances.
 
     Examples
     --------
@@ -138,7 +141,7 @@ class DistanceRoundOff:
 
     @classmethod
     def of_metric(cls, metric: DeferredMatrix, n_features: int) -> DistanceRoundOff:
-        """Return that of products with a K×K metric."""
+        """Return the round-off of distances computed by products with a K×K metric."""
 
         def forms() -> FloatArray:
             sizes = np.abs(metric.dense())
@@ -148,18 +151,18 @@ class DistanceRoundOff:
         return cls(n_features, DeferredMatrix(forms))
 
     def moved(self, direction: Direction, gamma: float, n_factors: int) -> DistanceRoundOff:
-        """Return that after a step along a direction, from so many factors."""
+        """Return the round-off after a step along a direction of `n_factors` factors."""
         count = _factor_roundings(self.n_features, n_factors)
         forms = self.forms.moved(direction.magnitude(), count * abs(gamma))
         return DistanceRoundOff(self.n_features, forms, self.additions + n_factors + 2)
 
     def form(self, sizes: FloatArray) -> float:
         """Return ``s'Rs`` for magnitudes s of samples, shape (K,)."""
-        # What has been added up was never larger than the sum of all magnitudes.
+        # No partial sum was larger than the sum of all magnitudes.
         share = 1 + self.additions / _factor_roundings(self.n_features, 0)
         return share * float(sizes @ self.forms.dense() @ sizes)
 
 
 def _factor_roundings(n_features: int, n_factors: int) -> int:
-    """Return how many roundings in a row a quadratic form takes: products with X, of factors."""
+    """Return the error-growth factor of a quadratic form: of products with X, and of factors."""
     return 2 * n_features + n_factors + _CENTRING

@@ -1,7 +1,7 @@
 """Subsamples: how many samples represent many, which ones, and how few of their terms are enough.
 
 Newton's method needs second derivatives only as a model: a subsample of the pairs gives them.
-Value, gradient and certificate are always those of all pairs ("Algorithm: nested samples" in
+Value, gradient and certificate are always computed from all pairs ("Algorithm: nested samples" in
 ``docs/theory.md``).
 """
 
@@ -14,12 +14,12 @@ from gdaopt.support.validation import FloatArray
 
 __all__ = ["Thinning", "model_size", "stratified", "subsample_size"]
 
-_MODEL_SAMPLES = 512, 2048  # whose pairs tell second derivatives, at least and at most
+_MODEL_SAMPLES = 512, 2048  # in the subsample for second derivatives, at least and at most
 _MODEL_SHARE = 1 / 8  # of all samples, in between
-_MODEL_PAIRS = 32, 256  # for each atom, that are left of those pairs, at least and at most
+_MODEL_PAIRS = 32, 256  # of that subsample for each atom, at least and at most
 _PAIRS_SHARE = 1 / 256  # of all pairs, in between
 _SMALLEST = 1000  # samples; each next size is four times the last
-_GROWTH = 4  # by which subsamples are fewer than what they represent, at least
+_GROWTH = 4  # a subsample is at least that many times smaller than the samples it represents
 _LEAST = 2  # samples of each class
 
 
@@ -32,8 +32,8 @@ def model_size(n_samples: int) -> int:
 class Thinning:
     """Leaves out most of the small terms of a sum, always the same ones.
 
-    Those that are left stand for the others: what is summed over them is right in the mean. There
-    are enough of them for the second derivatives by the weights of so many atoms, and they take
+    The terms that are kept represent all terms: sums over them are right in the mean. There are
+    enough of them for the second derivatives by the weights of so many atoms, and they take
     little time beside a pass over all pairs that are represented.
 
     Parameters
@@ -60,7 +60,7 @@ class Thinning:
         self._rng = np.random.default_rng(0)
 
     def __call__(self, terms: FloatArray) -> FloatArray:
-        """Return the next terms; those that are left out are 0."""
+        """Return the next terms, with 0 for each term that is left out."""
         is_left = self._rng.random(terms.shape) * self._least < terms
         return np.where(is_left, np.maximum(terms, self._least), 0.0)
 

@@ -17,7 +17,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.check import check_interface
 from gdaopt.objectives.logarithm import MultipleLogarithm
 from gdaopt.objectives.protocol import Line, Objective, Point
@@ -180,9 +180,9 @@ class SumObjective(Summable):
             total = total + factor * part
         return total
 
-    def summed_entries(self, parts: Sequence[KnownEntries]) -> KnownEntries:
+    def summed_entries(self, parts: Sequence[MaskedMatrix]) -> MaskedMatrix:
         """Return ``Σ_k c_k G_k`` of what is known of the G_k, for the same edges."""
-        return KnownEntries(
+        return MaskedMatrix(
             self.summed([entries.on_diagonal for entries in parts]),
             self.summed([entries.on_edges for entries in parts]),
             parts[0].edges,
@@ -203,7 +203,7 @@ class SumPoint:
     def __init__(self, objective: SumObjective, parts: Sequence[Point]) -> None:
         self.objective = objective
         self.parts = tuple(parts)
-        self._known: list[KnownEntries] | None = None  # of the terms' gradients
+        self._known: list[MaskedMatrix] | None = None  # of the terms' gradients
 
     @property
     def metric(self) -> FloatArray:
@@ -246,7 +246,7 @@ class SumPoint:
         entries: FloatArray = self.objective.summed(columns)
         return entries
 
-    def gradient_entries(self, edges: Edges) -> KnownEntries:
+    def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         """Return the gradient's diagonal and its entries of edges."""
         found = self._known = [part.gradient_entries(edges) for part in self.parts]
         return self.objective.summed_entries(found)

@@ -1,7 +1,7 @@
 """Pictures of runs and metrics; matplotlib is loaded when something is drawn.
 
 Every function takes axes and returns them, and changes no global style. Texts, lines and
-markers shrink in small axes, such as those of a paper's column, so that figures are best made in
+markers shrink in small axes, such as the axes of a paper's column, so that figures are best made in
 their final size. Lines and areas can be told apart in grey print and by colour-blind readers.
 """
 

@@ -1,4 +1,4 @@
-"""Axes to draw on: new ones, checks of those that a caller passes, and what has room on them."""
+"""Axes to draw on: new ones, checks of a caller's axes, and the sizes that have room on them."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _PADDING = 0.22  # inches that a layout leaves around axes, about
 
 
 def axes_or_new(ax: Any, width: float = 6.4, height: float = 4.8) -> Axes:
-    """Return the axes that a caller passed, or for None those of a new figure of pyplot.
+    """Return the axes that a caller passed, or for None the axes of a new figure of pyplot.
 
     Raises
     ------
     InvalidInputError
-        For anything else.
+        For any other object.
     """
     axes: Axes = _new_figure((1, 1), width, height)[0, 0] if ax is None else _checked(ax)
     return axes
@@ -158,8 +158,8 @@ def font_size(ax: Axes, size: float | str) -> float:
 def fit_text(ax: Axes, width: float | None = None) -> None:
     """Fit the sizes of ticks, labels and title to the axes, and break long labels into lines.
 
-    A picture calls it last; sizes start from those of the caller's style. The width in inches is
-    that of the panel, by default `panel_width`.
+    A picture calls it last; sizes start from the sizes of the caller's style. The width in inches
+    is the width of the panel, by default `panel_width`.
     """
     from matplotlib import rcParams
 

@@ -281,7 +281,7 @@ def largest_bound(runs: Sequence[Result]) -> float:
 
 
 def _gap(result: Result, same: Sequence[Result], bound: float) -> tuple[FloatArray, str]:
-    """Return a run's gaps, NaN where they are round-off, and what they are measured from."""
+    """Return a run's gaps, NaN where they are round-off, and the value they are measured from."""
     objective = result.trace.column("objective")
     if bound > -math.inf:
         reference, name = bound, _BOUND

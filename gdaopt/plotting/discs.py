@@ -54,10 +54,10 @@ def discs(
     metric : Result or ndarray of shape (K, K)
         A run, whose metric is drawn, or any symmetric matrix M.
     v : ndarray of shape (K,), optional
-        Scaling of the panel on the right; by default that of `gdaopt.linalg.align`, which moves
-        the left-ends of a connected graph to λ_min, and no left-end of any graph below λ_min.
+        Scaling of the panel on the right; by default the scaling of `gdaopt.linalg.align`, which
+        moves the left-ends of a connected graph to λ_min, and no left-end of any graph below λ_min.
     names : sequence of K str, optional
-        Feature names, of which at most 40 characters are shown, and fewer on small axes. Where rows
+        Feature names; at most 40 characters of each are shown, and fewer on small axes. Where rows
         are too low for all names, every second, third, … has its name.
     ax : pair of matplotlib.axes.Axes, optional
         Where to draw, with None for a panel that is not wanted; by default a new figure.
@@ -68,7 +68,7 @@ def discs(
     Returns
     -------
     pair of matplotlib.axes.Axes
-        The discs of M, and those of ``diag(1/v) M diag(v)``: for each disc an ellipse of its
+        The discs of M, and the discs of ``diag(1/v) M diag(v)``: for each disc an ellipse of its
         width (or a circle), a dot at its centre and a bar at its left-end; and a dashed line at
         λ_min.
 

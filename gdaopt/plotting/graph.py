@@ -55,7 +55,7 @@ def graph(
     metric : Result or ndarray of shape (K, K)
         A run, whose metric is drawn, or any symmetric matrix M.
     names : sequence of K str, optional
-        Feature names, of which at most 40 characters are shown, and fewer on small axes.
+        Feature names; at most 40 characters of each are shown, and fewer on small axes.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default new axes.
     threshold : float, optional

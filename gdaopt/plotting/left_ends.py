@@ -28,11 +28,11 @@ _LINEAR = 1e-9  # share of the largest left-end below which an axis with zeros i
 def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) -> Axes:
     """Draw the band of the scaled left-ends over the iterations of a run, with λ_min and ρ.
 
-    The left-ends are those of the metric after each step, under the scalars used for that step; the
+    The left-ends belong to the metric after each step, under the scalars used for that step; the
     smallest of them is a lower bound of λ_min. The alignment before each block closes the band at
     λ_min when the graph is connected. The step then opens the band again, but not below ρ.
 
-    The steps of other methods have no scalars. Their left-ends are those under the first
+    The steps of other methods have no scalars. Their left-ends are shown under the first
     eigenvectors of the connected components, which are the smallest eigenvalues of these: the band
     is a line while the graph is connected, and otherwise each component has a line of its own.
 

@@ -28,7 +28,7 @@ def write_legend(
 ) -> Legend:
     """Write a legend of handles by their names.
 
-    Names are plain text, except those listed in `mathematics`. Names that begin with an underscore
+    Names are plain text, except the names in `mathematics`. Names that begin with an underscore
     are shown as well, although matplotlib would leave them out.
     """
     legend = owner.legend(list(handles.values()), [str(n) for n in range(len(handles))], **options)
@@ -64,7 +64,7 @@ def shared_legend(
     loc: str = "outside upper left",
     **options: Any,
 ) -> None:
-    """Write one legend for panels that are all those of a figure with constrained layout."""
+    """Write one legend for panels that are all panels of a figure with constrained layout."""
     panels = list(panels)
     figure = panels[0].figure
     _fit(

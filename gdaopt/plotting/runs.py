@@ -46,7 +46,7 @@ def named_runs(results: Results) -> list[tuple[str, Result]]:
 
 
 def checked_run(run: object) -> Result:
-    """Return a run that a caller passed; raise InvalidInputError for anything else."""
+    """Return a run that a caller passed; raise InvalidInputError for any other object."""
     if not isinstance(run, Result):
         raise _no_runs(run)
     return run

@@ -1,6 +1,6 @@
 """Colours, line styles, markers and hatches for grey print and colour-blind readers.
 
-The colours are those of Okabe and Ito (2008), *Color Universal Design*, in an order in which
+The colours are the palette of Okabe and Ito (2008), *Color Universal Design*, in an order in which
 neighbours differ in brightness too. Yellow is left out because it is hard to see on white. Colour
 is never the only difference: line styles, markers or hatches differ as well.
 """

@@ -97,7 +97,7 @@ def _length(axis: XAxis | YAxis) -> float:
 
 
 class _Apart(Locator):
-    """The ticks of another locator, without those whose labels would overlap the one before."""
+    """The ticks of another locator, without ticks whose labels would overlap the label before."""
 
     axis: XAxis | YAxis
 

@@ -41,8 +41,8 @@ def time_split(
 ) -> Axes:
     """Draw how the seconds of each run split into parts, as a stacked bar.
 
-    The parts are those of the trace: building programs, solving them, eigenvectors, the objective,
-    and the rest.
+    The parts are columns of the trace: building programs, solving them, eigenvectors, the
+    objective, and the rest.
 
     Parameters
     ----------

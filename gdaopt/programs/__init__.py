@@ -1,4 +1,4 @@
-"""The programs of Frank–Wolfe, linear in the metric: closed form and CVXPY problem side by side."""
+"""The LP subproblems of Frank–Wolfe: exact solution and CVXPY problem side by side."""
 
 from gdaopt.backends import ANALYTIC
 from gdaopt.programs.base import Polytope, Program, ProgramOptions, ProgramSolution

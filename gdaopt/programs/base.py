@@ -1,9 +1,10 @@
 """What the programs share: polytopes with a closed form, a CVXPY problem and arrays beside it.
 
-A *program* is a linear subproblem of Frank–Wolfe. Its data are a *polytope*, which knows its closed
-form and the way back for points outside, and a *program* object, which writes them as a CVXPY
-problem and as arrays and hands them to any backend ("Remark: inexact solvers and scaled costs").
-When a solver is named, the closed form is never called in its place.
+A *program* is the LP subproblem of a Frank–Wolfe step. It has two parts: a *polytope*, which holds
+the data, solves the program in closed form and makes points feasible; and a `Program`, which writes
+the polytope as a CVXPY problem and as arrays, and hands these to any backend
+("Remark: inexact solvers and scaled costs").
+When a solver is named, ``"analytic"`` never takes its place.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Polytope", "Program", "ProgramOptions", "ProgramSolution", "program_options"]
 
-_FARTHEST = 0.1  # of the unit: a point farther outside is no inexact answer but a wrong one
-_LARGEST_GAIN = 1e3  # what solvers see: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
+_FARTHEST = 0.1  # of the unit: a point farther outside is a wrong answer, not an inexact one
+_LARGEST_GAIN = 1e3  # in the units of solvers: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ class ProgramOptions:
     ----------
     solver : str, optional
         Any solver that CVXPY knows, in any case; ``"highspy"`` for HiGHS without CVXPY, started
-        hot; or ``"analytic"`` for the closed form.
+        hot; or ``"analytic"`` for the exact solution in closed form.
     solver_opts : mapping, optional
         Options of the solver.
     fallback : str or sequence of str, optional
@@ -103,7 +104,7 @@ class ProgramOptions:
         check_solver_options(self.solver, options)
 
     def backends(self) -> tuple[Backend, ...]:
-        """Return new backends: the solver's, then those that take over."""
+        """Return new backends: the backend of the solver, then the fall-backs."""
         return (
             make_backend(self.solver, self.solver_opts, isolate=self.isolate),
             *(make_backend(name, isolate=self.isolate) for name in self.fallback),
@@ -141,7 +142,7 @@ class Polytope(Protocol):
     def row_multipliers(self, cost: FloatArray) -> Mapping[str, FloatArray]:
         """Return the multipliers of the program's rows there by name, in closed form."""
 
-    def repaired(self, point: FloatArray) -> FloatArray:
+    def made_feasible(self, point: FloatArray) -> FloatArray:
         """Return a point inside, moved from `point` in proportion to how far it is outside."""
 
 
@@ -195,11 +196,11 @@ class ProgramSolution:
         """The multipliers of the constraints by name, in the units of the cost and the polytope.
 
         Each is λ ≥ 0, of the shape of its constraints: the least value falls by about λ when the
-        constraint is loosened by 1. Those of an equality ``a·x = b`` have either sign: the least
-        value falls by about λ when b rises by 1. The names are ``"budget"``, ``"rows"``
+        constraint is loosened by 1. Multipliers of an equality ``a·x = b`` have either sign: the
+        least value falls by about λ when b rises by 1. The names are ``"budget"``, ``"rows"``
         (``M v ≥ ρ v``, row by row), ``"floors"``, and the labels of linear constraints of one's
         own, whose multipliers are those of the constraints as they were written. The multipliers of
-        ``x ≥ floor`` and the like are the reduced costs that those of the other constraints leave.
+        bounds such as ``x ≥ floor`` are the reduced costs under the multipliers of the rows.
         None when the solver gives none.
         """
         return self._multipliers()
@@ -263,7 +264,7 @@ class Program(ABC, Generic[PolytopeT]):
 
     @abstractmethod
     def _row_scales(self, polytope: PolytopeT) -> dict[str, float | FloatArray]:
-        """Return what the rows of each name are multiplied by, for solvers."""
+        """Return the factors of the rows by name, for solvers."""
 
     def _scaled(self, costs: FloatArray) -> tuple[FloatArray, float]:
         """Return costs of a size that solvers can judge, with the same optimal points; and a scale.
@@ -373,7 +374,7 @@ class Program(ABC, Generic[PolytopeT]):
     def _advised(
         self, failure: InfeasibleProblemError | SolverFailedError
     ) -> InfeasibleProblemError | SolverFailedError:
-        """Return an error with what to do about it."""
+        """Return the error with advice."""
         given = self.options.solver_opts
         other = "CLARABEL" if self.options.cone else ANALYTIC
         return type(failure)(
@@ -395,7 +396,7 @@ class Program(ABC, Generic[PolytopeT]):
         if not answer.is_exact:
             unit = polytope.unit
             found = unit * point
-            point = polytope.repaired(found)
+            point = polytope.made_feasible(found)
             moves = np.abs(point - found)
             moved = float(np.maximum.reduce(moves))
             if moved > 0 and np.count_nonzero(moves > _FARTHEST * unit):
@@ -444,7 +445,7 @@ class Program(ABC, Generic[PolytopeT]):
         arrays: LinearArrays,  # noqa: ARG002 (of programs that solvers see in another form)
         polytope: PolytopeT,  # noqa: ARG002
     ) -> Mapping[str, FloatArray]:
-        """Return multipliers of the rows of `arrays`, from those of the rows that solvers see."""
+        """Return multipliers of the rows of `arrays`, from multipliers of the rows of solvers."""
         return rows
 
 

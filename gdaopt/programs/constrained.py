@@ -33,16 +33,16 @@ _ALLOWED = 5e-10  # of the largest entry: how far a vertex may break a row
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedPolytope:
-    """The points x of another polytope that keep rows.
+    """The points x of another polytope that keep linear constraints, its *rows*.
 
     Parameters
     ----------
     polytope : Polytope
-        The other polytope; its current point keeps the rows.
+        The polytope without the rows; its current point keeps the rows.
     rows : LinearConstraints
-        Which of the rows are equalities.
+        The linear constraints, for which of them are equalities.
     coefficients : ndarray of shape (m, size)
-        Of the entries that x moves.
+        Of the entries of the metric that x moves.
     residuals : ndarray of shape (m,)
         ``⟨A_k, M⟩ - b_k`` at the current metric.
     """
@@ -59,7 +59,7 @@ class ConstrainedPolytope:
 
     @property
     def unit(self) -> float | FloatArray:
-        """The unit of the other polytope."""
+        """The unit of the polytope without the rows."""
         return self.polytope.unit
 
     @property
@@ -80,10 +80,10 @@ class ConstrainedPolytope:
         self.minimize(cost)
         return {}
 
-    def repaired(self, point: FloatArray) -> FloatArray:
-        """Mend rows and polytope in turns; what is left is left out on the way to the iterate."""
+    def made_feasible(self, point: FloatArray) -> FloatArray:
+        """Correct rows and polytope in turns, then go towards the iterate until the rows hold."""
         bounds, current = self.bounds, self.current
-        point = self.polytope.repaired(point)
+        point = self.polytope.made_feasible(point)
         allowed = _ALLOWED * max(float(np.abs(current).max()), float(np.abs(point).max()))
         for _ in range(_CORRECTIONS):
             excesses = self._excesses(point, bounds)
@@ -92,13 +92,13 @@ class ConstrainedPolytope:
                 return point
             own = self.coefficients[broken] * self.unit  # the least change in units of each entry
             change = np.linalg.lstsq(own, excesses[broken])[0] * self.unit
-            point = self.polytope.repaired(point - change)
+            point = self.polytope.made_feasible(point - change)
         share = allowed / np.abs(self._excesses(point, bounds)).max()
-        repaired: FloatArray = current + min(share, 1.0) * (point - current)
-        return repaired
+        feasible: FloatArray = current + min(share, 1.0) * (point - current)
+        return feasible
 
     def _excesses(self, point: FloatArray, bounds: FloatArray) -> FloatArray:
-        """Return by how much a point is beyond each row."""
+        """Return the violation of each row at a point."""
         residuals = self.coefficients @ point - bounds
         return np.where(self.rows.is_equality, residuals, np.maximum(residuals, 0.0))
 
@@ -111,7 +111,7 @@ class ConstrainedProgram(Program[ConstrainedPolytope]):
     Parameters
     ----------
     program : Program
-        The other program.
+        The program without the rows.
     rows : LinearConstraints
         The rows.
 
@@ -139,13 +139,13 @@ class ConstrainedProgram(Program[ConstrainedPolytope]):
         self._patterns: tuple[RowPattern, RowPattern] | None = None
 
     @property
-    def name(self) -> str:  # type: ignore[override]  # of the other program
-        """What messages call the other program."""
+    def name(self) -> str:  # type: ignore[override]  # of the inner program
+        """The name of the program without the rows, for messages."""
         return self._program.name
 
     @property
-    def is_linear(self) -> bool:  # type: ignore[override]  # of the other program
-        """Whether the other program is linear."""
+    def is_linear(self) -> bool:  # type: ignore[override]  # of the inner program
+        """Whether the program without the rows is linear."""
         return self._program.is_linear
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
@@ -170,14 +170,14 @@ class ConstrainedProgram(Program[ConstrainedPolytope]):
             self.parameters[f"bounds: {label}"].value = bounds[indices] * own
 
     def _own_scales(self, polytope: ConstrainedPolytope) -> FloatArray:
-        """Return what makes rows of numbers of about 1, whatever the entries' units are."""
+        """Return factors that bring the coefficients of each row to about 1, in the unit of x."""
         largest = np.abs(polytope.coefficients * polytope.unit).max(axis=1)
         # Rows without coefficients hold.
         scales: FloatArray = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0)
         return scales
 
     def arrays(self, cost: FloatArray, polytope: ConstrainedPolytope) -> LinearArrays:
-        """Return the other program's arrays, and the rows below as the user wrote them."""
+        """Return the arrays of the program without the rows, with the user's rows below."""
         arrays = self._program.arrays(cost, polytope.polytope)
         rows = self._rows
         bounds = polytope.bounds * rows.norms
@@ -200,7 +200,7 @@ class ConstrainedProgram(Program[ConstrainedPolytope]):
         return self._patterns[1]
 
     def _own_parts(self, n_rows: int) -> list[Part]:
-        """Return the parts of the rows, which are below others."""
+        """Return the parts of the user's rows, which follow the first `n_rows` rows."""
         return [
             Part(_part_name(label), "rows", slice(n_rows + own[0], n_rows + own[-1] + 1))
             for label, own, _ in self._rows.parts()
@@ -220,7 +220,7 @@ class ConstrainedProgram(Program[ConstrainedPolytope]):
 def _part_name(label: str) -> str:
     """Return the name of a constraint of the user's, which must not be one of the program's own.
 
-    Different labels have different names, those among them that end with ``(own)``.
+    Different labels have different names, also labels that end with ``(own)``.
     """
     return f"{label} (own)" if label.replace(" (own)", "") in _TAKEN else label
 

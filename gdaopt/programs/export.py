@@ -1,7 +1,7 @@
-"""Single recorded programs in forms that others can read: MPS, and a Python file for CVXPY.
+"""Single recorded programs as files for other software: MPS, and a Python file for CVXPY.
 
-Both hold the program in the units that solvers see, in which its numbers are about 1: in its own,
-where costs and weights can span many decades, absolute tolerances would mean nothing.
+Both hold the program in the units of solvers, in which its numbers are about 1: in its own units
+costs and weights can span many decades, and absolute tolerances would have no meaning.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     min ⟨G, M⟩   s.t.   M_ij ≤ 0 (i ≠ j),   M v ≥ ρ v,   tr M ≤ C
 
-With ``y_ij = -M_ij`` and what the rows leave, ``t_i = (Mv)_i / v_i - ρ``, one budget remains:
+With ``y_ij = -M_ij`` and the slacks of the rows, ``t_i = (Mv)_i / v_i - ρ``, one budget remains:
 
     Σ t_i + Σ_{i<j} (v_j/v_i + v_i/v_j) y_ij ≤ C - Kρ
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JointPolytope", "JointProgram"]
 
-_ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are repaired
+_ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are lowered
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class JointPolytope:
 
     @cached_property
     def ratios(self) -> tuple[FloatArray, FloatArray]:
-        """``v_j / v_i`` and ``v_i / v_j`` of each edge: what it takes from rows i and j."""
+        """``v_j / v_i`` and ``v_i / v_j`` of each edge: how much of rows i and j it uses."""
         rows, columns = self.edges
         forward: FloatArray = self.v[columns] / self.v[rows]
         return forward, 1 / forward
@@ -135,8 +135,8 @@ class JointPolytope:
     def unit(self) -> FloatArray:
         """C/K for the diagonal, and for an edge the largest weight that the budget allows.
 
-        Under a v over many decades a little of one edge can cost all of the budget: in these units
-        what a solver is off by costs the same everywhere.
+        Where v spans many decades, a small weight of one edge can use the whole budget: in these
+        units an error of the solver costs the same in all entries.
         """
         size = len(self.v)
         diagonal = np.full(size, self.trace_bound / size)
@@ -144,7 +144,7 @@ class JointPolytope:
         return np.concatenate([diagonal, np.where(edges > 0, edges, diagonal[0])])
 
     def minimize(self, cost: FloatArray) -> FloatArray:
-        """Return the floors, with all that is spare on the entry of least price if negative."""
+        """Return the floors, with the spare budget on the entry of least cost if it is negative."""
         size = len(self.v)
         prices = self._prices(cost)
         best = int(prices.argmin())
@@ -160,12 +160,12 @@ class JointPolytope:
         return point
 
     def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:
-        """Return what one unit more of the budget would gain, and one less of each row."""
+        """Return the gain from a unit more of the budget, and from a unit less of each row."""
         gain = max(-float(self._prices(cost).min()), 0.0)
         return {"budget": np.array(gain), "rows": cost[: len(self.v)] + gain}
 
     def _prices(self, cost: FloatArray) -> FloatArray:
-        """Return what a unit of the budget costs on each diagonal entry and on each edge."""
+        """Return the cost of a unit of the budget on each diagonal entry and on each edge."""
         size = len(self.v)
         rows, columns = self.edges
         forward, backward = self.ratios
@@ -174,16 +174,16 @@ class JointPolytope:
         prices = own + diagonal[rows] * forward + diagonal[columns] * backward
         return np.concatenate([diagonal, prices / self.weights])
 
-    def repaired(self, point: FloatArray) -> FloatArray:
-        """Clip edges and rows to their bounds, then shrink what is above to the budget."""
+    def made_feasible(self, point: FloatArray) -> FloatArray:
+        """Clip edges and rows to their bounds, then scale the surplus down to the budget."""
         size, least, spare = len(self.v), self._least_diagonal, self.spare
-        above = np.maximum(point[size:] - self.floor, 0.0)
-        rise = np.maximum(point[:size] - least, self._taken(above))
-        total = float(rise.sum())  # what edges take of the rows is what they take of the budget
+        surplus = np.maximum(point[size:] - self.floor, 0.0)
+        rise = np.maximum(point[:size] - least, self._taken(surplus))
+        total = float(rise.sum())  # edges use as much of the budget as of the rows
         if total > spare:
-            above *= spare / total
+            surplus *= spare / total
             rise *= spare / total
-        return np.concatenate([least + rise, self.floor + above])
+        return np.concatenate([least + rise, self.floor + surplus])
 
     @cached_property
     def _least_diagonal(self) -> FloatArray:
@@ -192,7 +192,7 @@ class JointPolytope:
         return least
 
     def _taken(self, weights: FloatArray) -> FloatArray:
-        """Return what edges take from each row."""
+        """Return how much of each row the edges use."""
         size = len(self.v)
         rows, columns = self.edges
         forward, backward = self.ratios
@@ -291,7 +291,8 @@ class JointProgram(Program[JointPolytope]):
     def _pattern(self) -> tuple[RowPattern, IndexArray]:
         """The pattern of the rows, and where in it the coefficients are.
 
-        These are the ones of the budget, those of the rows' diagonal entries, and the ratios.
+        The coefficients are 1 for the budget and for diagonal entries in their rows, and the
+        ratios.
         """
         diagonal = np.arange(self.n_features)
         edges = np.arange(self.n_features, self.size)

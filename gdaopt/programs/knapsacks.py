@@ -6,8 +6,8 @@ The *diagonal program* has the trace bound as its budget ("Proposition: diagonal
 
     min g'm   s.t.   m_i ≥ l_i = Σ_{j≠i} |M_ij| v_j / v_i + ρ,   Σ m_i ≤ C
 
-The *column program* is over ``x_j = -M_jc ≥ 0`` for the neighbours j of c, those that c may have an
-edge with, with ``a_j = v_j / v_c`` and the diagonal fixed ("Proposition: column program is a
+The *column program* is over ``x_j = -M_jc ≥ 0`` for the neighbours j of c, to which c may
+have an edge, with ``a_j = v_j / v_c`` and the diagonal fixed ("Proposition: column program is a
 fractional knapsack"):
 
     min h'x   s.t.   floor_j ≤ x_j ≤ u_j,   Σ a_j x_j ≤ M_cc - ρ
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnPolytope", "ColumnProgram", "DiagonalPolytope", "DiagonalProgram"]
 
-_LOWERED = 1e-10  # of C: a sum of lower bounds above C by less is repaired, by more refused
-_ROUND_OFF = 1e-12  # relative excess of floors over their bounds that is repaired
+_LOWERED = 1e-10  # of C: a sum of lower bounds above C by less is lowered, by more refused
+_ROUND_OFF = 1e-12  # relative excess of floors over their bounds that is removed
 _BUDGET_UNIT = 1e3  # solvers see this budget: their tolerances for it are absolute, as for costs
 
 
@@ -154,17 +154,17 @@ class DiagonalPolytope:
         return point
 
     def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:
-        """Return what one unit more of the budget would gain."""
+        """Return the gain from a unit more of the budget."""
         return {"budget": np.array(max(-float(cost.min()), 0.0))}
 
-    def repaired(self, point: FloatArray) -> FloatArray:
-        """Raise entries to their bounds, then shrink what is above the bounds to the budget."""
-        above = np.maximum(point - self.lower, 0.0)
-        total, spare = float(above.sum()), self.spare
+    def made_feasible(self, point: FloatArray) -> FloatArray:
+        """Raise entries to their bounds, then scale the surplus down to the budget."""
+        surplus = np.maximum(point - self.lower, 0.0)
+        total, spare = float(surplus.sum()), self.spare
         if total > spare:
-            above *= spare / total
-        repaired: FloatArray = self.lower + above
-        return repaired
+            surplus *= spare / total
+        feasible: FloatArray = self.lower + surplus
+        return feasible
 
 
 class DiagonalProgram(_Knapsack[DiagonalPolytope]):
@@ -292,7 +292,7 @@ class ColumnPolytope:
             All its other entries stay.
         v, slack : ndarray of shape (K,)
             The scaling, and the left-ends it gives minus ρ, not negative. Bounds are written as
-            the current weight plus what the slack allows, so that the current column is inside to
+            the current weight plus the slack, so that the current column is inside to
             the last bit also where the slack is 0.
         column : int
             c.
@@ -335,7 +335,7 @@ class ColumnPolytope:
         return np.minimum(point, self.upper, out=point)
 
     def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:
-        """Return what one unit more of the budget would gain: the ratio at which it runs out."""
+        """Return the gain from a unit more of the budget: the ratio at which it runs out."""
         ratio = cost / self.weights
         order = ratio.argsort(kind="stable")[: np.count_nonzero(ratio < 0)]
         wanted = (self.weights[order] * (self.upper[order] - self.floor[order])).cumsum()
@@ -343,15 +343,15 @@ class ColumnPolytope:
         gain = -float(ratio[order[runs_out]]) if runs_out < len(order) else 0.0
         return {"budget": np.array(gain)}
 
-    def repaired(self, point: FloatArray) -> FloatArray:
-        """Clip to the bounds, then shrink what is above the floors to the budget."""
-        above = np.minimum(np.maximum(point, self.floor), self.upper) - self.floor
-        total = float(self.weights @ above)
+    def made_feasible(self, point: FloatArray) -> FloatArray:
+        """Clip to the bounds, then scale the surplus down to the budget."""
+        surplus = np.minimum(np.maximum(point, self.floor), self.upper) - self.floor
+        total = float(self.weights @ surplus)
         spare = self.spare
         if total > spare:
-            above *= spare / total
-        repaired: FloatArray = self.floor + above
-        return repaired
+            surplus *= spare / total
+        feasible: FloatArray = self.floor + surplus
+        return feasible
 
 
 class ColumnProgram(_Knapsack[ColumnPolytope]):
@@ -418,10 +418,10 @@ class ColumnProgram(_Knapsack[ColumnPolytope]):
     def _mended(
         self, rows: Mapping[str, FloatArray], arrays: LinearArrays, polytope: ColumnPolytope
     ) -> dict[str, FloatArray]:
-        """Return the multipliers; where an entry can take the whole budget, that of the budget.
+        """Return the multipliers, with the budget's corrected where an entry can take all of it.
 
-        CVXPY's problem has a bound there that says the same, and the solver may choose between the
-        two.
+        There a bound in CVXPY's problem is the same condition as the budget, and the solver may put
+        the multiplier on either.
         """
         found = dict(rows)
         alone = (polytope.unit < polytope.upper) & (polytope.unit > polytope.floor)
@@ -433,5 +433,5 @@ class ColumnProgram(_Knapsack[ColumnPolytope]):
 
 
 def _budget_scale(polytope: ColumnPolytope) -> float:
-    """Return what the row of the budget is multiplied by, for solvers."""
+    """Return the factor of the row of the budget, for solvers."""
     return _BUDGET_UNIT / (polytope.budget or 1.0)

@@ -75,7 +75,7 @@ class RecordedProgram:
     polytope : Polytope
         What it is solved over; a `ConstrainedPolytope` where the problem has linear constraints.
     point : ndarray of shape (n,)
-        The closed form's answer. With linear constraints there is none, and this is the answer of
+        The analytic answer. With linear constraints there is none, and this is the answer of
         the run's solver.
     gap : float
         The Frank–Wolfe gap: the cost at the point where the run was, minus the cost of `point`.
@@ -89,7 +89,7 @@ class RecordedProgram:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the point is the closed form's."""
+        """Whether the point is the analytic answer."""
         return not isinstance(self.polytope, ConstrainedPolytope)
 
     @property
@@ -98,7 +98,7 @@ class RecordedProgram:
         return float(self.cost @ self.point)
 
     def program(self, solver: str | ProgramOptions = "HIGHS") -> Program[Any]:
-        """Return a program of this kind and size, which solves it and others of its kind.
+        """Return a `Program` of this kind and size, which solves all recorded programs of it.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class RecordedProgram:
 
 @dataclass
 class _Recording:
-    """What is recorded, before the closed forms are asked."""
+    """What is recorded, before the analytic answers are computed."""
 
     programs: list[tuple[str, FloatArray, Polytope, FloatArray, float]] = field(
         default_factory=list
@@ -139,7 +139,7 @@ _current: ContextVar[_Recording | None] = ContextVar("gdaopt_recording", default
 def recording(path: str | os.PathLike[str]) -> Iterator[None]:
     """Keep the linear programs that are solved inside in one file, which is written at the end.
 
-    Programs in which nothing that can move has a cost are left out: no solver is asked about them.
+    Programs whose costs are 0 for all entries that can move are left out: no solver is called.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def note(
 def _finished(
     kind: str, cost: FloatArray, polytope: Polytope, found: FloatArray, value_there: float
 ) -> RecordedProgram:
-    """Return a program with the closed form's answer, where it has one."""
+    """Return a program with its analytic answer, where it has one."""
     point = found if isinstance(polytope, ConstrainedPolytope) else polytope.minimize(cost)
     gap = value_there - float(cost @ point)
     return RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
@@ -229,7 +229,7 @@ def _split(polytope: Polytope) -> tuple[Polytope, LinearConstraints | None]:
 def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgram]) -> Path:
     """Write programs to one npz file, atomically and without pickle.
 
-    A polytope that several programs share, as those of one block do, is written once.
+    A polytope that several programs share, as the programs of one block do, is written once.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
 
 
 def checked_programs(programs: Any) -> list[RecordedProgram]:
-    """Return programs as a list; refuse anything else with an InvalidInputError."""
+    """Return programs as a list; refuse other objects with an InvalidInputError."""
     if not isinstance(programs, Iterable) or isinstance(programs, str | bytes):
         raise InvalidInputError(
             f"programs must be recorded programs, got {shortened(programs)}; gdaopt.load_programs "
@@ -333,7 +333,7 @@ def _values(polytope: Polytope, kind: str) -> dict[str, Any]:
 
 
 def _joined(title: str, values: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
-    """Return one array for each name, with their sizes: those of one name differ in length."""
+    """Return one array for each name, with the sizes of its parts, which differ in length."""
     found = {}
     for name in values[0] if values else ():
         parts = [np.ravel(value[name]) for value in values]

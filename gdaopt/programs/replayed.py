@@ -1,7 +1,7 @@
 """Recorded programs solved again, one after the other, by any backend: with the time of each stage.
 
-All backends are judged alike: by the point that they return, before any repair, in the units that
-they see, against the answer that was recorded.
+All backends are judged alike: by the point that they return, before it is made feasible, in the
+units that they see, against the answer that was recorded.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def replay(
     solver : str
         Any solver that CVXPY knows, ``"highspy"`` or ``"analytic"``, in any case.
     start : {"re-solve", "cold", "hot"}, optional
-        What is kept from one program to the next of its kind and size: what was compiled; nothing;
-        or the last answer as well, which solvers that can start from.
+        The state that is kept from one program to the next of its kind and size: the compiled
+        program; nothing; or also the last answer, from which the solver starts if it can.
     solver_opts : mapping, optional
         Options of the solver.
     isolate : bool, optional
@@ -109,7 +109,7 @@ def replay(
     Raises
     ------
     InvalidInputError, SolverNotFoundError
-        For a bad option, before anything is solved.
+        For a bad option, before a program is solved.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def _judged(
     point = _in_units(found, unit) if answer.is_exact else found
     best = _in_units(recorded.point, unit)
     costs = np.abs(arrays.cost)
-    # Where the best point is 0, what one entry of size 1 would cost.
+    # Where the best point is 0, the cost of one entry of size 1.
     size = max(float(costs @ np.maximum(np.abs(point), np.abs(best))), float(costs.max()))
     return Replayed(
         answer=answer,

@@ -64,7 +64,7 @@ class WholeSet:
     def minimize(self, cost: FloatArray) -> FloatArray:
         """Return the vertex that the set's exact oracle finds."""
         size, edges = self.n_features, self.edges
-        # An edge stands in the metric twice, and with the other sign: its cost is -2 G_ij.
+        # An edge stands in the metric twice, with the opposite sign: its cost is -2 G_ij.
         gradient = matrix_of(np.concatenate([cost[:size], cost[size:] / 2]), size, edges)
         return entries_of(self.feasible_set.minimize_linear(gradient).vertex, edges)
 
@@ -72,10 +72,10 @@ class WholeSet:
         """Return nothing: the program has no rows."""
         return {}
 
-    def repaired(self, point: FloatArray) -> FloatArray:
+    def made_feasible(self, point: FloatArray) -> FloatArray:
         """Return the entries of a member near a point."""
         metric = matrix_of(point, self.n_features, self.edges)
-        return entries_of(self.feasible_set.repaired(metric), self.edges)
+        return entries_of(self.feasible_set.made_feasible(metric), self.edges)
 
 
 class SemidefiniteProgram(Program[WholeSet]):

@@ -28,7 +28,7 @@ def pair_cones(matrix: cp.Expression, edges: Edges) -> list[cp.Constraint]:
     """Return ``N ⪰ 0`` as a second-order cone for each edge and K inequalities.
 
     Each edge i < j has a block ``[[p, N_ij], [N_ij, q]]`` with ``p q ≥ N_ij²``; the diagonals of
-    all blocks add up to at most that of N.
+    all blocks add up to at most the diagonal of N.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def is_symmetric(metric: cp.Expression) -> bool:
 
     if metric.is_symmetric() or isinstance(metric, cp.Variable):
         return bool(metric.is_symmetric())
-    # CVXPY cannot tell for most expressions; at random values it shows.
+    # CVXPY does not know it for most expressions; random values show it.
     rng = np.random.default_rng(0)
     held = [(variable, variable.value) for variable in metric.variables()]
     for variable, _ in held:

@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dpotrf
 
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.known_entries import Symmetric
+from gdaopt.linalg.masked import Symmetric
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum, project_spectrum
 from gdaopt.linalg.spectrum import smallest_eigenpairs
 from gdaopt.objectives.round_off import UNIT
@@ -22,11 +22,11 @@ from gdaopt.support.validation import FloatArray
 
 __all__ = ["AllUnitVectors", "PositiveDefiniteMetrics"]
 
-_SHARES = (1e-12, 1e-8, 1e-4, 1e-2)  # of what an eigenvalue can be off by
+_SHARES = (1e-12, 1e-8, 1e-4, 1e-2)  # of the round-off of an eigenvalue
 
 
 class AllUnitVectors(AtomFamily):
-    """All unit vectors: their cone is that of the positive semidefinite matrices."""
+    """All unit vectors: their cone is the cone of the positive semidefinite matrices."""
 
     all_unit_vectors: ClassVar[bool] = True
 
@@ -60,9 +60,9 @@ class AllUnitVectors(AtomFamily):
                 return -max(-price, 0.0) - share * own - of_gradient
         return default
 
-    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
+    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return the eigenvectors, with the eigenvalues as weights."""
-        values, vectors = eigh(above)
+        values, vectors = eigh(beyond_base)
         return Atoms.of_vectors(np.ascontiguousarray(vectors.T)), np.maximum(values, 0.0)
 
     def basis(self, n_features: int) -> Atoms:
@@ -73,13 +73,15 @@ class AllUnitVectors(AtomFamily):
 
     def projected(
         self,
-        above: FloatArray,
+        beyond_base: FloatArray,
         budget: float,
         accuracy: float,  # noqa: ARG002 (closed form)
         correction: FloatArray | None,  # noqa: ARG002 (closed form)
     ) -> Projection:
         """Project the eigenvalues on the values ≥ 0 whose sum is at most τ."""
-        nearest = project_spectrum(above, lambda values: project_on_bounded_sum(values, budget))
+        nearest = project_spectrum(
+            beyond_base, lambda values: project_on_bounded_sum(values, budget)
+        )
         return Projection(nearest, eigen_decompositions=1)
 
     def n_components(self, metric: FloatArray, threshold: float) -> int:

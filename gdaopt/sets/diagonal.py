@@ -10,7 +10,7 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, no_edges
-from gdaopt.linalg.known_entries import Symmetric
+from gdaopt.linalg.masked import Symmetric
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum
 from gdaopt.objectives.protocol import Point
 from gdaopt.sets.family import AtomFamily, PricedAtoms
@@ -24,7 +24,7 @@ __all__ = ["DiagonalMetrics", "FeatureAtoms"]
 
 
 class FeatureAtoms(AtomFamily):
-    """The unit vectors ``e_i``: their cone is that of the diagonal matrices with entries ≥ 0."""
+    """The unit vectors ``e_i``: their cone is the set of diagonal matrices with entries ≥ 0."""
 
     def gradient_at(self, point: Point) -> Symmetric:
         """Return the diagonal of the gradient."""
@@ -47,39 +47,39 @@ class FeatureAtoms(AtomFamily):
         gradient: Symmetric,  # noqa: ARG002 (prices are entries of the gradient)
         errors: FloatArray,
     ) -> float:
-        """Return it for single features: that of the diagonal entry that is the least exact."""
+        """Return the price less the largest round-off of a diagonal entry."""
         return price - float(errors.max() ** 2)
 
-    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
+    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return all unit vectors, with the diagonal as weights."""
-        return self.basis(len(above)), np.maximum(np.diagonal(above), 0.0)
+        return self.basis(len(beyond_base)), np.maximum(np.diagonal(beyond_base), 0.0)
 
     def edges_of(self, n_features: int) -> Edges:  # noqa: ARG002 (no edges)
         """Return no pairs."""
         return no_edges()
 
-    def entry_violations(self, above: FloatArray, slack: float) -> list[str]:
+    def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:
         """Return a sentence on the largest off-diagonal, if it exceeds the slack."""
-        magnitudes = np.abs(above - np.diag(np.diagonal(above)))
+        magnitudes = np.abs(beyond_base - np.diag(np.diagonal(beyond_base)))
         if magnitudes.max() <= slack:
             return []
-        i, j = (int(n) for n in np.unravel_index(magnitudes.argmax(), above.shape))
-        return [f"off-diagonal [{i},{j}] is not 0: {above[i, j]:.6g}"]
+        i, j = (int(n) for n in np.unravel_index(magnitudes.argmax(), beyond_base.shape))
+        return [f"off-diagonal [{i},{j}] is not 0: {beyond_base[i, j]:.6g}"]
 
-    def with_entries_repaired(self, above: FloatArray) -> FloatArray:
+    def with_feasible_entries(self, beyond_base: FloatArray) -> FloatArray:
         """Return the matrix without its off-diagonals."""
-        repaired: FloatArray = np.diag(np.diagonal(above))
-        return repaired
+        feasible: FloatArray = np.diag(np.diagonal(beyond_base))
+        return feasible
 
     def projected(
         self,
-        above: FloatArray,
+        beyond_base: FloatArray,
         budget: float,
         accuracy: float,  # noqa: ARG002 (closed form)
         correction: FloatArray | None,  # noqa: ARG002 (closed form)
     ) -> Projection:
         """Project the diagonal on the entries ≥ 0 whose sum is at most τ."""
-        return Projection(np.diag(project_on_bounded_sum(np.diagonal(above), budget)))
+        return Projection(np.diag(project_on_bounded_sum(np.diagonal(beyond_base), budget)))
 
     def n_components(self, metric: FloatArray, threshold: float) -> int:  # noqa: ARG002 (no edges)
         """Return K: there are no edges."""
@@ -91,20 +91,20 @@ class FeatureAtoms(AtomFamily):
 
         return cp.diag(cp.Variable(n_features))
 
-    def semidefinite(self, above: cp.Expression) -> list[cp.Constraint]:
+    def semidefinite(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``N_ii ≥ 0``: no cone is needed."""
         import cvxpy as cp
 
-        return [cp.diag(above) >= 0]
+        return [cp.diag(beyond_base) >= 0]
 
-    def second_order(self, above: cp.Expression) -> list[cp.Constraint]:
+    def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return the same inequalities."""
-        return self.semidefinite(above)
+        return self.semidefinite(beyond_base)
 
-    def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
+    def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``N_ij = 0`` for i ≠ j."""
-        rows, columns = np.triu_indices(above.shape[0], 1)
-        return [above[rows, columns] == 0] if len(rows) else []
+        rows, columns = np.triu_indices(beyond_base.shape[0], 1)
+        return [beyond_base[rows, columns] == 0] if len(rows) else []
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """Families of atoms: the unit vectors u that a set of metrics is made of.
 
 A set of metrics is the convex hull of a base B and the points ``B + τ uu'``, where u runs through a
-family of unit vectors and τ is what the base leaves of the trace bound
+family of unit vectors and the budget τ is the trace bound less the trace of B
 ("Lemma: two-sparse extreme points"). The family decides what kind of metrics there are: which atom
 is the best for a gradient, how a metric is written as a sum of atoms, and which matrices N = M - B
-are such sums at all. The bounds of the set are no business of the family.
+are such sums at all. A family does not depend on the bounds of the set.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, all_edges
-from gdaopt.linalg.known_entries import Symmetric, norm
+from gdaopt.linalg.masked import Symmetric, norm
 from gdaopt.linalg.projection import Projection, project_on_intersection
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
@@ -36,6 +36,10 @@ _EIGENVALUE_ROUNDINGS = 8  # times K: the backward error of LAPACK's eigenvalues
 class PricedAtoms:
     """Atoms u and their prices ``u'Gu``, the best first.
 
+    The price of an atom is the slope of the objective along its weight. In the terms of linear
+    programming it is the reduced cost of the column ``uu'``, before the multiplier of the trace
+    bound is added. Reduced costs are elsewhere those of variables of a linear program.
+
     Attributes
     ----------
     atoms : Atoms
@@ -51,9 +55,11 @@ class PricedAtoms:
 class AtomFamily(ABC):
     """A family of unit vectors, and the cone of all sums ``N = Σ_k w_k u_k u_k'`` with w ≥ 0.
 
+    A metric of the set is ``M = B + N``: N is what it has beyond the base, `beyond_base` below.
+
     A subclass must write `best_atoms` and `decomposed`. Unless all positive semidefinite matrices
     are in the cone, it also writes the conditions on the entries of N, as sentences
-    (`entry_violations`), as the nearest matrix that keeps them (`with_entries_repaired`) and for
+    (`entry_violations`), as the nearest matrix that keeps them (`with_feasible_entries`) and for
     CVXPY (`entry_constraints`), and the number of components of the graph (`n_components`).
 
     Attributes
@@ -82,7 +88,7 @@ class AtomFamily(ABC):
 
         Parameters
         ----------
-        gradient : ndarray of shape (K, K), or what `gradient_at` returns
+        gradient : ndarray of shape (K, K) or MaskedMatrix, as `gradient_at` returns it
             G, symmetric and finite.
         count : int, optional
             How many to return at most.
@@ -93,7 +99,7 @@ class AtomFamily(ABC):
     def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
         """Return a number that no price of the exact gradient is below.
 
-        It is the computed price of the best atom, less what can be round-off ("Proposition:
+        It is the computed price of the best atom, less its round-off ("Proposition:
         round-off of the certificate"). The default is right for all families whose least price is
         an eigenvalue of G or of one of its blocks.
 
@@ -110,13 +116,13 @@ class AtomFamily(ABC):
         return price - float(errors @ errors) - backward * norm(gradient)
 
     @abstractmethod
-    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
+    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return atoms and weights w ≥ 0 with ``N = Σ_k w_k u_k u_k'``.
 
         Parameters
         ----------
-        above : ndarray of shape (K, K)
-            N, in the cone up to round-off, which is repaired.
+        beyond_base : ndarray of shape (K, K)
+            N = M - B of a metric M, in the cone up to round-off, which is removed.
         """
 
     def basis(self, n_features: int) -> Atoms:
@@ -129,30 +135,30 @@ class AtomFamily(ABC):
         """Return the pairs i < j of features whose entries N_ij may differ from 0, row by row."""
         return all_edges(n_features)
 
-    def entry_violations(self, above: FloatArray, slack: float) -> list[str]:  # noqa: ARG002 (for subclasses)
+    def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:  # noqa: ARG002 (for subclasses)
         """Return a sentence for each condition on single entries that N breaks by over `slack`."""
         return []
 
-    def with_entries_repaired(self, above: FloatArray) -> FloatArray:
+    def with_feasible_entries(self, beyond_base: FloatArray) -> FloatArray:
         """Return the nearest matrix that keeps the conditions on single entries."""
-        return above
+        return beyond_base
 
-    def on_polyhedron(self, above: FloatArray, budget: float) -> FloatArray:
+    def on_polyhedron(self, beyond_base: FloatArray, budget: float) -> FloatArray:
         """Return the nearest of all matrices of trace ≤ τ that keep the conditions on entries."""
-        excess = (float(np.trace(above)) - budget) / len(above)
-        nearest: FloatArray = self.with_entries_repaired(above)
-        nearest = nearest - max(excess, 0.0) * np.eye(len(above))
+        excess = (float(np.trace(beyond_base)) - budget) / len(beyond_base)
+        nearest: FloatArray = self.with_feasible_entries(beyond_base)
+        nearest = nearest - max(excess, 0.0) * np.eye(len(beyond_base))
         return nearest
 
     def projected(
-        self, above: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
+        self, beyond_base: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
     ) -> Projection:
         """Return the nearest matrix of the cone of trace ≤ τ.
 
         Parameters
         ----------
-        above : ndarray of shape (K, K)
-            Symmetric.
+        beyond_base : ndarray of shape (K, K)
+            M - B for the symmetric matrix M to project.
         budget : float
             τ.
         accuracy : float
@@ -161,7 +167,7 @@ class AtomFamily(ABC):
             Of the projection of a matrix nearby, to start from.
         """
         return project_on_intersection(
-            above, lambda matrix: self.on_polyhedron(matrix, budget), accuracy, correction
+            beyond_base, lambda matrix: self.on_polyhedron(matrix, budget), accuracy, correction
         )
 
     @abstractmethod
@@ -176,17 +182,17 @@ class AtomFamily(ABC):
 
         return cp.Variable((n_features, n_features), symmetric=True)
 
-    def semidefinite(self, above: cp.Expression) -> list[cp.Constraint]:
+    def semidefinite(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``N ⪰ 0``."""
-        return [above >> 0]
+        return [beyond_base >> 0]
 
-    def second_order(self, above: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
+    def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
         """Return ``N ⪰ 0`` in second-order cones."""
         raise InvalidInputError(
             "these metrics have no form in second-order cones; take cone='semidefinite' "
             "(method 'sdp')"
         )
 
-    def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
+    def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
         """Return the conditions on single entries."""
         return []

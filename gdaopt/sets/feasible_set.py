@@ -1,9 +1,9 @@
 """Feasible sets of metrics: bounds on the trace and on the smallest eigenvalue, and a family.
 
 Each set is the convex hull of a base B and the points ``B + τ uu'``, where the unit vectors u are a
-family of atoms (`gdaopt.sets.family`) and τ is what the base leaves of the trace bound. The base is
-``ρI``, plus a fixed part where the set has one. All that follows from this is here: membership,
-repair, projection, the exact linear minimisation oracle
+family of atoms (`gdaopt.sets.family`) and the budget τ is the trace bound less tr B. The base is
+``ρI``, plus a fixed part where the set has one. Here is all that follows from this: membership,
+making points feasible, projection, the exact linear minimisation oracle
 ("Theorem: exact linear minimisation oracle") and the constraints for CVXPY.
 """
 
@@ -18,8 +18,8 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries, Symmetric, is_finite
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, is_finite
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
@@ -70,11 +70,11 @@ class LinearMinimum:
 
 
 class FeasibleSet(ABC):
-    """A convex set of metric matrices: ``M ⪰ ρI``, ``tr M ≤ C``, and what its atoms are.
+    """A convex set of metric matrices: ``M ⪰ ρI``, ``tr M ≤ C``, ``M - B`` a sum of atoms.
 
     Subclasses are frozen dataclasses with the fields `trace_bound` and `min_eigenvalue`. A subclass
     must write the property `family`. It may write `fixed_part`, where every member contains more
-    than ``ρI``, and `for_signal`, where more than the two bounds follows from data.
+    than ``ρI``, and `for_signal`, where other fields than the two bounds follow from data.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class FeasibleSet(ABC):
     def record(self) -> dict[str, Any]:
         """Return the kind and the fields of the set, as plain values for a file.
 
-        A field that says nothing, being None, is left out.
+        Fields that are None are left out.
 
         Examples
         --------
@@ -138,7 +138,7 @@ class FeasibleSet(ABC):
                 record[field.name] = value.record() if isinstance(value, EdgeMask) else value
         return record
 
-    # --- the base and what it leaves ----------------------------------------------------------
+    # --- the base and the budget --------------------------------------------------------------
 
     def fixed_part(self, n_features: int) -> FloatArray | None:  # noqa: ARG002 (for subclasses)
         """Return the K×K matrix that every member contains beside ``ρI``; None for zero."""
@@ -152,22 +152,22 @@ class FeasibleSet(ABC):
         return base if fixed is None else base + fixed
 
     def base_like(self, gradient: Symmetric) -> Any:
-        """Return B: as an array, or those of its entries that are known of a gradient."""
+        """Return B: as an array, or under the mask of a masked gradient."""
         size = len(gradient)
-        if not isinstance(gradient, KnownEntries):
+        if not isinstance(gradient, MaskedMatrix):
             return self.base(size)
         rho, edges = np.full(size, self.min_eigenvalue), gradient.edges
         fixed = self.fixed_part(size)
         if fixed is None:
-            return KnownEntries(rho, np.zeros(len(edges[0])), edges)
-        return KnownEntries(rho + fixed.diagonal(), fixed[edges], edges)
+            return MaskedMatrix(rho, np.zeros(len(edges[0])), edges)
+        return MaskedMatrix(rho + fixed.diagonal(), fixed[edges], edges)
 
     def budget(self, n_features: int) -> float:
         """Return ``τ = C - tr B``, the largest sum that the weights of the atoms may have."""
         return self._bound_beyond(self.fixed_part(n_features)) - n_features * self.min_eigenvalue
 
     def _bound_beyond(self, fixed: FloatArray | None) -> float:
-        """Return what the fixed part leaves of the trace bound."""
+        """Return the trace bound less the trace of the fixed part."""
         return self.trace_bound if fixed is None else self.trace_bound - float(np.trace(fixed))
 
     def check_size(self, n_features: int) -> None:
@@ -211,7 +211,7 @@ class FeasibleSet(ABC):
         return tuple(f"without the fixed part of the set: {sentence}" for sentence in found)
 
     def _violations(self, metric: FloatArray, trace_bound: float) -> list[str]:
-        """Return what is wrong with a metric, less the fixed part, under what that leaves of C."""
+        """Return the violations of a metric less the fixed part, under a bound on its trace."""
         unit = self.trace_bound  # of the round-off that is allowed
         found = self.family.entry_violations(metric, _ENTRY_SLACK * unit / len(metric))
         trace = float(np.trace(metric))
@@ -224,11 +224,11 @@ class FeasibleSet(ABC):
                 found.append(f"smallest eigenvalue {smallest:.6g} is below {self.min_eigenvalue:g}")
         return found
 
-    def repaired(self, metric: FloatArray) -> FloatArray:
+    def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return the member nearest to `metric` on the segment to a point inside the set.
 
         Meant for violations of the order of round-off, as `contains` allows them: a saved result,
-        or what an inexact solver returned.
+        or the point of an inexact solver.
 
         Parameters
         ----------
@@ -242,12 +242,12 @@ class FeasibleSet(ABC):
         Notes
         -----
         λ_min is concave and the trace linear along the segment, so the share t of the inner point
-        that repairs both conditions has a closed form.
+        that makes both conditions hold has a closed form.
         """
         size = len(metric)
         fixed = self.fixed_part(size)
         trace_bound = self._bound_beyond(fixed)
-        beyond = self.family.with_entries_repaired(metric if fixed is None else metric - fixed)
+        beyond = self.family.with_feasible_entries(metric if fixed is None else metric - fixed)
         inner = self.min_eigenvalue * np.eye(size)
         inner[np.diag_indices(size)] += self.budget(size) / (2 * size)
         share = 0.0
@@ -275,7 +275,7 @@ class FeasibleSet(ABC):
         metric : array-like of shape (K, K)
             Symmetric.
         accuracy : float, optional
-            How far the answer may be from the semidefinite cone, as a share of C. `repaired`
+            How far the answer may be from the semidefinite cone, as a share of C. `made_feasible`
             moves it into the set.
         correction : ndarray of shape (K, K), optional
             Of the projection of a metric nearby, to start from.
@@ -359,7 +359,7 @@ class FeasibleSet(ABC):
 
         Parameters
         ----------
-        gradient : ndarray of shape (K, K), or what `gradient_at` returns
+        gradient : ndarray of shape (K, K) or MaskedMatrix, as `gradient_at` returns it
             G, symmetric.
         count : int, optional
             How many to return at most.
@@ -372,7 +372,7 @@ class FeasibleSet(ABC):
             When G holds NaN or infinite values.
         """
         if not is_finite(gradient):
-            if not isinstance(gradient, KnownEntries):
+            if not isinstance(gradient, MaskedMatrix):
                 finite_array("gradient", gradient, ndim=2)  # raises, and says where
             raise InvalidInputError("gradient holds values that are not finite")
         return self.family.best_atoms(gradient, count, guess)
@@ -383,7 +383,7 @@ class FeasibleSet(ABC):
         Parameters
         ----------
         metric : ndarray of shape (K, K)
-            M, a member; round-off that `contains` allows is repaired.
+            M, a member; round-off that `contains` allows is removed.
 
         Raises
         ------
@@ -484,9 +484,13 @@ class FeasibleSet(ABC):
         self.check_size(size)
         # In units of C/K, whatever the metric's: solvers judge constraints by absolute tolerances.
         unit = self.trace_bound / size
-        above = (metric - self.base(size)) / unit
+        beyond_base = (metric - self.base(size)) / unit
         return [
-            *(family.semidefinite(above) if cone == "semidefinite" else family.second_order(above)),
-            cp.trace(above) <= self.budget(size) / unit,
-            *family.entry_constraints(above),
+            *(
+                family.semidefinite(beyond_base)
+                if cone == "semidefinite"
+                else family.second_order(beyond_base)
+            ),
+            cp.trace(beyond_base) <= self.budget(size) / unit,
+            *family.entry_constraints(beyond_base),
         ]

@@ -13,8 +13,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, least_pair_price, pair_atoms
 from gdaopt.linalg.entries import Edges, all_edges, entries_of, matrix_of, placement
 from gdaopt.linalg.gershgorin import align
-from gdaopt.linalg.known_entries import Symmetric, largest_entry
 from gdaopt.linalg.laplacian import n_components, path_edges, unit_laplacian
+from gdaopt.linalg.masked import Symmetric, largest_entry
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
@@ -35,9 +35,9 @@ _PRICE_ROUNDINGS = 16  # of the closed form of a pair's price, in units of its l
 class GraphAtoms(AtomFamily):
     """The vectors ``e_i`` and ``a e_i - b e_j`` with a, b ≥ 0 and a² + b² = 1.
 
-    Their cone is that of the positive semidefinite matrices with non-positive off-diagonals
-    ("Theorem: factor width two", "Lemma: two-sparse extreme points"). Under a mask of edges it is
-    that of the matrices which are 0 outside of the mask, and only its pairs (i, j) have atoms
+    Their cone holds the positive semidefinite matrices with non-positive off-diagonals
+    ("Theorem: factor width two", "Lemma: two-sparse extreme points"). Under a mask of edges it
+    holds the matrices of this kind that are 0 outside of the mask, and only pairs of it have atoms
     ("Proposition: masks of edges").
 
     Parameters
@@ -63,7 +63,7 @@ class GraphAtoms(AtomFamily):
         return len(self.edges_of(n_features)[0]) < n_features * (n_features - 1) // 2
 
     def gradient_at(self, point: Point) -> Symmetric:
-        """Return what the prices of the mask's atoms need of an objective's gradient."""
+        """Return the gradient of an objective, under the mask where there is one."""
         size = len(point.metric)
         if not self._leaves_out(size):
             return super().gradient_at(point)
@@ -88,52 +88,54 @@ class GraphAtoms(AtomFamily):
         return PricedAtoms(atoms[best], prices[best])
 
     def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
-        """Return it for atoms of two features: those whose entries are the least exact."""
+        """Return the price less the largest round-off that a pair of features can have."""
         of_gradient = float(np.sort(errors**2)[-2:].sum())
         own = _PRICE_ROUNDINGS * UNIT * largest_entry(gradient)
         if own <= of_gradient:
             return price - of_gradient - own
-        # Worth a second look: prices near 0 are often those of a large and a small entry.
+        # A second, tighter bound: prices near 0 often belong to a large and a small entry.
         least = min(
             float(gradient.diagonal().min()),
             least_pair_price(gradient, self.edges_of(len(gradient))),
         )
         return least - of_gradient
 
-    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
+    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return an atom for each feature and each edge ("Theorem: factor width two")."""
-        above = self.with_entries_repaired(above)
-        has_edges = np.count_nonzero(above) > np.count_nonzero(np.diagonal(above))
-        v = align(above, 0.0).v if has_edges else np.ones(len(above))
-        atoms, weights = decomposition(above, v)
+        beyond_base = self.with_feasible_entries(beyond_base)
+        has_edges = np.count_nonzero(beyond_base) > np.count_nonzero(np.diagonal(beyond_base))
+        v = align(beyond_base, 0.0).v if has_edges else np.ones(len(beyond_base))
+        atoms, weights = decomposition(beyond_base, v)
         return atoms, np.maximum(weights, 0.0)
 
-    def entry_violations(self, above: FloatArray, slack: float) -> list[str]:
+    def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:
         """Return a sentence on the largest off-diagonal, and on the largest outside of the mask."""
-        off_diagonal = above - np.diag(np.diagonal(above))
+        off_diagonal = beyond_base - np.diag(np.diagonal(beyond_base))
         found = []
         if off_diagonal.max() > slack:
-            i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), above.shape))
-            found.append(f"off-diagonal [{i},{j}] is positive: {above[i, j]:.6g}")
-        if self._leaves_out(len(above)):
-            rows, columns = self.edges_of(len(above))
+            i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), beyond_base.shape))
+            found.append(f"off-diagonal [{i},{j}] is positive: {beyond_base[i, j]:.6g}")
+        if self._leaves_out(len(beyond_base)):
+            rows, columns = self.edges_of(len(beyond_base))
             off_diagonal[rows, columns] = off_diagonal[columns, rows] = 0.0
             outside = np.abs(off_diagonal)
             if outside.max() > slack:
-                i, j = (int(n) for n in np.unravel_index(outside.argmax(), above.shape))
-                found.append(f"off-diagonal [{i},{j}] is not among the edges: {above[i, j]:.6g}")
+                i, j = (int(n) for n in np.unravel_index(outside.argmax(), beyond_base.shape))
+                found.append(
+                    f"off-diagonal [{i},{j}] is not among the edges: {beyond_base[i, j]:.6g}"
+                )
         return found
 
-    def with_entries_repaired(self, above: FloatArray) -> FloatArray:
+    def with_feasible_entries(self, beyond_base: FloatArray) -> FloatArray:
         """Return the matrix with off-diagonals set to 0 that are positive or not in the mask."""
-        if self._leaves_out(len(above)):
-            edges = self.edges_of(len(above))
-            entries = entries_of(above, edges)
-            entries[len(above) :] = np.maximum(entries[len(above) :], 0.0)
-            return matrix_of(entries, len(above), edges)
-        repaired = np.minimum(above, 0.0)
-        np.fill_diagonal(repaired, np.diagonal(above))
-        return repaired
+        if self._leaves_out(len(beyond_base)):
+            edges = self.edges_of(len(beyond_base))
+            entries = entries_of(beyond_base, edges)
+            entries[len(beyond_base) :] = np.maximum(entries[len(beyond_base) :], 0.0)
+            return matrix_of(entries, len(beyond_base), edges)
+        feasible = np.minimum(beyond_base, 0.0)
+        np.fill_diagonal(feasible, np.diagonal(beyond_base))
+        return feasible
 
     def n_components(self, metric: FloatArray, threshold: float) -> int:
         """Return the number of components of the graph of edges above the threshold."""
@@ -150,19 +152,19 @@ class GraphAtoms(AtomFamily):
         placed = placement(n_features, edges) @ entries
         return cp.reshape(placed, (n_features, n_features), order="C")
 
-    def second_order(self, above: cp.Expression) -> list[cp.Constraint]:
+    def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``N ⪰ 0`` as a second-order cone for each pair of features of the mask."""
-        return pair_cones(above, self.edges_of(above.shape[0]))
+        return pair_cones(beyond_base, self.edges_of(beyond_base.shape[0]))
 
-    def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
+    def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``N_ij ≤ 0`` for the pairs of the mask, and ``N_ij = 0`` for all others."""
-        size = above.shape[0]
+        size = beyond_base.shape[0]
         edges = self.edges_of(size)
-        constraints = [above[edges] <= 0] if len(edges[0]) else []
+        constraints = [beyond_base[edges] <= 0] if len(edges[0]) else []
         if self._leaves_out(size):
             is_outside = np.triu(np.ones((size, size), dtype=bool), 1)
             is_outside[edges] = False
-            constraints.append(above[is_outside.nonzero()] == 0)
+            constraints.append(beyond_base[is_outside.nonzero()] == 0)
         return constraints
 
 
@@ -199,7 +201,7 @@ class GraphMetrics(FeasibleSet):
     >>> feasible_set.violations(np.diag([3.0, 1.0, 0.0]))
     ('trace 4 exceeds the bound 3', 'smallest eigenvalue 0 is below 0.1')
 
-    Three pixels in a row, of which only neighbours may have an edge:
+    Three pixels in a row: only neighbours may have an edge.
 
     >>> in_a_row = GraphMetrics(trace_bound=3.0, edges=[(0, 1), (1, 2)])
     >>> in_a_row
@@ -226,7 +228,7 @@ class GraphMetrics(FeasibleSet):
         return GraphAtoms(self.edges)
 
     def containing_path(self, weight: float) -> GraphMetrics:
-        """Return the convex set of those members that contain a path of edges of some weight.
+        """Return the convex set of the members that contain a path of edges of some weight.
 
         Under a mask of edges without this path it is a spanning tree of the mask.
 
@@ -268,26 +270,26 @@ class GraphMetrics(FeasibleSet):
             )
 
     def check_connected(self, n_features: int, weight: float, name: str) -> None:
-        """Raise InvalidInputError when a positive weight asks for what the mask cannot connect.
+        """Raise InvalidInputError when the weight is positive and the mask not connected.
 
         Parameters
         ----------
         n_features : int
             K.
         weight : float
-            Of edges that are to connect all features; 0 asks for nothing.
+            Of edges that are to connect all features; 0 for no such edges.
         name : str
             What messages call the weight.
         """
         n_parts = n_features - len(self._forest(n_features)[0])
         if weight > 0 and n_parts > 1:
             raise InvalidInputError(
-                f"{name} {weight:g} asks for edges that connect all features, and those of the "
-                f"mask leave {n_parts} components; allow more edges, or leave {name} out"
+                f"{name} {weight:g} asks for edges that connect all features, and the edges "
+                f"of the mask leave {n_parts} components; allow more edges, or leave {name} out"
             )
 
     def _forest(self, n_features: int) -> Edges:
-        """Return the path, or what the mask has in its place."""
+        """Return the path of all features, or the spanning forest of the mask."""
         return path_edges(n_features) if self.edges is None else self.edges.forest(n_features)
 
     def fixed_part(self, n_features: int) -> FloatArray | None:

@@ -56,7 +56,7 @@ class EdgeMask:
         ----------
         edges : EdgeMask, array-like, sparse array or networkx.Graph
             A symmetric boolean K×K matrix, whose diagonal does not matter; a symmetric sparse
-            matrix of which the entries count that are not 0; n pairs of indices from 0 on, in any
+            matrix, whose entries other than 0 are the pairs; n pairs of indices from 0 on, in any
             order; or an undirected graph on the nodes 0, …, K-1. Without any pair the metrics are
             diagonal.
         names : sequence of str, optional

@@ -12,7 +12,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries, Symmetric
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric
 from gdaopt.objectives.protocol import Point
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
@@ -29,7 +29,7 @@ __all__ = ["FlippedAtoms", "SignedGraphMetrics"]
 class FlippedAtoms(AtomFamily):
     """Another family after features of colour -1 have changed their sign.
 
-    Each question is flipped, put to the other family, and the answer is flipped back.
+    Each method flips its arguments, calls the other family, and flips the result back.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class FlippedAtoms(AtomFamily):
         return flipped
 
     def _flip_gradient(self, gradient: Symmetric) -> Symmetric:
-        if isinstance(gradient, KnownEntries):
+        if isinstance(gradient, MaskedMatrix):
             return gradient.congruent(self._colors)
         return self.flip(gradient)
 
@@ -66,7 +66,7 @@ class FlippedAtoms(AtomFamily):
         return replace(atoms, values=atoms.values * self._colors[atoms.support])
 
     def gradient_at(self, point: Point) -> Symmetric:
-        """Return what the other family needs of an objective's gradient."""
+        """Return as much of an objective's gradient as the other family needs."""
         return self._family.gradient_at(point)
 
     def best_atoms(
@@ -78,51 +78,51 @@ class FlippedAtoms(AtomFamily):
         return replace(best, atoms=self._flip_atoms(best.atoms))
 
     def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
-        """Return that of the other family."""
+        """Return the least price of the other family for the flipped gradient."""
         return self._family.least_price(price, self._flip_gradient(gradient), errors)
 
-    def decomposed(self, above: FloatArray) -> tuple[Atoms, FloatArray]:
-        """Return the flipped atoms that a matrix is a sum of."""
-        atoms, weights = self._family.decomposed(self.flip(above))
+    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
+        """Return flipped atoms and weights whose sum is the matrix."""
+        atoms, weights = self._family.decomposed(self.flip(beyond_base))
         return self._flip_atoms(atoms), weights
 
     def edges_of(self, n_features: int) -> Edges:
         """Return the pairs of the other family."""
         return self._family.edges_of(n_features)
 
-    def entry_violations(self, above: FloatArray, slack: float) -> list[str]:
+    def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:
         """Return the sentences on the flipped matrix."""
-        return self._family.entry_violations(self.flip(above), slack)
+        return self._family.entry_violations(self.flip(beyond_base), slack)
 
-    def with_entries_repaired(self, above: FloatArray) -> FloatArray:
+    def with_feasible_entries(self, beyond_base: FloatArray) -> FloatArray:
         """Return the matrix with off-diagonals of the wrong sign set to 0."""
-        return self.flip(self._family.with_entries_repaired(self.flip(above)))
+        return self.flip(self._family.with_feasible_entries(self.flip(beyond_base)))
 
     def n_components(self, metric: FloatArray, threshold: float) -> int:
         """Return the number of components of the graph of edges above the threshold."""
         return self._family.n_components(self.flip(metric), threshold)
 
     def variable(self, n_features: int) -> cp.Expression:
-        """Return a variable with the other family's zeros; signs are not its business."""
+        """Return the variable of the other family: the same zeros, and free signs."""
         return self._family.variable(n_features)
 
-    def second_order(self, above: cp.Expression) -> list[cp.Constraint]:
+    def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``N ⪰ 0`` in second-order cones, which do not see signs."""
-        return self._family.second_order(above)
+        return self._family.second_order(beyond_base)
 
-    def entry_constraints(self, above: cp.Expression) -> list[cp.Constraint]:
+    def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return the conditions on single entries of the flipped matrix."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         signs = np.outer(self._colors, self._colors)
-        return self._family.entry_constraints(cp.multiply(signs, above))
+        return self._family.entry_constraints(cp.multiply(signs, beyond_base))
 
 
 @dataclass(frozen=True)
 class SignedGraphMetrics(FeasibleSet):
     """The set of all M for which ``diag(colors) M diag(colors)`` is a graph metric.
 
-    Between features of the same colour edges are positive (``M_ij ≤ 0``), between those of
+    Between features of the same colour edges are positive (``M_ij ≤ 0``), between features of
     different colours negative (``M_ij ≥ 0``): the signed graph is balanced.
 
     Parameters

@@ -98,7 +98,7 @@ class LearnedRun:
         path : path-like
             See `gdaopt.datasets.read_csv`.
         label : str, optional
-            A column of labels; that of the run by default, where the table has it.
+            A column of labels; the column of the run by default, where the table has it.
 
         Returns
         -------
@@ -204,5 +204,5 @@ class LearnedRun:
         return self.metrics[name]
 
     def _scaled(self, X: FloatArray) -> FloatArray:
-        """Return samples at the scale of those that were learned from."""
+        """Return samples at the scale of the samples that were learned from."""
         return scale_features(X, self.scale, reference=self.dataset.features)

@@ -48,7 +48,7 @@ LEGEND = (
 
 _MORE_LEGEND = (
     "λ_min - ρ: by how much the smallest eigenvalue exceeds its bound; comp: components of the "
-    "metric's graph; edges: those above the set's threshold; seconds: the time of the method, "
+    "metric's graph; edges: edges above the set's threshold; seconds: the time of the method, "
     "without the time that measuring it took (tracing s); steps: iterations of the method; oracle "
     "calls: linear minimisations, by a program or in closed form; eigen-decompositions: full ones, "
     "for projections; repair distance: how far the solver's last point was moved into the set "

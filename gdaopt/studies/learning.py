@@ -316,7 +316,7 @@ def read_edges(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:
 def check_starts(problems: Iterable[tuple[str, MetricProblem]], method: Method) -> None:
     """Raise the errors that the runs would raise at their start, before any of them is begun.
 
-    Such an error is that of a method that does not work over the problem's set. Where there are
+    Such an error says that a method does not work over the problem's set. Where there are
     many samples, a problem of fewer is tried, and the problem itself if that fails.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import Any
 
 from gdaopt.backends import find_backend
 from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
-from gdaopt.methods import CLOSED_FORM, Method, make_method
+from gdaopt.methods import Method, make_method
 
 __all__ = ["Combination", "MethodSpec", "combinations"]
 
@@ -94,7 +94,7 @@ class MethodSpec:
         if "solver" in dict(self.options):
             return False
         try:
-            return self.method(common).solver_name != CLOSED_FORM
+            return getattr(self.method(common), "solver", None) is not None
         except SolverNotFoundError:  # the default solver is missing; others may be there
             return True
 
@@ -108,7 +108,7 @@ class Combination:
     spec : MethodSpec
         The method.
     solver : str
-        The canonical name of the solver, or `gdaopt.methods.CLOSED_FORM`.
+        The canonical name of the solver, ``"analytic"`` for a method that solves no programs.
     common : mapping
         The options beside the method's own, with its solver.
     """
@@ -147,7 +147,7 @@ def combinations(
     --------
     >>> found, left_out = combinations(["certified", "joint"], ["highs", "analytic"], {})
     >>> [(combination.spec.name, combination.solver) for combination in found]
-    [('certified', 'closed form'), ('joint', 'HIGHS'), ('joint', 'analytic')]
+    [('certified', 'analytic'), ('joint', 'HIGHS'), ('joint', 'analytic')]
     """
     if not methods:
         raise InvalidInputError("no methods are given; name at least one")

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 MOST_PANELS = 6
-"""The runs that a file shows in panels of their own; `select_runs` chooses others."""
+"""The runs that a file shows in panels of their own; `select_runs` chooses other runs."""
 
 _MOST_TOGETHER = 2  # runs of each problem, where several problems share their panels
 _MOST_PROBLEMS = 7  # that share panels: as many as there are colours
@@ -42,7 +42,7 @@ _SMALL = (2.6, 2.1)  # inches: width and height of a small panel
 _SHORT = 26  # letters of its title
 _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
 _DPI = 150
-_MARK = "gdaopt.studies.pictures"  # stands in every file that we write, which tells it from others
+_MARK = "gdaopt.studies.pictures"  # stands in every file that we write, and in no other file
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

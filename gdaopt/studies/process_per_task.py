@@ -1,8 +1,8 @@
-"""Each task in a process of its own, so that no task depends on what others left behind.
+"""Each task in a process of its own, so that no task depends on earlier tasks.
 
 A crash of a solver or of the machine loses the tasks under way and nothing else, and the peak
-memory of a process is that of its task. The processes write their rows themselves, so that a row
-that is finished is kept whatever happens to the runner.
+memory of a process is the memory of its task. The processes write their rows themselves, so that a
+row that is finished is kept whatever happens to the runner.
 """
 
 from __future__ import annotations

@@ -48,24 +48,24 @@ class RunDirectory:
     dataset : Dataset
         What is learned from.
     options : mapping
-        The options of the run, kept in ``result.json``; ``"scale"`` is that of the features.
+        The options of the run, kept in ``result.json``; ``"scale"`` is the scale of the features.
     force : bool, optional
-        Begin anew in a directory that holds files: those of the same names are replaced, those of
-        an earlier run are removed once the new run is finished, and all others stay.
+        Begin anew in a directory that holds files: files of the same names are replaced, files of
+        an earlier run are removed once the new run is finished, and all other files stay.
 
     Attributes
     ----------
     path : pathlib.Path
         The directory.
     results : dict of str to Result
-        The results that are there, in the order of the classes: at the beginning those of the run
-        that is gone on with.
+        The results that are there, in the order of the classes: at the beginning the results of
+        the run that is continued.
 
     Raises
     ------
     InvalidInputError
-        On entering, when the directory holds files, `force` is off, and they are not those of such
-        a run; or when it cannot be written to.
+        On entering, when the directory holds files, `force` is off, and the files do not belong to
+        such a run; or when it cannot be written to.
     DirectoryInUseError
         On entering, when another process is writing to it.
     """

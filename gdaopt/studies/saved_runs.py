@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.result import Result
+from gdaopt.result import Result, with_current_solver
 from gdaopt.studies.comparison_table import name_among
 from gdaopt.studies.pictures import Run
 from gdaopt.studies.study_directory import read_study
@@ -33,7 +33,12 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     ours = isinstance(record, dict) and isinstance(record.get("format"), int)
-    return record if ours and isinstance(record.get("classes"), dict) else None
+    if not ours or not isinstance(record.get("classes"), dict):
+        return None
+    options = record.get("options")
+    return (
+        {**record, "options": with_current_solver(options)} if isinstance(options, dict) else record
+    )
 
 
 def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
@@ -90,7 +95,7 @@ def _prefixes(paths: list[Path]) -> list[str]:
 
 
 def _read(path: Path, prefix: str) -> list[Run]:
-    """Return the runs of one directory, or that of a file."""
+    """Return the runs of one directory, or the run of a file."""
     if path.is_file():
         return [_of_file(path, prefix)]
     if not path.is_dir():
@@ -147,7 +152,7 @@ def _compared(path: Path, prefix: str) -> list[Run]:
     if study is None or "methods" not in study[0]:
         return []
     options, rows = study
-    rows = {stem: row for stem, row in rows.items() if "objective" in row}
+    rows = {stem: with_current_solver(row) for stem, row in rows.items() if "objective" in row}
     several = len(options["classes"]) > 1
     runs = []
     for stem, row in rows.items():

@@ -158,7 +158,7 @@ class StudyDirectory:
         return list(self.tasks.glob(f"{self.stem(key).name}.*"))
 
     def clear(self, key: str) -> None:
-        """Remove the files of a task, such as those that an interrupted try has left."""
+        """Remove the files of a task, such as files that an interrupted try has left."""
         for file in self.files(key):
             file.unlink(missing_ok=True)
 

@@ -36,7 +36,7 @@ from gdaopt.support.workers import begin_worker, die_with, without_interrupts
 __all__ = ["BACKENDS", "ONE_THREAD", "WorkerPool"]
 
 BACKENDS = ("loky", "dask")
-"""Kinds of workers: joblib's processes of this machine, and those of Dask."""
+"""Kinds of workers: joblib's processes of this machine, and workers of Dask."""
 
 _PATIENCE = 5.0  # seconds to reach a scheduler
 _FIRST_ANSWER = 30.0  # seconds to reach one of its workers, which has to import gdaopt
@@ -48,7 +48,7 @@ ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
 """The environment variables that give BLAS one thread. A BLAS library reads them when it is loaded,
-which a task may do after `_compute` has set the limit of those that were loaded before."""
+which a task may do after `_compute` has set the limit of the libraries loaded before."""
 
 # The errors of loky and of Dask for a lost worker, by name: neither package has to be imported.
 _LOST = {"TerminatedWorkerError", "KilledWorker"}
@@ -70,8 +70,8 @@ class WorkerPool:
     from where its files are brought to the runner. Tasks that may hang, or whose memory is
     measured, belong in `gdaopt.studies.process_per_task.ProcessPerTask`.
 
-    A task whose worker was killed is tried again when all others are done, alone. When its worker
-    is killed again, its row has the status ``died``.
+    A task whose worker was killed is tried again, alone, when all other tasks are done. When its
+    worker is killed again, its row has the status ``died``.
 
     Attributes
     ----------
@@ -223,10 +223,10 @@ def _dask(jobs: int, scheduler: str | None) -> Iterator[_Workers]:
             client = stack.enter_context(_connected(scheduler))
 
             def n_workers() -> int:
-                return jobs  # others may add some at any time
+                return jobs  # other threads may add jobs at any time
 
         else:
-            # Daemons could not have child processes, such as that of an isolated solver.
+            # Daemons could not have child processes, such as the process of an isolated solver.
             stack.enter_context(dask.config.set({"distributed.worker.daemon": False}))
             with without_interrupts():
                 cluster = LocalCluster(
@@ -310,7 +310,7 @@ def _kept(directory: StudyDirectory, key: str, task: Task, future: _Outcome) -> 
     """Write what a worker has returned, unless its task has died, and return the row."""
     try:
         answer = future.result()
-    except Exception as error:  # an error of the workers: `_compute` returns those of tasks
+    except Exception as error:  # an error of the workers: `_compute` returns the errors of tasks
         raise _cannot_run(error) from error
     if isinstance(answer, str):
         return task.died(answer)

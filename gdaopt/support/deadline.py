@@ -7,8 +7,8 @@ has to be complete runs in `unlimited`. The evaluation of the metric that a run 
 `completing`: it is completed, but no work begins that can take longer and that a result can do
 without, such as eigenvalues of thousands of features. Such work calls `check_time_for`.
 
-The deadline is a context variable: threads do not see those of others, and where no limit is set
-the question costs less than a microsecond.
+The deadline is a context variable: a thread does not see deadlines of other threads, and where no
+limit is set the question costs less than a microsecond.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def reason(error: BaseException) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text of at most so many characters, the last of which shows where more were.
+    """Return a text of at most so many characters; the last shows where it has been cut.
 
     Examples
     --------

@@ -19,9 +19,9 @@ def ignoring(
     """Ignore some warnings in a block; meanwhile other threads ignore them too.
 
     The end of a block of `warnings.catch_warnings` brings back the filters that were there at its
-    start. Where blocks of two threads overlap, filters of one are in force for ever after, and
-    those of the other, or of the user, are lost. This function adds one filter, and takes away only
-    this one. As all threads have the same filters, it should be a narrow one.
+    start. Where blocks of two threads overlap, filters of one stay in force for ever, and
+    filters of the other, or of the user, are lost. This function adds one filter, and takes away
+    only this one. As all threads have the same filters, it should be a narrow one.
 
     Parameters
     ----------

@@ -49,10 +49,10 @@ class _SingleThreads:
     @contextmanager
     def used(self) -> Iterator[None]:
         with self._lock:
-            # The first sets the limit and the last lifts it: one that is set in between would take
-            # the limit itself for what is to be restored.
+            # The first sets the limit and the last lifts it: a limit set in between would
+            # restore the limit itself, and not the number of threads before it.
             if not self._n_users:
-                _n_threads()  # those that there are without the limit
+                _n_threads()  # the number without the limit
                 self._limit = _controller().limit(limits=1, user_api="blas")
             self._n_users += 1
         try:
@@ -97,7 +97,7 @@ def mapped(function: Callable[[Part], Found], parts: Sequence[Part]) -> list[Fou
     """Return the function of each part, in their order.
 
     The deadline around the call holds in the threads, too (see `gdaopt.support.deadline`). An error
-    in one of them is raised when the others have ended what they are at.
+    in one of them is raised when all other threads have ended their task.
 
     Examples
     --------

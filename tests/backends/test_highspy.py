@@ -339,7 +339,7 @@ def test_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
             watch = Stopwatch()
             there = backend.minimize(here.prepared(cost, polytope), watch, None)
             assert there.point is not None
-            found = cost @ polytope.repaired(polytope.unit * there.point)
+            found = cost @ polytope.made_feasible(polytope.unit * there.point)
             assert found == pytest.approx(here.solve(cost, polytope).value, rel=1e-9)
             assert min(watch.seconds.write, watch.seconds.solve) > 0
     polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)

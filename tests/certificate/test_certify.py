@@ -14,7 +14,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.certificate import checked_bound
 from gdaopt.errors import GdaoptError, InvalidInputError
-from gdaopt.linalg.known_entries import Symmetric
+from gdaopt.linalg.masked import Symmetric
 from gdaopt.sets import FeasibleSet, PricedAtoms
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import (

@@ -142,7 +142,7 @@ def test_what_is_left_is_said_to_be_round_off() -> None:
     problem = gda.MetricProblem(small_glr(12, 3, "labels"), gda.GraphMetrics(1e3))
     result = gda.solve(problem, "certified", tolerance=1e-14)
     assert result.status == "stalled"
-    assert "is what the certificate allows for round-off" in result.message
+    assert "is the certificate's allowance for round-off" in result.message
     assert result.relative_gap is not None
     assert result.relative_gap > 1e-14
 

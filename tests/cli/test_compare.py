@@ -31,7 +31,7 @@ ARGUMENTS = (
     *("iris", "--methods", "certified,joint:max_iterations=8", "--solvers", "highs,analytic"),
     *("--positive", "virginica", "--tolerance", "1e-7"),
 )
-TASKS = [("certified", "closed form"), ("joint", "HIGHS"), ("joint", "analytic")]
+TASKS = [("certified", "analytic"), ("joint", "HIGHS"), ("joint", "analytic")]
 
 
 def compare(*arguments: object, code: int = 0) -> str:
@@ -295,8 +295,7 @@ class TestGoingOn:
         monkeypatch.setattr("gdaopt.cli.compare.load_source", interrupt)
         output = compare(*ARGUMENTS, "--out", tmp_path, code=130)
         assert output == (
-            "interrupted: a file is written as a whole or not at all, and those that are there are "
-            "kept"
+            "interrupted: a file is written as a whole or not at all, and existing files are kept"
         )
         assert names(tmp_path) == set()
 
@@ -363,7 +362,7 @@ class TestFailures:
         output = compare(*ARGUMENTS, "--out", tmp_path, code=1)
         assert "some runs died; run the same command again to try them again" in output
         text = (tmp_path / "comparison.md").read_text()
-        assert "certified, closed form: died: its process was killed; run the same" in text
+        assert "certified, analytic: died: its process was killed; run the same" in text
         assert pd.read_parquet(tmp_path / "comparison.parquet").empty
         assert names(tmp_path) == OUTPUTS - {"convergence.png"}
 

@@ -59,7 +59,7 @@ class TestDefaults:
             "iris: 150 samples, K = 4 features z-scored and divided by √(2K) (unit), "
             "each of 3 classes against the rest; objective glr, set graph, trace bound C = K (the "
             "number of features), smallest eigenvalue ρ = 1e-06",
-            "method alternating, programs solved by HIGHS",
+            "method alternating, solver HIGHS",
             f"written to {out}",
         ):
             assert part in output
@@ -261,6 +261,16 @@ class TestDirectories:
         self.learn(tmp_path, "--positive", "setosa")
         assert names(tmp_path) == files("setosa")
 
+    def test_a_run_with_the_older_name_of_its_solver_is_gone_on_with(self, tmp_path: Path) -> None:
+        """ "closed form" was what "analytic" is called now."""
+        self.learn(tmp_path)
+        content = record(tmp_path)
+        assert content["options"]["solver"] == "analytic"
+        content["options"]["solver"] = "closed form"
+        (tmp_path / "result.json").write_text(json.dumps(content))
+        assert all(f"{name}: there already" in self.learn(tmp_path) for name in IRIS)
+        assert record(tmp_path)["options"]["solver"] == "analytic"
+
     def test_a_damaged_result_is_learned_again(self, tmp_path: Path) -> None:
         with interrupt(2, RunDirectory, "add"), pytest.raises(SystemExit):
             app(["learn", *self.ARGUMENTS, "--out", str(tmp_path)])
@@ -324,7 +334,7 @@ class TestTables:
             "own data: 24 samples, K = 3 features z-scored and divided by √(2K) (unit), class yes "
             "against class no" in output
         )
-        assert f"programs solved by {canonical}" in output
+        assert f"solver {canonical}" in output
         assert names(out) == files("yes")
         result = gda.Result.load(out / "yes.npz")
         assert result.status == "stalled"
@@ -398,7 +408,7 @@ class TestOptions:
         arguments = [x for k, v in options.items() for x in (f"--{k.replace('_', '-')}", v)]
         output = learn("iris", *arguments, "--method", "alternating", "--out", tmp_path)
         assert "trace bound C = 3.5, smallest eigenvalue ρ = 0.01" in output
-        assert "programs solved by analytic, edge floor ε = 0.02" in output
+        assert "solver analytic, edge floor ε = 0.02" in output
         assert options.items() <= record(tmp_path)["options"].items()
         metric = gda.Result.load(tmp_path / "virginica.npz").metric
         feasible_set = gda.GraphMetrics(3.5, 0.01)
@@ -439,20 +449,20 @@ class TestOptions:
         assert not out.exists()
 
     @pytest.mark.parametrize(
-        ("method", "solver", "said", "tolerance", "status"),
+        ("method", "solver", "tolerance", "status"),
         [
-            ("joint", "HIGHS", "programs solved by HIGHS", 1e-5, "stalled"),
-            ("certified", "closed form", "vertices in closed form", 1e-6, "converged"),
-            ("frank-wolfe", "closed form", "vertices in closed form", 1e-6, "converged"),
+            ("joint", "HIGHS", 1e-5, "stalled"),
+            ("certified", "analytic", 1e-6, "converged"),
+            ("frank-wolfe", "analytic", 1e-6, "converged"),
         ],
     )
     def test_methods(
-        self, method: str, solver: str, said: str, tolerance: float, status: str, tmp_path: Path
+        self, method: str, solver: str, tolerance: float, status: str, tmp_path: Path
     ) -> None:
         """Each with its own solver and tolerance, unless they are given."""
         arguments = ("--positive", "setosa", "--method", method, "--out", tmp_path)
         output = learn("iris", *arguments)
-        assert f"method {method}, {said}" in output
+        assert f"method {method}, solver {solver}" in output
         options, entry = record(tmp_path)["options"], record(tmp_path)["classes"]["setosa"]
         assert (options["method"], options["solver"]) == (method, solver)
         assert (options["tolerance"], entry["status"]) == (tolerance, status)

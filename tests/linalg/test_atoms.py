@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, pair_atoms
 from gdaopt.linalg.entries import all_edges
 from gdaopt.linalg.gershgorin import align
-from gdaopt.linalg.known_entries import KnownEntries
 from gdaopt.linalg.laplacian import path_laplacian
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
@@ -140,7 +140,7 @@ class TestPairs:
                 pair for _, pair in every[:count]
             ]
             np.testing.assert_allclose(prices, [price for price, _ in every[:count]], atol=1e-14)
-            known = best_pairs(KnownEntries.of(matrix, edges), count, edges)
+            known = best_pairs(MaskedMatrix.of(matrix, edges), count, edges)
             np.testing.assert_array_equal(known[:2], [rows, columns])
             np.testing.assert_allclose(known[2], prices, atol=1e-14)
 

@@ -67,7 +67,7 @@ def assert_optimal(problem: gda.MetricProblem, result: gda.Result, tolerance: fl
     """
     assert result.relative_gap is not None
     if result.status == "stalled":
-        assert "is what the certificate allows for round-off" in result.message
+        assert "is the certificate's allowance for round-off" in result.message
         assert result.gap is not None
         assert tolerance * abs(result.objective) < result.gap
         assert result.gap <= 1.2 * gda.certify(problem, result.metric).round_off

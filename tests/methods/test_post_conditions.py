@@ -180,7 +180,10 @@ def test_a_state_that_is_not_in_order_ends_the_run(
     assert result.iterations == len(result.trace) - 1 == 0
     assert not problem.violations(result.metric)
     assert result.objective == pytest.approx(problem.objective.at(result.metric).value)
-    for words in ("step 1 left the domain of the problem: ", "the result is that of step 0"):
+    for words in (
+        "step 1 left the domain of the problem: ",
+        "the result is the state after step 0",
+    ):
         assert words in result.message
     with pytest.raises(gda.LeftDomainError, match=says):
         raise gda.LeftDomainError(result.message)
@@ -237,7 +240,8 @@ def test_a_step_out_of_the_objectives_domain() -> None:
     result = gda.solve(problem, "joint", step="full", solver="analytic")
     assert result.status == "left_domain"
     assert result.message == (
-        "step 1 left the domain of the problem: the objective is inf; the result is that of step 0"
+        "step 1 left the domain of the problem: the objective is inf; "
+        "the result is the state after step 0"
     )
 
 
@@ -294,7 +298,7 @@ def test_round_off_is_no_rise() -> None:
     conditions = PostConditions(problem, first, is_users=False)
     assert first.objective < second.objective < third.objective
     assert conditions.rise(second) == ""
-    assert "above that of the start" in conditions.rise(third)
+    assert "above its value at the start" in conditions.rise(third)
 
 
 @pytest.mark.parametrize(("most", "status"), [(3, "iteration_limit"), (None, "interrupted")])
@@ -312,8 +316,8 @@ def test_a_run_that_ends_above_its_start_says_so(most: int | None, status: str) 
     start = result.trace[0].objective
     assert result.status == status
     assert result.objective > start
-    rise = f"; the objective is {result.objective - start:.3g} above that of the start, {start:.6g}"
-    assert result.message.endswith(rise)
+    rise = f"{result.objective - start:.3g} above its value at the start, {start:.6g}"
+    assert result.message.endswith(f"; the objective is {rise}")
     assert "above" not in gda.solve(problem, "certified", initial=TARGET + 0.2 * np.eye(K)).message
 
 

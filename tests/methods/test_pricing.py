@@ -40,7 +40,7 @@ def test_a_program_finds_the_same_optimum(solver: str, path_weight: float) -> No
 def test_highs_is_the_default_program_solver() -> None:
     assert gda.Certified(pricing="program").solver_name == "HIGHS"
     assert gda.Certified(pricing="program", solver="scs").solver_name == "SCS"
-    assert gda.Certified().solver_name == "closed form"
+    assert gda.Certified().solver_name == "analytic"
 
 
 @pytest.mark.parametrize("kind", ["diagonal", "definite", "signed"])

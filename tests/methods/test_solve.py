@@ -269,7 +269,7 @@ def test_what_is_saved_is_accepted_back(solver: str, tmp_path: Path) -> None:
     assert solve(initial=loaded.metric, max_iterations=0).iterations == 0
 
 
-def test_initial_metrics_off_by_round_off_are_repaired() -> None:
+def test_initial_metrics_off_by_round_off_are_made_feasible() -> None:
     """Sign, trace and smallest eigenvalue break the set by less than `contains` allows."""
     feasible_set = gda.GraphMetrics(6.0, 1e-3)
     initial = feasible_set.start(6, feasible_set.largest_edge_weight(6))

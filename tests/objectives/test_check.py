@@ -13,7 +13,7 @@ from gdaopt.linalg.directions import (
     Direction,
 )
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives import PairPoint
 from gdaopt.objectives.glr import ExponentialLine
 from gdaopt.support.validation import FloatArray
@@ -61,9 +61,9 @@ class WrongDiagonal(PairPoint):
 
 
 class WrongEntries(PairPoint):
-    def gradient_entries(self, edges: Edges) -> KnownEntries:
+    def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         right = super().gradient_entries(edges)
-        return KnownEntries(right.on_diagonal, 2 * right.on_edges, edges)
+        return MaskedMatrix(right.on_diagonal, 2 * right.on_edges, edges)
 
 
 class WrongCurvatureLine(ExponentialLine):

@@ -101,7 +101,7 @@ def test_derivatives_along_atoms(rng: np.random.Generator) -> None:
 def test_certificates_add_up(rng: np.random.Generator) -> None:
     """The tangent of a sum is the sum of tangents; the minimum of it is not below theirs."""
     feasible_set = gda.GraphMetrics(2.0 * K, 0.1)
-    metric = feasible_set.repaired(random_metric(rng, K) + 0.2 * np.eye(K))
+    metric = feasible_set.made_feasible(random_metric(rng, K) + 0.2 * np.eye(K))
     kinds = terms()[2:]  # without exponential and scaled bounds
     one = gda.certify(gda.MetricProblem(2.0 * kinds[0] + 0.5 * kinds[1], feasible_set), metric)
     gradient = 2.0 * kinds[0].gradient(metric) + 0.5 * kinds[1].gradient(metric)

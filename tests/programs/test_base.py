@@ -1,4 +1,4 @@
-"""The programs: closed forms against solvers and a literal LP, repair, faults of the data."""
+"""The programs: closed forms against solvers and a literal LP, feasible points, faulty data."""
 
 from __future__ import annotations
 
@@ -213,25 +213,25 @@ def any_polytope(rng: np.random.Generator, size: int, kind: str) -> AnyPolytope:
 
 @PROPERTY
 @given(generators, sizes, kinds, st.floats(-12, 3))
-def test_repaired_points_are_inside_and_stay(
+def test_feasible_points_are_inside_and_stay(
     rng: np.random.Generator, size: int, kind: str, magnitude: float
 ) -> None:
     polytope = any_polytope(rng, size, kind)
     noise = rng.standard_normal(len(polytope.current)) * 10**magnitude
-    repaired = polytope.repaired(polytope.current + noise)
-    assert_inside(repaired, polytope)
-    np.testing.assert_allclose(polytope.repaired(repaired), repaired, rtol=1e-13)
+    feasible = polytope.made_feasible(polytope.current + noise)
+    assert_inside(feasible, polytope)
+    np.testing.assert_allclose(polytope.made_feasible(feasible), feasible, rtol=1e-13)
 
 
 @PROPERTY
 @given(generators, sizes, kinds, st.floats(-12, 3))
-def test_repair_moves_in_proportion_to_the_violation(
+def test_points_move_in_proportion_to_the_violation(
     rng: np.random.Generator, size: int, kind: str, magnitude: float
 ) -> None:
     polytope = any_polytope(rng, size, kind)
     noise = rng.standard_normal(len(polytope.current)) * 10**magnitude
     point = polytope.minimize(random_cost(rng, polytope)) + noise
-    moved = distance(polytope.repaired(point) - point, polytope)
+    moved = distance(polytope.made_feasible(point) - point, polytope)
     round_off = 1e-14 * distance(np.abs(point) + polytope.current, polytope)
     assert moved <= 2 * violation(point, polytope) + round_off
 
@@ -240,7 +240,7 @@ def test_the_movement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     polytope = DiagonalPolytope(np.ones(2), trace_bound=4.0)
     program = DiagonalProgram(2, "HIGHS")
     assert program.solve(np.array([-2.0, -1.0]), polytope).repair_distance <= 1e-12
-    monkeypatch.setattr(DiagonalPolytope, "repaired", lambda self, point: point - 0.125)
+    monkeypatch.setattr(DiagonalPolytope, "made_feasible", lambda self, point: point - 0.125)
     assert program.solve(np.array([-2.0, -1.0]), polytope).repair_distance == pytest.approx(0.125)
 
 
@@ -333,7 +333,7 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Fault:
     return Fault(monkeypatch)
 
 
-def test_inaccurate_answers_are_repaired_with_a_warning(fault: Fault) -> None:
+def test_inaccurate_answers_are_made_feasible_with_a_warning(fault: Fault) -> None:
     fault.status, fault.value = cp.OPTIMAL_INACCURATE, 1.04  # in units of C/K = 2.5
     with pytest.warns(gda.InaccurateSolutionWarning, match="calls its answer to the diagonal"):
         solution = solve_diagonal()

@@ -1,4 +1,4 @@
-"""Programs with rows: found by name in the CVXPY problem, kept by every solver, and repaired."""
+"""Programs with rows: found by name in the CVXPY problem, and kept by every solver."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def test_the_joint_program_keeps_rows_and_is_cvxpys(solver: str, seed: int) -> N
     plain = [M[edges] <= 0, M @ v >= 0, cp.trace(M) <= 1.2 * SIZE, *rows(M)]
     optimum = cp.Problem(cp.Minimize(cp.trace(cost @ M)), plain).solve("CLARABEL")
     assert found.value == pytest.approx(optimum, abs=1e-5)
-    # The repaired answer keeps rows and polytope, whatever the solver's tolerance is.
+    # The answer, made feasible, keeps rows and polytope, whatever the solver's tolerance is.
     coefficients = rows.of_entries(pairs_of(SIZE, edges))
     residuals = coefficients @ found.point - rows.bounds
     assert abs(residuals[0]) < 1e-9 * SIZE
     assert residuals.max() < 1e-9 * SIZE
-    np.testing.assert_allclose(polytope.repaired(found.point), found.point, atol=1e-12)
+    np.testing.assert_allclose(polytope.made_feasible(found.point), found.point, atol=1e-12)
 
 
 def test_a_constraint_is_found_by_its_name_with_its_dual() -> None:
@@ -89,10 +89,10 @@ def test_a_point_that_cannot_be_mended_stays_near_the_iterate() -> None:
     rows = read_constraints(lambda M: [M[0, 0] == 1, M[1, 1] == 1], 2)
     pairs = (np.arange(2), np.arange(2))
     polytope = keeping_rows(DiagonalPolytope(np.ones(2), 5.0), rows, np.eye(2), pairs)
-    np.testing.assert_allclose(polytope.repaired(np.array([3.0, 0.0])), [1.0, 1.0], atol=1e-10)
+    np.testing.assert_allclose(polytope.made_feasible(np.array([3.0, 0.0])), [1.0, 1.0], atol=1e-10)
     # Rows that the polytope contradicts: the bound of the first is below its lower bound.
     off = replace(polytope, residuals=np.array([0.0, 0.0]), coefficients=-np.eye(2))  # type: ignore[type-var]
-    np.testing.assert_allclose(off.repaired(np.array([1.0, 1.0])), [1.0, 1.0])
+    np.testing.assert_allclose(off.made_feasible(np.array([1.0, 1.0])), [1.0, 1.0])
 
 
 def test_there_is_no_closed_form() -> None:

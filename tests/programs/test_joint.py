@@ -234,19 +234,19 @@ class TestProgram:
 
     @PROPERTY
     @given(generators, sizes, kinds, st.floats(-12, 3))
-    def test_repaired_points_are_inside_and_stay(
+    def test_feasible_points_are_inside_and_stay(
         self, rng: np.random.Generator, size: int, kind: Kind, magnitude: float
     ) -> None:
         polytope = instance(rng, size, kind).polytope
         noise = rng.standard_normal(len(polytope.current)) * 10**magnitude
-        repaired = polytope.repaired(polytope.current + noise)
-        assert_inside(repaired, polytope)
-        again = polytope.repaired(repaired)
-        np.testing.assert_allclose(again, repaired, rtol=1e-12, atol=1e-14)
+        feasible = polytope.made_feasible(polytope.current + noise)
+        assert_inside(feasible, polytope)
+        again = polytope.made_feasible(feasible)
+        np.testing.assert_allclose(again, feasible, rtol=1e-12, atol=1e-14)
 
     @PROPERTY
     @given(generators, sizes, kinds, st.floats(-12, 0))
-    def test_repair_moves_in_proportion_to_the_violation(
+    def test_points_move_in_proportion_to_the_violation(
         self, rng: np.random.Generator, size: int, kind: Kind, magnitude: float
     ) -> None:
         """Measured by what it takes of the budget: that is what v does not distort."""
@@ -254,24 +254,24 @@ class TestProgram:
         vertex = polytope.minimize(random_cost(rng, polytope, "any"))
         taken = np.concatenate([np.ones(size), polytope.weights])
         noise = rng.standard_normal(len(vertex)) * 10**magnitude * polytope.budget / taken
-        repaired = polytope.repaired(vertex + noise)
-        assert taken @ np.abs(repaired - vertex) <= 20 * (taken @ np.abs(noise)) + 1e-12
+        feasible = polytope.made_feasible(vertex + noise)
+        assert taken @ np.abs(feasible - vertex) <= 20 * (taken @ np.abs(noise)) + 1e-12
 
     def test_points_inside_stay(self) -> None:
         rng = np.random.default_rng(0)
         for decades in (0.0, 3.0):
             there = instance(rng, 6, (decades, True))
             assert_inside(there.polytope.current, there.polytope)
-            repaired = there.polytope.repaired(there.polytope.current)
+            feasible = there.polytope.made_feasible(there.polytope.current)
             np.testing.assert_allclose(
-                matrix_of(repaired, 6, all_edges(6)), there.metric, rtol=1e-13
+                matrix_of(feasible, 6, all_edges(6)), there.metric, rtol=1e-13
             )
 
     def test_infeasible_floors_are_refused_with_their_numbers(self) -> None:
         with pytest.raises(gda.InfeasibleProblemError, match=r"floors need 2 of a budget of 1\.5"):
             JointPolytope(np.ones(2), 0.25, 2.0, all_edges(2), floor=np.ones(1))
 
-    def test_floors_above_the_budget_by_round_off_are_repaired(self) -> None:
+    def test_floors_above_the_budget_by_round_off_are_made_feasible(self) -> None:
         polytope = JointPolytope(np.ones(2), 0.0, 2.0 - 1e-11, all_edges(2), floor=np.ones(1))
         assert polytope.spare == 0
         for cost in (np.array([-1.0, 0.0, 0.0]), np.array([0.0, 0.0, -1.0])):

@@ -1,4 +1,4 @@
-"""The diagonal and the column program: what is refused, what is repaired, what cannot move."""
+"""The diagonal and the column program: what is refused, what is made feasible, what cannot move."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_infeasible_diagonals_are_refused_with_their_numbers() -> None:
         DiagonalPolytope(np.array([1.0, 2.0]), trace_bound=2.5)
 
 
-def test_round_off_of_a_diagonal_is_repaired() -> None:
+def test_round_off_of_a_diagonal_is_removed() -> None:
     polytope = DiagonalPolytope(np.array([1.0, 2.0]), trace_bound=3.0 - 1e-10)
     assert polytope.spare <= 1e-15
     assert_inside(polytope.minimize(-np.ones(2)), polytope)

@@ -63,7 +63,7 @@ class Family:
     def budget(self, size: int) -> float:
         return self.bound(size) - RHO * size - 2 * self.path_weight * (size - 1)
 
-    def above(self, rng: np.random.Generator, size: int) -> FloatArray:
+    def beyond_base(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Return a random member of the cone over the atoms, of trace 1, singular or not."""
         if self.kind == "diagonal":
             return np.diag(rng.dirichlet(np.full(size, 0.5)))
@@ -80,8 +80,8 @@ class Family:
     def member(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Return a random member of the hull, at the trace bound or not."""
         share = rng.choice([1.0, rng.random()])
-        above: FloatArray = share * self.budget(size) * self.above(rng, size)
-        return self.base(size) + above
+        beyond_base: FloatArray = share * self.budget(size) * self.beyond_base(rng, size)
+        return self.base(size) + beyond_base
 
     def constraints(self, metric: cp.Expression) -> list[cp.Constraint]:
         """Return the constraints on a variable, written out."""

@@ -36,12 +36,12 @@ class TestMembers:
     @families
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12), scale=st.sampled_from([1e-16, 1e-13]))
-    def test_are_sums_of_atoms_once_round_off_is_repaired(
+    def test_are_sums_of_atoms_once_round_off_is_removed(
         self, family: Family, rng: np.random.Generator, size: int, scale: float
     ) -> None:
-        """A saved result is accepted back: checked with its slack, repaired, taken apart."""
+        """A saved result is accepted back: checked with its slack, made feasible, taken apart."""
         feasible_set = family.feasible_set(size)
-        metric = feasible_set.repaired(
+        metric = feasible_set.made_feasible(
             family.member(rng, size) + scale * random_symmetric(rng, size)
         )
         assert feasible_set.violations(metric) == ()
@@ -57,7 +57,7 @@ class TestMembers:
         metric[0, 1] = metric[1, 0] = 1e-17 - path_weight * (1 - 1e-15)
         assert feasible_set.contains(metric)
         assert feasible_set.violations(metric) == ()
-        atoms, weights = feasible_set.decomposed(feasible_set.repaired(metric))
+        atoms, weights = feasible_set.decomposed(feasible_set.made_feasible(metric))
         total = atoms.added_to(feasible_set.base(2), weights)
         np.testing.assert_allclose(total, metric, rtol=0, atol=1e-15)
 
@@ -67,7 +67,7 @@ class TestMembers:
         for below in 10 ** np.arange(-16, -10, 0.25):
             metric = feasible_set.base(2) + np.diag([1.0 - RHO, -below])
             assert feasible_set.contains(metric)
-            atoms, weights = feasible_set.decomposed(feasible_set.repaired(metric))
+            atoms, weights = feasible_set.decomposed(feasible_set.made_feasible(metric))
             assert weights.min() >= 0
             total = atoms.added_to(feasible_set.base(2), weights)
             np.testing.assert_allclose(total, metric, rtol=0, atol=2 * below + 1e-16)

@@ -130,11 +130,13 @@ class TestMinimizeLinear:
         value, u = minimum.value / unit, minimum.atom
         round_off = 1e-14 * size * family.bound(size)
         assert np.vdot(gradient / unit, minimum.vertex) == pytest.approx(value, abs=round_off)
-        above = minimum.vertex - family.base(size)
+        beyond_base = minimum.vertex - family.base(size)
         if u is None:
-            np.testing.assert_allclose(above, 0, rtol=0, atol=1e-15)
+            np.testing.assert_allclose(beyond_base, 0, rtol=0, atol=1e-15)
             return
-        np.testing.assert_allclose(above, budget * np.outer(u, u), rtol=0, atol=1e-14 * budget)
+        np.testing.assert_allclose(
+            beyond_base, budget * np.outer(u, u), rtol=0, atol=1e-14 * budget
+        )
         assert np.linalg.norm(u) == pytest.approx(1, rel=1e-14)
         assert np.count_nonzero(u) <= {"diagonal": 1, "definite": size}.get(family.kind, 2)
         if family.kind in ("graph", "signed"):

@@ -191,39 +191,41 @@ def boundary_member(rng: np.random.Generator, size: int) -> tuple[GraphMetrics, 
     return GraphMetrics(float(np.trace(metric)), rho), metric
 
 
-class TestRepaired:
+class TestMadeFeasible:
     @PROPERTY
     @given(rng=generators, size=st.integers(2, 12))
     def test_members_are_unchanged(self, rng: np.random.Generator, size: int) -> None:
         metric = random_metric(rng, size, density=0.6)
         feasible_set = GraphMetrics(float(np.trace(metric)), smallest_eigenvalue(metric) / 2)
-        np.testing.assert_array_equal(feasible_set.repaired(metric), metric)
+        np.testing.assert_array_equal(feasible_set.made_feasible(metric), metric)
 
     @PROPERTY
     @given(rng=generators, size=st.integers(2, 12), scale=st.sampled_from([1e-14, 1e-10, 1e-6]))
-    def test_round_off_is_repaired(self, rng: np.random.Generator, size: int, scale: float) -> None:
+    def test_round_off_is_removed(self, rng: np.random.Generator, size: int, scale: float) -> None:
         feasible_set, member = boundary_member(rng, size)
         noise = rng.standard_normal((size, size)) * scale
-        repaired = feasible_set.repaired(member + noise + noise.T)
-        off_diagonal = repaired[~np.eye(size, dtype=bool)]
+        feasible = feasible_set.made_feasible(member + noise + noise.T)
+        off_diagonal = feasible[~np.eye(size, dtype=bool)]
         assert off_diagonal.max() <= 0
-        assert np.trace(repaired) <= feasible_set.trace_bound * (1 + 1e-14)
-        assert smallest_eigenvalue(repaired) >= feasible_set.min_eigenvalue - 1e-13 * size
+        assert np.trace(feasible) <= feasible_set.trace_bound * (1 + 1e-14)
+        assert smallest_eigenvalue(feasible) >= feasible_set.min_eigenvalue - 1e-13 * size
         # The way back is of the violations' order, over the set's width.
         width = feasible_set.trace_bound - size * feasible_set.min_eigenvalue
-        assert np.abs(repaired - member).max() <= 100 * size**2 * scale * (1 + size / width)
+        assert np.abs(feasible - member).max() <= 100 * size**2 * scale * (1 + size / width)
 
     @PROPERTY
     @given(rng=generators, size=st.integers(2, 12))
-    def test_a_second_repair_changes_nothing(self, rng: np.random.Generator, size: int) -> None:
+    def test_a_feasible_point_is_not_moved(self, rng: np.random.Generator, size: int) -> None:
         feasible_set, member = boundary_member(rng, size)
-        once = feasible_set.repaired(member * (1 + 1e-9))
-        np.testing.assert_allclose(feasible_set.repaired(once), once, rtol=0, atol=1e-13 * size)
+        once = feasible_set.made_feasible(member * (1 + 1e-9))
+        np.testing.assert_allclose(
+            feasible_set.made_feasible(once), once, rtol=0, atol=1e-13 * size
+        )
 
     def test_the_path_survives(self) -> None:
         feasible_set = GraphMetrics(4.0, 0.1, path_weight=0.2)
         metric = feasible_set.start(4) * (1 + 1e-6)
-        assert feasible_set.contains(feasible_set.repaired(metric))
+        assert feasible_set.contains(feasible_set.made_feasible(metric))
 
 
 class TestEverySet:
@@ -275,7 +277,7 @@ class TestEverySet:
         assert feasible_set.violations(member) == ()
         assert feasible_set.contains(member)
         atol = 1e-14 * family.bound(size)
-        np.testing.assert_allclose(feasible_set.repaired(member), member, rtol=0, atol=atol)
+        np.testing.assert_allclose(feasible_set.made_feasible(member), member, rtol=0, atol=atol)
 
     # λ_min ≥ ρ - 1e-10·C, tr M ≤ C(1 + 1e-12)
     @families
@@ -345,15 +347,15 @@ class TestEverySet:
     @families
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12), scale=st.sampled_from([1e-16, 1e-13, 1e-11]))
-    def test_round_off_is_repaired(
+    def test_round_off_is_removed(
         self, family: Family, rng: np.random.Generator, size: int, scale: float
     ) -> None:
         feasible_set = family.feasible_set(size)
         member = family.member(rng, size)
-        repaired = feasible_set.repaired(member + scale * random_symmetric(rng, size))
-        assert feasible_set.contains(repaired)
-        assert np.linalg.eigvalsh(repaired)[0] >= RHO - 1e-14 * size
-        assert np.trace(repaired) <= family.bound(size) * (1 + 1e-14)
-        assert np.abs(repaired - member).max() <= 100 * size**2 * scale
-        again = feasible_set.repaired(repaired)
-        np.testing.assert_allclose(again, repaired, rtol=0, atol=1e-14 * size)
+        feasible = feasible_set.made_feasible(member + scale * random_symmetric(rng, size))
+        assert feasible_set.contains(feasible)
+        assert np.linalg.eigvalsh(feasible)[0] >= RHO - 1e-14 * size
+        assert np.trace(feasible) <= family.bound(size) * (1 + 1e-14)
+        assert np.abs(feasible - member).max() <= 100 * size**2 * scale
+        again = feasible_set.made_feasible(feasible)
+        np.testing.assert_allclose(again, feasible, rtol=0, atol=1e-14 * size)

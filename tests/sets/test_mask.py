@@ -232,7 +232,7 @@ def test_members_are_sums_of_atoms_on_the_edges(
 
 @PROPERTY
 @given(generators, st.integers(2, 9), kinds)
-def test_other_entries_are_violations_and_are_repaired(
+def test_other_entries_are_violations_and_are_made_feasible(
     rng: np.random.Generator, size: int, kind: str
 ) -> None:
     feasible_set = random_set(rng, size, kind)
@@ -243,9 +243,9 @@ def test_other_entries_are_violations_and_are_repaired(
     if found:
         i, j = np.unravel_index(np.abs(outside).argmax(), outside.shape)
         assert f"[{i},{j}]" in found[0] or f"[{j},{i}]" in found[0]
-    repaired = feasible_set.repaired(metric)
-    assert feasible_set.contains(repaired)
-    assert not (repaired * (1 - is_allowed(size, feasible_set))).any()
+    feasible = feasible_set.made_feasible(metric)
+    assert feasible_set.contains(feasible)
+    assert not (feasible * (1 - is_allowed(size, feasible_set))).any()
 
 
 @pytest.mark.parametrize("kind", ["graph", "signed"])
@@ -357,7 +357,7 @@ def test_all_pairs_are_no_mask(rng: np.random.Generator, size: int, kind: str) -
         full.minimize_linear(gradient).vertex, free.minimize_linear(gradient).vertex
     )
     np.testing.assert_array_equal(full.projected(gradient).point, free.projected(gradient).point)
-    np.testing.assert_array_equal(full.repaired(gradient), free.repaired(gradient))
+    np.testing.assert_array_equal(full.made_feasible(gradient), free.made_feasible(gradient))
     assert full.violations(gradient) == free.violations(gradient)
     assert full.edges_of(size) is free.edges_of(size)
 

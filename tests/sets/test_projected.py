@@ -82,8 +82,8 @@ def test_signs_and_trace_alone_are_a_quadratic_program(
     for _ in range(3):
         feasible_set, target = case(rng, (kind, floor), size)
         M = cp.Variable((size, size), symmetric=True)
-        above = M - feasible_set.base(size)
-        signs = feasible_set.family.entry_constraints(above)
+        beyond_base = M - feasible_set.base(size)
+        signs = feasible_set.family.entry_constraints(beyond_base)
         trace = cp.trace(M) <= feasible_set.trace_bound
         program = cp.Problem(cp.Minimize(cp.sum_squares(M - target)), [*signs, trace])
         program.solve(solver, **accurate[solver])
@@ -107,7 +107,7 @@ def test_no_member_is_on_the_targets_side(
     bound = feasible_set.trace_bound
     assert found.apart <= ACCURACY * bound
     assert np.abs(found.point - found.point.T).max() == 0
-    member = feasible_set.repaired(found.point)
+    member = feasible_set.made_feasible(found.point)
     assert not feasible_set.violations(member)
     assert distance(member, found.point) <= 10 * size * ACCURACY * bound
     away = member - target
@@ -124,7 +124,7 @@ def test_members_stay_where_they_are(
     vertices = [feasible_set.minimize_linear(random_symmetric(rng, size)).vertex for _ in range(3)]
     shares = rng.dirichlet(np.ones(3))
     inside = sum(share * vertex for share, vertex in zip(shares, vertices, strict=True))
-    nearest = feasible_set.repaired(feasible_set.projected(target).point)
+    nearest = feasible_set.made_feasible(feasible_set.projected(target).point)
     for member in (feasible_set.base(size), *vertices, inside, nearest):
         found = feasible_set.projected(member)
         assert distance(found.point, member) <= 1e-9 * feasible_set.trace_bound

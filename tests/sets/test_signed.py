@@ -39,7 +39,7 @@ class TestSigned:
         assert signed.violations(flip * metric) == graph.violations(metric)
         assert signed.n_components(flip * metric) == graph.n_components(metric)
         pairs = [
-            (signed.repaired(flip * metric), graph.repaired(metric)),
+            (signed.made_feasible(flip * metric), graph.made_feasible(metric)),
             (signed.start(size), graph.start(size)),
             (signed.base(size), graph.base(size)),
         ]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries, paired_sums
+from gdaopt.linalg.masked import MaskedMatrix, paired_sums
 from gdaopt.objectives.pairs.blocks import Block, KnownChanges
 from gdaopt.objectives.pairs.passes import Coefficients, Moments, TransformedSamples, less
 from gdaopt.support.deadline import check_time
@@ -156,7 +156,7 @@ class ListedPairs:
         symmetric: FloatArray = (total + total.T) / 2  # to the last bit
         return symmetric
 
-    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> KnownEntries:
+    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> MaskedMatrix:
         """Return the diagonal and some entries of `scatter`, in O(pairs (K + n)) for n of them."""
         diagonal, entries = np.zeros(self.features.shape[1]), np.zeros(len(edges[0]))
         for pairs, p in zip(self._runs(), coefficients, strict=True):
@@ -164,7 +164,7 @@ class ListedPairs:
             weighted = p[:, None] * differences
             diagonal += np.einsum("pk,pk->k", differences, weighted)
             entries += paired_sums(differences, weighted, edges)
-        return KnownEntries(diagonal, entries, edges)
+        return MaskedMatrix(diagonal, entries, edges)
 
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return what the round-off of `scatter` is relative to (see `Pairs`)."""
@@ -177,7 +177,7 @@ class ListedPairs:
 
     @property
     def scatter_roundings(self) -> int:
-        """How many roundings in a row an entry of `scatter` takes: sums over runs, and of runs."""
+        """The error-growth factor of an entry of `scatter`: sums over runs, and of runs."""
         step = self._run_length
         return min(step, self.n_pairs) + math.ceil(self.n_pairs / step) + 16
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.pairs.blocks import Block, Changes
 from gdaopt.objectives.pairs.passes import Coefficients, Moments, TransformedSamples
 from gdaopt.support.validation import FloatArray
@@ -105,7 +105,7 @@ class Pairs(Protocol):
     def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
         """Return one column of `scatter`, shape (K,)."""
 
-    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> KnownEntries:
+    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> MaskedMatrix:
         """Return the diagonal of `scatter` and its entries (i, j) for the edges i < j."""
 
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
@@ -117,7 +117,7 @@ class Pairs(Protocol):
 
     @property
     def scatter_roundings(self) -> int:
-        """How many roundings in a row an entry of `scatter` takes, those of centring included."""
+        """The error-growth factor of an entry of `scatter`, with the roundings of centring."""
 
     def blocks(self) -> Iterator[Block]:
         """Yield which pairs the blocks have."""

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.known_entries import KnownEntries, paired_sums
+from gdaopt.linalg.masked import MaskedMatrix, paired_sums
 from gdaopt.objectives.pairs.blocks import Block, OuterChanges, runs, slices, tiles, triangle
 from gdaopt.objectives.pairs.passes import Coefficients, Moments, TransformedSamples, less
 from gdaopt.support.deadline import check_time
@@ -236,7 +236,7 @@ class RectanglePairs:
         found.n_pairs = sum(map(_n_entries, found._rectangles))
         return found
 
-    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> KnownEntries:
+    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> MaskedMatrix:
         """Return the diagonal and some entries of `scatter`, in O(pairs K + N n) for n of them."""
         diagonal, entries = np.zeros(self.features.shape[1]), np.zeros(len(edges[0]))
 
@@ -251,7 +251,7 @@ class RectanglePairs:
         diagonal += 2 * np.einsum("nk,nk->k", self.features, half)
         entries += paired_sums(self.features, half, edges)
         entries += paired_sums(half, self.features, edges)
-        return KnownEntries(diagonal, entries, edges)
+        return MaskedMatrix(diagonal, entries, edges)
 
     def _half_scatter(
         self,
@@ -289,7 +289,7 @@ class RectanglePairs:
 
     @property
     def scatter_roundings(self) -> int:
-        """How many roundings in a row an entry of `scatter` takes: two sums over the samples."""
+        """The error-growth factor of an entry of `scatter`: two sums over the samples."""
         return 2 * len(self.features) + 16
 
     def scatter_diagonal(

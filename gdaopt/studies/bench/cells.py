@@ -52,7 +52,7 @@ def replay_task(
     start : {"cold", "re-solve", "hot"}
         See `gdaopt.programs.replay`.
     tolerance : float
-        What is asked of the solver.
+        The tolerance to ask the solver for.
     limits : Limits
         For a program, and for all.
 
@@ -116,7 +116,7 @@ def run_task(
     steps: int,
     limits: Limits,
 ) -> dict[str, Any]:
-    """Solve a whole problem, its programs by a solver of which a tolerance is asked.
+    """Solve a whole problem, its programs by a solver at a tolerance.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""How solvers are judged: by residuals at the point, not by what they say of themselves.
+"""How solvers are judged: by residuals at the point, not by the status that they report.
 
-A program is *verified* when the point that the solver returned, before any repair, is feasible and
-optimal up to the tolerance that was asked. All else counts as if it had taken the cap.
+A program is *verified* when the point, as the solver returned it, is feasible and optimal up to the
+tolerance that was asked. All else counts as if it had taken the cap.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def performance_profile(
     seconds : mapping of str to array of shape (n,)
         For each solver, the times of the same n programs; infinity where it did not solve one.
     reference : array of shape (n,), optional
-        The times to which they are compared, such as those of the closed form; by default the least
-        of all solvers, as in the paper.
+        The times to which they are compared, such as those of ``"analytic"``; by default the least
+        times of all solvers, as in the paper.
 
     Returns
     -------

@@ -44,7 +44,7 @@ class BenchOptions:
     Attributes
     ----------
     solvers : sequence of str
-        Names, or ``"all"`` alone. The closed form is always added, as the reference.
+        Names, or ``"all"`` alone. ``"analytic"`` is always added, as the reference.
     programs : sequence of str
         Of ``"diagonal"``, ``"column"`` and ``"joint"``.
     starts : sequence of str
@@ -56,9 +56,9 @@ class BenchOptions:
     repeats : int
         How often each sequence is solved; the median of the times counts.
     steps : int
-        Most steps of a run, of those that are recorded and of whole runs by each solver.
+        Most steps of a run: of recorded runs, and of whole runs by each solver.
     most : int
-        Programs of each kind: spread evenly over those of a run, or random ones.
+        Programs of each kind: spread evenly over the programs of a run, or random ones.
     cap : float
         Seconds for a program, and what one that is not verified counts.
     budget : float
@@ -163,7 +163,7 @@ def starts_of(solver: str, starts: Sequence[str]) -> list[str]:
 
 
 def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
-    """Return the solvers that are meant, the closed form first."""
+    """Return the solvers that are meant, ``"analytic"`` first."""
     if any(isinstance(name, str) and name.lower() == ALL for name in names):
         if len(names) > 1:
             raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")

@@ -96,9 +96,9 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
 
 
 def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
-    """Draw performance profiles by the closed form's times; see `performance_profile`.
+    """Draw performance profiles by the times of ``"analytic"``; see `performance_profile`.
 
-    A panel for each group of solvers: theirs in colours, those of all others in grey behind.
+    A panel for each group of solvers: its solvers in colours, all other solvers in grey behind.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     size = _small(grid[0]) + 1
     for ax in grid[len(panels) :]:
         ax.remove()
-    figure.supxlabel("time over the closed form's", fontsize=size)
+    figure.supxlabel("time over the time of analytic", fontsize=size)
     figure.supylabel("share verified", fontsize=size)
     return figure
 
@@ -162,7 +162,7 @@ def _draw_profile(ax: Axes, profile: tuple[Any, Any], last: float, **look: Any) 
 
 
 def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
-    """Draw time against precision; a line joins those that no other beats in both.
+    """Draw time against precision; a line joins the points that no other point beats in both.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def record_task(
     steps : int
         Most steps of each method's run.
     most : int
-        Programs of each kind: spread evenly over those of a run, or random ones.
+        Programs of each kind: spread evenly over the programs of a run, or random ones.
     bounded : bool
         Whether a lower bound of the optimum is needed as well.
 

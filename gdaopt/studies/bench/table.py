@@ -40,12 +40,12 @@ _FAILED = {"time_limit": "timed_out"}  # verdicts of all programs of a cell that
 def programs_frame(
     rows: Mapping[str, Row], lines: Mapping[str, Path], recorded: Mapping[str, Row], cap: float
 ) -> pd.DataFrame:
-    """Return a line for each program of each cell, those that were not reached too.
+    """Return a line for each program of each cell, also for programs that were not reached.
 
     Parameters
     ----------
     rows : mapping of str to row
-        The rows of the cells, by key; those of whole runs are left out.
+        The rows of the cells, by key; rows of whole runs are left out.
     lines : mapping of str to pathlib.Path
         The parquet file that each finished cell has written, by key.
     recorded : mapping of str to row
@@ -186,11 +186,11 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
         "",
         "Each program was solved again by each solver, which was asked for a tolerance by its own",
         "options where they are known (the column `options` of `summary.csv`). *Verified*: the",
-        "point that it returned, before any repair, is feasible and optimal up to the tolerance.",
+        "point, as the solver returned it, is feasible and optimal up to the tolerance.",
         "*Wrong*: it is not, and the solver calls it optimal; *inaccurate*: nor does the solver.",
         "*Infeasible*: the solver calls the program infeasible, which none is. *ms*: shifted",
         f"geometric mean (shift {1e3 * SHIFT:g} ms) of the wall time of a call; a program that is",
-        f"not verified counts {options.cap:g} s. *× closed form*: the ratio of these means.",
+        f"not verified counts {options.cap:g} s. *× analytic*: the ratio of these means.",
         "*Residual*: geometric mean, each at least the tolerance, 1 for a failure. Of the stages,",
         "*wrapper* is the median time outside of the solver's call, and *reported* the solver's",
         "own. *Cold*: everything anew; *re-solve*: what was compiled is kept; *hot*: started from",
@@ -202,7 +202,7 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
     ]
     heads = [
         *("solver", "version", "start", "verified", f"within {loosest:g}", "wrong", "inaccurate"),
-        *("infeasible", "failed", "late", "worst residual", "residual", "ms", "× closed form"),
+        *("infeasible", "failed", "late", "worst residual", "residual", "ms", "× analytic"),
         *("wrapper ms", "reported ms"),
     ]
     for (data, program, tolerance), group in frame.groupby(
@@ -216,11 +216,11 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
         lines += [
             *("", "## Whole runs", ""),
             f"At most {options.steps} steps. *Excess*: over a certified lower bound of the",
-            "optimum, as a share of the objective. *Repair*: the largest change that brought an",
+            "optimum, as a share of the objective. *Moved*: the largest change that brought an",
             "answer back into its polytope.",
             "",
         ]
-        names = ["data", "method", "solver", "tolerance", "excess", "steps", "repair", "seconds"]
+        names = ["data", "method", "solver", "tolerance", "excess", "steps", "moved", "seconds"]
         cells = [
             [
                 *(markdown_text(str(row[name])) for name in ("data", "method", "solver")),

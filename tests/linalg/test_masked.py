@@ -1,4 +1,4 @@
-"""Symmetric matrices of which not all entries are known, beside those of which all are."""
+"""Masked symmetric matrices, beside arrays."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from gdaopt.linalg import known_entries
+from gdaopt.linalg import masked
 from gdaopt.linalg.entries import entries_of, matrix_of, no_edges
-from gdaopt.linalg.known_entries import (
-    KnownEntries,
+from gdaopt.linalg.masked import (
+    MaskedMatrix,
     inner,
     is_finite,
     largest_entry,
@@ -25,30 +25,30 @@ from tests.linalg.test_entries import sizes, some_edges
 
 @PROPERTY
 @given(generators, sizes)
-def test_known_entries_are_read_like_the_matrix(rng: np.random.Generator, size: int) -> None:
+def test_masked_matrices_are_read_like_the_matrix(rng: np.random.Generator, size: int) -> None:
     edges = some_edges(rng, size)
     matrix = random_symmetric(rng, size)
-    known = KnownEntries.of(matrix, edges)
+    chosen = MaskedMatrix.of(matrix, edges)
     rows, columns = rng.integers(size, size=(2, 3, 7))
-    is_known = np.eye(size, dtype=bool)
-    is_known[edges] = is_known[edges[::-1]] = True
-    expected = np.where(is_known[rows, columns], matrix[rows, columns], np.nan)
-    np.testing.assert_array_equal(known[rows, columns], expected)
-    assert len(known) == size
-    np.testing.assert_array_equal(known.diagonal(), np.diagonal(matrix))
+    in_mask = np.eye(size, dtype=bool)
+    in_mask[edges] = in_mask[edges[::-1]] = True
+    expected = np.where(in_mask[rows, columns], matrix[rows, columns], np.nan)
+    np.testing.assert_array_equal(chosen[rows, columns], expected)
+    assert len(chosen) == size
+    np.testing.assert_array_equal(chosen.diagonal(), np.diagonal(matrix))
     factors = rng.standard_normal(size)
-    changed, whole = known.congruent(factors), matrix * factors * factors[:, None]
+    changed, whole = chosen.congruent(factors), matrix * factors * factors[:, None]
     np.testing.assert_allclose(changed.on_edges, whole[edges])
     np.testing.assert_allclose(changed.on_diagonal, np.diagonal(whole))
     sparse = matrix_of(entries_of(matrix, edges) * np.sign(rng.standard_normal()), size, edges)
-    assert inner(known, KnownEntries.of(sparse, edges)) == pytest.approx(np.vdot(matrix, sparse))
+    assert inner(chosen, MaskedMatrix.of(sparse, edges)) == pytest.approx(np.vdot(matrix, sparse))
 
 
 def test_values_that_are_not_finite_are_seen() -> None:
     matrix = np.array([[1.0, np.inf, 2.0], [np.inf, 1.0, 2.0], [2.0, 2.0, 1.0]])
-    assert is_finite(KnownEntries.of(matrix, (np.array([0]), np.array([2]))))
-    assert not is_finite(KnownEntries.of(matrix, (np.array([0]), np.array([1]))))
-    assert not is_finite(KnownEntries.of(np.diag([1.0, np.nan]), no_edges()))
+    assert is_finite(MaskedMatrix.of(matrix, (np.array([0]), np.array([2]))))
+    assert not is_finite(MaskedMatrix.of(matrix, (np.array([0]), np.array([1]))))
+    assert not is_finite(MaskedMatrix.of(np.diag([1.0, np.nan]), no_edges()))
 
 
 @PROPERTY
@@ -57,19 +57,19 @@ def test_paired_sums_are_entries_of_the_product(rng: np.random.Generator, size: 
     left, right = rng.standard_normal((2, 9, size))
     edges = some_edges(rng, size)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(known_entries, "_SUM_ENTRIES", 20)
+        patch.setattr(masked, "_SUM_ENTRIES", 20)
         sums = paired_sums(left, right, edges)
     np.testing.assert_allclose(sums, (left.T @ right)[edges], atol=1e-14)
 
 
 @PROPERTY
 @given(generators, sizes)
-def test_unknown_entries_count_as_zeros(rng: np.random.Generator, size: int) -> None:
+def test_entries_outside_of_the_mask_count_as_zeros(rng: np.random.Generator, size: int) -> None:
     edges, vector = some_edges(rng, size), rng.standard_normal(size)
     first, second = (
         matrix_of(entries_of(random_symmetric(rng, size), edges), size, edges) for _ in range(2)
     )
-    one, other = KnownEntries.of(first, edges), like(KnownEntries.of(second, edges), second)
+    one, other = MaskedMatrix.of(first, edges), like(MaskedMatrix.of(second, edges), second)
     assert inner(one, other) == pytest.approx(inner(first, second), abs=1e-12)
     assert norm(one) == pytest.approx(norm(first))
     assert largest_entry(one) == largest_entry(first)
@@ -78,8 +78,8 @@ def test_unknown_entries_count_as_zeros(rng: np.random.Generator, size: int) -> 
         assert magnitude_form(matrix, abs(vector)) == pytest.approx(form)
     for pair in ((one, other), (first, second)):
         assert magnitude_inner(*pair) == pytest.approx(np.vdot(abs(first), abs(second)))
-    for known, whole in ((abs(one), abs(first)), (one + other, first + second)):
-        np.testing.assert_array_equal(known.on_diagonal, np.diagonal(whole))
-        np.testing.assert_array_equal(known.on_edges, whole[edges])
+    for chosen, whole in ((abs(one), abs(first)), (one + other, first + second)):
+        np.testing.assert_array_equal(chosen.on_diagonal, np.diagonal(whole))
+        np.testing.assert_array_equal(chosen.on_edges, whole[edges])
     np.testing.assert_array_equal((one - other).on_edges, (first - second)[edges])
     assert like(first, second) is second

@@ -1,8 +1,8 @@
-"""Symmetric matrices of which not all entries are known, such as gradients under a mask of edges.
+"""Masked symmetric matrices, such as gradients: the diagonal and the entries of a mask of edges.
 
-What the oracle, the certificate and the programs of a set ask of a gradient are its diagonal and
-the entries of the set's edges ("Proposition: masks of edges"). Where these are few, the others need
-not be computed. The functions below take arrays as well, all of whose entries are known.
+The oracle, the certificate and the programs of a set read the diagonal of a gradient and its
+entries at the edges of the set ("Proposition: masks of edges"). Where the mask has few edges, only
+these entries are computed. The functions below take a `MaskedMatrix` or an array.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.support.validation import FloatArray
 
 __all__ = [
-    "KnownEntries",
+    "MaskedMatrix",
     "Symmetric",
     "inner",
     "is_finite",
@@ -32,15 +32,15 @@ __all__ = [
     "paired_sums",
 ]
 
-_SUM_ENTRIES = 2**18  # 2 MB: what is gathered at a time
+_SUM_ENTRIES = 2**18  # entries gathered at a time: 2 MB
 
 
 @dataclass(frozen=True, eq=False)
-class KnownEntries:
-    """A symmetric K×K matrix of which no more is known than the diagonal and the entries of edges.
+class MaskedMatrix:
+    """A symmetric K×K matrix that has only its diagonal and the entries of a mask of edges.
 
-    Where nothing else is asked of a gradient, all K² entries need not be computed. It is read like
-    an array: by `len`, `diagonal`, and a pair of arrays of indices.
+    It is read like an array: by `len`, `diagonal`, and a pair of arrays of indices. Entries outside
+    of the mask are read as NaN; sums and norms count them as 0.
 
     Attributes
     ----------
@@ -54,8 +54,8 @@ class KnownEntries:
     Examples
     --------
     >>> matrix = np.array([[1.0, 4.0, 5.0], [4.0, 2.0, 6.0], [5.0, 6.0, 3.0]])
-    >>> known = KnownEntries.of(matrix, (np.array([0, 1]), np.array([1, 2])))
-    >>> known[np.array([2, 1, 1]), np.array([1, 0, 1])]
+    >>> masked = MaskedMatrix.of(matrix, (np.array([0, 1]), np.array([1, 2])))
+    >>> masked[np.array([2, 1, 1]), np.array([1, 0, 1])]
     array([6., 4., 2.])
     """
 
@@ -64,8 +64,8 @@ class KnownEntries:
     edges: Edges
 
     @classmethod
-    def of(cls, matrix: FloatArray, edges: Edges) -> KnownEntries:
-        """Return the entries of a matrix, of which the others are forgotten."""
+    def of(cls, matrix: FloatArray, edges: Edges) -> MaskedMatrix:
+        """Return the diagonal of a matrix and its entries at the edges, as a masked matrix."""
         return cls(np.diagonal(matrix).copy(), matrix[edges], edges)
 
     def __len__(self) -> int:
@@ -80,9 +80,9 @@ class KnownEntries:
             return self.on_edges
         low, high = np.minimum(*index), np.maximum(*index)
         found = np.searchsorted(self._keys, low * len(self) + high)
-        known = np.append(self.on_edges, np.nan)  # also beyond the last edge
+        entries = np.append(self.on_edges, np.nan)  # NaN also beyond the last edge
         is_edge = np.append(self._keys, -1)[found] == low * len(self) + high
-        values: FloatArray = np.where(is_edge, known[found], np.nan)
+        values: FloatArray = np.where(is_edge, entries[found], np.nan)
         return np.where(low == high, self.on_diagonal[low], values)
 
     @cached_property
@@ -91,66 +91,66 @@ class KnownEntries:
         rows, columns = self.edges
         return rows * len(self) + columns
 
-    def scaled(self, factor: float) -> KnownEntries:
+    def scaled(self, factor: float) -> MaskedMatrix:
         """Return the matrix times a number."""
-        return KnownEntries(factor * self.on_diagonal, factor * self.on_edges, self.edges)
+        return MaskedMatrix(factor * self.on_diagonal, factor * self.on_edges, self.edges)
 
-    def congruent(self, factors: FloatArray) -> KnownEntries:
+    def congruent(self, factors: FloatArray) -> MaskedMatrix:
         """Return ``diag(f) G diag(f)``."""
         rows, columns = self.edges
         on_edges = self.on_edges * factors[rows] * factors[columns]
-        return KnownEntries(self.on_diagonal * factors**2, on_edges, self.edges)
+        return MaskedMatrix(self.on_diagonal * factors**2, on_edges, self.edges)
 
-    def __abs__(self) -> KnownEntries:
-        return KnownEntries(np.abs(self.on_diagonal), np.abs(self.on_edges), self.edges)
+    def __abs__(self) -> MaskedMatrix:
+        return MaskedMatrix(np.abs(self.on_diagonal), np.abs(self.on_edges), self.edges)
 
-    def __add__(self, other: KnownEntries) -> KnownEntries:
-        return KnownEntries(
+    def __add__(self, other: MaskedMatrix) -> MaskedMatrix:
+        return MaskedMatrix(
             self.on_diagonal + other.on_diagonal, self.on_edges + other.on_edges, self.edges
         )
 
-    def __sub__(self, other: KnownEntries) -> KnownEntries:
-        return KnownEntries(
+    def __sub__(self, other: MaskedMatrix) -> MaskedMatrix:
+        return MaskedMatrix(
             self.on_diagonal - other.on_diagonal, self.on_edges - other.on_edges, self.edges
         )
 
 
-Symmetric = FloatArray | KnownEntries
-"""A symmetric matrix, of which perhaps not all entries are known."""
+Symmetric = FloatArray | MaskedMatrix
+"""A symmetric matrix: an array, or masked."""
 
 
-def like(known: Symmetric, matrix: FloatArray) -> Any:
-    """Return those entries of a matrix that are known of another one."""
-    return KnownEntries.of(matrix, known.edges) if isinstance(known, KnownEntries) else matrix
+def like(pattern: Symmetric, matrix: FloatArray) -> Any:
+    """Return a matrix under the mask of another one; where that one is an array, the matrix."""
+    return MaskedMatrix.of(matrix, pattern.edges) if isinstance(pattern, MaskedMatrix) else matrix
 
 
 def is_finite(matrix: Symmetric) -> bool:
-    """Say whether all that is known is finite; for an array by its sum, where that tells."""
-    if isinstance(matrix, KnownEntries):
+    """Say whether all entries are finite; where the sum of an array is, its entries are."""
+    if isinstance(matrix, MaskedMatrix):
         return bool(np.isfinite(matrix.on_diagonal).all() and np.isfinite(matrix.on_edges).all())
     with np.errstate(over="ignore", invalid="ignore"):
         return math.isfinite(float(matrix.sum())) or bool(np.isfinite(matrix).all())
 
 
 def inner(first: Symmetric, second: Symmetric) -> float:
-    """Return ``⟨G, H⟩``; entries that are not known, of the same edges, count as 0.
+    """Return ``⟨G, H⟩``, of two arrays or of two matrices under the same mask.
 
     Examples
     --------
     >>> matrix = np.array([[1.0, 4.0, 5.0], [4.0, 2.0, 6.0], [5.0, 6.0, 3.0]])
-    >>> known = KnownEntries.of(matrix, (np.array([0]), np.array([1])))
-    >>> inner(matrix, matrix), inner(known, known)
+    >>> masked = MaskedMatrix.of(matrix, (np.array([0]), np.array([1])))
+    >>> inner(matrix, matrix), inner(masked, masked)
     (168.0, 46.0)
     """
-    if isinstance(first, KnownEntries) and isinstance(second, KnownEntries):
+    if isinstance(first, MaskedMatrix) and isinstance(second, MaskedMatrix):
         off_diagonal = float(first.on_edges @ second.on_edges)
         return float(first.on_diagonal @ second.on_diagonal) + 2 * off_diagonal
     return float(np.vdot(first, second))  # type: ignore[arg-type]  # both are arrays
 
 
 def norm(matrix: Symmetric) -> float:
-    """Return the Frobenius norm, of what is known; squares neither under- nor overflow."""
-    if isinstance(matrix, KnownEntries):
+    """Return the Frobenius norm; squares neither under- nor overflow."""
+    if isinstance(matrix, MaskedMatrix):
         off_diagonal = math.sqrt(2) * _lapack_norm(matrix.on_edges[:, None])
         return math.hypot(_lapack_norm(matrix.on_diagonal[:, None]), off_diagonal)
     return _lapack_norm(matrix)
@@ -162,16 +162,16 @@ def _lapack_norm(matrix: FloatArray) -> float:
 
 
 def largest_entry(matrix: Symmetric) -> float:
-    """Return the largest magnitude of an entry that is known."""
-    if isinstance(matrix, KnownEntries):
+    """Return the largest magnitude of an entry."""
+    if isinstance(matrix, MaskedMatrix):
         on_edges = float(np.abs(matrix.on_edges).max(initial=0.0))
         return max(float(np.abs(matrix.on_diagonal).max()), on_edges)
     return max(float(matrix.max()), -float(matrix.min()))
 
 
 def magnitude_inner(first: Symmetric, second: Symmetric) -> float:
-    """Return ``⟨|G|, |H|⟩``; entries that are not known, of the same edges, count as 0."""
-    if isinstance(first, KnownEntries) and isinstance(second, KnownEntries):
+    """Return ``⟨|G|, |H|⟩``, of two arrays or of two matrices under the same mask."""
+    if isinstance(first, MaskedMatrix) and isinstance(second, MaskedMatrix):
         return inner(abs(first), abs(second))
     first, second = cast(FloatArray, first), cast(FloatArray, second)
     blocks = _row_blocks(first)
@@ -179,14 +179,14 @@ def magnitude_inner(first: Symmetric, second: Symmetric) -> float:
 
 
 def magnitude_form(matrix: Symmetric, vector: FloatArray) -> float:
-    """Return ``v'|G|v``; entries that are not known count as 0.
+    """Return ``v'|G|v``; entries outside of a mask count as 0.
 
     Examples
     --------
     >>> magnitude_form(np.array([[1.0, -2.0], [-2.0, 3.0]]), np.array([1.0, 2.0]))
     21.0
     """
-    if isinstance(matrix, KnownEntries):
+    if isinstance(matrix, MaskedMatrix):
         rows, columns = matrix.edges
         off_diagonal = float(np.abs(matrix.on_edges) @ (vector[rows] * vector[columns]))
         return float(np.abs(matrix.on_diagonal) @ vector**2) + 2 * off_diagonal
