@@ -3,10 +3,9 @@
     min  g'(x - x0) + ½ (x - x0)' H (x - x0)   s.t.   x ≥ 0,  Σx = Σx0
 
 H may be singular. The largest variable is eliminated: it is the total less the sum of the other
-variables. With it the common part of the gradient drops out, which would otherwise hide the
-digits of the differences. Each variable is
-taken in units of its own curvature, since curvatures of features of different spread differ by
-decades.
+variables. With it the common part of the gradient drops out, which would otherwise hide the digits
+of the differences. Each variable is taken in units of its own curvature, since curvatures of
+features of different spread differ by decades.
 """
 
 from __future__ import annotations

@@ -170,7 +170,6 @@ class Exponentials(DistanceLoss):
 
     sign = -1.0
     is_exponential = True
-    log_convex = True
     coefficient_roundings = 0.0  # what the terms are off by is part of the round-off of the value
 
     def __init__(self, n_pairs: int, shift: float = 0.0, thinning: Thinning | None = None) -> None:

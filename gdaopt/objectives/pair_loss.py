@@ -76,7 +76,7 @@ class BlockLoss(ABC):
     def coefficients(self) -> FloatArray:
         """Return ``∂f/∂δ`` times the sign of the loss, with the shape of δ.
 
-        It may overwrite what the loss has stored, which is asked nothing afterwards.
+        The array may overwrite numbers of this object: call no other method of it afterwards.
         """
 
     @abstractmethod
@@ -105,14 +105,13 @@ class DistanceLoss(ABC):
     coefficient_roundings : float
         r: a derivative c by a distance can be off by ``r u (|c| + t)``; t is `cancelled`.
     sign : float
-        -1.0 where no loss rises with any distance, and `BlockLoss.coefficients` are magnitudes.
+        -1.0 where no derivative is positive; `BlockLoss.coefficients` are then their magnitudes.
     curved_everywhere : bool
-        Whether nearly all pairs have second derivatives, so that some rows tell of all.
+        Whether nearly all pairs have second derivatives, so that some rows are a fair sample.
     is_exponential : bool
-        Whether value, derivatives and second derivatives are of the same terms, as of exponentials.
-    log_convex : bool
-        Whether the logarithm of the loss is convex, too. All sums are then taken in units of
-        ``exp(shift)``, so that the logarithm and its derivatives do not underflow.
+        Whether the loss is a sum of exponentials ``exp(-δ)``. Value, derivatives and second
+        derivatives are then the same terms; the logarithm of the sum is convex, too; and all sums
+        are taken in units of ``exp(shift)``, so that the logarithm does not underflow.
     """
 
     value_roundings: float
@@ -120,13 +119,12 @@ class DistanceLoss(ABC):
     sign: float = 1.0
     curved_everywhere: bool = True
     is_exponential: bool = False
-    log_convex: bool = False
 
     @abstractmethod
     def at(self, block: Block, distances: FloatArray) -> BlockLoss:
         """Return the loss at the distances of a block.
 
-        Where their array is writeable, nobody else needs it, and it may be overwritten.
+        A writeable array of distances may be overwritten: no other object refers to it.
         """
 
     def again(self, block: Block, numbers: FloatArray) -> BlockLoss:
@@ -384,7 +382,7 @@ def loss_sums(loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples) -> 
         if shift == -math.inf:  # all terms vanish
             continue
         sums = _shifted_sums(loss.shifted(shift), pairs, samples, shift)
-        if not loss.log_convex or sums.total <= _LARGEST_TOTAL:
+        if not loss.is_exponential or sums.total <= _LARGEST_TOTAL:
             return sums
     return PairSums(-math.inf, 0.0, 0.0, Moments.none(pairs.features.shape[1]))
 

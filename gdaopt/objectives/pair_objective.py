@@ -106,7 +106,7 @@ class PairObjective(Summable):
     @property
     def log_convex(self) -> bool:
         """Whether ``log Q`` is convex as well."""
-        return self.loss.log_convex
+        return self.loss.is_exponential
 
     def distributed(self, client: Any) -> Self:
         """Return the same objective, whose value and gradient a Dask cluster computes.
@@ -265,9 +265,9 @@ class PairPoint:
     distances : PairValues, optional
         δ at M, where they are known already.
     round_off : DistanceRoundOff, optional
-        How exact those are.
+        How exact these distances are.
     moves : int, optional
-        By how many steps they have been updated.
+        How often these distances have been updated along a line.
     """
 
     def __init__(
@@ -310,7 +310,7 @@ class PairPoint:
 
     @property
     def sums(self) -> PairSums | LossSum:
-        """What says the value: the sums of the pass, or of the numbers that are kept."""
+        """The sums that give the value: of one pass, or over the distances that are kept."""
         return self._pass or self.sum
 
     @property
@@ -319,7 +319,7 @@ class PairPoint:
         return self.sums.value
 
     def logarithm(self) -> ExponentialLogarithm:
-        """Return ``log Q`` at M, for losses with `log_convex`; it is safe from underflow."""
+        """Return ``log Q`` at M, for a sum of exponentials; it does not underflow."""
         return ExponentialLogarithm(self)
 
     @cached_property
@@ -373,13 +373,13 @@ class PairPoint:
         return slopes
 
     def scaled_slopes(self, atoms: Atoms) -> FloatArray:
-        """Return them in units of ``exp(shift)``."""
+        """Return the slopes in units of ``exp(shift)``."""
         if self._pass is not None:
             return self.objective.loss.sign * atoms.quadratic_forms(self.scatter)
         return self.kept_slopes(atoms)
 
     def kept_slopes(self, atoms: Atoms) -> FloatArray:
-        """Return them from the numbers of pairs that are kept."""
+        """Return the slopes in units of ``exp(shift)``, from the coefficients that are kept."""
         if self._last_slopes is None or self._last_slopes[0] is not atoms:
             coordinates = atoms.projected(self._pairs.features)
             self._last_slopes = atoms, self.sum.slopes(coordinates)
@@ -387,12 +387,12 @@ class PairPoint:
 
     @property
     def estimates_curvature(self) -> bool:
-        """Whether second derivatives are those of a subsample."""
+        """Whether second derivatives are computed from a subsample."""
         return self.objective.model is not None
 
     @cached_property
     def modelled(self) -> PairPoint:
-        """The point whose second derivatives are taken: that of a subsample of many samples."""
+        """The point that second derivatives come from: of a subsample where samples are many."""
         model = self.objective.model
         return self if model is None else PairPoint(model, self._metric)
 
@@ -407,7 +407,7 @@ class PairPoint:
         return point.sum.scale * point.scaled_curvature(atoms)
 
     def scaled_curvature(self, atoms: Atoms, means: FloatArray | None = None) -> FloatArray:
-        """Return those of these pairs in units of ``exp(shift)`` (see `LossSum.curvature`)."""
+        """Return the second derivatives of these pairs alone (see `LossSum.curvature`)."""
         coordinates = atoms.projected(self._pairs.features)
         return self.sum.curvature(coordinates, means, self.objective.n_represented)
 
@@ -448,7 +448,7 @@ class PairPoint:
 
     @property
     def distance_round_off(self) -> DistanceRoundOff:
-        """How exact the distances are that the loss was computed from."""
+        """How exact the distances of all pairs are."""
         return self._round_off or DistanceRoundOff.of_metric(
             self._metric, self.objective.n_features
         )
