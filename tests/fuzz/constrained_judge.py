@@ -411,7 +411,7 @@ def stalls_early(result: gda.Result, size: float = 0.0) -> bool:
     size : float, optional
         Of the objective elsewhere: one that is next to nothing of it has no share to speak of.
     """
-    named = re.search(r"of which ([-+.e\d]+) is what the certificate allows", result.message)
+    named = re.search(r"of which ([-+.e\d]+) is the certificate's allowance", result.message)
     round_off = float(named[1]) if named else 0.0
     gap = math.inf if result.gap is None else result.gap
     return gap > max(STALLED * abs(result.objective), NOTHING * size, ROUND_OFF * round_off)
