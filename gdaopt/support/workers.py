@@ -130,7 +130,11 @@ def begin_worker(parent: int) -> None:
         The process id of the parent.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with, args=(parent,), daemon=True).start()
+    # The thread must not import it: where one thread loads a library and another one looks through
+    # those that are loaded, as threadpoolctl does, each can wait for the other forever.
+    import psutil
+
+    Thread(target=_end_with, args=(parent, psutil.pid_exists), daemon=True).start()
 
 
 def die_with(parent: int) -> None:
@@ -182,7 +186,7 @@ def peak_memory() -> int:
     True
     """
     if sys.platform == "win32":
-        import psutil  # on demand, as below: importing gdaopt does not need it
+        import psutil  # on demand: importing gdaopt does not need it
 
         return int(psutil.Process().memory_info().peak_wset)
     import resource  # not on Windows
@@ -196,11 +200,9 @@ def peak_memory() -> int:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-def _end_with(parent: int) -> None:
+def _end_with(parent: int, exists: Callable[[int], bool]) -> None:
     """End this process when its parent has ended: a pool's worker would wait for calls forever."""
-    import psutil
-
     # An orphan gets another parent at once, except on Windows.
-    while os.getppid() == parent and psutil.pid_exists(parent):
+    while os.getppid() == parent and exists(parent):
         time.sleep(0.5)
     os._exit(1)
