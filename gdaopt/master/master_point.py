@@ -8,6 +8,7 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms, ProjectedAtoms
 from gdaopt.linalg.directions import AtomsDirection
+from gdaopt.objectives.logarithm import minimised
 from gdaopt.objectives.protocol import Derivatives, Point
 from gdaopt.support.validation import FloatArray
 
@@ -29,6 +30,8 @@ class MasterPoint:
         w.
     log : bool, optional
         Whether F is log Q, for objectives with `log_convex`.
+    model : UpdatedHessian, optional
+        The second derivatives at other weights of the same atoms, where they are estimated.
 
     Attributes
     ----------
@@ -45,18 +48,25 @@ class MasterPoint:
            [0., 4.]]))
     """
 
-    def __init__(self, base: Point, atoms: Atoms, weights: FloatArray, log: bool = False) -> None:
+    def __init__(
+        self,
+        base: Point,
+        atoms: Atoms,
+        weights: FloatArray,
+        log: bool = False,
+        model: UpdatedHessian | None = None,
+    ) -> None:
         self.weights = weights
         self._base = base
         # The samples' coordinates along the atoms are the same at all weights.
         self._atoms = ProjectedAtoms.of(atoms)
         self._log = log
-        self._model: _UpdatedHessian | None = None
+        self._model = model or UpdatedHessian()
         self.point = base.moved(AtomsDirection(weights, self._atoms), 1.0)
 
     @cached_property
     def _derivatives(self) -> Derivatives:
-        return self.point.logarithm() if self._log else self.point  # type: ignore[attr-defined]
+        return minimised(self.point, self._log)
 
     @property
     def value(self) -> float:
@@ -75,17 +85,14 @@ class MasterPoint:
         """Return the second derivatives of F, shape (n, n); of many samples a model of them."""
         if not getattr(self.point, "estimates_curvature", False):
             return self._derivatives.curvature(self._atoms)
-        self._model = self._model or _UpdatedHessian()
         return self._model.at(self.weights, self.gradient(), self._derivatives, self._atoms)
 
     def at(self, weights: FloatArray) -> MasterPoint:
         """Return F at other weights of the same atoms."""
-        moved = MasterPoint(self._base, self._atoms, weights, self._log)
-        moved._model = self._model
-        return moved
+        return MasterPoint(self._base, self._atoms, weights, self._log, self._model)
 
 
-class _UpdatedHessian:
+class UpdatedHessian:
     """The second derivatives of a subsample, as Newton's method goes on.
 
     Where a step was short, the subsample has nothing new to tell, but the gradients at its ends

@@ -26,6 +26,7 @@ from gdaopt.methods.pricing import OraclePricing, ProgramPricing
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import Patience
 from gdaopt.objectives import Linear, SumObjective
+from gdaopt.objectives.logarithm import minimised
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, ProgramOptions
@@ -228,7 +229,8 @@ class _Run(HullRun):
         curvature of the sample ("Algorithm: nested samples").
         """
         at = sample.objective.at(self.point.metric)
-        factor = math.exp(_log_value(self.point) - _log_value(at)) if self._log else 1.0
+        here, there = minimised(self.point, self._log), minimised(at, self._log)
+        factor = math.exp(here.value - there.value) if self._log else 1.0
         missing = self.point.gradient() - factor * at.gradient()
         return sample.with_objective(
             SumObjective([(factor, sample.objective), (1.0, Linear(missing))])
@@ -308,10 +310,6 @@ class _Run(HullRun):
             is_worse = self.point.value > most
         if is_worse:
             self.active_set, self.point = before
-
-
-def _log_value(point: Any) -> float:
-    return float(point.logarithm().value)
 
 
 def _derivative(point: Point, atoms: Atoms, master_point: MasterPoint) -> float:

@@ -107,8 +107,9 @@ class HullRun(ABC):
     def move_to(self, active_set: ActiveSet, point: Point | None = None) -> None:
         """Take atoms and weights, and evaluate the objective there unless that has been done."""
         self.active_set = active_set
-        direction = AtomsDirection(active_set.weights, active_set.atoms)
-        self.point = point or self.base.moved(direction, 1.0)
+        if point is None:
+            point = self.base.moved(AtomsDirection(active_set.weights, active_set.atoms), 1.0)
+        self.point = point
 
     def _step_back(self) -> float:
         """Halve the last step until the objective carries information at its end.

@@ -16,6 +16,7 @@ from gdaopt.linalg.projection import Projection, positive_part, project_spectrum
 from gdaopt.methods.base import Method
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound, Patience
+from gdaopt.objectives.logarithm import minimised
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.support.deadline import check_time, unlimited
@@ -164,8 +165,7 @@ class _Run:
     # --- the objective, or its logarithm where that is convex, too ---------------------------
 
     def _value(self, point: Point) -> float:
-        log_convex = self._problem.objective.log_convex
-        return point.logarithm().value if log_convex else point.value  # type: ignore[attr-defined]
+        return minimised(point, self._problem.objective.log_convex).value
 
     def _gradient(self, point: Point) -> FloatArray:
         gradient = point.gradient()

@@ -15,7 +15,13 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import Derivatives
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["ExponentialLogarithm", "Logarithm", "MultipleLogarithm"]
+__all__ = ["ExponentialLogarithm", "Logarithm", "MultipleLogarithm", "minimised"]
+
+
+def minimised(point: Any, log_convex: bool) -> Derivatives:
+    """Return the function that methods minimise at a point: log Q where it is convex, else Q."""
+    found: Derivatives = point.logarithm() if log_convex else point
+    return found
 
 
 @dataclass(frozen=True, eq=False)
