@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from gdaopt.objectives.pairs import (
     Changes,
     PairValues,
     SignalPairs,
+    WeightedPairs,
     distinct_differences,
     squared_distances,
     weighted_pairs,
@@ -31,115 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["GLR", "Exponentials"]
 
 _NEGLIGIBLE = 1e-20  # of the largest term, times 1 to 1e8 pairs: below round-off of the sum
-
-
-class GLR(PairObjective):
-    """Graph Laplacian regulariser of a signal on the graph of samples.
-
-    ``Q(M) = Σ_i Σ_j exp(-δ_ij(M)) ‖z_i - z_j‖²`` over **ordered** pairs of samples, with
-    ``δ_ij(M) = (x_i - x_j)' M (x_i - x_j)``. The paper also writes ``z'L(M)z``, which is half of Q.
-    Q is convex, and so is its logarithm. Small values mean that samples of different signal are far
-    apart under M.
-
-    Parameters
-    ----------
-    X : array-like of shape (N, K)
-        Samples × features.
-    z : array-like of shape (N,) or (N, m)
-        Training signal, such as ±1 for the two classes; several signals add up.
-    sample_weight : array-like of shape (N,), optional
-        Positive s: the term of each pair is multiplied by ``s_i s_j``. A sample of weight 2 counts
-        as two samples that coincide.
-    pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, in both orders, such as those of near samples where N is large.
-        All pairs when left out.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, a signal that is
-        the same for all samples or in all pairs, weights that are not positive, pairs that refer to
-        samples that X does not have, or values so large or small that their squares leave float64.
-
-    Notes
-    -----
-    Evaluation takes O(pairs · K + N K²) operations; pairs of equal signal drop out. Source:
-    equation 3 of Yang, Cheung, Hu (ICASSP 2020); "Definition: graph Laplacian regulariser" and
-    "Lemma: log-convexity of the regulariser" in ``docs/theory.md``.
-
-    Examples
-    --------
-    >>> glr = GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> round(glr.value(np.eye(2)), 6)
-    3.089561
-    >>> np.diagonal(glr.gradient(np.eye(2))).round(6)
-    array([-2.943036, -0.5861  ])
-    """
-
-    tested = True
-
-    def __init__(
-        self,
-        X: Any,
-        z: Any,
-        *,
-        sample_weight: Any = None,
-        pairs: Any = None,
-        memory_limit: int = 2**28,
-    ) -> None:
-        found = weighted_pairs(X, z, sample_weight, pairs)
-        draw = _drawn if isinstance(found, SignalPairs) else None
-        super().__init__(found, Exponentials(found.n_pairs), memory_limit, draw=draw)
-        self._weighted_pairs = found
-
-    @underflow_ignored()
-    def log_value(self, metric: FloatArray) -> float:
-        """Return ``log Q(M)``, finite also where ``Q(M)`` underflows to 0."""
-        return self.at(metric).logarithm().value
-
-    @underflow_ignored()
-    def log_gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``∇ log Q(M)``, shape (K, K): a softmax over pairs, safe from underflow."""
-        return self.at(metric).logarithm().gradient()
-
-    def lipschitz(self, min_eigenvalue: float) -> float:
-        """Return ``L = Σ_ij ‖z_i - z_j‖² exp(-ρ‖d_ij‖²) ‖d_ij‖⁴``.
-
-        L is a Lipschitz constant of the gradient over all ``M ⪰ ρI`` (see "Lemma: Lipschitz
-        constant of the regulariser" in ``docs/theory.md``).
-
-        Examples
-        --------
-        >>> round(GLR([[0.0], [1.0]], [1, -1]).lipschitz(0.0), 12)
-        8.0
-        """
-        assert self.log_weights is not None
-        return sum(
-            float((np.exp(log_weight - min_eigenvalue * square) * square**2).sum())
-            for square, log_weight in zip(self.squares(), self.log_weights, strict=True)
-        )
-
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY: one exponential cone for each pair of different signal."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        exponents, constraints = self._exponents(metric)
-        return cp.sum(cp.exp(exponents)), constraints
-
-    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return log Q for CVXPY."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        exponents, constraints = self._exponents(metric)
-        return cp.log_sum_exp(exponents), constraints
-
-    def _exponents(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        features, left, right, weights = distinct_differences(self._weighted_pairs)
-        distances, constraints = squared_distances(features, left, right, metric)
-        return np.log(weights) - distances, constraints
 
 
 def _drawn(
@@ -279,3 +171,111 @@ class ExponentialLine(LossLine):
         if not (0 < rising < math.inf and 0 < falling < math.inf):
             return (math.inf if rising > 0 else -math.inf), math.nan
         return math.log(rising / falling), rising_rate / rising + falling_rate / falling
+
+
+class GLR(PairObjective[Exponentials]):
+    """Graph Laplacian regulariser of a signal on the graph of samples.
+
+    ``Q(M) = Σ_i Σ_j exp(-δ_ij(M)) ‖z_i - z_j‖²`` over **ordered** pairs of samples, with
+    ``δ_ij(M) = (x_i - x_j)' M (x_i - x_j)``. The paper also writes ``z'L(M)z``, which is half of Q.
+    Q is convex, and so is its logarithm. Small values mean that samples of different signal are far
+    apart under M.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        Samples × features.
+    z : array-like of shape (N,) or (N, m)
+        Training signal, such as ±1 for the two classes; several signals add up.
+    sample_weight : array-like of shape (N,), optional
+        Positive s: the term of each pair is multiplied by ``s_i s_j``. A sample of weight 2 counts
+        as two samples that coincide.
+    pairs : array-like of int, shape (n, 2), optional
+        Sum over these pairs only, in both orders, such as those of near samples where N is large.
+        All pairs when left out.
+    memory_limit : int, optional
+        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
+        block by block in each pass instead of being kept.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, lengths that differ, fewer than two samples, a signal that is
+        the same for all samples or in all pairs, weights that are not positive, pairs that refer to
+        samples that X does not have, or values so large or small that their squares leave float64.
+
+    Notes
+    -----
+    Evaluation takes O(pairs · K + N K²) operations; pairs of equal signal drop out. Source:
+    equation 3 of Yang, Cheung, Hu (ICASSP 2020); "Definition: graph Laplacian regulariser" and
+    "Lemma: log-convexity of the regulariser" in ``docs/theory.md``.
+
+    Examples
+    --------
+    >>> glr = GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> round(glr.value(np.eye(2)), 6)
+    3.089561
+    >>> np.diagonal(glr.gradient(np.eye(2))).round(6)
+    array([-2.943036, -0.5861  ])
+    """
+
+    tested = True
+
+    def __init__(
+        self,
+        X: Any,
+        z: Any,
+        *,
+        sample_weight: Any = None,
+        pairs: Any = None,
+        memory_limit: int = 2**28,
+    ) -> None:
+        found = weighted_pairs(X, z, sample_weight, pairs)
+        draw = _drawn if isinstance(found, SignalPairs) else None
+        super().__init__(found, Exponentials(found.n_pairs), memory_limit, draw=draw)
+
+    @underflow_ignored()
+    def log_value(self, metric: FloatArray) -> float:
+        """Return ``log Q(M)``, finite also where ``Q(M)`` underflows to 0."""
+        return self.at(metric).logarithm().value
+
+    @underflow_ignored()
+    def log_gradient(self, metric: FloatArray) -> FloatArray:
+        """Return ``∇ log Q(M)``, shape (K, K): a softmax over pairs, safe from underflow."""
+        return self.at(metric).logarithm().gradient()
+
+    def lipschitz(self, min_eigenvalue: float) -> float:
+        """Return ``L = Σ_ij ‖z_i - z_j‖² exp(-ρ‖d_ij‖²) ‖d_ij‖⁴``.
+
+        L is a Lipschitz constant of the gradient over all ``M ⪰ ρI`` (see "Lemma: Lipschitz
+        constant of the regulariser" in ``docs/theory.md``).
+
+        Examples
+        --------
+        >>> round(GLR([[0.0], [1.0]], [1, -1]).lipschitz(0.0), 12)
+        8.0
+        """
+        assert self.log_weights is not None
+        return sum(
+            float((np.exp(log_weight - min_eigenvalue * square) * square**2).sum())
+            for square, log_weight in zip(self.squares(), self.log_weights, strict=True)
+        )
+
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY: one exponential cone for each pair of different signal."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        exponents, constraints = self._exponents(metric)
+        return cp.sum(cp.exp(exponents)), constraints
+
+    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return log Q for CVXPY."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        exponents, constraints = self._exponents(metric)
+        return cp.log_sum_exp(exponents), constraints
+
+    def _exponents(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        features, left, right, weights = distinct_differences(cast(WeightedPairs, self.pairs))
+        distances, constraints = squared_distances(features, left, right, metric)
+        return np.log(weights) - distances, constraints

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -210,7 +210,7 @@ class LossSum:
         self.distances = distances
         self.coefficients = keep(self._compute)
         self._loss = loss
-        self._found: tuple[float, float] | None = None
+        self._found: _Totals | None = None
 
     @cached_property
     def shift(self) -> float:
@@ -229,17 +229,9 @@ class LossSum:
 
     def _compute(self) -> Iterator[FloatArray]:
         """Yield the coefficients; a complete pass knows the value."""
-        total = magnitude = 0.0
-        loss = self.loss
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            for block, distances in zip(self.pairs.blocks(), self.distances, strict=True):
-                at = loss.at(block, distances)
-                total += at.value
-                magnitude += at.magnitude
-                yield at.coefficients()
-        self._found = total, magnitude
+        self._found = yield from _coefficients(self.loss, self.pairs, self.distances)
 
-    def _known(self) -> tuple[float, float]:
+    def _known(self) -> _Totals:
         if self._found is None:
             for _ in self.coefficients:
                 pass
@@ -249,12 +241,12 @@ class LossSum:
     @property
     def total(self) -> float:
         """The loss in units of ``exp(shift)``."""
-        return self._known()[0]
+        return self._known().value
 
     @property
     def magnitude(self) -> float:
-        """What the round-off of the total is relative to."""
-        return self._known()[1]
+        """The number that the round-off of the total is relative to."""
+        return self._known().magnitude
 
     @property
     def value(self) -> float:
@@ -391,23 +383,36 @@ def _shifted_sums(
     loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples, shift: float
 ) -> PairSums:
     """Return the value and the moments of a loss in units of ``exp(shift)``."""
-    total = magnitude = 0.0
+    found = _Totals(0.0, 0.0)
 
     def coefficients() -> Iterator[FloatArray]:
-        nonlocal total, magnitude
-        total = magnitude = 0.0
-        for block, distances in zip(pairs.blocks(), pairs.distances(samples), strict=True):
-            at = loss.at(block, distances)
-            if not loss.is_exponential:
-                total += at.value
-                magnitude += at.magnitude
-            yield at.coefficients()
+        nonlocal found
+        found = yield from _coefficients(loss, pairs, pairs.distances(samples))
 
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         moments = pairs.moments(coefficients, loss.sign < 0)
-    if loss.is_exponential:
-        total = magnitude = moments.total
-    return PairSums(shift, total, magnitude, moments)
+    return PairSums(shift, found.value, found.magnitude, moments)
+
+
+class _Totals(NamedTuple):
+    """The value of a loss, and the number that its round-off is relative to."""
+
+    value: float
+    magnitude: float
+
+
+def _coefficients(
+    loss: DistanceLoss, pairs: Pairs, distances: Iterable[FloatArray]
+) -> Generator[FloatArray, None, _Totals]:
+    """Yield the coefficients of each block, and return the totals of all blocks."""
+    value = magnitude = 0.0
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        for block, of_block in zip(pairs.blocks(), distances, strict=True):
+            at = loss.at(block, of_block)
+            value += at.value
+            magnitude += at.magnitude
+            yield at.coefficients()
+    return _Totals(value, magnitude)
 
 
 def underflow(

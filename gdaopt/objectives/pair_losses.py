@@ -37,311 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["DEML", "LogisticPairs", "PairHinge", "SeparableLoss", "Term"]
 
 
-class LogisticPairs(PairObjective):
-    """Logistic loss on pairs of samples: logistic discriminant metric learning (LDML).
-
-    ``Q(M) = (1/n) Σ_{i<j} log(1 + exp(±(δ_ij(M) - b)))`` with + for pairs of one class and - for
-    pairs of two classes, n pairs in all. That is the mean negative log-likelihood where a pair is
-    of one class with the probability ``1 / (1 + exp(δ_ij - b))``. Q is convex.
-
-    Parameters
-    ----------
-    X : array-like of shape (N, K)
-        Samples × features.
-    y : array-like of shape (N,), optional
-        Class labels: numbers, booleans or texts. Pairs of one class are similar.
-    bias : float, optional
-        b > 0: the squared distance at which both kinds of pairs are as likely.
-    pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
-        left out.
-    similar : array-like of bool, shape (n,), optional
-        Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
-        class or of two, and the classes are not known.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
-        coincide, one class only, no two samples of one class, both y and similar or neither, pairs
-        that refer to samples that X does not have, pairs that are all similar or all dissimilar, or
-        a bias that is not positive.
-
-    Notes
-    -----
-    Source: Guillaumin, Verbeek, Schmid, *Is that you? Metric learning approaches for face
-    identification*, ICCV 2009; "Definition: losses of distances" in ``docs/theory.md``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ldml = LogisticPairs([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
-    >>> round(ldml.value(np.eye(2)), 6)
-    0.253295
-    """
-
-    tested = True
-
-    def __init__(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        bias: float = 1.0,
-        pairs: Any = None,
-        similar: Any = None,
-        memory_limit: int = 2**28,
-    ) -> None:
-        self.bias = number("bias", bias, above=0)
-        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
-        weight = 1 / (similar + dissimilar)
-        self._loss = SeparableLoss(
-            labelled,
-            (
-                Term(True, Logistic(), weight, 1.0, self.bias),
-                Term(False, Logistic(), weight, -1.0, self.bias),
-            ),
-        )
-        super().__init__(labelled.pairs, self._loss, memory_limit)
-
-    def auto_trace_bound(self) -> float:
-        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
-
-        The pairs of one class alone cost more under an isotropic metric of larger trace than Q at
-        M = 0.
-        """
-        labelled = self._loss.pairs
-        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
-        of_dissimilar = dissimilar / similar * float(np.logaddexp(0, self.bias))
-        distance = self.bias + float(np.logaddexp(0, -self.bias)) + of_dissimilar
-        return isotropic_trace(distance, labelled.mean_squares(similar=True))
-
-    def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
-        """Return ``L = Σ ‖d_ij‖⁴ / (4n)``, which holds for every metric."""
-        return self._loss.lipschitz(self.squares())
-
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY: one exponential cone for each pair."""
-        return self._loss.to_cvxpy(metric)
-
-
-class PairHinge(PairObjective):
-    """Smoothed hinge penalties on pairs of samples.
-
-    ``Q(M) = (1/n) [ Σ_similar h(δ_ij(M) - u) + Σ_dissimilar h(l - δ_ij(M)) ]`` over n pairs i < j:
-    pairs of one class are to be nearer than u, and pairs of two classes farther than l. The hinge
-    h is 0 for z ≤ 0, ``z²/(2ω)`` up to the width ω and ``z - ω/2`` above, at most ω/2 below
-    ``max(0, z)``. Q is convex. In a sum with `gdaopt.LogDet` it is the penalty form of ITML.
-
-    Parameters
-    ----------
-    X : array-like of shape (N, K)
-        Samples × features.
-    y : array-like of shape (N,), optional
-        Class labels: numbers, booleans or texts. Pairs of one class are similar.
-    upper : float, optional
-        u ≥ 0: squared distance of pairs of one class that costs nothing.
-    lower : float, optional
-        l > 0: squared distance of pairs of two classes that costs nothing.
-    width : float, optional
-        ω > 0: width over which the kink of the hinge is smoothed.
-    pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
-        left out.
-    similar : array-like of bool, shape (n,), optional
-        Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
-        class or of two, and the classes are not known.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
-        coincide, one class only, no two samples of one class, both y and similar or neither, pairs
-        that refer to samples that X does not have, pairs that are all similar or all dissimilar, or
-        a threshold or a width that is out of its range.
-
-    Notes
-    -----
-    Source: Davis, Kulis, Jain, Sra, Dhillon, *Information-theoretic metric learning*, ICML 2007;
-    "Definition: losses of distances" in ``docs/theory.md``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> hinge = PairHinge([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"], upper=0.5)
-    >>> round(hinge.value(np.eye(2)), 6)
-    0.133333
-    """
-
-    tested = True
-
-    def __init__(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        upper: float = 1.0,
-        lower: float = 2.0,
-        width: float = 0.2,
-        pairs: Any = None,
-        similar: Any = None,
-        memory_limit: int = 2**28,
-    ) -> None:
-        self.upper = number("upper", upper, at_least=0)
-        self.lower = number("lower", lower, above=0)
-        self.width = number("width", width, above=0)
-        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
-        weight, hinge = 1 / (similar + dissimilar), SmoothHinge(self.width)
-        self._loss = SeparableLoss(
-            labelled,
-            (
-                Term(True, hinge, weight, 1.0, self.upper),
-                Term(False, hinge, weight, -1.0, self.lower),
-            ),
-        )
-        super().__init__(labelled.pairs, self._loss, memory_limit)
-
-    def auto_trace_bound(self) -> float:
-        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
-
-        The pairs of one class alone cost more under an isotropic metric of larger trace than Q at
-        M = 0.
-        """
-        labelled = self._loss.pairs
-        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
-        at_zero = dissimilar / similar * float(SmoothHinge(self.width)(np.array(self.lower))[0])
-        distance = self.upper + self.width / 2 + at_zero
-        return isotropic_trace(distance, labelled.mean_squares(similar=True))
-
-    def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
-        """Return ``L = Σ ‖d_ij‖⁴ / (n ω)``, which holds for every metric."""
-        return self._loss.lipschitz(self.squares())
-
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY."""
-        return self._loss.to_cvxpy(metric)
-
-
-class DEML(PairObjective):
-    """Distances between classes, less squared distances within them.
-
-    ``Q(M) = (c/n_S) Σ_similar δ_ij(M) - (1/n_D) Σ_dissimilar √δ_ij(M)`` over the n_S pairs of one
-    class and the n_D pairs of two classes. Q is convex. Over a cone the minimisers are multiples of
-    the minimisers of Xing et al.: ``max Σ_dissimilar √δ_ij`` with ``Σ_similar δ_ij ≤ 1`` ("Lemma:
-    roots of distances" in ``docs/theory.md``). With c = 0 the trace bound alone holds the metric.
-
-    At a metric under which two samples of two classes coincide, though they differ, the gradient is
-    infinite; such metrics have no certificate, and no minimiser is one. Pairs of two classes that
-    coincide in X count, with the distance 0 whatever the metric is.
-
-
-    Parameters
-    ----------
-    X : array-like of shape (N, K)
-        Samples × features.
-    y : array-like of shape (N,)
-        Class labels: numbers, booleans or texts.
-    similar_weight : float, optional
-        c ≥ 0.
-    pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
-        left out.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
-        coincide, one class only, no two samples of one class, pairs that refer to samples that X
-        does not have, or pairs of one class only, or a weight
-        that is negative.
-
-    Notes
-    -----
-    Source: Xing, Ng, Jordan, Russell, *Distance metric learning, with application to clustering
-    with side-information*, NIPS 2002; "Definition: losses of distances" in ``docs/theory.md``.
-
-    Examples
-    --------
-    >>> deml = DEML([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
-    >>> round(deml.value(np.eye(2)), 6)
-    -1.118034
-    """
-
-    tested = True
-
-    def __init__(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        similar_weight: float = 1.0,
-        pairs: Any = None,
-        memory_limit: int = 2**28,
-    ) -> None:
-        self.similar_weight = number("similar_weight", similar_weight, at_least=0)
-        labelled = read_labelled_pairs(
-            X, y, pairs, need_similar=bool(self.similar_weight)
-        ).without_equal()
-        terms = [Term(False, MinusRoot(), 1 / labelled.n_dissimilar)]
-        if self.similar_weight:
-            weight = self.similar_weight / labelled.n_similar
-            terms.append(Term(True, Identity(), weight))
-        self._loss = SeparableLoss(labelled, tuple(terms))
-        super().__init__(labelled.pairs, self._loss, memory_limit)
-
-    def auto_trace_bound(self) -> float:
-        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
-
-        No isotropic metric of larger trace is a minimiser among its own multiples.
-
-        Raises
-        ------
-        InvalidInputError
-            Where nothing pulls: ``similar_weight=0``, or classes whose samples all coincide.
-        """
-        if not self.similar_weight:
-            raise nothing_pulls("similar_weight=0")
-        labelled = self._loss.pairs
-        within, between = (labelled.mean_squares(similar=similar) for similar in (True, False))
-        pulled = self.similar_weight**2 * float(within.sum()) or np.inf
-        return isotropic_trace(float(between.sum()) / (4 * pulled), within)
-
-    def lipschitz(self, min_eigenvalue: float) -> float | None:
-        """Return ``L = Σ_dissimilar ‖d_ij‖ / (4 n_D ρ^(3/2))``; None for ρ = 0."""
-        if not min_eigenvalue > 0:
-            return None
-        term, total = self._loss.terms[0], 0.0
-        for block, squares in zip(self.pairs.blocks(), self.squares(), strict=True):
-            total += float(np.sqrt(squares[self._loss.pairs.mask(block, False)]).sum())
-        return float(term.weight * total / (4 * min_eigenvalue**1.5))
-
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY: one second-order cone for each pair of two classes."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        of_dissimilar, *of_similar = self._loss.terms
-        left, right = self._loss.pairs.one_by_one(similar=False)
-        distances, constraints = squared_distances(self.pairs.features, left, right, metric)
-        expression = of_dissimilar.weight * cp.sum(of_dissimilar.function.to_cvxpy(distances))
-        for term in of_similar:
-            left, right = self._loss.pairs.one_by_one(similar=True)
-            differences = self.pairs.features[left] - self.pairs.features[right]
-            scatter = differences.T @ differences
-            expression += term.weight * cp.sum(cp.multiply(scatter, metric))
-        return expression, constraints
-
-
 @dataclass(frozen=True, eq=False)
 class Term:
     """The term ``w ψ(s (δ - t))`` of one kind of pairs.
@@ -464,3 +159,300 @@ class _Pairs(BlockLoss):
 def _nothing(shape: tuple[int, ...]) -> tuple[npt.NDArray[np.intp], ...]:
     """Return the indices of no entry of an array."""
     return tuple(np.empty(0, dtype=np.intp) for _ in shape)
+
+
+class _PairTerms(PairObjective[SeparableLoss]):
+    """A sum over pairs of samples, with a term of one distance for each."""
+
+    tested = True
+
+    def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (the same for all)
+        """Return ``L = Σ_p w_p max ψ'' ‖d_p‖⁴``, which holds for every metric."""
+        return self.loss.lipschitz(self.squares())
+
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY: one cone for each pair, as far as its term needs one."""
+        return self.loss.to_cvxpy(metric)
+
+
+class LogisticPairs(_PairTerms):
+    """Logistic loss on pairs of samples: logistic discriminant metric learning (LDML).
+
+    ``Q(M) = (1/n) Σ_{i<j} log(1 + exp(±(δ_ij(M) - b)))`` with + for pairs of one class and - for
+    pairs of two classes, n pairs in all. That is the mean negative log-likelihood where a pair is
+    of one class with the probability ``1 / (1 + exp(δ_ij - b))``. Q is convex.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        Samples × features.
+    y : array-like of shape (N,), optional
+        Class labels: numbers, booleans or texts. Pairs of one class are similar.
+    bias : float, optional
+        b > 0: the squared distance at which both kinds of pairs are as likely.
+    pairs : array-like of int, shape (n, 2), optional
+        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
+        left out.
+    similar : array-like of bool, shape (n,), optional
+        Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
+        class or of two, and the classes are not known.
+    memory_limit : int, optional
+        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
+        block by block in each pass instead of being kept.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
+        coincide, one class only, no two samples of one class, both y and similar or neither, pairs
+        that refer to samples that X does not have, pairs that are all similar or all dissimilar, or
+        a bias that is not positive.
+
+    Notes
+    -----
+    Source: Guillaumin, Verbeek, Schmid, *Is that you? Metric learning approaches for face
+    identification*, ICCV 2009; "Definition: losses of distances" in ``docs/theory.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ldml = LogisticPairs([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
+    >>> round(ldml.value(np.eye(2)), 6)
+    0.253295
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        bias: float = 1.0,
+        pairs: Any = None,
+        similar: Any = None,
+        memory_limit: int = 2**28,
+    ) -> None:
+        self.bias = number("bias", bias, above=0)
+        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
+        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
+        weight = 1 / (similar + dissimilar)
+        loss = SeparableLoss(
+            labelled,
+            (
+                Term(True, Logistic(), weight, 1.0, self.bias),
+                Term(False, Logistic(), weight, -1.0, self.bias),
+            ),
+        )
+        super().__init__(labelled.pairs, loss, memory_limit)
+
+    def auto_trace_bound(self) -> float:
+        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
+
+        The pairs of one class alone cost more under an isotropic metric of larger trace than Q at
+        M = 0.
+        """
+        labelled = self.loss.pairs
+        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
+        of_dissimilar = dissimilar / similar * float(np.logaddexp(0, self.bias))
+        distance = self.bias + float(np.logaddexp(0, -self.bias)) + of_dissimilar
+        return isotropic_trace(distance, labelled.mean_squares(similar=True))
+
+
+class PairHinge(_PairTerms):
+    """Smoothed hinge penalties on pairs of samples.
+
+    ``Q(M) = (1/n) [ Σ_similar h(δ_ij(M) - u) + Σ_dissimilar h(l - δ_ij(M)) ]`` over n pairs i < j:
+    pairs of one class are to be nearer than u, and pairs of two classes farther than l. The hinge
+    h is 0 for z ≤ 0, ``z²/(2ω)`` up to the width ω and ``z - ω/2`` above, at most ω/2 below
+    ``max(0, z)``. Q is convex. In a sum with `gdaopt.LogDet` it is the penalty form of ITML.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        Samples × features.
+    y : array-like of shape (N,), optional
+        Class labels: numbers, booleans or texts. Pairs of one class are similar.
+    upper : float, optional
+        u ≥ 0: squared distance of pairs of one class that costs nothing.
+    lower : float, optional
+        l > 0: squared distance of pairs of two classes that costs nothing.
+    width : float, optional
+        ω > 0: width over which the kink of the hinge is smoothed.
+    pairs : array-like of int, shape (n, 2), optional
+        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
+        left out.
+    similar : array-like of bool, shape (n,), optional
+        Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
+        class or of two, and the classes are not known.
+    memory_limit : int, optional
+        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
+        block by block in each pass instead of being kept.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
+        coincide, one class only, no two samples of one class, both y and similar or neither, pairs
+        that refer to samples that X does not have, pairs that are all similar or all dissimilar, or
+        a threshold or a width that is out of its range.
+
+    Notes
+    -----
+    Source: Davis, Kulis, Jain, Sra, Dhillon, *Information-theoretic metric learning*, ICML 2007;
+    "Definition: losses of distances" in ``docs/theory.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hinge = PairHinge([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"], upper=0.5)
+    >>> round(hinge.value(np.eye(2)), 6)
+    0.133333
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        upper: float = 1.0,
+        lower: float = 2.0,
+        width: float = 0.2,
+        pairs: Any = None,
+        similar: Any = None,
+        memory_limit: int = 2**28,
+    ) -> None:
+        self.upper = number("upper", upper, at_least=0)
+        self.lower = number("lower", lower, above=0)
+        self.width = number("width", width, above=0)
+        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
+        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
+        weight, hinge = 1 / (similar + dissimilar), SmoothHinge(self.width)
+        loss = SeparableLoss(
+            labelled,
+            (
+                Term(True, hinge, weight, 1.0, self.upper),
+                Term(False, hinge, weight, -1.0, self.lower),
+            ),
+        )
+        super().__init__(labelled.pairs, loss, memory_limit)
+
+    def auto_trace_bound(self) -> float:
+        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
+
+        The pairs of one class alone cost more under an isotropic metric of larger trace than Q at
+        M = 0.
+        """
+        labelled = self.loss.pairs
+        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
+        at_zero = dissimilar / similar * float(SmoothHinge(self.width)(np.array(self.lower))[0])
+        distance = self.upper + self.width / 2 + at_zero
+        return isotropic_trace(distance, labelled.mean_squares(similar=True))
+
+
+class DEML(_PairTerms):
+    """Distances between classes, less squared distances within them.
+
+    ``Q(M) = (c/n_S) Σ_similar δ_ij(M) - (1/n_D) Σ_dissimilar √δ_ij(M)`` over the n_S pairs of one
+    class and the n_D pairs of two classes. Q is convex. Over a cone the minimisers are multiples of
+    the minimisers of Xing et al.: ``max Σ_dissimilar √δ_ij`` with ``Σ_similar δ_ij ≤ 1`` ("Lemma:
+    roots of distances" in ``docs/theory.md``). With c = 0 the trace bound alone holds the metric.
+
+    At a metric under which two samples of two classes coincide, though they differ, the gradient is
+    infinite; such metrics have no certificate, and no minimiser is one. Pairs of two classes that
+    coincide in X count, with the distance 0 whatever the metric is.
+
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        Samples × features.
+    y : array-like of shape (N,)
+        Class labels: numbers, booleans or texts.
+    similar_weight : float, optional
+        c ≥ 0.
+    pairs : array-like of int, shape (n, 2), optional
+        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
+        left out.
+    memory_limit : int, optional
+        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
+        block by block in each pass instead of being kept.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
+        coincide, one class only, no two samples of one class, pairs that refer to samples that X
+        does not have, or pairs of one class only, or a weight
+        that is negative.
+
+    Notes
+    -----
+    Source: Xing, Ng, Jordan, Russell, *Distance metric learning, with application to clustering
+    with side-information*, NIPS 2002; "Definition: losses of distances" in ``docs/theory.md``.
+
+    Examples
+    --------
+    >>> deml = DEML([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
+    >>> round(deml.value(np.eye(2)), 6)
+    -1.118034
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        similar_weight: float = 1.0,
+        pairs: Any = None,
+        memory_limit: int = 2**28,
+    ) -> None:
+        self.similar_weight = number("similar_weight", similar_weight, at_least=0)
+        labelled = read_labelled_pairs(
+            X, y, pairs, need_similar=bool(self.similar_weight)
+        ).without_equal()
+        terms = [Term(False, MinusRoot(), 1 / labelled.n_dissimilar)]
+        if self.similar_weight:
+            weight = self.similar_weight / labelled.n_similar
+            terms.append(Term(True, Identity(), weight))
+        loss = SeparableLoss(labelled, tuple(terms))
+        super().__init__(labelled.pairs, loss, memory_limit)
+
+    def auto_trace_bound(self) -> float:
+        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
+
+        No isotropic metric of larger trace is a minimiser among its own multiples.
+
+        Raises
+        ------
+        InvalidInputError
+            Where nothing pulls: ``similar_weight=0``, or classes whose samples all coincide.
+        """
+        if not self.similar_weight:
+            raise nothing_pulls("similar_weight=0")
+        labelled = self.loss.pairs
+        within, between = (labelled.mean_squares(similar=similar) for similar in (True, False))
+        pulled = self.similar_weight**2 * float(within.sum()) or np.inf
+        return isotropic_trace(float(between.sum()) / (4 * pulled), within)
+
+    def lipschitz(self, min_eigenvalue: float) -> float | None:
+        """Return ``L = Σ_dissimilar ‖d_ij‖ / (4 n_D ρ^(3/2))``; None for ρ = 0."""
+        if not min_eigenvalue > 0:
+            return None
+        term, total = self.loss.terms[0], 0.0
+        for block, squares in zip(self.pairs.blocks(), self.squares(), strict=True):
+            total += float(np.sqrt(squares[self.loss.pairs.mask(block, False)]).sum())
+        return float(term.weight * total / (4 * min_eigenvalue**1.5))
+
+    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """Return Q for CVXPY: one second-order cone for each pair of two classes."""
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        of_dissimilar, *of_similar = self.loss.terms
+        left, right = self.loss.pairs.one_by_one(similar=False)
+        distances, constraints = squared_distances(self.pairs.features, left, right, metric)
+        expression = of_dissimilar.weight * cp.sum(of_dissimilar.function.to_cvxpy(distances))
+        for term in of_similar:
+            left, right = self.loss.pairs.one_by_one(similar=True)
+            differences = self.pairs.features[left] - self.pairs.features[right]
+            scatter = differences.T @ differences
+            expression += term.weight * cp.sum(cp.multiply(scatter, metric))
+        return expression, constraints

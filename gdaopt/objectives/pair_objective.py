@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 
@@ -51,11 +51,13 @@ _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances
 _SUM_ROUNDINGS = 64  # NumPy adds up an array of 2^17 numbers in pairs of parts
 
 
+LossT = TypeVar("LossT", bound=DistanceLoss, covariant=True)
+
 Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss]]
 """Returns the pairs and the loss of about so many samples, given those of all."""
 
 
-class PairObjective(Summable):
+class PairObjective(Summable, Generic[LossT]):
     """``Q(M) = f(δ(M))`` with a convex loss f of the squared distances of pairs of samples.
 
     A subclass makes the pairs and the loss in its ``__init__``, and writes `to_cvxpy` for the conic
@@ -82,7 +84,7 @@ class PairObjective(Summable):
     def __init__(
         self,
         pairs: Pairs,
-        loss: DistanceLoss,
+        loss: LossT,
         memory_limit: int = 2**28,
         *,
         draw: Draw | None = None,
@@ -173,7 +175,7 @@ class PairObjective(Summable):
         """Whether there are so many pairs that a subsample represents them where that is enough."""
         return bool(self.n_represented) or self.pairs.n_pairs > MANY_PAIRS
 
-    def subsample(self) -> PairObjective | None:
+    def subsample(self) -> PairObjective[DistanceLoss] | None:
         """Return the objective of a subsample, which represents all samples.
 
         None where there are few enough, or where the objective does not say how to draw one.
@@ -182,23 +184,18 @@ class PairObjective(Summable):
         return None if size is None else self._drawn(size)
 
     @cached_property
-    def model(self) -> PairObjective | None:
+    def model(self) -> PairObjective[DistanceLoss] | None:
         """The objective of so few samples as are enough for second derivatives, if that is less."""
         if not self.has_many_pairs:
             return None
         return self._drawn(model_size(len(self.pairs.features)) // self.pairs.orders)
 
-    def _drawn(self, n_samples: int) -> PairObjective | None:
+    def _drawn(self, n_samples: int) -> PairObjective[DistanceLoss] | None:
         if self._draw is None:
             return None
         pairs, loss = self._draw(self.pairs, self.loss, n_samples)
-        return PairObjective(
-            pairs,
-            loss,
-            self.memory_limit,
-            draw=self._draw,
-            n_represented=self.pairs.n_pairs,
-        )
+        n_all = self.pairs.n_pairs
+        return PairObjective(pairs, loss, self.memory_limit, draw=self._draw, n_represented=n_all)
 
     @property
     def is_single_pass(self) -> bool:
@@ -225,9 +222,8 @@ class PairObjective(Summable):
     @cached_property
     def log_weights(self) -> PairValues | None:
         """The logarithms of the weights of the pairs, block by block; None where all are 1."""
-        if self.pairs.log_weights() is None:
-            return None
-        return self.pair_values(lambda: self.pairs.log_weights() or iter(()))
+        compute = cast(Callable[[], Iterator[FloatArray]], self.pairs.log_weights)
+        return None if compute() is None else self.pair_values(compute)
 
     @cached_property
     def weight_roundings(self) -> float:
@@ -272,7 +268,7 @@ class PairPoint:
 
     def __init__(
         self,
-        objective: PairObjective,
+        objective: PairObjective[DistanceLoss],
         metric: DeferredMatrix,
         distances: PairValues | None = None,
         round_off: DistanceRoundOff | None = None,
@@ -299,9 +295,7 @@ class PairPoint:
     def _compute_distances(self) -> Iterator[FloatArray]:
         distances = self._pairs.products(*DenseDirection(self.metric).factors(self._pairs.features))
         log_weights = self.objective.log_weights
-        if log_weights is None:
-            return distances
-        return less(distances, log_weights)
+        return distances if log_weights is None else less(distances, log_weights)
 
     @cached_property
     def _pass(self) -> PairSums | None:

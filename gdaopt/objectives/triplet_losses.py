@@ -28,7 +28,75 @@ if TYPE_CHECKING:
 __all__ = ["LogisticTriplets", "TripletHinge", "TripletLoss"]
 
 
-class _TripletObjective(PairObjective):
+class TripletLoss(DistanceLoss):
+    """``Σ (a x + b ψ(m + x - y))`` over triplets: a `DistanceLoss`.
+
+    The distances come one after the other: x to the near sample and y to the far one of the first
+    triplet, and so on.
+
+    Parameters
+    ----------
+    pull, push : float
+        a ≥ 0 and b > 0.
+    margin : float
+        m.
+    function : ScalarFunction
+        ψ, which does not fall.
+    """
+
+    value_roundings = 32.0
+    coefficient_roundings = 16.0
+
+    def __init__(self, pull: float, push: float, margin: float, function: ScalarFunction) -> None:
+        self.pull = pull
+        self.push = push
+        self.margin = margin
+        self.function = function
+        self.curved_everywhere = not function.is_flat_beyond
+
+    def at(self, block: Block, distances: FloatArray) -> _Triplets:  # noqa: ARG002 (of all)
+        """Return the loss at the distances of whole triplets."""
+        return _Triplets(self, distances)
+
+
+class _Triplets(BlockLoss):
+    """The loss at distances: a `BlockLoss`."""
+
+    def __init__(self, loss: TripletLoss, distances: FloatArray) -> None:
+        self.loss = loss
+        self._near, self._far = distances[0::2], distances[1::2]
+        self._z = loss.margin + self._near - self._far
+        self._values, self._first = loss.function(self._z)
+
+    @cached_property
+    def value(self) -> float:
+        loss = self.loss
+        return loss.pull * float(self._near.sum()) + loss.push * float(self._values.sum())
+
+    @property
+    def magnitude(self) -> float:
+        sizes = self.loss.margin + np.abs(self._near) + np.abs(self._far)
+        pushed = np.abs(self._values).sum() + self._first @ sizes
+        return self.loss.pull * float(np.abs(self._near).sum()) + self.loss.push * float(pushed)
+
+    def coefficients(self) -> FloatArray:
+        coefficients = np.empty(2 * len(self._z))
+        pushed = self.loss.push * self._first
+        coefficients[0::2] = self.loss.pull + pushed
+        coefficients[1::2] = -pushed
+        return coefficients
+
+    def factors(self, changes: Changes) -> FloatArray:
+        """Return ``√(b ψ'') (φ_x - φ_y)``: the Hessian has rank one."""
+        second = self.loss.function.second(self._z)
+        curved = np.flatnonzero(second > NEGLIGIBLE * second.max(initial=0.0))
+        factors: FloatArray = changes.at(2 * curved)
+        factors -= changes.at(2 * curved + 1)
+        factors *= np.sqrt(self.loss.push * second[curved])
+        return factors
+
+
+class _TripletObjective(PairObjective[TripletLoss]):
     """``(1/n) Σ [(1 - μ) δ_ij + μ ψ(m + δ_ij - δ_il)]`` over n triplets (i, j, l)."""
 
     tested = True
@@ -48,10 +116,10 @@ class _TripletObjective(PairObjective):
         if not len(found):
             raise InvalidInputError("triplets holds none; pass at least one")
         self.triplets = found
-        self._loss = TripletLoss((1 - push) / len(found), push / len(found), margin, function)
+        loss = TripletLoss((1 - push) / len(found), push / len(found), margin, function)
         samples, others = found[:, [0, 0]].ravel(), found[:, 1:].ravel()
         pairs = ListedPairs(features, samples, others, group=2)
-        super().__init__(pairs, self._loss, memory_limit)
+        super().__init__(pairs, loss, memory_limit)
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
@@ -63,7 +131,7 @@ class _TripletObjective(PairObjective):
         InvalidInputError
             Where nothing pulls: ``push_weight=1``, or near samples that all coincide.
         """
-        loss, features = self._loss, self.pairs.features
+        loss, features = self.loss, self.pairs.features
         if not loss.pull:
             raise nothing_pulls("push_weight=1")
         near = features[self.triplets[:, 0]] - features[self.triplets[:, 1]]
@@ -73,7 +141,7 @@ class _TripletObjective(PairObjective):
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
         """Return ``L = (μ/n) max ψ'' Σ (‖d_ij‖⁴ + ‖d_il‖⁴)``, which holds for every metric."""
         fourth = sum(float((squares**2).sum()) for squares in self.squares())
-        return self._loss.push * self._loss.function.max_curvature * fourth
+        return self.loss.push * self.loss.function.max_curvature * fourth
 
     def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
         """Return Q for CVXPY."""
@@ -83,8 +151,8 @@ class _TripletObjective(PairObjective):
         features = self.pairs.features
         to_near, constraints = squared_distances(features, sample, near, metric)
         to_far, more = squared_distances(features, sample, far, metric)
-        pushed = self._loss.function.to_cvxpy(self._loss.margin + to_near - to_far)
-        total = self._loss.pull * cp.sum(to_near) + self._loss.push * cp.sum(pushed)
+        pushed = self.loss.function.to_cvxpy(self.loss.margin + to_near - to_far)
+        total = self.loss.pull * cp.sum(to_near) + self.loss.push * cp.sum(pushed)
         return total, [*constraints, *more]
 
 
@@ -201,71 +269,3 @@ class LogisticTriplets(_TripletObjective):
     ) -> None:
         margin = number("margin", margin, at_least=0)
         super().__init__(X, triplets, push_weight, margin, Logistic(), memory_limit)
-
-
-class TripletLoss(DistanceLoss):
-    """``Σ (a x + b ψ(m + x - y))`` over triplets: a `DistanceLoss`.
-
-    The distances come one after the other: x to the near sample and y to the far one of the first
-    triplet, and so on.
-
-    Parameters
-    ----------
-    pull, push : float
-        a ≥ 0 and b > 0.
-    margin : float
-        m.
-    function : ScalarFunction
-        ψ, which does not fall.
-    """
-
-    value_roundings = 32.0
-    coefficient_roundings = 16.0
-
-    def __init__(self, pull: float, push: float, margin: float, function: ScalarFunction) -> None:
-        self.pull = pull
-        self.push = push
-        self.margin = margin
-        self.function = function
-        self.curved_everywhere = not function.is_flat_beyond
-
-    def at(self, block: Block, distances: FloatArray) -> _Triplets:  # noqa: ARG002 (of all)
-        """Return the loss at the distances of whole triplets."""
-        return _Triplets(self, distances)
-
-
-class _Triplets(BlockLoss):
-    """The loss at distances: a `BlockLoss`."""
-
-    def __init__(self, loss: TripletLoss, distances: FloatArray) -> None:
-        self._loss = loss
-        self._near, self._far = distances[0::2], distances[1::2]
-        self._z = loss.margin + self._near - self._far
-        self._values, self._first = loss.function(self._z)
-
-    @cached_property
-    def value(self) -> float:
-        loss = self._loss
-        return loss.pull * float(self._near.sum()) + loss.push * float(self._values.sum())
-
-    @property
-    def magnitude(self) -> float:
-        sizes = self._loss.margin + np.abs(self._near) + np.abs(self._far)
-        pushed = np.abs(self._values).sum() + self._first @ sizes
-        return self._loss.pull * float(np.abs(self._near).sum()) + self._loss.push * float(pushed)
-
-    def coefficients(self) -> FloatArray:
-        coefficients = np.empty(2 * len(self._z))
-        pushed = self._loss.push * self._first
-        coefficients[0::2] = self._loss.pull + pushed
-        coefficients[1::2] = -pushed
-        return coefficients
-
-    def factors(self, changes: Changes) -> FloatArray:
-        """Return ``√(b ψ'') (φ_x - φ_y)``: the Hessian has rank one."""
-        second = self._loss.function.second(self._z)
-        curved = np.flatnonzero(second > NEGLIGIBLE * second.max(initial=0.0))
-        factors: FloatArray = changes.at(2 * curved)
-        factors -= changes.at(2 * curved + 1)
-        factors *= np.sqrt(self._loss.push * second[curved])
-        return factors

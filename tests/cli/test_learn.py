@@ -556,7 +556,7 @@ class TestOptions:
         evaluated: list[int] = []
         original = PairObjective.at
 
-        def noted(glr: PairObjective, metric: FloatArray) -> Any:
+        def noted(glr: PairObjective[Any], metric: FloatArray) -> Any:
             evaluated.append(len(glr.pairs.features))
             return original(glr, metric)
 
