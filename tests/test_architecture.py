@@ -67,7 +67,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.plotting.runs": "tests/plotting/test_convergence.py",
     "gdaopt.plotting.style": "tests/plotting/test_convergence.py",
     # Files, processes and printing, tested by those who use them
-    "gdaopt.datasets.download": "tests/datasets/test_uci_files.py",
     "gdaopt.errors": "tests/test_bad_input.py",
     "gdaopt.support.workers": "tests/support/test_workers.py",
     "gdaopt.studies.comparison_table": "tests/cli/test_compare.py",

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import math
+import io
 from dataclasses import dataclass
 
 import numpy as np
 
-from gdaopt.datasets.csv_text import float_or_nan
 from gdaopt.errors import InvalidInputError
+from gdaopt.support.files import opened
+from gdaopt.support.text import reason
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["PAGE_BLOCKS", "SEEDS", "UciTable", "digest", "read_table"]
+__all__ = ["PAGE_BLOCKS", "SEEDS", "UciTable", "digest", "read_table", "unpack"]
 
 _UCI = "https://archive.ics.uci.edu"
 _UCI_FILES = f"{_UCI}/ml/machine-learning-databases"
+
+_ZIP, _COMPRESS = b"PK\x03\x04", b"\x1f\x9d"  # the first bytes of packed files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +121,49 @@ def digest(data: FloatArray) -> str:
     return hashlib.sha256(np.ascontiguousarray(data, dtype="<f8").tobytes()).hexdigest()
 
 
+def unpack(content: bytes, member: str, where: str) -> str:
+    """Return the text that a file holds; the first bytes tell how it is packed.
+
+    Parameters
+    ----------
+    content : bytes
+        The file: a text, a text packed by the program ``compress`` (``.Z``), or a zip archive with
+        one of these among its members.
+    member : str
+        The name of the text in a zip archive, without the ``.Z``.
+    where : str
+        The name of the file in error messages.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file is damaged, has no such member, or does not hold a text.
+
+    Examples
+    --------
+    >>> unpack(b"1 2 3", "table.txt", "a file")
+    '1 2 3'
+    """
+    try:
+        if content.startswith(_ZIP):
+            with opened(io.BytesIO(content)) as archive:
+                held = {name.rpartition("/")[2]: name for name in archive.namelist()}
+                name = held.get(member, held.get(f"{member}.Z"))
+                if name is None:
+                    raise ValueError(f"it holds no {member}, but {', '.join(held) or 'nothing'}")
+                content = archive.read(name)
+        if content.startswith(_COMPRESS):
+            from unlzw3 import unlzw  # needed here only
+
+            content = unlzw(content)
+        return content.decode("utf-8-sig")
+    except ValueError as error:
+        raise InvalidInputError(
+            f"{where} is not a text, nor one in a sound .zip or .Z file: {reason(error)}; get it "
+            "again"
+        ) from error
+
+
 def read_table(table: UciTable, text: str, where: str) -> FloatArray:
     """Return the numbers of a file after checking that they are the numbers of the table.
 
@@ -139,42 +185,17 @@ def read_table(table: UciTable, text: str, where: str) -> FloatArray:
     Raises
     ------
     InvalidInputError
-        When a line has too few or too many columns, a value that is not a finite number, or a class
-        that does not exist; and when the numbers differ from the table.
+        When the file holds anything else than the numbers of the table.
     """
-    rows = [
-        _row(table, words, f"{where}, line {number}")
-        for number, line in enumerate(text.splitlines(), start=1)
-        if (words := line.split())
-    ]
-    data = np.array(rows, dtype=np.float64)
-    found = digest(data)
-    if found != table.sha256:
-        raise InvalidInputError(
-            f"{where} is not UCI's {table.name}: its {len(rows)} rows of numbers (of "
-            f"{table.rows}) have the SHA-256 {found[:16]}…, not {table.sha256[:16]}…; "
-            f"get it again from {table.page}"
-        )
-    return data
-
-
-def _row(table: UciTable, words: list[str], where: str) -> list[float]:
-    """Return the numbers of a line."""
     columns = len(table.feature_names) + 1
-    if len(words) != columns:
+    try:
+        data = np.array([float(word) for word in text.split()])
+        found = f"it holds {data.size} numbers with the SHA-256 {digest(data)[:16]}…"
+    except ValueError as error:
+        data, found = np.empty(0), reason(error)
+    if digest(data) != table.sha256:
         raise InvalidInputError(
-            f"{where}: {len(words)} columns, but {table.name} has {columns}; "
-            f"get the file again from {table.page}"
+            f"{where} is not UCI's {table.name}, which has {table.rows * columns} numbers with the "
+            f"SHA-256 {table.sha256[:16]}…: {found}; get it again from {table.page}"
         )
-    numbers = [float_or_nan(word) for word in words]
-    for word, number in zip(words, numbers, strict=True):
-        if not math.isfinite(number):
-            raise InvalidInputError(
-                f"{where}: {word!r} is not a finite number; get the file again from {table.page}"
-            )
-    if numbers[-1] not in range(1, len(table.class_names) + 1):
-        raise InvalidInputError(
-            f"{where}: class {words[-1]}, but {table.name} has 1 to {len(table.class_names)}; "
-            f"get the file again from {table.page}"
-        )
-    return numbers
+    return data.reshape(-1, columns)

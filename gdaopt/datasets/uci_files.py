@@ -8,20 +8,21 @@ import threading
 import warnings
 from pathlib import Path
 
-from gdaopt.datasets.download import download
-from gdaopt.datasets.uci import UciTable, read_table
-from gdaopt.datasets.unpacking import LARGEST, unpack
+from gdaopt.datasets.uci import UciTable, read_table, unpack
 from gdaopt.errors import DownloadError, InvalidInputError
 from gdaopt.support.files import remove_abandoned, write_text
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["CACHE_VARIABLE", "DATA_VARIABLE", "cache_directory", "obtain"]
+__all__ = ["CACHE_VARIABLE", "DATA_VARIABLE", "TIMEOUT", "cache_directory", "obtain"]
 
 DATA_VARIABLE = "GDAOPT_DATA"
 """The environment variable that names a directory of the user with data files."""
 
 CACHE_VARIABLE = "GDAOPT_CACHE"
 """The environment variable that names the directory for downloaded files."""
+
+TIMEOUT = 20.0
+"""Seconds that a server may be silent."""
 
 # Held while a table is used for the first time: threads that need the same table download it once.
 _first_use = threading.Lock()
@@ -78,7 +79,7 @@ def obtain(table: UciTable, data_dir: str | os.PathLike[str] | None = None) -> F
             return _unsaved[path]
         missing = f"is not in {path.parent}"
         try:
-            data = _from_file(table, path)
+            data = _from_directory(table, path.parent)
         except InvalidInputError as error:
             missing = f"is damaged in the cache ({error})"
         if named:
@@ -117,23 +118,17 @@ def cache_directory() -> Path:
 
 def _from_directory(table: UciTable, directory: Path) -> FloatArray | None:
     """Return the table from the first of its files in a directory; None when there is no file."""
-    for name in table.file_names:
-        data = _from_file(table, directory / name)
-        if data is not None:
-            return data
+    for path in (directory / name for name in table.file_names):
+        try:
+            content = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise InvalidInputError(
+                f"cannot read {path}: {error.strerror}; get it again"
+            ) from error
+        return read_table(table, unpack(content, table.file, str(path)), str(path))
     return None
-
-
-def _from_file(table: UciTable, path: Path) -> FloatArray | None:
-    """Return the table from a file; None when there is no such file."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise InvalidInputError(f"cannot read {path}: {error.strerror}; get it again") from error
-    return read_table(table, unpack(content, table.file, str(path)), str(path))
 
 
 def _from_uci(table: UciTable, path: Path, missing: str) -> FloatArray:
@@ -141,7 +136,7 @@ def _from_uci(table: UciTable, path: Path, missing: str) -> FloatArray:
     failures = []
     for url in table.urls:
         try:
-            text = unpack(download(url), table.file, url)
+            text = unpack(_downloaded(url), table.file, url)
             data = read_table(table, text, url)
         except (DownloadError, InvalidInputError) as error:
             failures.append(str(error))
@@ -153,6 +148,24 @@ def _from_uci(table: UciTable, path: Path, missing: str) -> FloatArray:
         f"By hand: get {' or '.join(table.file_names)} from {table.page}, put it unchanged into a "
         f"directory DIR, and pass data_dir=DIR or --data-dir DIR, or set {DATA_VARIABLE}=DIR"
     )
+
+
+def _downloaded(url: str) -> bytes:
+    """Return the file at an address; the proxies of the environment are used."""
+    # Slow to import, and needed here only.
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+
+    try:
+        with urlopen(Request(url, headers={"User-Agent": "gdaopt"}), timeout=TIMEOUT) as answer:
+            content: bytes = answer.read()
+    except HTTPError as error:
+        with error:  # which holds the connection open
+            raise DownloadError(f"{url}: {error}") from error
+    except (OSError, HTTPException) as error:
+        raise DownloadError(f"{url}: {error}") from error
+    return content
 
 
 def _keep(text: str, data: FloatArray, path: Path) -> None:

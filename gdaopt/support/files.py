@@ -27,7 +27,6 @@ __all__ = [
     "opened",
     "parse_json",
     "read_arrays",
-    "read_member",
     "remove_abandoned",
     "write_atomically",
     "write_text",
@@ -209,31 +208,6 @@ def opened(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
             yield archive
     except Exception as error:  # of any kind: those of zipfile, zlib, struct, NumPy and the file
         raise DamagedError(reason(error)) from error
-
-
-def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
-    """Return what a member of an archive holds, and unpack no more than it announces.
-
-    Parameters
-    ----------
-    archive : zipfile.ZipFile
-        The archive, in the block of `opened`.
-    info : zipfile.ZipInfo
-        The member.
-    limit : int
-        The most bytes that it may have.
-
-    Raises
-    ------
-    Exception
-        Of any kind, when it has more bytes than the limit or than it announces, or is damaged.
-    """
-    _check(info, limit)
-    with archive.open(info) as member:
-        data = member.read(info.file_size + 1)  # which checks what was read at its end
-    if len(data) != info.file_size:
-        raise zipfile.BadZipFile(f"{info.filename} does not have {info.file_size} bytes")
-    return data
 
 
 def allowance(path: str | os.PathLike[str]) -> int:

@@ -111,7 +111,6 @@ class Reply:
     status: int = 200
     announced: int | None = None  # number of bytes, when it is not that of the body
     before: Callable[[], object] = lambda: None  # called before the answer
-    pause: float = 0.0  # seconds after each byte of the body
 
 
 @dataclass
@@ -149,16 +148,7 @@ def serving() -> Iterator[Server]:
             length = len(reply.body) if reply.announced is None else reply.announced
             self.send_header("Content-Length", str(length))
             self.end_headers()
-            if not reply.pause:
-                self.wfile.write(reply.body)
-                return
-            try:
-                for byte in reply.body:
-                    self.wfile.write(bytes([byte]))
-                    if state.stopping.wait(reply.pause):
-                        return
-            except OSError:
-                return  # the client has closed the connection, as it should
+            self.wfile.write(reply.body)
 
         def log_message(self, format: str, *args: Any) -> None:
             """Print nothing."""

@@ -95,7 +95,9 @@ class TestDataDirectory:
         (bad / "seeds_dataset.txt").write_text("1 2 3\n")
         monkeypatch.setenv(DATA_VARIABLE, str(bad))
         assert load("seeds", data_dir=tmp_path).features.shape == (6, 7)
-        with pytest.raises(InvalidInputError, match=r"bad.seeds_dataset.txt, line 1: 3 columns"):
+        with pytest.raises(
+            InvalidInputError, match=r"bad.seeds_dataset.txt is not UCI.* it holds 3 n"
+        ):
             load("seeds")
 
     def test_the_variable_comes_before_the_cache(
@@ -107,7 +109,7 @@ class TestDataDirectory:
         assert load("seeds").features.shape == (6, 7)
         (tmp_path / "seeds_dataset.txt").write_text("")
         monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
-        with pytest.raises(InvalidInputError, match="0 rows"):
+        with pytest.raises(InvalidInputError, match="it holds 0 numbers"):
             load("seeds")
         # A directory without this file may be meant for another one: the cache is used.
         monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "absent"))
@@ -206,5 +208,5 @@ class TestRealFiles:
 
     def test_the_other_ones_file(self, tmp_path: Path) -> None:
         shutil.copy(REAL / "page-blocks.data", tmp_path / "seeds_dataset.txt")
-        with pytest.raises(InvalidInputError, match="line 1: 11 columns, but seeds has 8"):
+        with pytest.raises(InvalidInputError, match="it holds 60203 numbers"):
             load("seeds", tmp_path)

@@ -1,16 +1,91 @@
-"""Tables of the UCI repository: how files are read, and what is refused."""
+"""Tables of the UCI repository: how files are unpacked and read, and what is refused."""
 
 from __future__ import annotations
 
+import base64
 import re
+import zipfile
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from gdaopt.datasets.uci import digest, read_table
+from gdaopt.datasets.uci import digest, read_table, unpack
 from gdaopt.errors import InvalidInputError
-from tests.datasets.cases import BLOCKS_TEXT, SEEDS_TEXT, SMALL_BLOCKS, SMALL_SEEDS
+from tests.datasets.cases import (
+    BLOCKS_TEXT,
+    SEEDS_TEXT,
+    SMALL_BLOCKS,
+    SMALL_SEEDS,
+    compressed,
+    zipped,
+)
+
+# Packed by the program compress (ncompress 4.2.4.6), with codes of 9 and of 10 bits.
+SQUARES = "".join(f"{i * i}\n" for i in range(200)).encode()
+SQUARES_Z = base64.b64decode(
+    """
+    H52QMBTEUEBDQQ6BNhTIqKFgRkIaB20UxDEwBoyAMWRUpFEwho2DMXIklLFQYY2ROA7OkFHQ4UAaFwnSeImjYA0ZB2vc
+    SGijpI2dCm7gDFpTQc2BOWKKrAiDpUAYKQXGOCmQJMOMIgU6BMmx482KNmJ6pChwZ8eaIHM4VNiUoUaPCmXAOChj
+    BoyCLGEMXBhTRti9N+4qxDFXYQ64dkvOiLF2JcSGDlvSIOsw5gyhA2fUbCnyIMysNKwSnEGVY1QaPQvS2PkyacAa
+    dwfWiFG0xsqcqxOeLKkTaI0cQ8MWTT1QYkwbJ4sLLWgDR9TAVIWWvDEj642TB2/c4BgU+ECKMXHIIFtTolGJB52v
+    TVrSe8Icnw2GLZiDMNOLGJvqfQqzI4ywIEEFVwwWlURgXQkRyBFIHplHoHMVaSRWXRpVVQN3Ge0EEk5ZMSYaYzRQ
+    xVhzIFXnVAwz2bARTBihNpNAkxU1FVYC2QbUVD1dVQMON6o4lEeadWSDRGC5VpZHFW134k5RxXBDDiKKZyBaCfL4
+    kUBJYahWhSGFhVF9ZMnlEV53PSYXdSMV6BZjcGkEoEIhCUaSmHHBFhBJ9im0mJwzxFfXDW3CVBJLM6zFEnoKQWTe
+    QuPtdVJfv1XoF0t4IXelXymNJJ1b11Elww3O0SUlXjgkN5iROLG0F5RFcThUYkDZlWNDc8XqoUpjtSTXi45Z9qmK
+    kGXUUp9RFVpqQn2K1udvyCqqkm3ckYZZQypaJhFlzZl3GUsq7dQYYYodhaxzhZkoWHV/KQA=
+    """
+)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"1 2\n",
+        b"\xef\xbb\xbf1 2\n",
+        compressed(b"1 2\n"),
+        zipped(Index=b"\xff", t__data="1 2\n"),
+        zipped(t__names="3", t__data__Z=compressed(b"1 2\n")),
+        zipped(**{"folder/t__data": "1 2\n"}),
+    ],
+    ids=["plain", "marked", "packed", "zip", "packed in zip", "in a folder"],
+)
+def test_every_form(content: bytes) -> None:
+    assert unpack(content, "t.data", "here") == "1 2\n"
+
+
+def test_what_the_program_compress_made() -> None:
+    assert unpack(SQUARES_Z, "t.data", "here") == SQUARES.decode()
+    assert compressed(SQUARES) == SQUARES_Z
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff\xfe1", "here is not a text, nor one in .* get it again"),
+        (compressed(b"1 2")[:3] + b"\xff\xff", "not a text.* Invalid Data: .* get it again"),
+        (zipped(t__data="1 2\n" * 99)[:-30], "not a text.* not a zip file; get it again"),
+        (zipped(a="1", b="2"), "it holds no t.data, but a, b; get it again"),
+        (zipped(t__data="").replace(b"t.data", b"t.dat\xff"), "get it again"),
+        (
+            zipped(t__data="1 2 3 4\n")[:40] + b"\0" + zipped(t__data="1 2 3 4\n")[41:],
+            "not a text.*get it again",
+        ),
+    ],
+    ids=["binary", "packed", "cut zip", "other zip", "renamed", "other content"],
+)
+def test_refuses_damaged_files(content: bytes, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        unpack(content, "t.data", "here")
+
+
+def test_an_encrypted_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: zipfile.ZipFile, name: str) -> bytes:
+        raise RuntimeError(f"File {name!r} is encrypted")
+
+    monkeypatch.setattr(zipfile.ZipFile, "read", refuse)
+    with pytest.raises(InvalidInputError, match=r"'t.data' is encrypted"):
+        unpack(zipped(t__data="1"), "t.data", "here")
 
 
 def test_tabs() -> None:
@@ -41,42 +116,40 @@ def test_white_space_and_noughts_do_not_matter(change: Callable[[str], str]) -> 
     assert digest(read_table(SMALL_SEEDS, change(SEEDS_TEXT), "a")) == SMALL_SEEDS.sha256
 
 
+OTHER = r"a.txt is not UCI's seeds, which has 48 numbers with the SHA-256 .*: "
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            "\t4.6\t5.8\t2",
-            "\t4.6",
-            "tiny.txt, line 4: 6 columns, but seeds has 8; get the file",
-        ),
-        ("0.84\t", "", "line 5: 7 columns, but seeds has 8"),
-        ("0.84\t", "0.84\t7\t", "line 5: 9 columns, but seeds has 8"),
-        ("0.84\t", "0,84\t", "line 5: '0,84' is not a finite number; get the file again from http"),
-        ("0.84\t", "?\t", r"line 5: '\?' is not a finite number"),
-        ("0.84\t", "nan\t", "line 5: 'nan' is not a finite number"),
-        ("0.84\t", "1e999\t", "line 5: '1e999' is not a finite number"),
-        ("\t\t3\n", "\t\t4\n", "line 5: class 4, but seeds has 1 to 3; get the file again"),
-        ("\t\t3\n", "\t\t0\n", "line 5: class 0,"),
-        ("\t\t3\n", "\t\t2.5\n", "line 5: class 2.5,"),
-    ],
+    ("old", "new"),
+    [("0.84\t", "0,84\t"), ("0.84\t", "?\t"), ("\t\t3\n", "\t\tRosa\n"), ("11.5", "<html>")],
 )
-def test_refuses_lines(old: str, new: str, message: str) -> None:
+def test_refuses_what_is_no_number(old: str, new: str) -> None:
     assert old in SEEDS_TEXT
-    with pytest.raises(InvalidInputError, match=message):
-        read_table(SMALL_SEEDS, SEEDS_TEXT.replace(old, new), "tiny.txt")
+    word = re.escape(repr(new.strip()))
+    with pytest.raises(
+        InvalidInputError, match=f"{OTHER}could not convert .* {word}; get it again from http"
+    ):
+        read_table(SMALL_SEEDS, SEEDS_TEXT.replace(old, new), "a.txt")
 
 
 @pytest.mark.parametrize(
-    ("text", "rows"),
+    ("text", "size"),
     [
         ("", 0),
-        (SEEDS_TEXT.rpartition("12.1")[0], 5),
-        (SEEDS_TEXT.replace("0.84", "0.841"), 6),
-        ("".join(reversed(SEEDS_TEXT.splitlines(keepends=True))), 6),
+        (SEEDS_TEXT.rpartition("12.1")[0], 40),
+        (SEEDS_TEXT.replace("0.84\t", "", 1), 47),
+        (SEEDS_TEXT.replace("0.84\t", "0.84\t7\t", 1), 49),
+        (SEEDS_TEXT.replace("0.84", "0.841"), 48),
+        (SEEDS_TEXT.replace("0.84", "nan"), 48),
+        (SEEDS_TEXT.replace("0.84", "1e999"), 48),
+        (SEEDS_TEXT.replace("\t\t3\n", "\t\t4\n"), 48),
+        ("".join(reversed(SEEDS_TEXT.splitlines(keepends=True))), 48),
     ],
-    ids=["empty", "a line less", "another number", "another order"],
+    ids=[
+        *("empty", "a line less", "a number less", "a number more", "another number"),
+        *("not a number", "infinite", "another class", "another order"),
+    ],
 )
-def test_refuses_other_numbers(text: str, rows: int) -> None:
-    message = rf"a.txt is not UCI's seeds: its {rows} rows of numbers \(of 6\) have the SHA-256"
-    with pytest.raises(InvalidInputError, match=message):
+def test_refuses_other_numbers(text: str, size: int) -> None:
+    with pytest.raises(InvalidInputError, match=f"{OTHER}it holds {size} numbers with the SHA-256"):
         read_table(SMALL_SEEDS, text, "a.txt")

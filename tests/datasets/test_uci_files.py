@@ -1,20 +1,19 @@
 """Downloads from a server on this machine, and the cache that makes a second one needless."""
 
-import http.client
 import re
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gdaopt.datasets import download as downloads
 from gdaopt.datasets import uci_files
-from gdaopt.datasets.download import download
 from gdaopt.datasets.uci import digest
 from gdaopt.datasets.uci_files import CACHE_VARIABLE, DATA_VARIABLE, cache_directory, obtain
 from gdaopt.errors import DownloadError, InvalidInputError
@@ -43,6 +42,14 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def entries(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def greet(listener: socket.socket) -> None:
+    """Answer a request in the words of another protocol."""
+    connection, _ = listener.accept()
+    with connection:
+        connection.recv(1000)
+        connection.sendall(b"220 ftp ready\r\n")
 
 
 class TestSuccess:
@@ -90,18 +97,15 @@ class TestFailures:
     @pytest.mark.parametrize(
         ("reply", "message"),
         [
-            (Reply(status=404), "the server answered 404 Not Found"),
-            (Reply(status=503), "the server answered 503 Service Unavailable"),
-            (
-                Reply(PLAIN, announced=len(PLAIN) + 7),
-                "truncated: 7 bytes more were announced|IncompleteRead",
-            ),
-            (Reply(ZIPPED[:-30]), "is a damaged zip archive"),
-            (Reply(PLAIN[:-10]), "line 6: 6 columns, but seeds has 8"),
-            (Reply(PLAIN.replace(b"15.1", b"15.2")), "is not UCI's seeds: its 6 rows of numbers"),
-            (Reply(b""), "is not UCI's seeds: its 0 rows"),
-            (Reply(b"<html>Log in to go on</html>"), "line 1: 5 columns, but seeds has 8"),
-            (Reply(b"\x89PNG\r\n\x1a\n\xff"), "is neither text nor"),
+            (Reply(status=404), "HTTP Error 404: Not Found"),
+            (Reply(status=503), "HTTP Error 503: Service Unavailable"),
+            (Reply(PLAIN, announced=len(PLAIN) + 7), "IncompleteRead.*, 7 more expected"),
+            (Reply(ZIPPED[:-30]), "is not a text, nor one in a sound .zip"),
+            (Reply(PLAIN[:-10]), "is not UCI's seeds.*: it holds 46 numbers with"),
+            (Reply(PLAIN.replace(b"15.1", b"15.2")), "is not UCI's seeds.*: it holds 48 numbers"),
+            (Reply(b""), "is not UCI's seeds.*: it holds 0 numbers"),
+            (Reply(b"<html>Log in to go on</html>"), "is not UCI's seeds.*: .* '<html>Log'"),
+            (Reply(b"\x89PNG\r\n\x1a\n\xff"), "is not a text, nor one in"),
         ],
     )
     def test_nothing_is_kept(self, server: Server, cache: Path, reply: Reply, message: str) -> None:
@@ -119,26 +123,14 @@ class TestFailures:
 
     def test_both_addresses_are_named(self, server: Server) -> None:
         table = server.offering(SMALL_SEEDS, a__zip=Reply(status=404), b__txt=Reply(status=500))
-        with pytest.raises(DownloadError, match=r"a.zip: the .* 404 .*; .*b.txt: the .* 500"):
+        with pytest.raises(DownloadError, match=r"a.zip: .* 404: .*; .*b.txt: .* 500: "):
             obtain(table)
 
     def test_a_silent_server(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(downloads, "TIMEOUT", 0.1)
+        monkeypatch.setattr(uci_files, "TIMEOUT", 0.1)
         reply = Reply(PLAIN, before=lambda: server.stopping.wait(5))
         table = server.offering(SMALL_SEEDS, a__txt=reply)
         with pytest.raises(DownloadError, match="timed out"):
-            obtain(table)
-
-    def test_a_slow_server(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(downloads, "TIMEOUT", 0.1)
-        table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN, pause=0.02))
-        with pytest.raises(DownloadError, match=r"after 0.1 seconds only \d+ bytes had arrived"):
-            obtain(table)
-
-    def test_too_much(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(downloads, "LARGEST", 100)
-        table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
-        with pytest.raises(DownloadError, match="more than 100 bytes"):
             obtain(table)
 
     def test_no_server(self) -> None:
@@ -147,18 +139,19 @@ class TestFailures:
         with pytest.raises(DownloadError, match="refused"):
             obtain(table)
 
-    def test_no_http(self, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
-        def answer_nonsense(*_: object, **__: object) -> None:
-            raise http.client.BadStatusLine("220 ftp ready")
-
-        monkeypatch.setattr("urllib.request.urlopen", answer_nonsense)
-        with pytest.raises(DownloadError, match=r"x.zip: 220 ftp ready"):
-            download(f"{server.url}/x.zip")
+    def test_no_http(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=greet, args=(listener,))
+            thread.start()
+            table = replace(SMALL_SEEDS, urls=(f"http://127.0.0.1:{listener.getsockname()[1]}/x",))
+            with pytest.raises(DownloadError, match=r"/x: 220 ftp ready"):
+                obtain(table)
+            thread.join()
 
     def test_a_damaged_cache_offline(self, cache: Path) -> None:
         cache.mkdir(parents=True)
         (cache / FILE).write_text("1 2 3\n")
-        message = r"'seeds' is damaged in the cache \(.*line 1: 3 columns.*\), and could not be"
+        message = r"'seeds' is damaged in the cache \(.*it holds 3 numbers.*\), and could not be"
         with pytest.raises(DownloadError, match=message):
             obtain(SMALL_SEEDS)
 
