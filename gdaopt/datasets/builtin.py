@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import numpy.typing as npt
 
 from gdaopt.datasets.dataset import Dataset
-from gdaopt.datasets.pb300 import ROWS
 from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS
 from gdaopt.datasets.uci_files import obtain
 from gdaopt.support.validation import as_path, check_name
@@ -35,8 +35,8 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
         ``"page_blocks"``: 5473 blocks of scanned pages, which are text or one of four other kinds,
         with 10 features [2]_.
 
-        ``"pb300"``: 300 rows of page_blocks, drawn once at random and recorded
-        (`gdaopt.datasets.pb300`), in two classes: 279 ``"text"`` and 21 ``"other"``.
+        ``"pb300"``: 300 rows of page_blocks, always the same of a random draw, in two classes: 279
+        ``"text"`` and 21 ``"other"``.
     data_dir : path-like, optional
         A directory with the file of seeds (``seeds_dataset.txt`` or ``seeds.zip``) or of
         page_blocks and pb300 (``page-blocks.data``, ``page-blocks.data.Z`` or
@@ -92,10 +92,22 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
         data = obtain(table, data_dir)
         labels = np.array(table.class_names)[data[:, -1].astype(int) - 1]
         if name == "pb300":
-            data, labels = data[list(ROWS)], labels[list(ROWS)]
+            rows = _rows_of_pb300()
+            data, labels = data[rows], labels[rows]
             labels = np.where(labels == "text", "text", "other")
         return Dataset(name, data[:, :-1], labels, table.feature_names)
     import sklearn.datasets  # slow to import, and needed here only
 
     bunch = getattr(sklearn.datasets, f"load_{name}")()
     return Dataset(name, bunch.data, bunch.target_names[bunch.target], bunch.feature_names)
+
+
+def _rows_of_pb300() -> npt.NDArray[np.intp]:
+    """Return the rows of page_blocks that are pb300, counted from 0, in the order of the file.
+
+    They are the positions of the 300 smallest among the first raw numbers of NumPy's PCG64 with
+    seed 0, one for each row. NumPy promises that this stream never changes, and a test compares
+    the rows with their recorded hash.
+    """
+    drawn = np.random.PCG64(0).random_raw(PAGE_BLOCKS.rows)
+    return np.sort(np.argsort(drawn, kind="stable")[:300])

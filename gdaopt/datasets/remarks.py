@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from gdaopt.datasets.csv_text import float_or_nan
 from gdaopt.datasets.dataset import Dataset
+from gdaopt.datasets.tabular import float_or_nan
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 

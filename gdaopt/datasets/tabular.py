@@ -1,27 +1,41 @@
-"""Data sets read from CSV files."""
+"""Data sets read from tables of text, as people save them.
+
+pandas reads the table. What is decided here is what it leaves open: the encoding, what separates
+the values, whether commas are decimal marks, whether the first line names the columns, which of
+them are features, and which texts are missing values.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.datasets.csv_text import TextTable, float_or_nan, read_text
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.errors import InvalidInputError
-from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, as_path, check_instance, check_name
+from gdaopt.support.text import reason, shortened
+from gdaopt.support.validation import FloatArray, as_path, check_name
 
-__all__ = ["IMPUTE", "column_names", "fill_values", "read_csv", "read_features"]
+if TYPE_CHECKING:
+    import pandas as pd
 
-IMPUTE: dict[str, Callable[..., FloatArray]] = {"mean": np.mean, "median": np.median}
+__all__ = ["IMPUTE", "column_names", "fill_values", "float_or_nan", "read_csv", "read_features"]
+
+IMPUTE: dict[str, Callable[..., FloatArray]] = {"mean": np.nanmean, "median": np.nanmedian}
 """What a missing value may be replaced by, computed from the other values of its column."""
 
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_LINES = 50  # that are looked at to find the separator
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?|[+-]?\d+,")
+_MISSING = {"", "?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "missing"}
 _MOST_COLUMNS = 5  # bad columns that a message tells of one by one
 
 
@@ -81,12 +95,12 @@ def read_csv(
     drop = column_names(drop)
     if impute is not None:
         check_name("impute", impute, IMPUTE)
-    table = read_text(path)
+    table = _read_text(path)
     columns = _kept(table, label, drop)
     if label is None:
         label = columns[-1]
         _check_that_names_are_no_sample(table, columns[:-1])
-    labels = _labels(table, label)
+    labels = table.columns[label].to_numpy(dtype=np.str_)
     missing = labels == ""
     if missing.any():
         raise InvalidInputError(
@@ -94,10 +108,16 @@ def read_csv(
             "fill it in or remove the row"
         )
     names = [name for name in columns if name != label]
-    features = _numbers(table, names, impute is not None, _advice)
-    if impute is not None:
-        features = _filled(features, _observed(path, features, names, impute))
-    return Dataset(path.stem, features, labels, tuple(names))
+    features = _numbers(table, names, impute is not None, is_new=False)
+    for name, column in zip(names, features.T, strict=True):
+        if np.isnan(column).all():
+            raise InvalidInputError(
+                f"{path}: column {shortened(name)} holds no number; leave it out by --drop "
+                f"{shortened(name)}"
+            )
+    return Dataset(
+        path.stem, _filled(features, fill_values(features, impute)), labels, tuple(names)
+    )
 
 
 def read_features(
@@ -142,18 +162,16 @@ def read_features(
     (array([[1., 2.]]), None)
     """
     path = as_path("path", path)
-    table = read_text(path)
+    table = _read_text(path)
     absent = [name for name in names if name not in table.columns]
     if absent:
         raise InvalidInputError(
             f"{path} has no column {', '.join(map(shortened, absent))}; its columns are "
             f"{shortened(', '.join(table.columns.columns))}"
         )
-    features = _numbers(table, names, fill is not None, _advice_on_new_samples)
-    if fill is not None:
-        features = _filled(features, fill)
+    features = _filled(_numbers(table, names, fill is not None, is_new=True), fill)
     has_label = label is not None and label in table.columns
-    return features, _labels(table, str(label)) if has_label else None
+    return features, table.columns[label].to_numpy(dtype=np.str_) if has_label else None
 
 
 def column_names(drop: Any) -> tuple[str, ...]:
@@ -173,19 +191,128 @@ def column_names(drop: Any) -> tuple[str, ...]:
 
 
 def fill_values(features: FloatArray, impute: str | None) -> FloatArray | None:
-    """Return what missing values of new samples are replaced by, from the features of a data set.
+    """Return what missing values are replaced by, from the features of a data set.
 
-    Missing values that were replaced by the mean or the median do not change it.
+    Whether its own missing values are NaN or have been replaced does not change it.
 
     Examples
     --------
     >>> fill_values(np.array([[1.0], [2.0], [6.0]]), "median")
     array([2.])
     """
-    return None if impute is None else np.asarray(IMPUTE[impute](features, axis=0))
+    if impute is None:
+        return None
+    return np.array([IMPUTE[impute](column) for column in features.T])
 
 
-def _kept(table: TextTable, label: str | None, drop: Sequence[str]) -> list[str]:
+def float_or_nan(text: str) -> float:
+    """Return the float64 nearest to the number in a text; NaN when the text is not a number.
+
+    Python reads ``1_0`` as 10, and digits of all scripts; in a table these are typing errors.
+
+    Examples
+    --------
+    >>> float_or_nan("1e1"), float_or_nan("1_0")
+    (10.0, nan)
+    """
+    if "_" in text or not text.isascii():
+        return math.nan
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The values of a file as text, without spaces around them, by the names of the columns."""
+
+    path: Path
+    columns: pd.DataFrame
+    has_decimal_commas: bool
+
+    def number(self, text: str) -> float:
+        """Return the number that a text stands for in this table; NaN for what is no number."""
+        if self.has_decimal_commas:
+            text = "no number" if "." in text else text.replace(",", ".")
+        return float_or_nan(text)
+
+
+def _read_text(path: Path) -> _Table:
+    """Return the table of a file whose first line names the columns."""
+    import pandas as pd  # slow to import, and needed here only
+
+    try:
+        with path.open("rb") as file:
+            mark = file.read(2)
+        encoding = "utf-16" if mark in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        separator = _separator(path, encoding)
+        lines = pd.read_csv(
+            path,
+            sep=separator,
+            encoding=encoding,
+            header=None,
+            dtype=str,
+            na_filter=False,
+            skipinitialspace=True,
+        )
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"cannot read {path} as comma-separated values below a line that names every column: "
+            f"{reason(error)}"
+        ) from error
+    lines = lines.apply(lambda column: column.str.strip())
+    names, columns = lines.iloc[0], lines.iloc[1:].set_axis(lines.iloc[0], axis="columns")
+    if (names == "").any():
+        raise InvalidInputError(
+            f"{path}: the first line does not name every column; name them all, or remove those "
+            "without a name (such as row numbers: pandas writes them unless told index=False)"
+        )
+    if names.duplicated().any():
+        raise InvalidInputError(
+            f"{path} has two columns of the name {shortened(names[names.duplicated()].iloc[0])}; "
+            "rename one"
+        )
+    if len(names) < 2:
+        raise InvalidInputError(
+            f"{path} has the one column {shortened(names[0])}; it needs features and a "
+            f"label, separated by {', '.join(_SEPARATORS.values())}"
+        )
+    if columns.empty:
+        raise InvalidInputError(f"{path} has column names but no rows; add samples")
+    # A quoted "1,234" among values separated by commas is more often one thousand and more.
+    has_decimal_commas = separator != "," and any(
+        _DECIMAL_COMMA.fullmatch(text) for name in names for text in columns[name]
+    )
+    return _Table(path, columns, has_decimal_commas)
+
+
+def _separator(path: Path, encoding: str) -> str:
+    """Return what separates the values of a file.
+
+    It is what splits the first lines into most parts, as many in each. Where nothing splits all of
+    them alike, it is what splits the line of names.
+    """
+    with path.open(encoding=encoding, newline="") as file:
+        lines = [line for _, line in zip(range(_LINES), file, strict=False) if line.strip()]
+
+    def score(separator: str) -> tuple[bool, list[int]]:
+        counts = _parts(lines, separator)
+        return len(set(counts)) == 1 and counts[0] > 1, counts[:1]
+
+    return max(_SEPARATORS, key=score)  # the first of several: commas
+
+
+def _parts(lines: Sequence[str], separator: str) -> list[int]:
+    """Return the number of parts of each line."""
+    try:
+        rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+        return [len(row) for row in rows if row]
+    except csv.Error:  # a quote that is open at the last line looked at
+        return []
+
+
+def _kept(table: _Table, label: str | None, drop: Sequence[str]) -> list[str]:
     """Return the names of the columns that are not dropped."""
     known = list(table.columns.columns)
     if label is not None:
@@ -203,13 +330,7 @@ def _kept(table: TextTable, label: str | None, drop: Sequence[str]) -> list[str]
     return kept
 
 
-def _labels(table: TextTable, label: str) -> npt.NDArray[np.str_]:
-    """Return a column as it is written."""
-    check_instance("label", label, str)
-    return table.columns[label].to_numpy(dtype=np.str_)
-
-
-def _check_that_names_are_no_sample(table: TextTable, names: list[str]) -> None:
+def _check_that_names_are_no_sample(table: _Table, names: list[str]) -> None:
     """Refuse names of features that are all numbers, unless they count the features."""
     counts = [[str(first + number) for number in range(len(names))] for first in (0, 1)]
     if names not in counts and all(math.isfinite(float_or_nan(name)) for name in names):
@@ -219,12 +340,19 @@ def _check_that_names_are_no_sample(table: TextTable, names: list[str]) -> None:
         )
 
 
-def _numbers(
-    table: TextTable, names: Sequence[str], is_filled: bool, advice: Callable[[str, bool], str]
-) -> FloatArray:
+def _numbers(table: _Table, names: Sequence[str], is_filled: bool, *, is_new: bool) -> FloatArray:
     """Return columns as numbers, NaN where one is missing; refuse columns of other values.
 
-    The advice is on the columns that are refused, and depends on whether values are missing only.
+    Parameters
+    ----------
+    table : _Table
+        The table.
+    names : sequence of str
+        The columns.
+    is_filled : bool
+        Whether missing values will be replaced; else they are refused, too.
+    is_new : bool
+        Whether the columns are those of new samples, so that none can be left out.
     """
     features = np.empty((len(table.columns), len(names)))
     complaints: dict[str, str] = {}
@@ -232,66 +360,51 @@ def _numbers(
     for k, name in enumerate(names):
         texts = table.columns[name].tolist()
         features[:, k] = [table.number(text) for text in texts]
-        bad = np.flatnonzero(~np.isfinite(features[:, k]))
-        if is_filled:
-            missing = np.array([table.is_missing(text) for text in texts])
-            features[missing, k] = np.nan
-            bad = bad[~missing[bad]]
-        if bad.size:
-            first = texts[bad[0]]
-            more = f" and {bad.size - 1} more like it" if bad.size > 1 else ""
+        found = {row: texts[row] for row in np.flatnonzero(~np.isfinite(features[:, k])).tolist()}
+        bad = {row: text for row, text in found.items() if not (is_filled and _is_missing(text))}
+        if bad:
+            row, text = next(iter(bad.items()))
+            more = f" and {len(bad) - 1} more like it" if len(bad) > 1 else ""
             complaints[name] = (
-                f"column {shortened(name)} holds {shortened(first)} in row {bad[0] + 1}{more}"
+                f"column {shortened(name)} holds {shortened(text)} in row {row + 1}{more}"
             )
-            are_missing = are_missing and all(table.is_missing(texts[row]) for row in bad)
+            are_missing = are_missing and all(map(_is_missing, bad.values()))
     if complaints:
-        what = advice(shortened(",".join(complaints)), are_missing)
-        raise InvalidInputError(_complaint(table, complaints, what))
+        raise InvalidInputError(_complaint(table, complaints, are_missing, is_new))
     return features
 
 
-def _complaint(table: TextTable, complaints: Mapping[str, str], advice: str) -> str:
-    """Return the message on columns that are no features."""
+def _is_missing(text: str) -> bool:
+    return text.lower() in _MISSING
+
+
+def _complaint(
+    table: _Table, complaints: Mapping[str, str], are_missing: bool, is_new: bool
+) -> str:
+    """Return the message on columns that are no features, with what to do about them."""
     told = list(complaints.values())[:_MOST_COLUMNS]
     rest = [shortened(name) for name in complaints][_MOST_COLUMNS:]
     if rest:
         told.append(f"and {len(rest)} more columns: {', '.join(rest[:_MOST_COLUMNS])}")
-    marks = "decimal commas" if table.decimal == "," else "decimal points"
+    marks = "decimal commas" if table.has_decimal_commas else "decimal points"
+    advice = "correct them"
+    if are_missing and is_new:
+        advice = (
+            "fill them in, or learn again by gdaopt learn --impute mean, which fills them here, too"
+        )
+    elif are_missing:
+        advice = "fill missing values by --impute mean"
+    if not is_new:
+        advice += (
+            f", leave the columns out by --drop {shortened(','.join(complaints))}, or name the "
+            "column of the labels by --label"
+        )
     return (
         f"{table.path}: {'; '.join(told)}; features must be finite numbers, here with {marks}: "
         f"{advice}"
     )
 
 
-def _advice(names: str, are_missing: bool) -> str:
-    """Say what to do about columns of a table to learn from."""
-    first = "fill missing values by --impute mean" if are_missing else "correct them"
-    return (
-        f"{first}, leave the columns out by --drop {names}, or name the column of the labels by "
-        "--label"
-    )
-
-
-def _advice_on_new_samples(names: str, are_missing: bool) -> str:  # noqa: ARG001 (all are needed)
-    """Say what to do about columns that have been learned from: the table has none to spare."""
-    if not are_missing:
-        return "correct them"
-    return "fill them in, or learn again by gdaopt learn --impute mean, which fills them here, too"
-
-
-def _observed(path: Path, features: FloatArray, names: Sequence[str], impute: str) -> FloatArray:
-    """Return the mean or median of what is there in each column."""
-    empty = np.flatnonzero(np.isnan(features).all(axis=0))
-    if empty.size:
-        name = names[empty[0]]
-        raise InvalidInputError(
-            f"{path}: column {shortened(name)} holds no number; leave it out by --drop "
-            f"{shortened(name)}"
-        )
-    return np.array([IMPUTE[impute](column[~np.isnan(column)]) for column in features.T])
-
-
-def _filled(features: FloatArray, fill: FloatArray) -> FloatArray:
+def _filled(features: FloatArray, fill: FloatArray | None) -> FloatArray:
     """Return features with a value of its column for each NaN."""
-    filled: FloatArray = np.where(np.isnan(features), fill, features)
-    return filled
+    return features if fill is None else np.where(np.isnan(features), fill, features)

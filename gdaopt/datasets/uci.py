@@ -124,20 +124,9 @@ def digest(data: FloatArray) -> str:
 def unpack(content: bytes, member: str, where: str) -> str:
     """Return the text that a file holds; the first bytes tell how it is packed.
 
-    Parameters
-    ----------
-    content : bytes
-        The file: a text, a text packed by the program ``compress`` (``.Z``), or a zip archive with
-        one of these among its members.
-    member : str
-        The name of the text in a zip archive, without the ``.Z``.
-    where : str
-        The name of the file in error messages.
-
-    Raises
-    ------
-    InvalidInputError
-        When the file is damaged, has no such member, or does not hold a text.
+    It is a text, a text packed by the program ``compress`` (``.Z``), or a zip archive with one of
+    these as a `member` (without the ``.Z``). Messages call it `where`. An InvalidInputError says
+    what is wrong with any other file.
 
     Examples
     --------
@@ -165,27 +154,10 @@ def unpack(content: bytes, member: str, where: str) -> str:
 
 
 def read_table(table: UciTable, text: str, where: str) -> FloatArray:
-    """Return the numbers of a file after checking that they are the numbers of the table.
+    """Return the numbers of a text, shape (N, K + 1): the features and the number of the class.
 
-    Parameters
-    ----------
-    table : UciTable
-        The table that the file should hold.
-    text : str
-        The content of the file: one line for each sample, with numbers that are separated by any
-        number of tabs or blanks.
-    where : str
-        The name of the file in error messages.
-
-    Returns
-    -------
-    ndarray of shape (N, K + 1)
-        The features and, in the last column, the number of the class.
-
-    Raises
-    ------
-    InvalidInputError
-        When the file holds anything else than the numbers of the table.
+    They are separated by any number of tabs or blanks. An InvalidInputError, which calls the text
+    `where`, says what it holds instead of the numbers of the table.
     """
     columns = len(table.feature_names) + 1
     try:

@@ -34,32 +34,13 @@ def obtain(table: UciTable, data_dir: str | os.PathLike[str] | None = None) -> F
 
     The places are, in this order: the directory that the environment variable ``GDAOPT_DATA``
     names; the cache; and UCI, whose file is then written to the cache. When `data_dir` is given,
-    it is the only place. The numbers are checked wherever they come from.
-
-    Parameters
-    ----------
-    table : UciTable
-        The table.
-    data_dir : path-like, optional
-        A directory with a file of one of the names `UciTable.file_names`.
+    it is the only place. The numbers are checked wherever they come from. Errors and the warning
+    are those of `gdaopt.datasets.load`.
 
     Returns
     -------
     ndarray of shape (N, K + 1)
         The features and, in the last column, the number of the class.
-
-    Raises
-    ------
-    InvalidInputError
-        When a directory of the user has a file of that name that does not hold the table, and when
-        `data_dir` has no such file.
-    DownloadError
-        When no directory has the file and the download fails, or gives another file.
-
-    Warns
-    -----
-    UserWarning
-        When the file cannot be written to the cache, so that the next session downloads it again.
     """
     if data_dir is not None:
         data = _from_directory(table, Path(data_dir))

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from gdaopt.constraints import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
-from gdaopt.datasets.csv_text import float_or_nan
-from gdaopt.datasets.tabular import column_names
+from gdaopt.datasets.tabular import column_names, float_or_nan
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods import Method, State, iterate, solve
 from gdaopt.objectives import OBJECTIVES

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from gdaopt.datasets import BUILTIN, FROM_UCI, builtin, load
-from gdaopt.datasets.pb300 import ROWS
 from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS, UciTable, digest
 from gdaopt.datasets.uci_files import CACHE_VARIABLE, DATA_VARIABLE, obtain
 from gdaopt.errors import DownloadError, InvalidInputError
@@ -154,12 +153,19 @@ class TestLoad:
         ]
 
     def test_pb300(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(builtin, "ROWS", (1, 4, 5))
+        monkeypatch.setattr(builtin, "_rows_of_pb300", lambda: np.array([1, 4, 5]))
         (tmp_path / "page-blocks.data").write_text(BLOCKS_TEXT)
         data = load("pb300", tmp_path)
         assert data.name == "pb300"
         assert data.labels.tolist() == ["text", "other", "other"]
         np.testing.assert_array_equal(data.features[:, 0], [6, 60, 30])
+
+
+def test_the_rows_of_pb300_never_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builtin, "PAGE_BLOCKS", PAGE_BLOCKS)
+    rows = builtin._rows_of_pb300()
+    assert rows[:5].tolist() == [2, 3, 11, 13, 20]
+    assert digest(rows.astype(np.float64)).startswith("6d11e5b72c4a0e7d")
 
 
 class TestRealFiles:
@@ -191,7 +197,7 @@ class TestRealFiles:
         assert data.features.shape == (300, 10)
         assert data.classes == ("other", "text")
         assert int((data.labels == "text").sum()) == 279
-        np.testing.assert_array_equal(data.features, whole.features[list(ROWS)])
+        np.testing.assert_array_equal(data.features, whole.features[builtin._rows_of_pb300()])
         text = (data.labels == "text")[:, np.newaxis]
         assert digest(np.hstack([data.features, text])).startswith("c5fe3c795e0e7be7")
 

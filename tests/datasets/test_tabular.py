@@ -59,7 +59,7 @@ def test_spaces_quotes_and_byte_order_mark(tmp_path: Path) -> None:
         ("a,kind\n", "no rows"),
         ("a:kind\n1:x\n2:y\n", "one column 'a:kind'.*separated by commas, semicolons, tabs, bars"),
         ("a,kind\n1,x\n2,y,3\n", "Expected 2 fields in line 3, saw 3"),
-        ("a,kind\n1,x,3\n2,y,3\n", "does not name every column"),
+        ("a,kind\n1,x,3\n2,y,3\n", "a line that names every column: .* 2 fields in line 2, saw 3"),
         (",a,kind\n0,1,x\n1,2,y\n", "does not name every column"),
         ("a,b,kind\n1,2,x\n1,two,y\n1,three,x\n", "column 'b' holds 'two' in row 2"),
         ("a,b,kind\n1,2,x\n,2,y\n", "column 'a' holds '' in row 2"),
@@ -191,3 +191,69 @@ def test_refuses_what_is_no_text_file(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes("a,kind\n1,é\n2,y\n".encode("latin-1"))
     with pytest.raises(InvalidInputError, match="utf-8"):
         read_csv(tmp_path / "latin.csv")
+
+
+# --- Separators, encodings and decimal marks ----------------------------------------------------
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_separators_and_encodings(
+    tmp_path: Path, separator: str, encoding: str, line_end: str
+) -> None:
+    lines = [["größe", "b", "kind"], ["1.5", "2", "x"], ["-3e-2", "", "y"], [" 4", "7", "x"]]
+    text = line_end.join(separator.join(line) for line in lines)
+    (tmp_path / "t.csv").write_bytes(text.encode(encoding))
+    data = read_csv(tmp_path / "t.csv", impute="mean")
+    assert data.feature_names == ("größe", "b")
+    assert data.labels.tolist() == ["x", "y", "x"]
+    np.testing.assert_array_equal(data.features, [[1.5, 2.0], [-0.03, 4.5], [4.0, 7.0]])
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_decimal_commas(tmp_path: Path, separator: str) -> None:
+    lines = [["a", "b", "kind"], ["1,5", "2", "x"], ["-,25", "1,5e-3", "y"], ["7,", "0", "1,5"]]
+    text = "\n".join(separator.join(line) for line in lines)
+    data = read_csv(write(tmp_path / "t.csv", text))
+    np.testing.assert_array_equal(data.features, [[1.5, 2.0], [-0.25, 1.5e-3], [7.0, 0.0]])
+    assert data.labels.tolist() == ["x", "y", "1,5"]  # as written
+
+
+def test_decimal_commas_beside_points_are_refused(tmp_path: Path) -> None:
+    """1.234 beside 1,5 may be one thousand or little more than one."""
+    path = write(tmp_path / "t.csv", "a;b;kind\n1,5;2;x\n1.234;3;y\n")
+    with pytest.raises(InvalidInputError, match=r"'a' holds '1\.234' in row 2.*decimal commas"):
+        read_csv(path)
+
+
+def test_a_quoted_comma_between_commas_is_no_decimal_mark(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", 'a,b,kind\n"1,234",2,x\n5,3,y\n')
+    with pytest.raises(InvalidInputError, match=r"'a' holds '1,234' in row 1.*decimal points"):
+        read_csv(path)
+
+
+def test_names_with_the_other_separators(tmp_path: Path) -> None:
+    data = read_csv(write(tmp_path / "t.csv", "length, cm;width, cm;kind\n1;2;a, b\n3;4;c\n"))
+    assert data.feature_names == ("length, cm", "width, cm")
+    assert data.labels.tolist() == ["a, b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "values"),
+    [
+        ("a,b\n1,2\n", ("a", "b"), (1.0, "2")),
+        ("a;b\n1,5;2,5\n", ("a", "b"), (1.5, "2,5")),
+        ("a\tb\n1.5\t2\n", ("a", "b"), (1.5, "2")),
+        ("a|b\n1|x,y\n", ("a", "b"), (1.0, "x,y")),
+        ('"a;b",c\n1,2\n', ("a;b", "c"), (1.0, "2")),
+        ("a;b,c\n1;2\n", ("a", "b,c"), (1.0, "2")),
+    ],
+)
+def test_what_separates_values(
+    tmp_path: Path, text: str, names: tuple[str, str], values: tuple[float, str]
+) -> None:
+    path = write(tmp_path / "t.csv", text)
+    features, labels = read_features(path, [names[0]], label=names[1])
+    assert labels is not None
+    assert (features.item(), *labels) == values
