@@ -1,4 +1,7 @@
-"""What is known of each solver without asking it: package, licence, algorithms, options.
+"""What is known of each solver, in one table: package, licence, algorithms, options, tolerances.
+
+A solver is added by a row of `CATALOGUE`; all that CVXPY knows work without one, but are not asked
+for tolerances, and get no check of their options.
 
 A package's own metadata name the licence of the interface only, or hold its full text, so that the
 licences are written down here. They are the licences of the solvers that the packages contain.
@@ -6,15 +9,26 @@ licences are written down here. They are the licences of the solvers that the pa
 One number can be asked of all solvers as their tolerance. What it means differs: simplex methods
 have tolerances of bounds and reduced costs, interior-point methods of the gap as well, and
 first-order methods of sums over all rows. What was reached has to be measured at the answer.
+
+Most solvers refuse an option that they do not know. Some ignore it through CVXPY, so that a run
+with ``max_itres=10`` would look like one with ten iterations; their names are read from the solver
+or from its interface, or are written down here. So misspelt ones are found before any work starts.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-__all__ = ["CATALOGUE", "SolverEntry", "entry_of", "tolerance_options"]
+from gdaopt.backends.highspy import highs_options, load_highspy
+from gdaopt.support.validation import unknown_name
+
+__all__ = ["CATALOGUE", "SolverEntry", "check_option_names", "entry_of", "tolerance_options"]
 
 _EXTRA = 'pip install "gdaopt[solvers]"'
 
@@ -38,17 +52,25 @@ class SolverEntry:
     alone : bool
         Whether it can be loaded only into a process without highspy: a worker process of its own.
     hot : bool
-        Whether CVXPY can start it from its last answer. Others are at most told what has changed.
+        Whether it can be started from its last answer. Others are at most told what has changed.
+    is_twin : bool
+        Whether it solves linear programs by the code of a namesake, and others by branch and bound.
     tolerances : tuple of str
         The names of the options that are tolerances; none where CVXPY does not pass them on (GLPK,
         GLOP and PDLP) or we do not know them.
     tolerances_in : str
         The option whose value is a mapping that holds these; empty where they are options.
-    options : tuple of str
-        The names of its options, for a solver that ignores unknown options and does not list its
-        own.
+    share_of_gap : float
+        The share of a certified gap that its tolerances have to be so that the answer reaches this
+        gap; 0 where we do not know it.
+    options : collection of str, or callable
+        The names of its options, or what reads them, for a solver that ignores unknown ones.
+    hides : callable, optional
+        Says whether it has an option of a name that is not among these.
     time_limit : str
         The option with the seconds that it may take; empty where it is not used.
+    second_opinion : mapping, optional
+        The options with which it is asked again when it has called a program infeasible.
     """
 
     package: str
@@ -58,10 +80,14 @@ class SolverEntry:
     loud: bool = False
     alone: bool = False
     hot: bool = False
+    is_twin: bool = False
     tolerances: tuple[str, ...] = ()
     tolerances_in: str = ""
-    options: tuple[str, ...] = ()
+    share_of_gap: float = 0.0
+    options: Collection[str] | Callable[[], Collection[str]] = ()
+    hides: Callable[[str], bool] | None = None
     time_limit: str = ""
+    second_opinion: Mapping[str, Any] | None = None
 
     @property
     def elsewhere(self) -> bool:
@@ -88,17 +114,47 @@ def _proprietary(package: str, *algorithms: str) -> SolverEntry:
     return SolverEntry(package, "proprietary", algorithms, f"pip install {package}, and a licence")
 
 
-def _other(package: str, licence: str, algorithms: tuple[str, ...], where: str) -> SolverEntry:
-    """Return a free solver that cannot be part of ``gdaopt[solvers]``."""
-    return SolverEntry(package, licence, algorithms, where)
+def _of_daqp() -> Collection[str]:
+    from cvxpy.reductions.solvers.qp_solvers.daqp_qpif import DAQP
+
+    return DAQP.ALLOWED_SOLVER_OPTS
+
+
+def _of_highs() -> Collection[str]:
+    return {*highs_options(), "highs_options"}  # the last one is CVXPY's
+
+
+def _of_qoco() -> Collection[str]:
+    qoco = import_module("qoco")
+    settings = dir(qoco.QOCO().ext.QOCOSettings)
+    return {"algebra", *(name for name in settings if not name.startswith("_"))}
+
+
+def _of_sdpa() -> Collection[str]:
+    names: Collection[str] = import_module("sdpap.param").param({})
+    return names
+
+
+def _highs_hides(name: str) -> bool:
+    highspy = load_highspy()
+    model = highspy.Highs()
+    model.setOptionValue("log_to_console", False)  # on an unknown option it prints an error
+    return bool(model.getOptionValue(name)[0] == highspy.HighsStatus.kOk)
 
 
 _IPM, _SIMPLEX, _FIRST = "interior point", "simplex", "first order"
 _EPS = ("eps_abs", "eps_rel")
 _ABSTOL = ("abstol", "reltol", "feastol")
 _FEASIBILITY = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+_OF_HIGHS = (*_FEASIBILITY, "ipm_optimality_tolerance")
 
 CATALOGUE: dict[str, SolverEntry] = {
+    # Without CVXPY; these check their options themselves.
+    "analytic": SolverEntry("gdaopt", "Apache-2.0", ("closed form",), "part of gdaopt"),
+    "highspy": SolverEntry(
+        "highspy", "MIT", (_SIMPLEX, _IPM, _FIRST), hot=True, tolerances=_OF_HIGHS
+    ),
+    # By CVXPY.
     "CBC": SolverEntry(
         "cylp",
         "EPL-2.0",
@@ -114,6 +170,9 @@ CATALOGUE: dict[str, SolverEntry] = {
         "Apache-2.0",
         (_IPM,),
         tolerances=("tol_gap_abs", "tol_gap_rel", "tol_feas"),
+        # The gap grows linearly with the distance from the optimum, and the objective, which the
+        # tolerance is of, quadratically: it has to be about the square of a gap of 1e-6.
+        share_of_gap=1e-6,
         time_limit="time_limit",
     ),
     "CVXOPT": SolverEntry(
@@ -126,7 +185,13 @@ CATALOGUE: dict[str, SolverEntry] = {
             *("refinement", "reltol", "show_progress"),
         ),
     ),
-    "DAQP": SolverEntry("daqp", "MIT", ("active set",), tolerances=("primal_tol", "dual_tol")),
+    "DAQP": SolverEntry(
+        "daqp",
+        "MIT",
+        ("active set",),
+        tolerances=("primal_tol", "dual_tol"),
+        options=_of_daqp,
+    ),
     "ECOS": SolverEntry(
         "ecos",
         "GPL-3.0-only",
@@ -134,6 +199,7 @@ CATALOGUE: dict[str, SolverEntry] = {
         "pip install ecos (wheels for Python < 3.13, not for macOS on arm64); CLARABEL solves the "
         "same programs",
         tolerances=_ABSTOL,
+        share_of_gap=1e-4,  # with that of Clarabel it would reach its limit of iterations
     ),
     "GLOP": SolverEntry("ortools", "Apache-2.0", (_SIMPLEX,), alone=True),
     "GLPK": SolverEntry(
@@ -144,8 +210,13 @@ CATALOGUE: dict[str, SolverEntry] = {
         "MIT",
         (_SIMPLEX, _IPM, _FIRST),
         hot=True,
-        tolerances=(*_FEASIBILITY, "ipm_optimality_tolerance"),
+        tolerances=_OF_HIGHS,
+        options=_of_highs,
+        hides=_highs_hides,
         time_limit="time_limit",
+        # The presolve of HiGHS 1.15 calls some feasible programs infeasible, whose budget row is
+        # redundant up to round-off (compare issue 2511 of HiGHS). Without it HiGHS solves them.
+        second_opinion={"presolve": "off"},
     ),
     "MPAX": SolverEntry("mpax", "MIT", (_FIRST,), hot=True, tolerances=_EPS),
     "OSQP": SolverEntry(
@@ -161,7 +232,9 @@ CATALOGUE: dict[str, SolverEntry] = {
         tolerances=_EPS,
         options=(*_EPS, "backend", "max_iter", "mu_eq", "mu_in", "rho"),
     ),
-    "QOCO": SolverEntry("qoco", "BSD-3-Clause", (_IPM,), tolerances=("abstol", "reltol")),
+    "QOCO": SolverEntry(
+        "qoco", "BSD-3-Clause", (_IPM,), tolerances=("abstol", "reltol"), options=_of_qoco
+    ),
     "QPALM": SolverEntry(
         "qpalm", "LGPL-3.0-or-later", ("augmented Lagrangian",), hot=True, tolerances=_EPS
     ),
@@ -180,10 +253,21 @@ CATALOGUE: dict[str, SolverEntry] = {
         tolerances_in="scipy_options",
     ),
     "SCS": SolverEntry(
-        "scs", "MIT", (_FIRST,), hot=True, tolerances=_EPS, time_limit="time_limit_secs"
+        "scs",
+        "MIT",
+        (_FIRST,),
+        hot=True,
+        tolerances=_EPS,
+        share_of_gap=0.1,  # its tolerances are distances
+        time_limit="time_limit_secs",
     ),
     "SDPA": SolverEntry(
-        "sdpa-python", "GPL-2.0-only", (_IPM,), loud=True, tolerances=("epsilonStar", "epsilonDash")
+        "sdpa-python",
+        "GPL-2.0-only",
+        (_IPM,),
+        loud=True,
+        tolerances=("epsilonStar", "epsilonDash"),
+        options=_of_sdpa,
     ),
     "COPT": _proprietary("coptpy", _SIMPLEX, _IPM, _FIRST),
     "CPLEX": _proprietary("cplex", _SIMPLEX, _IPM),
@@ -193,19 +277,22 @@ CATALOGUE: dict[str, SolverEntry] = {
     "MOSEK": _proprietary("mosek", _IPM, _SIMPLEX),
     "NAG": _proprietary("naginterfaces", _IPM),
     "XPRESS": _proprietary("xpress", _SIMPLEX, _IPM, _FIRST),
-    "COSMO": _other("cosmopy", "Apache-2.0", (_FIRST,), "pip install cosmopy, which needs Julia"),
-    "CUCLARABEL": _other(
+    "COSMO": SolverEntry(
+        "cosmopy", "Apache-2.0", (_FIRST,), "pip install cosmopy, which needs Julia"
+    ),
+    "CUCLARABEL": SolverEntry(
         "juliacall", "Apache-2.0", (_IPM,), "an NVIDIA GPU, and Julia with its package Clarabel.jl"
     ),
-    "CUOPT": _other(
+    "CUOPT": SolverEntry(
         "cuopt-cu12", "Apache-2.0", (_FIRST, _SIMPLEX, _IPM), "an NVIDIA GPU, and NVIDIA's cuOpt"
     ),
-    "DIFFCP": _other("diffcp", "Apache-2.0", (_FIRST, _IPM), "pip install diffcp"),
-    "PDCS": _other("juliacall", "Apache-2.0", (_FIRST,), "an NVIDIA GPU, and Julia with PDCS.jl"),
+    "DIFFCP": SolverEntry("diffcp", "Apache-2.0", (_FIRST, _IPM), "pip install diffcp"),
+    "PDCS": SolverEntry(
+        "juliacall", "Apache-2.0", (_FIRST,), "an NVIDIA GPU, and Julia with PDCS.jl"
+    ),
 }
-# Those below solve integer programs by branch and bound, and linear ones as their namesakes do.
-CATALOGUE["ECOS_BB"] = replace(CATALOGUE["ECOS"], tolerances=())
-CATALOGUE["GLPK_MI"] = CATALOGUE["GLPK"]
+CATALOGUE["ECOS_BB"] = replace(CATALOGUE["ECOS"], is_twin=True, tolerances=(), share_of_gap=0.0)
+CATALOGUE["GLPK_MI"] = replace(CATALOGUE["GLPK"], is_twin=True)
 
 
 def entry_of(name: str) -> SolverEntry:
@@ -216,8 +303,9 @@ def entry_of(name: str) -> SolverEntry:
     >>> entry_of("SCS").algorithms
     ('first order',)
     """
-    unknown = SolverEntry(name.lower(), "unknown", (), "see the documentation of CVXPY")
-    return CATALOGUE.get(name, unknown)
+    return CATALOGUE.get(name) or SolverEntry(
+        name.lower(), "unknown", (), "see the documentation of CVXPY"
+    )
 
 
 def tolerance_options(solver: str, tolerance: float) -> dict[str, Any]:
@@ -243,6 +331,52 @@ def tolerance_options(solver: str, tolerance: float) -> dict[str, Any]:
     >>> tolerance_options("SCIPY", 1e-6)["scipy_options"]["dual_feasibility_tolerance"]
     1e-06
     """
-    entry = entry_of("HIGHS" if solver == "highspy" else solver)
+    entry = entry_of(solver)
     asked = dict.fromkeys(entry.tolerances, tolerance)
     return {entry.tolerances_in: asked} if entry.tolerances_in else asked
+
+
+def check_option_names(solver: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that a solver of CVXPY does not know, where this can be told.
+
+    Parameters
+    ----------
+    solver : str
+        Canonical name of a solver of CVXPY that works here.
+    options : mapping
+        What is passed to it.
+
+    Raises
+    ------
+    InvalidInputError
+        With the option and the nearest name that there is.
+
+    Examples
+    --------
+    >>> check_option_names("HIGHS", {"presolve": "off", "warm_start": True})
+    >>> check_option_names("HIGHS", {"presolv": "off"})
+    Traceback (most recent call last):
+    gdaopt.errors.InvalidInputError: unknown option of HIGHS 'presolv'; did you mean 'presolve'? ...
+    """
+    known, hides = _option_names(solver), entry_of(solver).hides
+    if not known:
+        return
+    for name in options:
+        if name not in known and name not in _of_cvxpy() and not (hides and hides(name)):
+            raise unknown_name(f"option of {solver}", name, known)
+
+
+@cache
+def _option_names(solver: str) -> frozenset[str]:
+    """Return the names of a solver's options; none where the solver refuses unknown ones."""
+    options = entry_of(solver).options
+    return frozenset(options() if callable(options) else options)
+
+
+def _of_cvxpy() -> set[str]:
+    """Return the names of CVXPY's own options, which every solver may be given."""
+    import cvxpy as cp
+
+    # The first passes all on to the second, but may be a subclass's or patched.
+    functions = (cp.Problem.solve, cp.Problem._solve)
+    return {name for function in functions for name in inspect.signature(function).parameters}

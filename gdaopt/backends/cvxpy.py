@@ -31,17 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CvxpyBackend", "SolverReport", "solve_program"]
 
-# The presolve of HiGHS 1.15 calls some feasible programs infeasible, whose budget row is
-# redundant up to round-off (compare issue 2511 of HiGHS). Without presolve HiGHS solves them, so
-# that a program that it calls infeasible is solved once more with these options.
-_SECOND_OPINION: dict[str, dict[str, Any]] = {"HIGHS": {"presolve": "off"}}
-
-# The share of a certified gap that a solver's tolerances have to be so that the answer reaches this
-# gap. The gap grows linearly with the distance from the optimum, and the objective quadratically.
-# An interior-point method, whose tolerance is one of the objective, hence needs about the square of
-# a gap of 1e-6. ECOS would reach its limit of iterations with that, and reaches the gap with less.
-# The tolerances of SCS are distances.
-_SHARE_OF_GAP = {"CLARABEL": 1e-6, "ECOS": 1e-4, "SCS": 0.1}
 _LEAST_ACCURACY = 1e-13  # smaller tolerances are lost in round-off
 
 _LEAST_LIMIT = 0.01  # seconds: some solvers take 0 for no limit
@@ -77,16 +66,7 @@ class SolverReport:
 class CvxpyBackend:
     """Any solver of CVXPY, on the program's CVXPY problem, which CVXPY compiles once.
 
-    Parameters
-    ----------
-    name : str
-        Canonical name of the solver.
-    options : mapping
-        Options of the solver.
-    isolate : bool
-        Whether to solve in a worker process, which is killed when the time limit is over.
-    hot : bool
-        Whether the solver may start from the answer before, where CVXPY has a way to say so.
+    See `gdaopt.backends.make_backend`. `hot` counts where CVXPY can tell the solver.
     """
 
     def __init__(
@@ -192,12 +172,12 @@ def solve_program(
     given = dict(solver_opts or {})
     # A warm start would make HiGHS skip its presolve, which alone solves these programs.
     defaults: dict[str, Any] = {"warm_start": False}
-    if gap is not None and solver in _SHARE_OF_GAP:
-        accuracy = max(_SHARE_OF_GAP[solver] * gap, _LEAST_ACCURACY)
-        defaults |= tolerance_options(solver, accuracy)
+    entry = entry_of(solver)
+    if gap is not None and entry.share_of_gap:
+        defaults |= tolerance_options(solver, max(entry.share_of_gap * gap, _LEAST_ACCURACY))
     report = _attempt(problem, solver, defaults | given, time_limit, isolate, name, clock)
-    if report.status == cp.INFEASIBLE and solver in _SECOND_OPINION:
-        other = defaults | _SECOND_OPINION[solver] | given
+    if report.status == cp.INFEASIBLE and entry.second_opinion:
+        other = {**defaults, **entry.second_opinion, **given}
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)
         report = _attempt(problem, solver, other, left, isolate, name, clock)
     status = report.status
@@ -250,18 +230,8 @@ def _solve_here(
 ) -> SolverReport:
     """Solve a CVXPY problem in this process, and report how it ended.
 
-    Parameters
-    ----------
-    problem : cvxpy.Problem
-        Its parameters have values; its variables get theirs.
-    solver : str
-        Canonical name of a CVXPY solver.
-    options : mapping
-        Arguments of `cvxpy.Problem.solve`.
-    watch : Stopwatch
-        Gets a lap for each stage.
-    limit : str, optional
-        The option with the seconds that are left now; the solver gets what canonicalising leaves.
+    `limit` is the option with the seconds that are left now: the solver gets what canonicalising
+    leaves of them.
     """
     began = time.perf_counter()
     for variable in problem.variables():
@@ -315,18 +285,7 @@ def _solve_isolated(
     """Solve a CVXPY problem in the worker process; variables and constraints get values here.
 
     The worker holds the compiled problem, so that solving it again compiles nothing there either.
-
-    Parameters
-    ----------
-    problem, solver, options, watch, limit
-        See `_solve_here`, which the worker calls.
-    time_limit : float or None
-        Seconds after which the worker is killed; None for no limit.
-
-    Raises
-    ------
-    SolverFailedError
-        See `gdaopt.backends.isolated.call_in_worker`.
+    It is killed after `time_limit` seconds.
     """
     from cvxpy.lin_ops.lin_utils import ID_COUNTER
 

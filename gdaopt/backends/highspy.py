@@ -91,40 +91,19 @@ def load_highspy() -> ModuleType:
 
 
 class Solved(NamedTuple):
-    """What HiGHS returned.
+    """What HiGHS returned; the seconds are those that it reports of itself."""
 
-    Attributes
-    ----------
-    status : str
-        In the words of CVXPY: ``"optimal"``, ``"infeasible"``, ``"unbounded"``, ``"user_limit"``
-        or ``"solver_error"``.
-    point, row_duals : ndarray of shape (n,) and (m,)
-        x, and y of ``cost - A'y``.
-    iterations : int
-        Of the simplex, interior-point or first-order method, and of the crossover.
-    reported_seconds : float
-        The time that HiGHS reports of itself.
-    """
-
-    status: str
+    status: str  # in the words of CVXPY, see _statuses
     point: FloatArray
-    row_duals: FloatArray
-    iterations: int
+    row_duals: FloatArray  # y of cost - A'y
+    iterations: int  # of the simplex, interior-point or first-order method, and of the crossover
     reported_seconds: float
 
 
 class HighsModel:
-    """A linear program inside of HiGHS.
+    """A linear program inside of HiGHS, with options by their names there.
 
-    Parameters
-    ----------
-    options : mapping
-        Options of HiGHS, by their names there.
-
-    Raises
-    ------
-    InvalidInputError
-        For an option that HiGHS does not know, or a value that it refuses.
+    An InvalidInputError refuses an option that HiGHS does not know, and a value that it refuses.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
@@ -164,19 +143,10 @@ class HighsModel:
         time_limit: float | None = None,
         presolve: bool = True,
     ) -> Solved:
-        """Solve a program.
+        """Solve a program; what has changed since the last call is written into the model.
 
-        Parameters
-        ----------
-        arrays : LinearArrays
-            What has changed since the last call is written into the model; all of it where the
-            pattern is another one.
-        hot : bool
-            Whether to start from the basis of the last call.
-        time_limit : float, optional
-            Seconds; HiGHS' option ``time_limit`` where the user has set one.
-        presolve : bool, optional
-            False switches the presolve off for this call.
+        `hot` starts from the basis of the last call, and `presolve=False` switches the presolve off
+        for this call. HiGHS' option ``time_limit`` comes before the seconds of this call.
         """
         highs = self._highs
         self._send(arrays)
@@ -265,19 +235,8 @@ def _same(a: FloatArray, b: FloatArray) -> bool:
 class HighspyBackend:
     """HiGHS through its own interface, on the program's arrays.
 
-    Parameters
-    ----------
-    options : mapping
-        Options of HiGHS, by their names there, such as ``{"solver": "ipm"}``.
-    isolate : bool
-        Whether to solve in a worker process, which is killed when the time limit is over.
-    hot : bool, optional
-        Whether to start from the basis of the program before, as by default.
-
-    Raises
-    ------
-    InvalidInputError
-        For an option that HiGHS does not know, or a value that it refuses.
+    See `gdaopt.backends.make_backend`. The options have their names there, such as ``{"solver":
+    "ipm"}``; an InvalidInputError refuses unknown ones, and values that HiGHS refuses.
     """
 
     name = "highspy"

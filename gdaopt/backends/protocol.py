@@ -239,13 +239,7 @@ class Backend(Protocol):
 
 
 class AnalyticBackend:
-    """The exact solution of each program in closed form: it has no options, and never hangs.
-
-    Raises
-    ------
-    InvalidInputError
-        For options.
-    """
+    """The exact solution of each program in closed form: it has no options, and never hangs."""
 
     name = ANALYTIC
 

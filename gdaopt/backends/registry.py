@@ -1,4 +1,4 @@
-"""Solvers and backends by name: which work here, and which options they take.
+"""Solvers and backends by name: which work here.
 
 Every solver that CVXPY knows is tried on a tiny linear program.
 
@@ -6,25 +6,19 @@ An installed solver need not work: its licence may have run out, its libraries m
 may even end or hang the process that calls it. The list of all solvers is hence made by worker
 processes, with a time limit for each solver. A solver that the user names is tried in this process,
 which takes milliseconds, as it is going to run here anyway.
-
-Most solvers refuse an option that they do not know. Some ignore it through CVXPY, so that a run
-with ``max_itres=10`` would look like one with ten iterations; their names are read from the solver
-or from its interface, or are known. So misspelt ones are found before any work starts.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.backends.catalogue import entry_of
+from gdaopt.backends.catalogue import check_option_names, entry_of
 from gdaopt.backends.cvxpy import CvxpyBackend, solve_program
-from gdaopt.backends.highspy import HighspyBackend, highs_options, load_highspy
+from gdaopt.backends.highspy import HighspyBackend
 from gdaopt.backends.protocol import AnalyticBackend, Backend
 from gdaopt.errors import GdaoptError, SolverNotFoundError
 from gdaopt.support.validation import check_name, unknown_name
@@ -36,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BACKENDS",
     "SolverInfo",
-    "check_option_names",
     "check_solver_options",
     "find_backend",
     "find_solver",
@@ -79,22 +72,31 @@ class SolverInfo:
     cones : tuple of str
         Those of ``"second-order"``, ``"semidefinite"`` and ``"exponential"`` that it supports;
         known of usable solvers only.
-    version : str
-        The version of its package; empty where that is not installed.
-    licence : str
-        The SPDX identifier of the solver's licence, or ``"proprietary"``.
-    algorithms : tuple of str
-        Kinds of algorithm that it has for linear programs, the default first: ``"simplex"``,
-        ``"interior point"``, ``"first order"``, ``"active set"``, ``"augmented Lagrangian"``.
     """
 
     name: str
     usable: bool
     reason: str = ""
     cones: tuple[str, ...] = ()
-    version: str = ""
-    licence: str = "unknown"
-    algorithms: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str:
+        """The version of its package; empty where that is not installed."""
+        return entry_of(self.name).version
+
+    @property
+    def licence(self) -> str:
+        """The SPDX identifier of the solver's licence, or ``"proprietary"``."""
+        return entry_of(self.name).licence
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Kinds of algorithm that it has for linear programs, the default first.
+
+        They are ``"simplex"``, ``"interior point"``, ``"first order"``, ``"active set"`` and
+        ``"augmented Lagrangian"``.
+        """
+        return entry_of(self.name).algorithms
 
 
 def solvers() -> list[SolverInfo]:
@@ -193,7 +195,7 @@ def _probe(name: str, *, isolate: bool) -> SolverInfo:
     try:
         interface.import_solver()  # type: ignore[no-untyped-call]  # CVXPY has no types
     except Exception as error:  # without a licence, solvers' modules raise errors of any kind
-        return _info(name, f"{_in_one_line(error)}; {entry_of(name).hint}")
+        return SolverInfo(name, False, f"{_in_one_line(error)}; {entry_of(name).hint}")
     problem = _tiny_problem(name)
     (x,) = problem.variables()
     try:
@@ -201,10 +203,10 @@ def _probe(name: str, *, isolate: bool) -> SolverInfo:
             limit = _TIME_LIMIT if isolate else None
             solve_program(problem, name, time_limit=limit, isolate=isolate, name="probe")
     except GdaoptError as error:
-        return _info(name, _in_one_line(error))
+        return SolverInfo(name, False, _in_one_line(error))
     if x.value is None or abs(float(x.value) - 2) > 1e-2:
-        return _info(name, f"answered {x.value} to min x, x >= 2")
-    return _info(name, cones=_cones(name))
+        return SolverInfo(name, False, f"answered {x.value} to min x, x >= 2")
+    return SolverInfo(name, True, cones=_cones(name))
 
 
 def _tiny_problem(name: str) -> cp.Problem:
@@ -213,20 +215,6 @@ def _tiny_problem(name: str) -> cp.Problem:
 
     x = cp.Variable(name=f"x_{name}")
     return cp.Problem(cp.Minimize(x), [x >= 2])
-
-
-def _info(name: str, reason: str = "", cones: tuple[str, ...] = ()) -> SolverInfo:
-    """Return the result of a probe, with the entry of the catalogue."""
-    entry = entry_of(name)
-    return SolverInfo(
-        name,
-        not reason,
-        reason,
-        cones,
-        version=entry.version,
-        licence=entry.licence,
-        algorithms=entry.algorithms,
-    )
 
 
 def _in_one_line(error: Exception) -> str:
@@ -317,81 +305,3 @@ def make_backend(
     if solver in BACKENDS:
         return BACKENDS[solver](given, isolate=isolate, hot=hot)
     return CvxpyBackend(solver, given, isolate=isolate, hot=bool(hot))
-
-
-def check_option_names(solver: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that a solver of CVXPY does not know, where this can be told.
-
-    Parameters
-    ----------
-    solver : str
-        Canonical name of a solver of CVXPY that works here.
-    options : mapping
-        What is passed to it.
-
-    Raises
-    ------
-    InvalidInputError
-        With the option and the nearest name that there is.
-
-    Examples
-    --------
-    >>> check_option_names("HIGHS", {"presolve": "off", "warm_start": True})
-    >>> check_option_names("HIGHS", {"presolv": "off"})
-    Traceback (most recent call last):
-    gdaopt.errors.InvalidInputError: unknown option of HIGHS 'presolv'; did you mean 'presolve'? ...
-    """
-    known = _names(solver)
-    if not known:
-        return
-    for name in options:
-        if name not in known and name not in _of_cvxpy() and not _is_hidden(solver, name):
-            raise unknown_name(f"option of {solver}", name, known)
-
-
-@cache
-def _names(solver: str) -> frozenset[str]:
-    """Return the names of a solver's options; none where the solver refuses unknown ones."""
-    read = {
-        "DAQP": _of_daqp,
-        "HIGHS": lambda: {*highs_options(), "highs_options"},  # the last one is CVXPY's
-        "QOCO": _of_qoco,
-        "SDPA": _of_sdpa,
-    }.get(solver)
-    return frozenset(entry_of(solver).options if read is None else read())
-
-
-def _of_daqp() -> Collection[str]:
-    from cvxpy.reductions.solvers.qp_solvers.daqp_qpif import DAQP
-
-    return DAQP.ALLOWED_SOLVER_OPTS
-
-
-def _of_qoco() -> Collection[str]:
-    qoco = import_module("qoco")
-    settings = dir(qoco.QOCO().ext.QOCOSettings)
-    return {"algebra", *(name for name in settings if not name.startswith("_"))}
-
-
-def _of_sdpa() -> Collection[str]:
-    names: Collection[str] = import_module("sdpap.param").param({})
-    return names
-
-
-def _of_cvxpy() -> set[str]:
-    """Return the names of CVXPY's own options, which every solver may be given."""
-    import cvxpy as cp
-
-    # The first passes all on to the second, but may be a subclass's or patched.
-    functions = (cp.Problem.solve, cp.Problem._solve)
-    return {name for function in functions for name in inspect.signature(function).parameters}
-
-
-def _is_hidden(solver: str, name: str) -> bool:
-    """Say whether HiGHS knows an option that is not among its public ones."""
-    if solver != "HIGHS":
-        return False
-    highspy = load_highspy()
-    model = highspy.Highs()
-    model.setOptionValue("log_to_console", False)  # on an unknown option it prints an error
-    return bool(model.getOptionValue(name)[0] == highspy.HighsStatus.kOk)

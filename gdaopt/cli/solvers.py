@@ -16,7 +16,7 @@ def solvers() -> None:
     linear programs without CVXPY. All other solvers are called through CVXPY. A solver works when
     it has solved a tiny linear program just now, in a process of its own.
     """
-    import gdaopt
+    from gdaopt.backends import BACKENDS
     from gdaopt.backends import solvers as probe_all
     from gdaopt.backends.catalogue import entry_of
 
@@ -24,9 +24,9 @@ def solvers() -> None:
     with console.status("trying all solvers"):
         probed = probe_all()
     usable = _table("solver", "version", "licence", "algorithms", "cones beyond linear programs")
-    usable.add_row("analytic", gdaopt.__version__, "Apache-2.0", "closed form", "")
-    highs = entry_of("HIGHS")
-    usable.add_row("highspy", highs.version, highs.licence, ", ".join(highs.algorithms), "")
+    for name in BACKENDS:
+        entry = entry_of(name)
+        usable.add_row(name, entry.version, entry.licence, ", ".join(entry.algorithms), "")
     unusable = _table("solver", "licence", "algorithms", "why it does not work here")
     for info in probed:
         name, algorithms = escape(info.name), ", ".join(info.algorithms)

@@ -129,28 +129,9 @@ def read_features(
 ) -> tuple[FloatArray, npt.NDArray[np.str_] | None]:
     r"""Read some columns of numbers from a table, such as new samples of a data set.
 
-    Parameters
-    ----------
-    path : path-like
-        See `read_csv`.
-    names : sequence of str
-        The K columns. Others are left out.
-    fill : ndarray of shape (K,), optional
-        What missing values are replaced by. By default a missing value is an error.
-    label : str, optional
-        A column of labels, which need not be there.
-
-    Returns
-    -------
-    features : ndarray of shape (N, K)
-        In the order of `names`.
-    labels : ndarray of str, shape (N,), or None
-        The labels as they are written; None where there is no such column.
-
-    Raises
-    ------
-    InvalidInputError
-        When a column is missing, and as by `read_csv`.
+    The file is as for `read_csv`, and so are the errors; other columns are left out. `fill` has
+    what missing values of each column are replaced by; without it they are an error. The labels
+    are those of the column `label` as they are written; None where there is no such column.
 
     Examples
     --------
@@ -343,16 +324,8 @@ def _check_that_names_are_no_sample(table: _Table, names: list[str]) -> None:
 def _numbers(table: _Table, names: Sequence[str], is_filled: bool, *, is_new: bool) -> FloatArray:
     """Return columns as numbers, NaN where one is missing; refuse columns of other values.
 
-    Parameters
-    ----------
-    table : _Table
-        The table.
-    names : sequence of str
-        The columns.
-    is_filled : bool
-        Whether missing values will be replaced; else they are refused, too.
-    is_new : bool
-        Whether the columns are those of new samples, so that none can be left out.
+    Missing values are refused, too, unless they will be filled. Columns of new samples have been
+    learned from, so that none can be left out.
     """
     features = np.empty((len(table.columns), len(names)))
     complaints: dict[str, str] = {}

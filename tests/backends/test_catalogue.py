@@ -8,14 +8,17 @@ from __future__ import annotations
 import importlib.metadata
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import check_solver_options, solvers
-from gdaopt.backends.catalogue import CATALOGUE, entry_of, tolerance_options
-from gdaopt.programs import RecordedProgram, load_programs, replay
+from gdaopt.backends import check_solver_options, solve_program, solvers
+from gdaopt.backends.catalogue import CATALOGUE, check_option_names, entry_of, tolerance_options
+from gdaopt.programs import ProgramOptions, RecordedProgram, load_programs, replay
 from gdaopt.studies.bench.sequences import Sequence, record_task
+from tests.backends.cases import tiny_problem
+from tests.programs.cases import need
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,8 +44,8 @@ def test_the_extra_has_the_packages_that_hints_say_it_has() -> None:
     extra = " ".join(content["optional-dependencies"]["solvers"] + content["dependencies"])
     hinted = {entry.package for entry in CATALOGUE.values() if "[solvers]" in entry.hint}
     assert {package for package in hinted if package not in extra} == set()
-    distinct = {name for name, entry in CATALOGUE.items() if "[solvers]" in entry.hint}
-    assert len(distinct - {"GLPK_MI", "ECOS_BB"}) >= 14
+    distinct = [entry for entry in CATALOGUE.values() if "[solvers]" in entry.hint]
+    assert sum(not entry.is_twin for entry in distinct) >= 14
 
 
 @pytest.mark.parametrize("solver", ["HIGHS", "highspy", "CVXOPT", "CBC", "DAQP", "PROXQP", "QOCO"])
@@ -74,3 +77,49 @@ def test_answers_are_as_accurate_as_asked(solver: str, programs: list[RecordedPr
         options = tolerance_options(solver, tolerance)
         for found in replay(programs, solver, solver_opts=options):
             assert found.residual < 10 * tolerance
+
+
+# --- Options -------------------------------------------------------------------------------------
+
+GOOD: dict[str, dict[str, Any]] = {
+    "CBC": {"maxNumIteration": 100},
+    "CVXOPT": {"abstol": 1e-9, "max_iters": 50},
+    "DAQP": {"iter_limit": 500},
+    "GLPK": {"max_iters": 100},
+    "HIGHS": {"presolve": "off", "highs_options": {"simplex_strategy": 1}},
+    "PROXQP": {"max_iter": 500},
+    "QOCO": {"max_iters": 100},
+    "SDPA": {"maxIteration": 80},
+}
+
+
+@pytest.mark.parametrize("solver", GOOD)
+def test_good_options_are_passed_on(solver: str) -> None:
+    need(solver)
+    check_option_names(solver, {"warm_start": False, "verbose": False} | GOOD[solver])
+    assert solve_program(tiny_problem(), solver, solver_opts=GOOD[solver]).status == "optimal"
+
+
+@pytest.mark.parametrize("solver", GOOD)
+def test_misspelt_options_are_refused(solver: str) -> None:
+    need(solver)
+    name = next(iter(GOOD[solver]))
+    with pytest.raises(
+        gda.InvalidInputError, match=f"option of {solver} '{name[:-1]}'; did you mean '{name}'"
+    ):
+        ProgramOptions(solver=solver, solver_opts={name[:-1]: 1})
+
+
+def test_a_fallback_does_not_hide_a_misspelt_option() -> None:
+    with pytest.raises(gda.InvalidInputError, match="did you mean 'presolve'"):
+        gda.Alternating(solver="HIGHS", solver_opts={"presolv": "off"}, fallback="analytic")
+
+
+def test_options_of_highs_that_are_not_public() -> None:
+    check_option_names("HIGHS", {"presolve_rule_off": 0})
+
+
+def test_solvers_that_refuse_options_themselves() -> None:
+    check_option_names("CLARABEL", {"no_such_option": 1})
+    with pytest.raises(gda.SolverFailedError, match="no_such_option"):
+        solve_program(tiny_problem(), "CLARABEL", solver_opts={"no_such_option": 1})

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import cvxpy as backend
 from gdaopt.backends import find_solver, solve_program
+from gdaopt.backends.catalogue import CATALOGUE
 from tests.backends.cases import Fault, solve_diagonal, tiny_problem
 from tests.programs.cases import SOLVERS, need
 
@@ -124,4 +124,4 @@ def test_infeasibility_found_by_presolve_is_checked(
     monkeypatch.setattr(fault, "strike", infeasible_at_first)
     np.testing.assert_allclose(solve_diagonal().point, [1.0, 4.0])
     assert [call.get("presolve") for call in fault.calls] == [None, "off"]
-    assert set(backend._SECOND_OPINION) == {"HIGHS"}
+    assert [name for name, entry in CATALOGUE.items() if entry.second_opinion] == ["HIGHS"]

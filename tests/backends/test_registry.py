@@ -12,7 +12,6 @@ from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 
 import gdaopt as gda
 from gdaopt.backends import find_solver, registry, solve_program
-from gdaopt.backends.registry import check_option_names
 from gdaopt.programs import ProgramOptions
 from tests.backends.cases import Fault, tiny_problem
 from tests.backends.sabotage import Dying, Hanging, Loud, Raising
@@ -168,49 +167,3 @@ def test_solvers_that_need_a_process_of_their_own(solver: str) -> None:
     assert solve_program(problem, solver).status == "optimal"
     assert problem.variables()[0].value == pytest.approx(2.0, abs=1e-4)
     assert solve_program(tiny_problem(), "HIGHS", isolate=True).status == "optimal"
-
-
-# --- Options -------------------------------------------------------------------------------------
-
-GOOD: dict[str, dict[str, Any]] = {
-    "CBC": {"maxNumIteration": 100},
-    "CVXOPT": {"abstol": 1e-9, "max_iters": 50},
-    "DAQP": {"iter_limit": 500},
-    "GLPK": {"max_iters": 100},
-    "HIGHS": {"presolve": "off", "highs_options": {"simplex_strategy": 1}},
-    "PROXQP": {"max_iter": 500},
-    "QOCO": {"max_iters": 100},
-    "SDPA": {"maxIteration": 80},
-}
-
-
-@pytest.mark.parametrize("solver", GOOD)
-def test_good_options_are_passed_on(solver: str) -> None:
-    need(solver)
-    check_option_names(solver, {"warm_start": False, "verbose": False} | GOOD[solver])
-    assert solve_program(tiny_problem(), solver, solver_opts=GOOD[solver]).status == "optimal"
-
-
-@pytest.mark.parametrize("solver", GOOD)
-def test_misspelt_options_are_refused(solver: str) -> None:
-    need(solver)
-    name = next(iter(GOOD[solver]))
-    with pytest.raises(
-        gda.InvalidInputError, match=f"option of {solver} '{name[:-1]}'; did you mean '{name}'"
-    ):
-        ProgramOptions(solver=solver, solver_opts={name[:-1]: 1})
-
-
-def test_a_fallback_does_not_hide_a_misspelt_option() -> None:
-    with pytest.raises(gda.InvalidInputError, match="did you mean 'presolve'"):
-        gda.Alternating(solver="HIGHS", solver_opts={"presolv": "off"}, fallback="analytic")
-
-
-def test_options_of_highs_that_are_not_public() -> None:
-    check_option_names("HIGHS", {"presolve_rule_off": 0})
-
-
-def test_solvers_that_refuse_options_themselves() -> None:
-    check_option_names("CLARABEL", {"no_such_option": 1})
-    with pytest.raises(gda.SolverFailedError, match="no_such_option"):
-        solve_program(tiny_problem(), "CLARABEL", solver_opts={"no_such_option": 1})

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-import gdaopt
 from gdaopt.backends import ANALYTIC, find_backend, solvers
 from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.highspy import HighspyBackend
@@ -33,8 +32,6 @@ ALL = "all"
 STARTS: tuple[Start, ...] = get_args(Start)
 METHODS = tuple(dict.fromkeys(KINDS.values()))
 """The methods of whole runs."""
-
-_TWINS = ("ECOS_BB", "GLPK_MI")  # solve linear programs by the code of their namesakes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,16 +122,12 @@ class BenchOptions:
 
 def version_of(solver: str) -> str:
     """Return the version of a solver's package."""
-    if solver == ANALYTIC:
-        return gdaopt.__version__
-    return entry_of("HIGHS" if solver == HighspyBackend.name else solver).version
+    return entry_of(solver).version
 
 
 def algorithm_of(solver: str) -> str:
     """Return the kind of algorithm that a solver uses by default."""
-    if solver == ANALYTIC:
-        return "closed form"
-    known = entry_of("HIGHS" if solver == HighspyBackend.name else solver).algorithms
+    known = entry_of(solver).algorithms
     return known[0] if known else "unknown"
 
 
@@ -146,7 +139,7 @@ def is_hot(solver: str) -> bool:
     >>> is_hot("highspy"), is_hot("CLARABEL")
     (True, False)
     """
-    return solver == HighspyBackend.name or entry_of(solver).hot
+    return entry_of(solver).hot
 
 
 def starts_of(solver: str, starts: Sequence[str]) -> list[str]:
@@ -168,7 +161,7 @@ def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
         if len(names) > 1:
             raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")
         usable = (info.name for info in solvers() if info.usable)
-        found = [HighspyBackend.name, *(name for name in usable if name not in _TWINS)]
+        found = [HighspyBackend.name, *(name for name in usable if not entry_of(name).is_twin)]
     else:
         found = [find_backend(name) for name in names]
     return tuple(dict.fromkeys([ANALYTIC, *found]))
