@@ -11,7 +11,7 @@ import gdaopt
 
 def test_import_loads_nothing_that_is_not_used() -> None:
     solvers = ("clarabel", "cvxpy", "ecos", "highspy")
-    others = ("matplotlib", "pandas", "psutil", "sklearn", "threadpoolctl")
+    others = ("matplotlib", "pandas", "psutil", "sklearn", "threadpoolctl", "unlzw3")
     of_scipy = ("scipy.optimize", "scipy.sparse.linalg", "scipy.spatial", "scipy.special")
     own = ("gdaopt.datasets", "gdaopt.plotting")
     heavy = (*solvers, *others, *of_scipy, *own)

@@ -21,8 +21,15 @@ import numpy as np
 from gdaopt.backends.catalogue import entry_of, tolerance_options
 from gdaopt.backends.highspy import load_highspy
 from gdaopt.backends.isolated import Held, call_in_worker
-from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch, checked_point
-from gdaopt.errors import InaccurateSolutionWarning, InfeasibleProblemError, SolverFailedError
+from gdaopt.backends.protocol import (
+    Answer,
+    PreparedProgram,
+    StageSeconds,
+    Stopwatch,
+    check_status,
+    checked_point,
+)
+from gdaopt.errors import InaccurateSolutionWarning, SolverFailedError
 from gdaopt.support.text import reason
 from gdaopt.support.warning_filters import ignoring
 
@@ -181,10 +188,7 @@ def solve_program(
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)
         report = _attempt(problem, solver, other, left, isolate, name, clock)
     status = report.status
-    if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
-        raise InfeasibleProblemError(f"{solver} calls the {name} {status}")
-    if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        raise SolverFailedError(f"{solver} ended on the {name} with status {status!r}")
+    check_status(status, solver, name)
     if status == cp.OPTIMAL_INACCURATE and gap is None:
         warnings.warn(
             f"{solver} calls its answer to the {name} inaccurate",

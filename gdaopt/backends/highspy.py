@@ -21,13 +21,14 @@ import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.backends.isolated import Held, call_in_worker
-from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch
-from gdaopt.errors import (
-    InaccurateSolutionWarning,
-    InfeasibleProblemError,
-    InvalidInputError,
-    SolverFailedError,
+from gdaopt.backends.protocol import (
+    Answer,
+    PreparedProgram,
+    StageSeconds,
+    Stopwatch,
+    check_status,
 )
+from gdaopt.errors import InaccurateSolutionWarning, InvalidInputError, SolverFailedError
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray, check_name
 
@@ -273,13 +274,8 @@ class HighspyBackend:
         except Exception as error:  # HiGHS raises errors of any kind
             message = f"{self.name} failed on the {program.name}: {reason(error)}"
             raise SolverFailedError(message) from error
-        if solved.status == "infeasible":
-            raise InfeasibleProblemError(f"{self.name} calls the {program.name} infeasible")
-        if solved.status != "optimal":
-            raise SolverFailedError(
-                f"{self.name} ended on the {program.name} with status {solved.status!r}"
-            )
         status = solved.status
+        check_status(status, self.name, program.name)
         if residual > _USABLE:
             status = "optimal_inaccurate"
             warnings.warn(

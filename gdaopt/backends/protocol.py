@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays
-from gdaopt.errors import InvalidInputError, SolverFailedError
+from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, is_finite
 
@@ -32,6 +32,7 @@ __all__ = [
     "PreparedProgram",
     "StageSeconds",
     "Stopwatch",
+    "check_status",
     "checked_point",
 ]
 
@@ -179,6 +180,14 @@ def checked_point(point: object, shape: tuple[int, ...], whose: str) -> FloatArr
             f"{whose} and returned {shortened(point)}, not finite numbers of shape {shape}"
         )
     return found.astype(np.float64, copy=False)
+
+
+def check_status(status: str, solver: str, program: str) -> None:
+    """Raise an error of `Backend.minimize` for a status of CVXPY that comes without a point."""
+    if status in ("infeasible", "infeasible_inaccurate"):
+        raise InfeasibleProblemError(f"{solver} calls the {program} {status}")
+    if status not in ("optimal", "optimal_inaccurate"):
+        raise SolverFailedError(f"{solver} ended on the {program} with status {status!r}")
 
 
 class PreparedProgram(Protocol):

@@ -154,10 +154,9 @@ def find_solver(name: str, cone: str | None = None) -> str:
     asked = name.upper() if isinstance(name, str) else ""
     canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
     if canonical is None:
-        # Only linear programs have a closed form, "analytic", and can do without CVXPY.
-        others = ("highspy", "analytic")
-        reason = str(unknown_name("solver", name, [*known, *(() if cone else others)]))
-        if cone is not None and asked.lower() in others:
+        # Only linear programs can do without CVXPY.
+        reason = str(unknown_name("solver", name, [*known, *(() if cone else BACKENDS)]))
+        if cone is not None and asked.lower() in BACKENDS:
             reason = f"solver {asked.lower()} has no {cone} cone"
     else:
         info = _probe_here(canonical)
@@ -166,10 +165,11 @@ def find_solver(name: str, cone: str | None = None) -> str:
         reason = f"solver {canonical} does not work here: {info.reason}"
         if info.usable:
             reason = f"solver {canonical} has no {cone} cone"
-    usable = [info.name for info in solvers() if info.usable and (not cone or cone in info.cones)]
+    working = [info.name for info in solvers() if info.usable and (not cone or cone in info.cones)]
     if cone is None:
-        raise SolverNotFoundError(f"{reason}. Working here: {', '.join(usable)}, highspy, analytic")
-    raise SolverNotFoundError(f"{reason}. Working here, with that cone: {', '.join(usable)}")
+        working += BACKENDS
+    where = "Working here, with that cone" if cone else "Working here"
+    raise SolverNotFoundError(f"{reason}. {where}: {', '.join(working)}")
 
 
 @cache
