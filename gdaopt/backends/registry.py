@@ -21,6 +21,7 @@ from gdaopt.backends.cvxpy import CvxpyBackend, solve_program
 from gdaopt.backends.highspy import HighspyBackend
 from gdaopt.backends.protocol import AnalyticBackend, Backend
 from gdaopt.errors import GdaoptError, SolverNotFoundError
+from gdaopt.support.text import reason
 from gdaopt.support.validation import check_name, unknown_name
 from gdaopt.support.warning_filters import ignoring
 
@@ -155,21 +156,21 @@ def find_solver(name: str, cone: str | None = None) -> str:
     canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
     if canonical is None:
         # Only linear programs can do without CVXPY.
-        reason = str(unknown_name("solver", name, [*known, *(() if cone else BACKENDS)]))
+        why = str(unknown_name("solver", name, [*known, *(() if cone else BACKENDS)]))
         if cone is not None and asked.lower() in BACKENDS:
-            reason = f"solver {asked.lower()} has no {cone} cone"
+            why = f"solver {asked.lower()} has no {cone} cone"
     else:
         info = _probe_here(canonical)
         if info.usable and (cone is None or cone in info.cones):
             return canonical
-        reason = f"solver {canonical} does not work here: {info.reason}"
+        why = f"solver {canonical} does not work here: {info.reason}"
         if info.usable:
-            reason = f"solver {canonical} has no {cone} cone"
+            why = f"solver {canonical} has no {cone} cone"
     working = [info.name for info in solvers() if info.usable and (not cone or cone in info.cones)]
     if cone is None:
         working += BACKENDS
     where = "Working here, with that cone" if cone else "Working here"
-    raise SolverNotFoundError(f"{reason}. {where}: {', '.join(working)}")
+    raise SolverNotFoundError(f"{why}. {where}: {', '.join(working)}")
 
 
 @cache
@@ -195,7 +196,7 @@ def _probe(name: str, *, isolate: bool) -> SolverInfo:
     try:
         interface.import_solver()  # type: ignore[no-untyped-call]  # CVXPY has no types
     except Exception as error:  # without a licence, solvers' modules raise errors of any kind
-        return SolverInfo(name, False, f"{_in_one_line(error)}; {entry_of(name).hint}")
+        return SolverInfo(name, False, f"{reason(error)}; {entry_of(name).hint}")
     problem = _tiny_problem(name)
     (x,) = problem.variables()
     try:
@@ -203,7 +204,7 @@ def _probe(name: str, *, isolate: bool) -> SolverInfo:
             limit = _TIME_LIMIT if isolate else None
             solve_program(problem, name, time_limit=limit, isolate=isolate, name="probe")
     except GdaoptError as error:
-        return SolverInfo(name, False, _in_one_line(error))
+        return SolverInfo(name, False, reason(error))
     if x.value is None or abs(float(x.value) - 2) > 1e-2:
         return SolverInfo(name, False, f"answered {x.value} to min x, x >= 2")
     return SolverInfo(name, True, cones=_cones(name))
@@ -215,11 +216,6 @@ def _tiny_problem(name: str) -> cp.Problem:
 
     x = cp.Variable(name=f"x_{name}")
     return cp.Problem(cp.Minimize(x), [x >= 2])
-
-
-def _in_one_line(error: Exception) -> str:
-    """Return the whole message of an error, without line ends."""
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _cones(name: str) -> tuple[str, ...]:
