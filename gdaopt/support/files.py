@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
-import math
 import os
 import re
 import secrets
@@ -192,8 +192,6 @@ _KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ALWAYS = 2**28
 _TIMES = 100
 
-_BLOCK = 2**20  # bytes unpacked at a time
-
 
 @contextmanager
 def opened(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
@@ -214,21 +212,13 @@ def opened(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
 def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
     """Return what a member of an archive holds, and unpack no more than it announces.
 
-    Parameters
-    ----------
-    archive : zipfile.ZipFile
-        The archive, in the block of `opened`.
-    info : zipfile.ZipInfo
-        The member.
-    limit : int
-        The most bytes that it may have.
-
-    Raises
-    ------
-    Exception
-        Of any kind, when it has more bytes than the limit or than it announces, or is damaged.
+    In the block of `opened`, which tells what is wrong with a member that is damaged, that has
+    more bytes than the limit or than it announces, or that zipfile would unpack as a whole.
     """
-    _check(info, limit)
+    if info.compress_type not in _KINDS:
+        raise zipfile.BadZipFile(f"{info.filename} is packed neither by deflate nor at all")
+    if info.file_size > limit:
+        raise zipfile.BadZipFile(f"{info.filename} has {info.file_size} bytes, more than {limit}")
     with archive.open(info) as member:
         data = member.read(info.file_size + 1)  # which checks what was read at its end
     if len(data) != info.file_size:
@@ -244,11 +234,6 @@ def allowance(path: str | os.PathLike[str]) -> int:
 def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file by name.
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
     Raises
     ------
     DamagedError
@@ -261,38 +246,21 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     left = allowance(path)
     with open(path, "rb") as file, opened(file) as archive:
         for info in archive.infolist():
-            _check(info, left)
-            with archive.open(info) as member:
-                arrays[info.filename.removesuffix(".npy")] = _array(member, info)
+            arrays[info.filename.removesuffix(".npy")] = _array(read_member(archive, info, left))
             left -= info.file_size
     return arrays
 
 
-def _check(info: zipfile.ZipInfo, limit: int) -> None:
-    """Refuse a member that announces too much, or that zipfile would unpack as a whole."""
-    if info.compress_type not in _KINDS:
-        raise zipfile.BadZipFile(f"{info.filename} is packed neither by deflate nor at all")
-    if info.file_size > limit:
-        raise zipfile.BadZipFile(f"{info.filename} has {info.file_size} bytes, more than {limit}")
+def _array(npy: bytes) -> np.ndarray:
+    """Return the array of an npy file of format 1.0, which holds just what its header says.
 
-
-def _array(member: IO[bytes], info: zipfile.ZipInfo) -> np.ndarray:
-    """Return the array of an npy file of format 1.0, whose header has to tell the truth."""
-    if np.lib.format.read_magic(member) != (1, 0):
-        raise ValueError(f"{info.filename} is of another version of the npy format")
-    try:
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(member)
-    except Exception as error:  # of any kind: NumPy leaves the header to Python's parser
-        raise ValueError(f"{info.filename} has a damaged header: {error}") from error
-    size = info.file_size - member.tell()
-    if dtype.hasobject or not dtype.itemsize:
-        raise ValueError(f"{info.filename} holds {dtype}")
-    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size:
-        raise ValueError(f"{info.filename} does not hold the array of shape {shape} it announces")
-    data = np.empty(size, np.uint8)
-    for start in range(0, size, _BLOCK):
-        block = member.read(min(_BLOCK, size - start))
-        data[start : start + len(block)] = np.frombuffer(block, np.uint8)
-        if len(block) < min(_BLOCK, size - start):
-            raise zipfile.BadZipFile(f"{info.filename} does not have {info.file_size} bytes")
-    return data.view(dtype).reshape(shape, order="F" if is_fortran else "C")
+    `numpy.load` would first take the memory that the header asks for, however much that is.
+    """
+    file = io.BytesIO(npy)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("an array is of another version of the npy format")
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    if min(shape, default=0) < 0:
+        raise ValueError(f"an array of shape {shape} is announced")
+    entries = np.frombuffer(bytearray(npy), dtype, offset=file.tell())
+    return entries.reshape(shape, order="F" if is_fortran else "C")
