@@ -20,18 +20,8 @@ _NEGLIGIBLE = 1e-9  # of the objective: so small a gap need not be closer to the
 class TightMultipliers:
     """Finds the multipliers that make the bound at a point nearly as large as it can be.
 
-    Successive points should be near to each other: each search starts from the atoms of the last
-    search ("Algorithm: column generation").
-
-    Parameters
-    ----------
-    problem : MetricProblem
-        Objective, set and linear constraints.
-
-    Attributes
-    ----------
-    atoms : Atoms or None
-        Those of the members that minimise the tangent at the last point.
+    Successive points should be near to each other: each search starts from `atoms`, those of the
+    members that minimise the tangent at the last point ("Algorithm: column generation").
     """
 
     def __init__(self, problem: MetricProblem) -> None:
@@ -62,13 +52,7 @@ class TightMultipliers:
 
 
 def checked_multipliers(problem: MetricProblem, multipliers: FloatArray) -> FloatArray:
-    """Return multipliers that fit the constraints of a problem.
-
-    Raises
-    ------
-    InvalidInputError
-        When there are more or fewer than rows, or a negative one of an inequality.
-    """
+    """Return multipliers that fit the constraints of a problem; refuse others."""
     found = finite_array("multipliers", multipliers, ndim=1)
     rows = problem.rows
     n_rows = 0 if rows is None else len(rows)

@@ -263,7 +263,6 @@ def best_pairs(
 def least_pair_price(gradient: Symmetric, edges: Edges | None = None) -> float:
     """Return a number that no price λ_ij of a pair with ``G_ij > 0`` is below, tight to round-off.
 
-    The pairs are all pairs or the given edges, see `best_pairs`.
     Where the mean m of both diagonal entries is positive, ``λ_ij = (G_ii G_jj - G_ij²) / (m + r)``
     with the root r, so that the round-off is relative to the terms of the numerator. The
     round-off of ``m - r``, which `best_pairs` computes, is relative to the block's largest entry.

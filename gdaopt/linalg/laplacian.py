@@ -209,15 +209,10 @@ def n_components(metric: FloatArray, threshold: float) -> int:
 
 
 def components(adjacent: npt.NDArray[np.bool_]) -> list[list[int]]:
-    """Return the vertices of each connected component, ascending.
+    """Return the vertices of each connected component, ascending; the diagonal does not matter.
 
     Sets of vertices are whole numbers, with a bit for each vertex: of small graphs the arrays of
     NumPy take longer, and of large ones sparse matrices do.
-
-    Parameters
-    ----------
-    adjacent : ndarray of bool, shape (K, K)
-        Symmetric: which vertices have an edge between them. The diagonal does not matter.
 
     Examples
     --------
@@ -244,12 +239,7 @@ def components(adjacent: npt.NDArray[np.bool_]) -> list[list[int]]:
 
 
 def connected_features(metric: FloatArray) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield the features of each connected component of more than one, ascending.
-
-    Parameters
-    ----------
-    metric : ndarray of shape (K, K)
-        Symmetric; every entry that is not zero is an edge.
+    """Yield the features of each component of more than one, connected by entries ≠ 0.
 
     Examples
     --------

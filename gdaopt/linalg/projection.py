@@ -42,8 +42,7 @@ class Projection:
     eigen_decompositions : int
         Number of full eigen-decompositions, each O(K³).
     apart : float
-        The distance, in the Frobenius norm, of the last iterates in the cone and in the polyhedron;
-        0 for a closed form.
+        The distance of the last iterates in the cone and in the polyhedron; 0 for a closed form.
     correction : ndarray of shape (K, K) or None
         The last correction of the cone. The projection of a point nearby can start from it.
     """
@@ -122,21 +121,10 @@ def project_on_intersection(
 ) -> Projection:
     """Return the nearest matrix in a polyhedron that is also positive semidefinite.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (K, K)
-        Symmetric.
-    project_on_polyhedron : callable
-        Returns the nearest point of the polyhedron, which must meet the interior of the cone.
-    accuracy : float
-        The largest distance of the iterates in the cone and in the polyhedron at the end.
-    correction : ndarray of shape (K, K), optional
-        The start: the correction of the projection of a point nearby.
-
-    Returns
-    -------
-    Projection
-        Its point is in the polyhedron exactly, and in the cone up to the accuracy.
+    It is in the polyhedron exactly, and in the cone up to the accuracy: the largest distance of the
+    iterates in the two at the end. The polyhedron must meet the interior of the cone, and is given
+    by the function that projects on it. The start is the correction of the projection of a point
+    nearby.
 
     Notes
     -----

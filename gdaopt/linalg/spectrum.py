@@ -58,20 +58,10 @@ def smallest_eigenvalue(metric: FloatArray) -> float:
 
 
 def component_eigenvalues(metric: FloatArray) -> FloatArray:
-    """Return for each feature λ_min of the connected component that it is in.
+    """Return for each feature λ_min of the component that it is in, connected by entries ≠ 0.
 
     In a metric with non-positive off-diagonals these are the Gershgorin left-ends under the first
     eigenvectors of the components ("Theorem: eigenvector alignment"), without the vectors.
-
-    Parameters
-    ----------
-    metric : ndarray of shape (K, K)
-        Symmetric; every entry that is not zero is an edge.
-
-    Returns
-    -------
-    ndarray of shape (K,)
-        The smallest of them is λ_min of the metric.
 
     Examples
     --------
@@ -242,29 +232,12 @@ def eigenpairs_by_lobpcg(
     iterations: int,
     preconditioner: Callable[[FloatArray], FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray, int] | None:
-    """Return approximations of the smallest eigenpairs, or None where LOBPCG breaks down.
+    """Return approximations of the smallest eigenpairs, and the number of iterations.
 
-    They may be inexact, or belong to other eigenvalues: the caller has to check them.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (K, K), or callable
-        Symmetric, or a function that returns its product with a K×n matrix.
-    start : ndarray of shape (K, n)
-        Approximate eigenvectors.
-    tolerance : float
-        Of the residuals.
-    iterations : int
-        How many to make at most.
-    preconditioner : callable, optional
-        Returns its product with a K×n matrix.
-
-    Returns
-    -------
-    values : ndarray of shape (n,)
-    vectors : ndarray of shape (K, n)
-    iterations : int
-        How many were made.
+    They may be inexact, or belong to other eigenvalues: the caller has to check them. None where
+    LOBPCG breaks down. The matrix and the preconditioner may be given as functions that return the
+    product with a K×n matrix; the start is such a matrix of approximate eigenvectors, and the
+    tolerance is that of residuals.
     """
     from scipy.sparse.linalg import lobpcg  # on demand: only large matrices need it
 

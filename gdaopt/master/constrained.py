@@ -39,17 +39,7 @@ _SMALLEST = 1e-18  # of the size of the weights: the smallest unit of one
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Linear constraints on the weights of n atoms.
-
-    Attributes
-    ----------
-    forms : ndarray of shape (m, n)
-        R.
-    right : ndarray of shape (m,)
-        r.
-    is_equality : ndarray of bool, shape (m,)
-        Whether a row is an equality.
-    """
+    """Linear constraints ``R w ≤ r``, or ``= r``, on the weights of n atoms: R of shape (m, n)."""
 
     forms: FloatArray
     right: FloatArray
@@ -85,11 +75,6 @@ def solve_constrained_master_problem(
         A guess of the multipliers in the Lagrangian of F.
     reduction : float
         Stop when the duality gap over these atoms has fallen to this share of that at the start.
-
-    Raises
-    ------
-    SolverFailedError
-        When Clarabel returns no numbers.
     """
     weights = point.weights
     iterate = Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))

@@ -40,16 +40,9 @@ _SAFE = 0.05  # of the bracket: trial steps keep this far from its ends
 
 @dataclass(frozen=True, eq=False)
 class MasterSolution:
-    """A solution of the master problem.
+    """The best weights, how they were found, and the multipliers of linear constraints, if any.
 
-    Attributes
-    ----------
-    point : MasterPoint
-        The objective at the best weights; zero weights are exactly 0.
-    newton_steps, gradient_steps : int
-        Steps of Newton's method and of the spectral projected gradient; one of them is 0.
-    multipliers : ndarray of shape (m,) or None
-        Those of the linear constraints in the Lagrangian of F, where there are any.
+    Weights of 0 are exactly 0. One of the two numbers of steps is 0.
     """
 
     point: MasterPoint
@@ -61,12 +54,14 @@ class MasterSolution:
 def solve_master_problem(
     point: MasterPoint, total_weight: float, reduction: float, memory_limit: int
 ) -> MasterSolution:
-    """Minimise F over the weights of given atoms, from given weights.
+    """Minimise F over the weights of given atoms, from given weights ≥ 0 of sum at most τ.
+
+    Where the time is up first, the best weights found by then are returned.
 
     Parameters
     ----------
     point : MasterPoint
-        F at the start: weights ≥ 0 of sum at most τ.
+        F at the start.
     total_weight : float
         τ, the largest sum of the weights.
     reduction : float
@@ -74,16 +69,6 @@ def solve_master_problem(
         start.
     memory_limit : int
         Bytes that the Hessian and its copies may take.
-
-    Returns
-    -------
-    MasterSolution
-        The best weights found by then where the time is up first (see `gdaopt.support.deadline`).
-
-    Raises
-    ------
-    TimeLimitError
-        When the time is up before the first step.
 
     Examples
     --------

@@ -40,22 +40,8 @@ _TEMPORARY = re.compile(r"\..+\.(?P<pid>[0-9]{1,10})-[0-9a-f]{8}\.tmp")
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> Path:
     """Write a file under a temporary name in the same directory, then rename it.
 
-    Parameters
-    ----------
-    path : path-like
-        The file to write or replace.
-    write : callable
-        Writes the content; it is called with the open binary file.
-
-    Returns
-    -------
-    pathlib.Path
-        `path`.
-
-    Raises
-    ------
-    UnwritableError
-        When the directory cannot be written to, or the disk is full. No temporary file remains.
+    `write` gets the open binary file. Where the directory cannot be written to, or the disk is
+    full, an `UnwritableError` says so, and no temporary file remains.
 
     Examples
     --------
@@ -133,12 +119,10 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def parse_json(text: str) -> Any:
-    r"""Return what a JSON text stands for, which can be printed and written again.
+    """Return what a JSON text stands for, which can be printed and written again.
 
-    Raises
-    ------
-    ValueError
-        When the text is not JSON, is nested too deeply to be read, or holds half a character.
+    A text that is not JSON, is nested too deeply to be read, or holds half a character is a
+    ValueError.
 
     Examples
     --------
@@ -197,10 +181,7 @@ _TIMES = 100
 def opened(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
     """Open an archive; whatever fails inside of the block is a `DamagedError`.
 
-    Parameters
-    ----------
-    file : binary file
-        It has been opened, so that an OSError can come from a wrong offset only.
+    The file has been opened, so that an OSError can come from a wrong offset only.
     """
     try:
         with zipfile.ZipFile(file) as archive:
@@ -234,13 +215,8 @@ def allowance(path: str | os.PathLike[str]) -> int:
 def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file by name.
 
-    Raises
-    ------
-    DamagedError
-        When it is no npz file, is damaged, holds objects, or would unpack to more than its
-        `allowance`.
-    OSError
-        When it cannot be read.
+    A file that is no npz file, is damaged, holds objects, or would unpack to more than its
+    `allowance` is a `DamagedError`.
     """
     arrays = {}
     left = allowance(path)
