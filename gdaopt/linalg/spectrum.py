@@ -23,6 +23,7 @@ __all__ = [
     "component_eigenvalues",
     "eigenpairs_by_lobpcg",
     "is_at_least",
+    "shifted_factor",
     "smallest_eigenpairs",
     "smallest_eigenvalue",
 ]
@@ -87,17 +88,20 @@ def is_at_least(metric: FloatArray, bound: float) -> bool:
     (True, False)
     """
     if len(metric) <= LARGEST_DENSE:
-        return _has_factor(metric.copy(order="F"), bound)
+        return shifted_factor(metric, bound) is not None
     return bool(np.diagonal(metric).min() >= bound) and all(
-        _has_factor(metric[np.ix_(index, index)], bound) for index in connected_features(metric)
+        shifted_factor(metric[np.ix_(index, index)], bound) is not None
+        for index in connected_features(metric)
     )
 
 
-def _has_factor(block: FloatArray, shift: float) -> bool:
-    """Say whether a matrix less a multiple of I has a Cholesky factor; it is overwritten."""
-    block[np.diag_indices(len(block))] -= shift
-    _, first_failure = dpotrf(block, lower=True, clean=False, overwrite_a=True)
-    return bool(first_failure == 0)
+def shifted_factor(matrix: FloatArray, sigma: float) -> FloatArray | None:
+    """Return Cholesky's factor of ``M - σI`` in the lower triangle, None where it has none."""
+    shifted = matrix.T.copy(order="F")  # as LAPACK stores it
+    shifted.flat[:: len(shifted) + 1] -= sigma
+    factor: FloatArray
+    factor, failed = dpotrf(shifted, lower=1, clean=0, overwrite_a=1)
+    return None if failed else factor
 
 
 def _smallest(matrix: FloatArray) -> float:
@@ -219,7 +223,7 @@ def _warm_eigenpairs(
     values, vectors = found[0][order], found[1][:, order]
     margin = _MARGIN * float(np.abs(np.diagonal(scaled)).sum())
     _check_time_for(size, _FACTOR)
-    if not _has_factor(np.asfortranarray(scaled), float(values[0]) - margin):
+    if shifted_factor(scaled, float(values[0]) - margin) is None:
         return None
     values[0] -= margin  # the factor proves this lower bound
     return values * unit, np.ascontiguousarray(vectors.T)
@@ -232,7 +236,7 @@ def eigenpairs_by_lobpcg(
     iterations: int,
     preconditioner: Callable[[FloatArray], FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray, int] | None:
-    """Return approximations of the smallest eigenpairs, and the number of iterations.
+    """Return approximate smallest eigenvalues, eigenvectors (columns), and iterations made.
 
     They may be inexact, or belong to other eigenvalues: the caller has to check them. None where
     LOBPCG breaks down. The matrix and the preconditioner may be given as functions that return the

@@ -118,6 +118,12 @@ class Iterate:
         """The Frank–Wolfe gap: F is at most this far above its minimum over the weights."""
         return -float(self.x.sum()) * float(self.slope.min())
 
+    def hessian(self) -> FloatArray:
+        """Return the second derivatives of F; it does not depend on the slack."""
+        hessian = np.zeros((len(self.x), len(self.x)))
+        hessian[:-1, :-1] = self.point.hessian()
+        return hessian
+
     def moved(self, x: FloatArray) -> Iterate:
         """Return the iterate at other weights."""
         check_time()
@@ -128,10 +134,8 @@ def _newton(iterate: Iterate) -> Iterator[Iterate]:
     """Yield the iterates of Newton's method, the first one included."""
     for _ in range(_NEWTON_STEPS):
         yield iterate
-        hessian = np.zeros((len(iterate.x), len(iterate.x)))  # F does not depend on the slack
         with np.errstate(over="ignore", invalid="ignore"):  # where there is no step, the run ends
-            hessian[:-1, :-1] = iterate.point.hessian()
-            target = minimize_on_simplex(iterate.slope, hessian, iterate.x)
+            target = minimize_on_simplex(iterate.slope, iterate.hessian(), iterate.x)
         if (target == iterate.x).all() or not np.isfinite(target).all():
             return
         iterate = descended(iterate, target)
