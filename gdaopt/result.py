@@ -290,7 +290,9 @@ class Result:
             record["constraints"] = tuple(record["constraints"])
             _check_arrays(arrays, trace, len(record["constraints"]))
             feasible_set.check_size(len(arrays["metric"]))
-            kept = {name: read_only(arrays[name]) for name in _ARRAYS if name in arrays}
+            kept: dict[str, Any] = {
+                name: read_only(arrays[name]) for name in _ARRAYS if name in arrays
+            }
             return cls(feasible_set=feasible_set, trace=trace, **record, **kept)
         except OSError:
             raise

@@ -9,7 +9,7 @@ from dataclasses import fields
 import numpy as np
 
 from gdaopt.certificate import certify_point, checked_bound
-from gdaopt.certificate.multipliers import TightMultipliers
+from gdaopt.certificate.certify import TightMultipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
