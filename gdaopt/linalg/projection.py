@@ -1,10 +1,9 @@
 """Projections: the nearest point of a simplex, of a cone, and of an intersection with a polyhedron.
 
-The projection on the intersection of the semidefinite cone with a polyhedron has no closed form.
-Dykstra's method projects on the two in turn, each time after undoing the change of the last
-projection on the same set ("Remark: projections by Dykstra's method"). That is a proximal
-gradient method of step 1 on the dual problem, so that Nesterov's extrapolation with restarts
-applies: it needs tens or hundreds of eigen-decompositions in place of thousands.
+The projection on the intersection of the semidefinite cone with a polyhedron is found by Dykstra's
+method ("Remark: projections by Dykstra's method"): a proximal gradient method of step 1 on the dual
+problem, so that Nesterov's extrapolation with restarts applies. It needs tens or hundreds of
+eigen-decompositions in place of thousands.
 """
 
 from __future__ import annotations
