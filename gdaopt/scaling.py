@@ -16,36 +16,13 @@ under M. The bounds are
 where u are the atoms of the feasible set: with all of the trace on one feature the mean squared
 distance is at most 4, and no metric of the set gives one above 200. The slope of log Q at M = 0 is
 -D, and this slope stands for D where an objective of convex logarithm sums over no pairs. The set's
-exact oracle finds the largest u'Du, which is seldom above 50 times the largest D_kk.
-
-**The features' scale drops out.** When X becomes sX, C becomes C/s², and all distances stay as they
-were. Features that are constant change nothing, nor do copies of features, unless there are so many
-that positive definite metrics, which can add copies up, come to the second bound.
-
-**A larger set is a larger choice.** Diagonal, graph and positive definite metrics get the same C,
-so that each set contains those before it, and the least Q over it is no larger. On z-scores C is
-about 2, and with even weights the mean distance is about 4.
-
-**Distances neither vanish nor underflow.** As log Q is convex, ``Q(M) ≥ e⁻²⁰⁰ Q(0)`` for each
-metric of the set, whatever N, K and the data; and the largest mean distance is at least 4, or 200.
-
-**Why 4.** Pairs of different classes at that distance weigh e⁻⁴, 2 %, of one at distance 0: nearly
-cut off, as the objective wants them to be. With a much smaller bound Q is all but linear in M: all
-pairs count alike, and the optimum is a metric of rank one. With a much larger one a few of the
-closest pairs decide alone.
+exact oracle finds the largest u'Du, which is seldom above 50 times the largest D_kk. Why these
+numbers: "Remark: the rule for the trace bound".
 
 **Other objectives.** `gdaopt.MCML`, `gdaopt.LMNN` and the losses of single pairs pull samples of
 one class together, so that their optimum has a finite trace even without a bound. Their rule is the
 trace of the isotropic metric beyond which that pull outweighs all other terms ("Proposition: trace
 bounds of isotropic metrics" in ``docs/theory.md``; the method `auto_trace_bound` of each).
-
-**Why a tenth.** A direction that the objective makes no use of keeps a tenth of an even share of C,
-so that M is a tenth the metric of no learning. On standardised features that part makes up about a
-tenth of the mean squared distance: features of noise, however many, add no more, and neighbours
-still see what the objective has no use for, such as the shape of classes. With a thousandth as much
-the errors of `gdaopt.MCML` are a tenth to a fifth less in two of three problems in which most
-features are noise, and half as many again or nearly so in two of three in which most are
-combinations of others (``figures/learner_defaults.md``). M has a condition number of at most 10 K.
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ from gdaopt.support.validation import FloatArray, check_name, read_only
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Trace", "TraceRow", "relative_gap", "same_array"]
+__all__ = ["StepColumns", "Trace", "TraceRow", "relative_gap", "same_array"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class TraceRow:
-    """A run after one of its steps; None where a column does not apply or was not measured.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StepColumns:
+    """What a method says of one of its steps; None where a column does not apply.
 
     Attributes
     ----------
@@ -42,26 +42,13 @@ class TraceRow:
     block_gap : float or None
         Frank–Wolfe gap of the block's program before the step. It bounds how much the objective can
         decrease by moving this block alone.
-    lower_bound, relative_gap : float or None
-        The largest certified lower bound up to this row, and how far the objective is above it (see
-        `gdaopt.trace.relative_gap`).
+    lower_bound : float or None
+        The largest certified lower bound so far.
     step : float or None
         Step size γ.
-    lambda_min : float or None
-        Smallest eigenvalue of the metric after the step. It and the left-ends are None where they
-        take longer than what was left of the time limit, for components of over 1000 features.
-    left_end_min, left_end_max : float or None
-        Smallest and largest left-end of the metric after the step, under the scalars used for the
-        step; for a step without scalars, under the first eigenvectors of the components of the
-        graph, so that all features of a component have one left-end, its smallest eigenvalue.
     aligned_spread : float or None
         Largest minus smallest left-end right after the last alignment, before the steps that
         follow it.
-    matrix_trace : float or None
-        tr M of the metric after the step.
-    constraint_violation : float or None
-        The largest distance of the metric after the step to a linear constraint of the problem that
-        it breaks; None where the problem has none.
     repair_distance : float or None
         How far the solver's point was moved to bring it back into its polytope or set, as the
         largest change of an entry; None when no solver was called.
@@ -70,43 +57,36 @@ class TraceRow:
         call solves a program or searches for atoms); LOBPCG iterations; and full
         eigen-decompositions for projections.
     build_seconds, solve_seconds : float or None
-        Time since the row before for all that comes before and after a solver, and for the solver
-        with its interface; the same for all solvers, whether or not one reports a time of its own.
+        Time for all that comes before and after a solver, and for the solver with its interface;
+        the same for all solvers, whether or not one reports a time of its own. These times and
+        those below are of the step; in a trace they are of all steps since the row before.
     write_seconds, canonicalize_seconds, unpack_seconds : float or None
         The parts of build_seconds (see `gdaopt.backends.StageSeconds`); a conic method builds its
         program as well.
     reported_seconds : float or None
         The part of solve_seconds that the solver reports as its own; None when it reports none.
-    eig_seconds, objective_seconds : float or None
-        Time since the row before for alignments; and for the objective: its values, its gradients
-        and the search for the step size.
-    seconds : float
-        Wall time since the start of the run, without the time of the tracer.
+    eig_seconds, objective_seconds : float
+        Time for alignments; and for the objective: its values, its gradients and the search for the
+        step size.
     solver, solver_status : str
         The solver of the program, and the status with which it ended.
     scaling : str
-        How the scalars were found (see `gdaopt.linalg.Alignment`); ``"components"`` for a
-        step without scalars.
+        How the scalars were found (see `gdaopt.linalg.Alignment`); in a trace ``"components"`` for
+        a step without scalars.
     """
 
-    iteration: int
-    round: int
-    phase: str
+    iteration: int = 0
+    round: int = 0
+    phase: str = "start"
     block: int | None = None
     objective: float
     block_gap: float | None = None
     lower_bound: float | None = None
-    relative_gap: float | None = None
     step: float | None = None
-    lambda_min: float | None = None
-    left_end_min: float | None = None
-    left_end_max: float | None = None
     aligned_spread: float | None = None
-    matrix_trace: float | None = None
-    constraint_violation: float | None = None
     repair_distance: float | None = None
-    oracle_calls: int
-    eig_iterations: int
+    oracle_calls: int = 0
+    eig_iterations: int = 0
     eigen_decompositions: int = 0
     build_seconds: float | None = None
     write_seconds: float | None = None
@@ -114,12 +94,44 @@ class TraceRow:
     solve_seconds: float | None = None
     unpack_seconds: float | None = None
     reported_seconds: float | None = None
-    eig_seconds: float | None = None
-    objective_seconds: float | None = None
-    seconds: float
+    eig_seconds: float = 0.0
+    objective_seconds: float = 0.0
     solver: str = ""
     solver_status: str = ""
     scaling: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceRow(StepColumns):
+    """A run after one of its steps: what the method said, and what was measured.
+
+    Attributes
+    ----------
+    relative_gap : float or None
+        How far the objective is above the lower bound (see `gdaopt.trace.relative_gap`).
+    lambda_min : float or None
+        Smallest eigenvalue of the metric after the step. It and the left-ends are None where they
+        take longer than what was left of the time limit, for components of over 1000 features.
+    left_end_min, left_end_max : float or None
+        Smallest and largest left-end of the metric after the step, under the scalars used for the
+        step; for a step without scalars, under the first eigenvectors of the components of the
+        graph, so that all features of a component have one left-end, its smallest eigenvalue.
+    matrix_trace : float
+        tr M of the metric after the step.
+    constraint_violation : float or None
+        The largest distance of the metric after the step to a linear constraint of the problem that
+        it breaks; None where the problem has none.
+    seconds : float
+        Wall time since the start of the run, without the time of the tracer.
+    """
+
+    relative_gap: float | None
+    lambda_min: float | None
+    left_end_min: float | None
+    left_end_max: float | None
+    matrix_trace: float
+    constraint_violation: float | None
+    seconds: float
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
@@ -138,8 +150,8 @@ def relative_gap(objective: float, lower_bound: float) -> float:
     return gap / abs(objective)
 
 
-_TEXT = ("phase", "solver", "solver_status", "scaling")
-_COUNTS = ("iteration", "round", "oracle_calls", "eig_iterations", "eigen_decompositions")
+_TYPES = {each.name: str(each.type) for each in fields(TraceRow)}
+_ARRAY_TYPES: dict[str, type] = {"str": np.str_, "int": np.int64}  # of others float64
 _PRINTED = (
     *("iteration", "phase", "block", "objective", "relative_gap"),
     *("lambda_min", "oracle_calls", "seconds"),
@@ -221,7 +233,7 @@ class Trace:
     @staticmethod
     def columns() -> tuple[str, ...]:
         """Return the names of the columns, in order."""
-        return tuple(field.name for field in fields(TraceRow))
+        return tuple(_TYPES)
 
     def column(self, name: str) -> np.ndarray:
         """Return a column as an array of text, of whole numbers, or of float64 with NaN for None.
@@ -233,11 +245,10 @@ class Trace:
         """
         check_name("trace column", name, self.columns())
         values = [getattr(row, name) for row in self.rows]
-        if name in _TEXT:
-            return np.array(values, dtype=np.str_)
-        if name in _COUNTS:
-            return np.array(values, dtype=np.int64)
-        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+        return np.array(
+            [np.nan if value is None else value for value in values],
+            dtype=_ARRAY_TYPES.get(_TYPES[name], np.float64),
+        )
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a data frame; None becomes NaN, and ``<NA>`` in the column block."""
@@ -270,9 +281,8 @@ class Trace:
         InvalidInputError
             When the arrays do not make a trace.
         """
-        # A file from before a column was added lacks it: the rows get the column's default.
-        _check_arrays({name: arrays[name] for name in cls.columns() if name in arrays}, arrays)
-        columns = {name: _values(name, arrays[name]) for name in cls.columns() if name in arrays}
+        _check_arrays(arrays)
+        columns = {name: _values(name, arrays[name]) for name in cls.columns()}
         rows = tuple(
             TraceRow(**dict(zip(columns, values, strict=True)))
             for values in zip(*columns.values(), strict=True)
@@ -290,13 +300,13 @@ def same_array(a: FloatArray | None, b: FloatArray | None) -> bool:
     return a is b or (a is not None and b is not None and np.array_equal(a, b, equal_nan=True))
 
 
-def _check_arrays(columns: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarray]) -> None:
+def _check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
     """Refuse columns of other kinds than theirs, and arrays of other lengths than each other."""
     n_rows = len(np.atleast_1d(arrays["objective"]))
     size = arrays["left_ends"].shape[-1]
-    kinds = dict.fromkeys(_TEXT, "U") | dict.fromkeys(_COUNTS, "i")
-    for name, column in columns.items():
-        if column.shape != (n_rows,) or column.dtype.kind != kinds.get(name, "f"):
+    for name, kind in _TYPES.items():
+        column, wanted = arrays[name], np.dtype(_ARRAY_TYPES.get(kind, np.float64))
+        if column.shape != (n_rows,) or column.dtype.kind != wanted.kind:
             raise InvalidInputError(
                 f"column {name} of the trace is {column.dtype} of shape {column.shape}; it has "
                 f"{n_rows} rows"
@@ -317,17 +327,16 @@ def _check_arrays(columns: Mapping[str, np.ndarray], arrays: Mapping[str, np.nda
     if not n_rows or not size:
         raise InvalidInputError(f"the trace has {n_rows} rows, for {size} features")
     for name in ("objective", "seconds"):
-        if not np.isfinite(columns[name]).all():
+        if not np.isfinite(arrays[name]).all():
             raise InvalidInputError(f"column {name} of the trace holds other than finite numbers")
-    block = columns["block"][~np.isnan(columns["block"])]
+    block = arrays["block"][~np.isnan(arrays["block"])]
     if not np.isin(block, np.arange(size)).all():
         raise InvalidInputError(f"column block of the trace holds other than 0 to {size - 1}")
 
 
 def _values(name: str, column: np.ndarray) -> Sequence[Any]:
     """Return a column's values as Python objects, None for NaN."""
-    values: list[Any] = column.tolist()
-    if name in _TEXT or name in _COUNTS:
-        return values
-    values = [None if value != value else value for value in values]
-    return [None if v is None else int(v) for v in values] if name == "block" else values
+    number = int if _TYPES[name] == "int | None" else float
+    if column.dtype.kind != "f":
+        return list(column.tolist())
+    return [None if math.isnan(value) else number(value) for value in column]

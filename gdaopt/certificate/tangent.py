@@ -1,13 +1,7 @@
-"""Lower bounds by tangents, lowered by their round-off.
+"""Lower bounds by tangents, lowered by their round-off (see `gdaopt.certificate.certify`).
 
-The bound at a metric is the linear bound ("Proposition: certificate") or, where log Q is convex,
-the exponential bound ("Proposition: exponential certificate"), for the gradient of the Lagrangian
-where there are linear constraints ("Proposition: certificate with linear constraints").
-
-Bounds at multiples of the metric are often far better. Where Q has a log-determinant, the best
-multiple M/t has a closed form but for the oracle ("Proposition: scaled certificate"). Elsewhere a
-slightly larger metric helps where the trace bound is far from binding ("Proposition: inflated
-certificate").
+Where Q has a log-determinant, the best multiple M/t has a closed form but for the oracle. Elsewhere
+a slightly larger metric helps where the trace bound is far from binding.
 """
 
 from __future__ import annotations
@@ -125,12 +119,8 @@ class Tangent:
     def gap(self, metric: FloatArray | None = None) -> float:
         """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, which is not negative for a member.
 
-        R are the residuals of the linear constraints at M.
-
-        Parameters
-        ----------
-        metric : ndarray of shape (K, K), optional
-            M; the metric of the tangent by default.
+        R are the residuals of the linear constraints at M, which is the metric of the tangent by
+        default.
         """
         beyond_base = (
             self.beyond_base if metric is None else like(self.gradient, metric) - self.base
@@ -157,10 +147,7 @@ class Tangent:
     def _round_off_of_gap(self, errors: FloatArray) -> float:
         """Return a bound of the gap's round-off ("Proposition: round-off of the certificate").
 
-        Parameters
-        ----------
-        errors : ndarray of shape (K,)
-            g ≥ 0: the exact gradient of the objective is within ``g_i g_j`` of each entry.
+        By `errors` g ≥ 0 the exact gradient of the objective is within ``g_i g_j`` of each entry.
         """
         feasible_set, rows, gradient = self.problem.feasible_set, self.problem.rows, self.gradient
         metric, beyond_base, price = self.point.metric, self.beyond_base, float(self.best.prices[0])
@@ -217,12 +204,7 @@ def best_multiple(tangent: Tangent) -> Tangent:
 
     The prices of given atoms are linear in t, and the bound is concave in t. So the best t for the
     atoms known so far is the zero of a slope that falls with t. The oracle then finds out whether
-    other atoms have lower prices there.
-
-    Parameters
-    ----------
-    tangent : Tangent
-        Of an objective whose points are `BarrierPoint`.
+    other atoms have lower prices there. The points of the objective are `BarrierPoint`.
     """
     point, atoms = cast(BarrierPoint, tangent.point), tangent.best.atoms
     budget = tangent.budget
@@ -248,16 +230,10 @@ def best_multiple(tangent: Tangent) -> Tangent:
 def _best_scale(size: int, prices: FloatArray, slopes: FloatArray, rates: FloatArray) -> float:
     """Return the t of the best bound by some atoms.
 
-    The bound is concave in t. Where atom k is the cheapest, its slope is ``K/t - c_k``, which is 0
-    at ``K/c_k``. So of two atoms alone, one that is the cheapest at smaller t and one at larger t,
-    the best t is one of these zeros, or it is where their prices are the same.
-
-    Parameters
-    ----------
-    size : int
-        K.
-    prices, slopes, rates : ndarray of shape (n,)
-        The price of each atom at t = 1, ``c_k``, and the fall of the price when t grows by 1.
+    The atoms have prices at t = 1, slopes ``c_k``, and rates: the fall of the price when t grows by
+    1. The bound is concave in t. Where atom k is the cheapest, its slope is ``K/t - c_k``, which is
+    0 at ``K/c_k``. So of two atoms alone, one that is the cheapest at smaller t and one at larger
+    t, the best t is one of these zeros, or it is where their prices are the same.
     """
     low, high = _SCALES
     zeros = np.clip(size / np.maximum(slopes, size / high), low, high)

@@ -40,7 +40,8 @@ __all__ = [
 
 _SPARSE = 2  # up to so many entries an atom, gathering them is faster than products of matrices
 _ROUNDINGS = 16 * 2.0**-53  # of a price, relative to its terms
-_BLOCK_ENTRIES = 2**16  # entries that are priced at a time: they stay in cache
+_BLOCK_ENTRIES = 2**16  # of a matrix that are priced at a time: they stay in cache
+_LISTED = 2**14  # pairs that are priced at a time
 _LEAST_SCALE = 1e-8  # of the largest: replaces 0, for which any small positive number will do
 
 
@@ -226,9 +227,10 @@ def best_pairs(
     (array([0]), array([1]), array([-3.]))
     """
     size = len(gradient)
-    if edges is not None and _are_listed(gradient, edges):
+    if edges is not None and len(edges[0]) < size * (size - 1) // 2:
         return _best_listed(gradient, count, edges)
-    assert isinstance(gradient, np.ndarray)
+    if isinstance(gradient, MaskedMatrix):
+        return _best_listed(gradient, count, gradient.edges)
     # In units of the largest entry the squares can neither under- nor overflow.
     unit = largest_entry(gradient)
     diagonal = np.diagonal(gradient) / (2 * unit) if unit else np.zeros(size)
@@ -260,53 +262,33 @@ def best_pairs(
     return rows[kept], columns[kept], prices[kept] * unit
 
 
-def least_pair_price(gradient: Symmetric, edges: Edges | None = None) -> float:
-    """Return a number that no price λ_ij of a pair with ``G_ij > 0`` is below, tight to round-off.
+def least_pair_price(gradient: Symmetric, edges: Edges) -> float:
+    """Return a number that no price λ_ij of an edge with ``G_ij > 0`` is below, tight to round-off.
 
-    The pairs are all pairs or the given edges, see `best_pairs`.
     Where the mean m of both diagonal entries is positive, ``λ_ij = (G_ii G_jj - G_ij²) / (m + r)``
     with the root r, so that the round-off is relative to the terms of the numerator. The
     round-off of ``m - r``, which `best_pairs` computes, is relative to the block's largest entry.
 
     Examples
     --------
-    >>> gradient = np.array([[1e9, 1e-3], [1e-3, 1e-15]])
-    >>> bool(abs(least_pair_price(gradient)) < 1e-29), best_pairs(gradient, 1)[2]
+    >>> gradient, edges = np.array([[1e9, 1e-3], [1e-3, 1e-15]]), (np.array([0]), np.array([1]))
+    >>> bool(abs(least_pair_price(gradient, edges)) < 1e-29), best_pairs(gradient, 1)[2]
     (True, array([0.]))
     """
-    size, diagonal = len(gradient), gradient.diagonal()
-    if edges is not None and _are_listed(gradient, edges):
-        useful = gradient[edges] > 0
-        return _least_exact(
-            diagonal[edges[0][useful]], diagonal[edges[1][useful]], gradient[edges][useful]
-        )
-    assert isinstance(gradient, np.ndarray)
-    least = math.inf
-    step = max(1, _BLOCK_ENTRIES // size)
-    for start in range(0, size - 1, step):
-        stop = min(start + step, size)
-        rows, columns = np.nonzero(np.triu(gradient[start:stop, start:] > 0, 1))
-        a, b = diagonal[rows + start], diagonal[columns + start]
-        least = min(least, _least_exact(a, b, gradient[rows + start, columns + start]))
+    diagonal, entries, least = gradient.diagonal(), gradient[edges], math.inf
+    useful = np.flatnonzero(entries > 0)
+    for start in range(0, len(useful), _LISTED):
+        part = useful[start : start + _LISTED]
+        a, b, c = diagonal[edges[0][part]], diagonal[edges[1][part]], entries[part]
+        mean = a / 2 + b / 2
+        radius = np.hypot(a / 2 - b / 2, c)
+        total = np.abs(mean) + radius
+        # In units of the pair's own, so that no product under- or overflows.
+        products, squares = (a / total) * b, (c / total) * c
+        prices = np.where(mean > 0, products - squares, mean - radius)
+        terms = np.where(mean > 0, np.abs(products) + squares, total)
+        least = min(least, float((prices - _ROUNDINGS * terms).min()))
     return least
-
-
-def _least_exact(a: FloatArray, b: FloatArray, c: FloatArray) -> float:
-    """Return a number that no price of blocks ``[[a, c], [c, b]]`` with c > 0 is below."""
-    mean = a / 2 + b / 2
-    radius = np.hypot(a / 2 - b / 2, c)
-    total = np.abs(mean) + radius
-    # In units of the pair's own, so that no product under- or overflows.
-    products, squares = (a / total) * b, (c / total) * c
-    prices = np.where(mean > 0, products - squares, mean - radius)
-    terms = np.where(mean > 0, np.abs(products) + squares, total)
-    return float((prices - _ROUNDINGS * terms).min(initial=math.inf))
-
-
-def _are_listed(gradient: Symmetric, edges: Edges) -> bool:
-    """Say whether pairs are read one by one: under a mask, in the gradient or in the edges."""
-    size = len(gradient)
-    return isinstance(gradient, MaskedMatrix) or len(edges[0]) < size * (size - 1) // 2
 
 
 def _best_listed(

@@ -176,11 +176,6 @@ class DenseDirection:
 class DeferredMatrix:
     """A K×K matrix that is made when it is first asked for, such as a metric after a step.
 
-    Parameters
-    ----------
-    make : callable
-        Returns the matrix.
-
     Examples
     --------
     >>> start = DeferredMatrix(lambda: np.eye(2))

@@ -53,12 +53,7 @@ def all_edges(n_features: int) -> Edges:
 
 
 def as_edges(value: Any, n_features: int) -> Edges:
-    """Return two arrays of indices as edges of K features.
-
-    Raises
-    ------
-    InvalidInputError
-        When the value is something else, or an index is out of range.
+    """Return two arrays of indices as edges of K features; refuse anything else.
 
     Examples
     --------

@@ -13,15 +13,7 @@ left-ends, and polished by solves with the Cholesky factor of the M-matrix ``M -
 has non-positive off-diagonals, so that its two triangular solves only ever add positive numbers,
 and small entries keep their sign and their digits.
 
-The paper has four errata. They are stated in ``docs/theory.md``, and each has a test:
-
-- "Erratum 1: scalars are reciprocals": the numbers printed as scalars are v, not 1/v.
-- "Erratum 2: one kept edge does not keep the graph connected": it can even be infeasible (see
-  `gdaopt.methods.aligned`).
-- "Erratum 3: bound of the path start": the path start is a metric only up to a bound on its edges
-  (see `gdaopt.sets.GraphMetrics.start`).
-- "Erratum 4: the smallest eigenvalue in Lemma 2": its proof shows λ_min > 0 where λ_min ≥ ρ is
-  needed; and Lemma 1's proof assumes non-negative self-loops, which it does not need.
+The numbers that the paper prints as scalars are v, not 1/v ("Erratum 1: scalars are reciprocals").
 """
 
 from __future__ import annotations
@@ -31,11 +23,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrs
 
 from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.laplacian import n_components
-from gdaopt.linalg.spectrum import LARGEST_DENSE, eigenpairs_by_lobpcg, smallest_eigenvalue
+from gdaopt.linalg.spectrum import (
+    LARGEST_DENSE,
+    eigenpairs_by_lobpcg,
+    shifted_factor,
+    smallest_eigenvalue,
+)
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, as_vector, number, positive_vector
 
@@ -285,7 +282,8 @@ def _polished(metric: FloatArray, v: FloatArray, unit: float) -> Iterator[FloatA
     iteration (1971), which converges from every start, in the end quadratically.
     """
     for _ in range(_POLISH_ROUNDS):
-        factor = _factor(metric, _rayleigh(metric, v) - _MARGINS[0] * unit)
+        check_time()
+        factor = shifted_factor(metric, _rayleigh(metric, v) - _MARGINS[0] * unit)
         if factor is None:
             lowest = float(left_ends(metric, v).min())
             factor = _first_factor(metric, lowest, _RESOLVENT_MARGINS, unit)
@@ -299,7 +297,8 @@ def _polished(metric: FloatArray, v: FloatArray, unit: float) -> Iterator[FloatA
 def _resolvent(metric: FloatArray, min_eigenvalue: float, unit: float) -> Alignment:
     """Return ``v = (M - σI)⁻¹ 1`` with σ just below both ρ and λ_min: positive for every M in S."""
     wanted = min_eigenvalue
-    factor = _factor(metric, wanted - _RESOLVENT_MARGINS[0] * unit)
+    check_time()
+    factor = shifted_factor(metric, wanted - _RESOLVENT_MARGINS[0] * unit)
     if factor is None:
         wanted = min(min_eigenvalue, smallest_eigenvalue(metric))
         factor = _first_factor(metric, wanted, _RESOLVENT_MARGINS, unit)
@@ -320,16 +319,6 @@ def _resolvent(metric: FloatArray, min_eigenvalue: float, unit: float) -> Alignm
     return best
 
 
-def _factor(metric: FloatArray, sigma: float) -> FloatArray | None:
-    """Return the lower Cholesky factor of ``M - σI``, None when it is not positive definite."""
-    check_time()
-    shifted = metric.T.copy(order="F")  # as LAPACK stores it
-    shifted.flat[:: len(shifted) + 1] -= sigma
-    factor: FloatArray
-    factor, failed = dpotrf(shifted, lower=1, overwrite_a=1)
-    return None if failed else factor
-
-
 def _solved(factor: FloatArray, v: FloatArray) -> FloatArray:
     """Return the solution of a system with a Cholesky factor, with maximum 1."""
     solution: FloatArray = dpotrs(factor, v, lower=1)[0]
@@ -341,5 +330,8 @@ def _first_factor(
     metric: FloatArray, estimate: float, margins: tuple[float, ...], unit: float
 ) -> FloatArray | None:
     """Return the factor for the largest σ = ``estimate - margin · unit`` that has one, or None."""
-    factors = (_factor(metric, estimate - margin * unit) for margin in margins)
-    return next((factor for factor in factors if factor is not None), None)
+    for margin in margins:
+        check_time()
+        if (factor := shifted_factor(metric, estimate - margin * unit)) is not None:
+            return factor
+    return None

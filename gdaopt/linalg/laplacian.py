@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.entries import Edges, neighbors
+from gdaopt.linalg.entries import Edges
 from gdaopt.support.validation import (
     FloatArray,
     as_symmetric,
@@ -174,24 +174,19 @@ def spanning_forest(size: int, edges: Edges) -> Edges:
     >>> spanning_forest(4, (np.array([0, 0, 1]), np.array([2, 3, 2])))
     (array([0, 0, 1]), array([2, 3, 2]))
     """
-    others = neighbors(size, edges)
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import depth_first_order  # on demand: few sets need it
+
+    graph = csr_array((np.ones(len(edges[0])), edges), shape=(size, size))
+    graph = csr_array(graph + graph.T)
+    graph.sort_indices()  # neighbours are visited in this order
     is_new = np.ones(size, dtype=bool)
     found: list[tuple[int, int]] = []
-    for root in range(size):
-        if not is_new[root]:
-            continue
-        is_new[root] = False
-        branch = [root]
-        while branch:
-            node = branch[-1]
-            unseen = others[node][is_new[others[node]]]
-            if not len(unseen):
-                branch.pop()
-                continue
-            following = int(unseen[0])
-            is_new[following] = False
-            found.append((min(node, following), max(node, following)))
-            branch.append(following)
+    for root in np.unique(edges[0]):
+        if is_new[root]:
+            nodes, before = depth_first_order(graph, root)
+            is_new[nodes] = False
+            found += ((min(i, before[i]), max(i, before[i])) for i in nodes[1:].tolist())
     rows, columns = np.array(sorted(found), dtype=np.intp).reshape(-1, 2).T
     return rows, columns
 
@@ -209,15 +204,10 @@ def n_components(metric: FloatArray, threshold: float) -> int:
 
 
 def components(adjacent: npt.NDArray[np.bool_]) -> list[list[int]]:
-    """Return the vertices of each connected component, ascending.
+    """Return the vertices of each connected component, ascending; the diagonal does not matter.
 
     Sets of vertices are whole numbers, with a bit for each vertex: of small graphs the arrays of
     NumPy take longer, and of large ones sparse matrices do.
-
-    Parameters
-    ----------
-    adjacent : ndarray of bool, shape (K, K)
-        Symmetric: which vertices have an edge between them. The diagonal does not matter.
 
     Examples
     --------
@@ -244,12 +234,7 @@ def components(adjacent: npt.NDArray[np.bool_]) -> list[list[int]]:
 
 
 def connected_features(metric: FloatArray) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield the features of each connected component of more than one, ascending.
-
-    Parameters
-    ----------
-    metric : ndarray of shape (K, K)
-        Symmetric; every entry that is not zero is an edge.
+    """Yield the features of each component of more than one, connected by entries ≠ 0.
 
     Examples
     --------

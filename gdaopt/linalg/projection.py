@@ -1,10 +1,9 @@
 """Projections: the nearest point of a simplex, of a cone, and of an intersection with a polyhedron.
 
-The projection on the intersection of the semidefinite cone with a polyhedron has no closed form.
-Dykstra's method projects on the two in turn, each time after undoing the change of the last
-projection on the same set ("Remark: projections by Dykstra's method"). That is a proximal
-gradient method of step 1 on the dual problem, so that Nesterov's extrapolation with restarts
-applies: it needs tens or hundreds of eigen-decompositions in place of thousands.
+The projection on the intersection of the semidefinite cone with a polyhedron is found by Dykstra's
+method ("Remark: projections by Dykstra's method"): a proximal gradient method of step 1 on the dual
+problem, so that Nesterov's extrapolation with restarts applies. It needs tens or hundreds of
+eigen-decompositions in place of thousands.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ class Projection:
     eigen_decompositions : int
         Number of full eigen-decompositions, each O(K³).
     apart : float
-        The distance, in the Frobenius norm, of the last iterates in the cone and in the polyhedron;
-        0 for a closed form.
+        The distance of the last iterates in the cone and in the polyhedron; 0 for a closed form.
     correction : ndarray of shape (K, K) or None
         The last correction of the cone. The projection of a point nearby can start from it.
     """
@@ -122,21 +120,10 @@ def project_on_intersection(
 ) -> Projection:
     """Return the nearest matrix in a polyhedron that is also positive semidefinite.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (K, K)
-        Symmetric.
-    project_on_polyhedron : callable
-        Returns the nearest point of the polyhedron, which must meet the interior of the cone.
-    accuracy : float
-        The largest distance of the iterates in the cone and in the polyhedron at the end.
-    correction : ndarray of shape (K, K), optional
-        The start: the correction of the projection of a point nearby.
-
-    Returns
-    -------
-    Projection
-        Its point is in the polyhedron exactly, and in the cone up to the accuracy.
+    It is in the polyhedron exactly, and in the cone up to the accuracy: the largest distance of the
+    iterates in the two at the end. The polyhedron must meet the interior of the cone, and is given
+    by the function that projects on it. The start is the correction of the projection of a point
+    nearby.
 
     Notes
     -----

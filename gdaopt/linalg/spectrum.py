@@ -23,6 +23,7 @@ __all__ = [
     "component_eigenvalues",
     "eigenpairs_by_lobpcg",
     "is_at_least",
+    "shifted_factor",
     "smallest_eigenpairs",
     "smallest_eigenvalue",
 ]
@@ -58,20 +59,10 @@ def smallest_eigenvalue(metric: FloatArray) -> float:
 
 
 def component_eigenvalues(metric: FloatArray) -> FloatArray:
-    """Return for each feature λ_min of the connected component that it is in.
+    """Return for each feature λ_min of the component that it is in, connected by entries ≠ 0.
 
     In a metric with non-positive off-diagonals these are the Gershgorin left-ends under the first
     eigenvectors of the components ("Theorem: eigenvector alignment"), without the vectors.
-
-    Parameters
-    ----------
-    metric : ndarray of shape (K, K)
-        Symmetric; every entry that is not zero is an edge.
-
-    Returns
-    -------
-    ndarray of shape (K,)
-        The smallest of them is λ_min of the metric.
 
     Examples
     --------
@@ -97,17 +88,20 @@ def is_at_least(metric: FloatArray, bound: float) -> bool:
     (True, False)
     """
     if len(metric) <= LARGEST_DENSE:
-        return _has_factor(metric.copy(order="F"), bound)
+        return shifted_factor(metric, bound) is not None
     return bool(np.diagonal(metric).min() >= bound) and all(
-        _has_factor(metric[np.ix_(index, index)], bound) for index in connected_features(metric)
+        shifted_factor(metric[np.ix_(index, index)], bound) is not None
+        for index in connected_features(metric)
     )
 
 
-def _has_factor(block: FloatArray, shift: float) -> bool:
-    """Say whether a matrix less a multiple of I has a Cholesky factor; it is overwritten."""
-    block[np.diag_indices(len(block))] -= shift
-    _, first_failure = dpotrf(block, lower=True, clean=False, overwrite_a=True)
-    return bool(first_failure == 0)
+def shifted_factor(matrix: FloatArray, sigma: float) -> FloatArray | None:
+    """Return Cholesky's factor of ``M - σI`` in the lower triangle, None where it has none."""
+    shifted = matrix.T.copy(order="F")  # as LAPACK stores it
+    shifted.flat[:: len(shifted) + 1] -= sigma
+    factor: FloatArray
+    factor, failed = dpotrf(shifted, lower=1, clean=0, overwrite_a=1)
+    return None if failed else factor
 
 
 def _smallest(matrix: FloatArray) -> float:
@@ -229,7 +223,7 @@ def _warm_eigenpairs(
     values, vectors = found[0][order], found[1][:, order]
     margin = _MARGIN * float(np.abs(np.diagonal(scaled)).sum())
     _check_time_for(size, _FACTOR)
-    if not _has_factor(np.asfortranarray(scaled), float(values[0]) - margin):
+    if shifted_factor(scaled, float(values[0]) - margin) is None:
         return None
     values[0] -= margin  # the factor proves this lower bound
     return values * unit, np.ascontiguousarray(vectors.T)
@@ -242,29 +236,12 @@ def eigenpairs_by_lobpcg(
     iterations: int,
     preconditioner: Callable[[FloatArray], FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray, int] | None:
-    """Return approximations of the smallest eigenpairs, or None where LOBPCG breaks down.
+    """Return approximate smallest eigenvalues, eigenvectors (columns), and iterations made.
 
-    They may be inexact, or belong to other eigenvalues: the caller has to check them.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (K, K), or callable
-        Symmetric, or a function that returns its product with a K×n matrix.
-    start : ndarray of shape (K, n)
-        Approximate eigenvectors.
-    tolerance : float
-        Of the residuals.
-    iterations : int
-        How many to make at most.
-    preconditioner : callable, optional
-        Returns its product with a K×n matrix.
-
-    Returns
-    -------
-    values : ndarray of shape (n,)
-    vectors : ndarray of shape (K, n)
-    iterations : int
-        How many were made.
+    They may be inexact, or belong to other eigenvalues: the caller has to check them. None where
+    LOBPCG breaks down. The matrix and the preconditioner may be given as functions that return the
+    product with a K×n matrix; the start is such a matrix of approximate eigenvectors, and the
+    tolerance is that of residuals.
     """
     from scipy.sparse.linalg import lobpcg  # on demand: only large matrices need it
 

@@ -16,14 +16,7 @@ _SAME = 1e-7  # distance of two atoms that count as one; an objective changes by
 
 @dataclass(frozen=True, eq=False)
 class ActiveSet:
-    """Atoms and their weights.
-
-    Attributes
-    ----------
-    atoms : Atoms
-        The n atoms.
-    weights : ndarray of shape (n,)
-        Their weights, w ≥ 0.
+    """Atoms and their weights w ≥ 0, of shape (n,).
 
     Examples
     --------

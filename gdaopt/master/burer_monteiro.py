@@ -44,28 +44,8 @@ def refined(
 ) -> tuple[ActiveSet, int]:
     """Return an active set of other atoms where the objective is lower, and the Newton steps.
 
-    Parameters
-    ----------
-    objective : Objective
-        Q.
-    base : ndarray of shape (K, K)
-        B.
-    active_set : ActiveSet
-        The atoms, whose weights add up to τ.
-    total_weight : float
-        τ.
-
-    Returns
-    -------
-    ActiveSet
-        Orthogonal atoms, whose weights add up to τ; the given active set where no step was taken.
-    int
-        The number of Newton steps taken.
-
-    Raises
-    ------
-    TimeLimitError
-        When the time is up (see `gdaopt.support.deadline`).
+    The atoms are orthogonal, and their weights add up to τ, as those of the given active set do,
+    which is returned where no step was taken.
 
     Examples
     --------

@@ -39,29 +39,11 @@ _SMALLEST = 1e-18  # of the size of the weights: the smallest unit of one
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Linear constraints on the weights of n atoms.
-
-    Attributes
-    ----------
-    forms : ndarray of shape (m, n)
-        R.
-    right : ndarray of shape (m,)
-        r.
-    is_equality : ndarray of bool, shape (m,)
-        Whether a row is an equality.
-    """
+    """Linear constraints ``R w ≤ r``, or ``= r``, on the weights of n atoms: R of shape (m, n)."""
 
     forms: FloatArray
     right: FloatArray
     is_equality: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """A solution of the quadratic program: the weights and the slack, and the multipliers."""
-
-    x: FloatArray
-    multipliers: FloatArray
 
 
 def solve_constrained_master_problem(
@@ -85,11 +67,6 @@ def solve_constrained_master_problem(
         A guess of the multipliers in the Lagrangian of F.
     reduction : float
         Stop when the duality gap over these atoms has fallen to this share of that at the start.
-
-    Raises
-    ------
-    SolverFailedError
-        When Clarabel returns no numbers.
     """
     weights = point.weights
     iterate = Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
@@ -99,13 +76,11 @@ def solve_constrained_master_problem(
         while taken < _NEWTON_STEPS:
             check_time()
             taken += 1
-            hessian = np.zeros((len(iterate.x), len(iterate.x)))
-            hessian[:-1, :-1] = iterate.point.hessian()
-            step = _quadratic_minimum(iterate, hessian, rows)
-            following = descended(iterate, step.x)
-            gap = _duality_gap(following, rows, step.multipliers)
+            target_x, prices = _quadratic_minimum(iterate, rows)
+            following = descended(iterate, target_x)
+            gap = _duality_gap(following, rows, prices)
             if gap < least or following.point.value < best[0].point.value:
-                best, waited = (following, step.multipliers), 0
+                best, waited = (following, prices), 0
             else:
                 waited += 1
             least = min(gap, least)
@@ -173,7 +148,6 @@ class _Quadratic:
 
     @property
     def is_equality(self) -> npt.NDArray[np.bool_]:
-        """Which rows are equalities."""
         return np.arange(len(self.right)) < self.n_equal
 
     def solution(self) -> tuple[FloatArray, FloatArray]:
@@ -186,11 +160,6 @@ class _Quadratic:
         primal-dual active-set method of Hintermüller, Ito and Kunisch, 2002). A small distance to
         Clarabel's answer is added to the objective, so that the system is regular where the Hessian
         is not. Where the changes do not end, Clarabel's own answer is returned.
-
-        Raises
-        ------
-        SolverFailedError
-            When Clarabel finds no solution.
         """
         found, free, prices, binds = self._interior_solution()
         own = np.maximum(self.x + found, 0.0), prices
@@ -286,8 +255,8 @@ class _Quadratic:
         return step, prices
 
 
-def _quadratic_minimum(iterate: Iterate, hessian: FloatArray, rows: Rows) -> _Step:
-    """Minimise the quadratic model of F."""
+def _quadratic_minimum(iterate: Iterate, rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """Minimise the quadratic model of F: return the weights and the slack, and the multipliers."""
     total, weights, equal = float(iterate.x.sum()), iterate.x[:-1], rows.is_equality
     units = np.append(_weight_units(float(weights.sum()) or total, rows), total)
     unit = max(float(np.abs(units * iterate.slope).max()), _LEAST_UNIT)
@@ -301,7 +270,7 @@ def _quadratic_minimum(iterate: Iterate, hessian: FloatArray, rows: Rows) -> _St
     x, prices = _Quadratic(
         iterate.x / units,
         iterate.slope * (units / unit),
-        hessian * (units * units[:, None] / unit),
+        iterate.hessian() * (units * units[:, None] / unit),
         np.vstack([units / total, left[equal], left[~equal]]),
         np.concatenate([[1.0], right[equal], right[~equal]]),
         n_equal,
@@ -310,7 +279,7 @@ def _quadratic_minimum(iterate: Iterate, hessian: FloatArray, rows: Rows) -> _St
     multipliers[equal], multipliers[~equal] = prices[1:n_equal], prices[n_equal:]
     weights = units[:-1] * x[:-1]
     slack = max(total - float(weights.sum()), 0.0)
-    return _Step(np.append(weights, slack), multipliers * (unit / row_units))
+    return np.append(weights, slack), multipliers * (unit / row_units)
 
 
 def _weight_units(size: float, rows: Rows) -> FloatArray:

@@ -33,11 +33,6 @@ class MasterPoint:
     model : UpdatedHessian, optional
         The second derivatives at other weights of the same atoms, where they are estimated.
 
-    Attributes
-    ----------
-    point : Point
-        The objective at the metric.
-
     Examples
     --------
     >>> from gdaopt.objectives import LogDet

@@ -25,21 +25,9 @@ _ROUND_OFF = 1e-13  # of the gain so far: smaller gains are noise
 
 
 def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatArray) -> FloatArray:
-    """Return the minimiser of the quadratic program.
+    """Return the minimiser, for the gradient g and the Hessian H ⪰ 0 at the start x0 ≥ 0.
 
-    Parameters
-    ----------
-    gradient : ndarray of shape (n,)
-        g, at the start.
-    hessian : ndarray of shape (n, n)
-        H, positive semidefinite.
-    start : ndarray of shape (n,)
-        x0 ≥ 0.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The minimiser. Its zeros are exact, and its value is never above the value at the start.
+    Its zeros are exact, and its value is never above the value at the start.
 
     Notes
     -----

@@ -40,16 +40,9 @@ _SAFE = 0.05  # of the bracket: trial steps keep this far from its ends
 
 @dataclass(frozen=True, eq=False)
 class MasterSolution:
-    """A solution of the master problem.
+    """The best weights, how they were found, and the multipliers of linear constraints, if any.
 
-    Attributes
-    ----------
-    point : MasterPoint
-        The objective at the best weights; zero weights are exactly 0.
-    newton_steps, gradient_steps : int
-        Steps of Newton's method and of the spectral projected gradient; one of them is 0.
-    multipliers : ndarray of shape (m,) or None
-        Those of the linear constraints in the Lagrangian of F, where there are any.
+    Weights of 0 are exactly 0. One of the two numbers of steps is 0.
     """
 
     point: MasterPoint
@@ -61,12 +54,14 @@ class MasterSolution:
 def solve_master_problem(
     point: MasterPoint, total_weight: float, reduction: float, memory_limit: int
 ) -> MasterSolution:
-    """Minimise F over the weights of given atoms, from given weights.
+    """Minimise F over the weights of given atoms, from given weights ≥ 0 of sum at most τ.
+
+    Where the time is up first, the best weights found by then are returned.
 
     Parameters
     ----------
     point : MasterPoint
-        F at the start: weights ≥ 0 of sum at most τ.
+        F at the start.
     total_weight : float
         τ, the largest sum of the weights.
     reduction : float
@@ -74,16 +69,6 @@ def solve_master_problem(
         start.
     memory_limit : int
         Bytes that the Hessian and its copies may take.
-
-    Returns
-    -------
-    MasterSolution
-        The best weights found by then where the time is up first (see `gdaopt.support.deadline`).
-
-    Raises
-    ------
-    TimeLimitError
-        When the time is up before the first step.
 
     Examples
     --------
@@ -133,6 +118,12 @@ class Iterate:
         """The Frank–Wolfe gap: F is at most this far above its minimum over the weights."""
         return -float(self.x.sum()) * float(self.slope.min())
 
+    def hessian(self) -> FloatArray:
+        """Return the second derivatives of F; it does not depend on the slack."""
+        hessian = np.zeros((len(self.x), len(self.x)))
+        hessian[:-1, :-1] = self.point.hessian()
+        return hessian
+
     def moved(self, x: FloatArray) -> Iterate:
         """Return the iterate at other weights."""
         check_time()
@@ -143,10 +134,8 @@ def _newton(iterate: Iterate) -> Iterator[Iterate]:
     """Yield the iterates of Newton's method, the first one included."""
     for _ in range(_NEWTON_STEPS):
         yield iterate
-        hessian = np.zeros((len(iterate.x), len(iterate.x)))  # F does not depend on the slack
         with np.errstate(over="ignore", invalid="ignore"):  # where there is no step, the run ends
-            hessian[:-1, :-1] = iterate.point.hessian()
-            target = minimize_on_simplex(iterate.slope, hessian, iterate.x)
+            target = minimize_on_simplex(iterate.slope, iterate.hessian(), iterate.x)
         if (target == iterate.x).all() or not np.isfinite(target).all():
             return
         iterate = descended(iterate, target)

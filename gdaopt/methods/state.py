@@ -12,6 +12,7 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.result import Status
 from gdaopt.support.deadline import Deadline, check_time, completing, until
 from gdaopt.support.validation import FloatArray
+from gdaopt.trace import StepColumns
 
 __all__ = ["Clock", "RunEnded", "State"]
 
@@ -26,23 +27,19 @@ class RunEnded(Exception):  # noqa: N818 (not an error: the way in which a run e
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class State:
-    """A run after a step, as callbacks get it and the tracer logs it (see `gdaopt.trace.TraceRow`).
+class State(StepColumns):
+    """A run after a step, as callbacks get it and the tracer logs it.
 
     Attributes
     ----------
     point : Point
         The objective at the current metric, a member of the feasible set.
-    objective : float
-        Its value.
     v : ndarray of shape (K,) or None
         The scaling under which the step was taken.
     atoms, weights : Atoms and ndarray of shape (n,), or None
         The atoms and weights whose sum is the metric, for methods over atoms.
-    lower_bound : float or None
-        The largest lower bound so far, for methods that certify each step.
     frank_wolfe_gap : float or None
-        See `gdaopt.Result`, for the same methods, where the objective is not convex.
+        See `gdaopt.Result`, for methods that certify each step, where the objective is not convex.
     multipliers : ndarray of shape (m,) or None
         Multipliers of the linear constraints, for methods that certify each step.
     newton_steps : int
@@ -50,36 +47,12 @@ class State:
     """
 
     point: Point
-    objective: float
     v: FloatArray | None = None
     atoms: Atoms | None = None
     weights: FloatArray | None = None
-    iteration: int = 0
-    round: int = 0
-    phase: str = "start"
-    block: int | None = None
-    block_gap: float | None = None
-    lower_bound: float | None = None
     frank_wolfe_gap: float | None = None
     multipliers: FloatArray | None = None
-    step: float | None = None
-    aligned_spread: float | None = None
-    repair_distance: float | None = None
-    oracle_calls: int = 0
-    eig_iterations: int = 0
-    eigen_decompositions: int = 0
     newton_steps: int = 0
-    build_seconds: float | None = None
-    write_seconds: float | None = None
-    canonicalize_seconds: float | None = None
-    solve_seconds: float | None = None
-    unpack_seconds: float | None = None
-    reported_seconds: float | None = None
-    eig_seconds: float = 0.0
-    objective_seconds: float = 0.0
-    solver: str = ""
-    solver_status: str = ""
-    scaling: str = ""
 
     @property
     def metric(self) -> FloatArray:

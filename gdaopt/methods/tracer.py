@@ -9,24 +9,20 @@ from dataclasses import fields
 import numpy as np
 
 from gdaopt.certificate import certify_point, checked_bound
-from gdaopt.certificate.multipliers import TightMultipliers
+from gdaopt.certificate.certify import TightMultipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.support.validation import FloatArray, read_only
-from gdaopt.trace import Trace, TraceRow, relative_gap
+from gdaopt.trace import StepColumns, Trace, TraceRow, relative_gap
 
 __all__ = ["Tracer"]
 
-_BOTH = {f.name for f in fields(TraceRow)} & {f.name for f in fields(State)}
-_SHARED = tuple(_BOTH - {"lower_bound"})
+_SAID = tuple(field.name for field in fields(StepColumns))
+_TIMES = tuple(name for name in _SAID if name.endswith("_seconds"))
 _OF_COMPONENTS = "components"  # the scaling of left-ends under the first eigenvectors
-_TIMES = (
-    *("build_seconds", "write_seconds", "canonicalize_seconds", "solve_seconds", "unpack_seconds"),
-    *("reported_seconds", "eig_seconds", "objective_seconds"),
-)
 
 
 class Tracer:
@@ -140,10 +136,10 @@ class Tracer:
         ends, smallest, scaling = spectrum or (np.full(len(state.metric), np.nan), None, "")
         self._certify(state)
         known = self.lower_bound > -math.inf
-        shared = {name: getattr(state, name) for name in _SHARED}
+        said = {name: getattr(state, name) for name in _SAID}
+        bound = self.lower_bound if known else None
         row = TraceRow(
-            **shared | self._times | {"scaling": scaling},
-            lower_bound=self.lower_bound if known else None,
+            **said | self._times | {"scaling": scaling, "lower_bound": bound},
             relative_gap=relative_gap(state.objective, self.lower_bound) if known else None,
             lambda_min=smallest,
             left_end_min=None if spectrum is None else float(ends.min()),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.result import Result, with_current_solver
+from gdaopt.result import Result
 from gdaopt.studies.comparison_table import name_among
 from gdaopt.studies.pictures import Run
 from gdaopt.studies.study_directory import read_study
@@ -33,12 +33,7 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     ours = isinstance(record, dict) and isinstance(record.get("format"), int)
-    if not ours or not isinstance(record.get("classes"), dict):
-        return None
-    options = record.get("options")
-    return (
-        {**record, "options": with_current_solver(options)} if isinstance(options, dict) else record
-    )
+    return record if ours and isinstance(record.get("classes"), dict) else None
 
 
 def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
@@ -152,7 +147,7 @@ def _compared(path: Path, prefix: str) -> list[Run]:
     if study is None or "methods" not in study[0]:
         return []
     options, rows = study
-    rows = {stem: with_current_solver(row) for stem, row in rows.items() if "objective" in row}
+    rows = {stem: row for stem, row in rows.items() if "objective" in row}
     several = len(options["classes"]) > 1
     runs = []
     for stem, row in rows.items():

@@ -113,14 +113,9 @@ def unlimited() -> Iterator[None]:
 
 
 def check_time() -> None:
-    """Raise `gdaopt.TimeLimitError` when the deadline is over.
+    """Raise `gdaopt.TimeLimitError`, with the limit, when the deadline is over.
 
     Loops that can take long call it once in each pass, at a point where they may be left.
-
-    Raises
-    ------
-    TimeLimitError
-        With the limit.
     """
     _check(_current.get(), 0.0)
 
@@ -132,11 +127,6 @@ def check_time_for(seconds: float) -> None:
     ----------
     seconds : float
         What work takes that cannot be left once it has begun; 0 for a pass of work that can.
-
-    Raises
-    ------
-    TimeLimitError
-        With the limit.
     """
     _check(_of_long_work.get(), seconds)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
-import math
 import os
 import re
 import secrets
@@ -39,22 +39,8 @@ _TEMPORARY = re.compile(r"\..+\.(?P<pid>[0-9]{1,10})-[0-9a-f]{8}\.tmp")
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> Path:
     """Write a file under a temporary name in the same directory, then rename it.
 
-    Parameters
-    ----------
-    path : path-like
-        The file to write or replace.
-    write : callable
-        Writes the content; it is called with the open binary file.
-
-    Returns
-    -------
-    pathlib.Path
-        `path`.
-
-    Raises
-    ------
-    UnwritableError
-        When the directory cannot be written to, or the disk is full. No temporary file remains.
+    `write` gets the open binary file. Where the directory cannot be written to, or the disk is
+    full, an `UnwritableError` says so, and no temporary file remains.
 
     Examples
     --------
@@ -132,12 +118,10 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def parse_json(text: str) -> Any:
-    r"""Return what a JSON text stands for, which can be printed and written again.
+    """Return what a JSON text stands for, which can be printed and written again.
 
-    Raises
-    ------
-    ValueError
-        When the text is not JSON, is nested too deeply to be read, or holds half a character.
+    A text that is not JSON, is nested too deeply to be read, or holds half a character is a
+    ValueError.
 
     Examples
     --------
@@ -191,23 +175,35 @@ _KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ALWAYS = 2**28
 _TIMES = 100
 
-_BLOCK = 2**20  # bytes unpacked at a time
-
 
 @contextmanager
 def opened(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
     """Open an archive; whatever fails inside of the block is a `DamagedError`.
 
-    Parameters
-    ----------
-    file : binary file
-        It has been opened, so that an OSError can come from a wrong offset only.
+    The file has been opened, so that an OSError can come from a wrong offset only.
     """
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
     except Exception as error:  # of any kind: those of zipfile, zlib, struct, NumPy and the file
         raise DamagedError(reason(error)) from error
+
+
+def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
+    """Return what a member of an archive holds, and unpack no more than it announces.
+
+    In the block of `opened`, which tells what is wrong with a member that is damaged, that has
+    more bytes than the limit or than it announces, or that zipfile would unpack as a whole.
+    """
+    if info.compress_type not in _KINDS:
+        raise zipfile.BadZipFile(f"{info.filename} is packed neither by deflate nor at all")
+    if info.file_size > limit:
+        raise zipfile.BadZipFile(f"{info.filename} has {info.file_size} bytes, more than {limit}")
+    with archive.open(info) as member:
+        data = member.read(info.file_size + 1)  # which checks what was read at its end
+    if len(data) != info.file_size:
+        raise zipfile.BadZipFile(f"{info.filename} does not have {info.file_size} bytes")
+    return data
 
 
 def allowance(path: str | os.PathLike[str]) -> int:
@@ -218,55 +214,28 @@ def allowance(path: str | os.PathLike[str]) -> int:
 def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file by name.
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Raises
-    ------
-    DamagedError
-        When it is no npz file, is damaged, holds objects, or would unpack to more than its
-        `allowance`.
-    OSError
-        When it cannot be read.
+    A file that is no npz file, is damaged, holds objects, or would unpack to more than its
+    `allowance` is a `DamagedError`.
     """
     arrays = {}
     left = allowance(path)
     with open(path, "rb") as file, opened(file) as archive:
         for info in archive.infolist():
-            _check(info, left)
-            with archive.open(info) as member:
-                arrays[info.filename.removesuffix(".npy")] = _array(member, info)
+            arrays[info.filename.removesuffix(".npy")] = _array(_read_member(archive, info, left))
             left -= info.file_size
     return arrays
 
 
-def _check(info: zipfile.ZipInfo, limit: int) -> None:
-    """Refuse a member that announces too much, or that zipfile would unpack as a whole."""
-    if info.compress_type not in _KINDS:
-        raise zipfile.BadZipFile(f"{info.filename} is packed neither by deflate nor at all")
-    if info.file_size > limit:
-        raise zipfile.BadZipFile(f"{info.filename} has {info.file_size} bytes, more than {limit}")
+def _array(npy: bytes) -> np.ndarray:
+    """Return the array of an npy file of format 1.0, which holds just what its header says.
 
-
-def _array(member: IO[bytes], info: zipfile.ZipInfo) -> np.ndarray:
-    """Return the array of an npy file of format 1.0, whose header has to tell the truth."""
-    if np.lib.format.read_magic(member) != (1, 0):
-        raise ValueError(f"{info.filename} is of another version of the npy format")
-    try:
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(member)
-    except Exception as error:  # of any kind: NumPy leaves the header to Python's parser
-        raise ValueError(f"{info.filename} has a damaged header: {error}") from error
-    size = info.file_size - member.tell()
-    if dtype.hasobject or not dtype.itemsize:
-        raise ValueError(f"{info.filename} holds {dtype}")
-    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size:
-        raise ValueError(f"{info.filename} does not hold the array of shape {shape} it announces")
-    data = np.empty(size, np.uint8)
-    for start in range(0, size, _BLOCK):
-        block = member.read(min(_BLOCK, size - start))
-        data[start : start + len(block)] = np.frombuffer(block, np.uint8)
-        if len(block) < min(_BLOCK, size - start):
-            raise zipfile.BadZipFile(f"{info.filename} does not have {info.file_size} bytes")
-    return data.view(dtype).reshape(shape, order="F" if is_fortran else "C")
+    `numpy.load` would first take the memory that the header asks for, however much that is.
+    """
+    file = io.BytesIO(npy)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("an array is of another version of the npy format")
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    if min(shape, default=0) < 0:
+        raise ValueError(f"an array of shape {shape} is announced")
+    entries = np.frombuffer(bytearray(npy), dtype, offset=file.tell())
+    return entries.reshape(shape, order="F" if is_fortran else "C")

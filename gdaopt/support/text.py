@@ -60,9 +60,7 @@ def shortened(value: object) -> str:
 
 
 def reason(error: BaseException) -> str:
-    r"""Return what an error says, for the message of another: one line, cut where it is long.
-
-    The type of the error stands for it where it says nothing.
+    r"""Return what an error says, or its type where it says nothing: one line of a message.
 
     Examples
     --------

@@ -60,18 +60,8 @@ def finite_array(
     """Return a value as a new float64 array; refuse other dimensions, text, NaN and infinities.
 
     Masked values are refused as well: an array of floats would show what lies behind the mask.
-
-    Parameters
-    ----------
-    name : str
-        What messages call it.
-    value : array-like
-        Numbers of any type.
-    ndim : int or tuple of int
-        How many dimensions it may have.
-    is_data : bool, optional
-        Whether it comes from measurements, where a value that is not finite is a missing one;
-        anything else is not finite because a computation made it so.
+    Where the value is data, from measurements, a number that is not finite is a missing one;
+    anywhere else a computation made it so.
 
     Examples
     --------
@@ -176,11 +166,6 @@ def returned_numbers(value: Any) -> FloatArray:
     """Return what a function of the user's returned as a new float64 array, finite or not.
 
     NumPy alone would also read texts, dates, None and the real parts of complex numbers.
-
-    Raises
-    ------
-    OverflowError, TypeError, ValueError
-        For what is not made of real numbers.
 
     Examples
     --------
@@ -354,19 +339,10 @@ def store_number(
     at_least: float = -math.inf,
     at_most: float = math.inf,
 ) -> None:
-    """Replace a field of a frozen dataclass by the checked float.
+    """Replace a field of a frozen dataclass, in its ``__post_init__``, by the checked float.
 
     What has been validated is then what is used: a number of another type, such as one of NumPy's
     float32, would compute in its own precision.
-
-    Parameters
-    ----------
-    owner : object
-        The dataclass, in its ``__post_init__``.
-    name : str
-        Name of the field.
-    above, at_least, at_most : float, optional
-        The bounds of the number.
     """
     value = getattr(owner, name)
     value = number(name, value, above=above, at_least=at_least, at_most=at_most)
@@ -432,20 +408,6 @@ def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> InvalidInputError:
     """Return the error for an unknown name; its message suggests the nearest known name.
-
-    Parameters
-    ----------
-    what : str
-        What the name stands for, such as ``"method"``.
-    name : object
-        What the caller passed.
-    known : iterable of str
-        The names that are accepted.
-
-    Returns
-    -------
-    InvalidInputError
-        To be raised by the caller.
 
     Examples
     --------

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.certificate.multipliers import TightMultipliers
+from gdaopt.certificate.certify import TightMultipliers
 from gdaopt.support.validation import FloatArray
 from tests.constraints.cases import RandomCase
 from tests.helpers import scaled

@@ -261,16 +261,6 @@ class TestDirectories:
         self.learn(tmp_path, "--positive", "setosa")
         assert names(tmp_path) == files("setosa")
 
-    def test_a_run_with_the_older_name_of_its_solver_is_gone_on_with(self, tmp_path: Path) -> None:
-        """ "closed form" was what "analytic" is called now."""
-        self.learn(tmp_path)
-        content = record(tmp_path)
-        assert content["options"]["solver"] == "analytic"
-        content["options"]["solver"] = "closed form"
-        (tmp_path / "result.json").write_text(json.dumps(content))
-        assert all(f"{name}: there already" in self.learn(tmp_path) for name in IRIS)
-        assert record(tmp_path)["options"]["solver"] == "analytic"
-
     def test_a_damaged_result_is_learned_again(self, tmp_path: Path) -> None:
         with interrupt(2, RunDirectory, "add"), pytest.raises(SystemExit):
             app(["learn", *self.ARGUMENTS, "--out", str(tmp_path)])

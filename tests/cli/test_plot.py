@@ -144,7 +144,7 @@ class TestPlot:
         study = StudyDirectory(folder, options)
         own = self.own(tmp_path / "own", "run")
         for name in ("a", "b"):
-            for solver in ("closed form", "highspy"):  # the older name of analytic
+            for solver in ("analytic", "highspy"):
                 key = task_key(name, solver)
                 shutil.copy(own / "run.npz", study.stem(key).with_suffix(".npz"))
                 row = {"class": name, "method": "alternating", "options": "", "solver": solver}
