@@ -247,15 +247,15 @@ class _Run(HullRun):
             if is_better:
                 return
             self.active_set, self.point = active_set, point
-        self._optimise(active_set.with_new(new))
+        self._optimise(active_set.with_new(new), self.point)
 
-    def _optimise(self, active_set: ActiveSet) -> None:
-        """Move to the optimal weights of an active set."""
+    def _optimise(self, active_set: ActiveSet, point: Point | None = None) -> None:
+        """Move to the optimal weights of an active set, from its point where that is known."""
         allowed = self._method.allowed_gap(self.point.value)
         # An evaluation of many samples costs so much that each should see new atoms, too.
         accuracy = _WEIGHTS_ACCURACY if self._sample is None else _MANY_ACCURACY
         reduction = min(max(accuracy, _FINAL_ACCURACY * allowed / self.gap), 0.5)
-        start = MasterPoint(self.base, active_set.atoms, active_set.weights, self._log)
+        start = MasterPoint(self.base, active_set.atoms, active_set.weights, self._log, point=point)
         if self.problem.presolved is not None:
             self._optimise_with_rows(active_set, start, self.problem.presolved, reduction)
             return
