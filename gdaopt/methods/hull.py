@@ -33,16 +33,7 @@ _SHORTEST_STEP = 2.0**-10  # of a step that goes too far: a shorter one is not w
 class HullRun(ABC):
     """One run: its problem, its current point and the active set that the point is a sum of.
 
-    Parameters
-    ----------
-    method : Method
-        With its options.
-    problem : MetricProblem
-        The problem.
-    clock : Clock
-        Says how much time is left.
-    start : ActiveSet, optional
-        Where to start, in place of the method's `initial` and of the middle of the set.
+    It starts at `start`, or else at the method's `initial`, or else in the middle of the set.
     """
 
     point: Point
@@ -114,15 +105,8 @@ class HullRun(ABC):
     def _step_back(self) -> float:
         """Halve the last step until the objective carries information at its end.
 
-        Returns
-        -------
-        float
-            The share of the step that is left.
-
-        Raises
-        ------
-        RunEnded
-            When only a tiny step would be left: where the objective is about to underflow.
+        Returns the share of the step that is left. Where that would be tiny, because the objective
+        is about to underflow, the run ends.
         """
         target, share = self.active_set, 1.0
         while self._certified is not None and (reason := self._reason()):
@@ -151,11 +135,6 @@ class HullRun(ABC):
         A step to a point that carries no information went too far, and is shortened first. A step
         that has been taken is not lost when the time is up; its state then has the lower bound of
         an earlier one where prices take long, and is the last.
-
-        Raises
-        ------
-        RunEnded
-            When no step is short enough.
         """
         with self.clock.completing():
             seconds = self._certify(columns)
