@@ -256,8 +256,7 @@ class AlignedRun(ABC):
     def states(self, initial: FloatArray) -> Iterator[State]:
         """Yield the start, then the states of the rounds until the run has stalled."""
         point = self.problem.objective.at(initial)
-        self.feasible_set.gradient_at(point)  # the point keeps it for `check_start`
-        check_start(point)
+        check_start(self.problem, point)
         self.state = State(point=point, objective=point.value)
         self.align()
         self._eig_seconds = 0.0

@@ -81,9 +81,8 @@ class HullRun(ABC):
         start = ActiveSet(*self.problem.centre) if self._start is None else self._start
         begin = time.perf_counter()
         self.move_to(start.without_zeros())
-        self.feasible_set.gradient_at(self.point)  # the point keeps it for `check_start`
+        check_start(self.problem, self.point)
         self.evaluation_seconds = time.perf_counter() - begin
-        check_start(self.point)
         self.multipliers = self._tight_multipliers.at(self.point)
         yield self.certified_state()
         self._check_priced()
