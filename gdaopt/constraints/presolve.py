@@ -84,7 +84,7 @@ class PresolvedRows:
             share = float((-found[lifted] / proof[lifted]).max(initial=0.0))
             found = found + max(share, 0.0) * proof
         signed = np.where(self._written.is_equality, found, np.maximum(found, 0.0))
-        return self._written.in_users_units(signed)
+        return signed / self._written.norms
 
 
 def presolve(feasible_set: FeasibleSet, rows: LinearConstraints, n_features: int) -> PresolvedRows:
@@ -140,11 +140,9 @@ def _consistent(
     InfeasibleProblemError
         When they would have to be moved by more.
     """
-    size = rows.n_features
-    budget, scale = feasible_set.budget(size), _scale(feasible_set, rows)
+    size, scale = rows.n_features, _scale(feasible_set, rows)
     allowed = _FEASIBLE * _allowed(feasible_set, rows) / scale
-    breaking = [*_breaking(rows, scale)]
-    program = LinearProgram(feasible_set, rows, budget, extras=breaking)
+    program = LinearProgram(feasible_set, rows, extras=[*_breaking(rows, scale)])
     found = program.solve(
         feasible_set.family.basis(size),
         lambda value, bound: value <= _EXACT or bound > max(allowed, 0.9 * value),
@@ -193,11 +191,11 @@ def _reduced(
     kept = _independent(rows)
     rows = rows.chosen(kept)
     proofs: list[FloatArray] = []
-    scale, budget = _scale(feasible_set, rows), feasible_set.budget(rows.n_features)
+    scale = _scale(feasible_set, rows)
     enough = min(_NO_ROOM * _allowed(feasible_set, rows) / scale, 0.1)
     while not rows.is_equality.all():
         room = Extra(-1.0, np.where(rows.is_equality, 0.0, scale), most=1.0)
-        found = LinearProgram(feasible_set, rows, budget, extras=[room]).solve(
+        found = LinearProgram(feasible_set, rows, extras=[room]).solve(
             feasible_set.family.basis(rows.n_features).joined(atoms),
             lambda value, bound: value <= -max(_ENOUGH_ROOM, enough) or bound > -enough,
         )

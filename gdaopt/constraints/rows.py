@@ -226,10 +226,6 @@ class LinearConstraints:
         coefficients: FloatArray = self.matrices[:, rows * self.n_features + columns].toarray()
         return coefficients * factor
 
-    def in_users_units(self, multipliers: FloatArray) -> FloatArray:
-        """Return multipliers of the rows that the user wrote, from multipliers of `matrices`."""
-        return multipliers / self.norms
-
     def in_own_units(self, multipliers: FloatArray) -> FloatArray:
         """Return multipliers of `matrices`, from multipliers of the rows that the user wrote."""
         return multipliers * self.norms

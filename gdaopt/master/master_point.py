@@ -32,6 +32,8 @@ class MasterPoint:
         Whether F is log Q, for objectives with `log_convex`.
     model : UpdatedHessian, optional
         The second derivatives at other weights of the same atoms, where they are estimated.
+    point : Point, optional
+        The objective at the metric, where it has been evaluated already.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class MasterPoint:
         weights: FloatArray,
         log: bool = False,
         model: UpdatedHessian | None = None,
+        point: Point | None = None,
     ) -> None:
         self.weights = weights
         self._base = base
@@ -57,7 +60,9 @@ class MasterPoint:
         self._atoms = ProjectedAtoms.of(atoms)
         self._log = log
         self._model = model or UpdatedHessian()
-        self.point = base.moved(AtomsDirection(weights, self._atoms), 1.0)
+        if point is None:
+            point = base.moved(AtomsDirection(weights, self._atoms), 1.0)
+        self.point = point
 
     @cached_property
     def _derivatives(self) -> Derivatives:

@@ -48,7 +48,7 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
         joining = np.flatnonzero((x == 0) & (slope < level))
         steepest = joining[np.argsort(slope[joining])]
         # Where all of them together do not lower the value, the steepest alone still does.
-        for joins in (steepest, steepest[:1]):
+        for joins in (steepest, steepest[:1]) if len(steepest) > 1 else (steepest,):
             free = x > 0
             free[joins] = True
             moved = _minimized_on_face(slope, hessian, x, free)

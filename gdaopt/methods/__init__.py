@@ -6,7 +6,6 @@ from gdaopt.methods.base import Method, ProgramMethod
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
 from gdaopt.methods.frank_wolfe import FrankWolfe
-from gdaopt.methods.hull import HullRun
 from gdaopt.methods.joint import Joint
 from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
@@ -21,7 +20,6 @@ __all__ = [
     "Certified",
     "Clock",
     "FrankWolfe",
-    "HullRun",
     "Joint",
     "LowerBound",
     "Method",

@@ -25,7 +25,7 @@ from gdaopt.methods.base import ProgramMethod, check_start
 from gdaopt.methods.blocks import Block, block_step
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.steps import Step, find_step
-from gdaopt.objectives import Objective, Point
+from gdaopt.objectives import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC
 from gdaopt.sets import GraphMetrics
@@ -59,23 +59,7 @@ def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
 def tree_floor(
     metric: FloatArray, column: int, others: IndexArray, edge_floor: float
 ) -> FloatArray:
-    """Return the entries of a column of `tree_floors`.
-
-    Parameters
-    ----------
-    metric : ndarray of shape (K, K)
-        A connected metric.
-    column : int
-        c.
-    others : ndarray of int, shape (n,)
-        The neighbours j of c.
-    edge_floor : float
-        ε.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        ``min(ε, weight)`` where the edge (c, j) is in the tree, else 0.
+    """Return the entries of a column of `tree_floors`, for the neighbours of its feature.
 
     Examples
     --------
@@ -156,7 +140,7 @@ class AlignedMethod(ProgramMethod):
         find_step(self.step)
 
     @abstractmethod
-    def begin(self, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock) -> AlignedRun:
+    def begin(self, problem: MetricProblem, clock: Clock) -> AlignedRun:
         """Return a run of this method."""
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
@@ -175,9 +159,8 @@ class AlignedMethod(ProgramMethod):
         self._check_options(problem)
         feasible_set.check_connected(problem.n_features, self.edge_floor, "edge_floor")
         initial = self.initial_metric(problem)
-        yield from self.begin(problem, feasible_set, clock).states(
-            self.start(problem) if initial is None else initial
-        )
+        initial = self.start(problem) if initial is None else initial
+        yield from self.begin(problem, clock).states(initial)
 
     def _check_options(self, problem: MetricProblem) -> None:
         """Refuse options that do not go with linear constraints."""
@@ -204,18 +187,16 @@ class AlignedMethod(ProgramMethod):
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
         """Return `initial`, checked and made feasible; refuse one below the edge floor."""
         metric = super().initial_metric(problem)
-        if metric is not None and self.edge_floor > 0:
-            n_components = self.n_components(metric)
-            if n_components > 1:
-                raise InvalidInputError(
-                    f"initial is not connected: its edges of weight ≥ edge_floor = "
-                    f"{self.edge_floor:g} leave {n_components} components, not 1"
-                )
+        if metric is not None and (n_components := self.n_components(metric)) > 1:
+            raise InvalidInputError(
+                f"initial is not connected: its edges of weight ≥ edge_floor = "
+                f"{self.edge_floor:g} leave {n_components} components, not 1"
+            )
         return metric
 
     def n_components(self, metric: FloatArray) -> int:
-        """Return the number of components of the graph of edges of weight ≥ ε."""
-        return laplacian.n_components(metric, self.floor_threshold)
+        """Return the number of components by edges of weight ≥ ε; 1 without a floor."""
+        return laplacian.n_components(metric, self.floor_threshold) if self.edge_floor > 0 else 1
 
     @property
     def floor_threshold(self) -> float:
@@ -255,38 +236,18 @@ class AlignedMethod(ProgramMethod):
 
 
 class AlignedRun(ABC):
-    """One run: its state and its alignment.
-
-    Parameters
-    ----------
-    method : AlignedMethod
-        With its options.
-    problem : MetricProblem
-        The problem.
-    feasible_set : GraphMetrics
-        The problem's set.
-    clock : Clock
-        Says how much time is left.
-    """
+    """One run: its state and its alignment."""
 
     state: State
     alignment: Alignment
 
-    def __init__(
-        self,
-        method: AlignedMethod,
-        problem: MetricProblem,
-        feasible_set: GraphMetrics,
-        clock: Clock,
-    ) -> None:
-        self.objective: Objective = problem.objective
-        self.feasible_set = feasible_set
-        self.edge_floor = method.edge_floor
+    def __init__(self, method: AlignedMethod, problem: MetricProblem, clock: Clock) -> None:
+        self.problem = problem
+        self.feasible_set = problem.feasible_set
         self._method = method
-        self._edge_threshold = method.floor_threshold or feasible_set.edge_threshold(
+        self._edge_threshold = method.floor_threshold or self.feasible_set.edge_threshold(
             problem.n_features
         )
-        self.rows = problem.rows
         self._clock = clock
         self._step = find_step(method.step).prepared(problem)
         self._aligned: Point | None = None
@@ -294,9 +255,8 @@ class AlignedRun(ABC):
 
     def states(self, initial: FloatArray) -> Iterator[State]:
         """Yield the start, then the states of the rounds until the run has stalled."""
-        point = self.objective.at(initial)
-        self.feasible_set.gradient_at(point)  # the point keeps it for `check_start`
-        check_start(point)
+        point = self.problem.objective.at(initial)
+        check_start(self.problem, point)
         self.state = State(point=point, objective=point.value)
         self.align()
         self._eig_seconds = 0.0
@@ -354,12 +314,10 @@ class AlignedRun(ABC):
 
     def _keep_connected(self, metric: FloatArray, block: Block) -> None:
         """End the run, at the metric before, when a step would disconnect the graph."""
-        if self.edge_floor == 0:
-            return
         n_components = self._method.n_components(metric)
         if n_components > 1:
             raise RunEnded(
                 "disconnected",
                 f"the step in column {block.index} would leave {n_components} components by edges "
-                f"of weight ≥ {self.edge_floor:g}; connectivity='tree' prevents it",
+                f"of weight ≥ {self._method.edge_floor:g}; connectivity='tree' prevents it",
             )

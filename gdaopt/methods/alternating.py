@@ -18,7 +18,6 @@ from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ColumnPolytope, ColumnProgram, DiagonalPolytope, DiagonalProgram
 from gdaopt.programs.constrained import keeping_rows, with_rows
-from gdaopt.sets import GraphMetrics
 from gdaopt.support.validation import check_name, store_integer
 
 __all__ = ["Alternating"]
@@ -81,9 +80,9 @@ class Alternating(AlignedMethod):
         store_integer(self, "block_iterations", at_least=1)
         check_name("connectivity", self.connectivity, CONNECTIVITY)
 
-    def begin(self, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock) -> AlignedRun:
+    def begin(self, problem: MetricProblem, clock: Clock) -> AlignedRun:
         """Return a run of this method."""
-        return _Run(self, problem, feasible_set, clock)
+        return _Run(self, problem, clock)
 
 
 class _Run(AlignedRun):
@@ -91,12 +90,10 @@ class _Run(AlignedRun):
 
     _method: Alternating
 
-    def __init__(
-        self, method: Alternating, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock
-    ) -> None:
-        super().__init__(method, problem, feasible_set, clock)
+    def __init__(self, method: Alternating, problem: MetricProblem, clock: Clock) -> None:
+        super().__init__(method, problem, clock)
         size, options = problem.n_features, method.program_options
-        self._neighbors = neighbors(size, feasible_set.edges_of(size))
+        self._neighbors = neighbors(size, self.feasible_set.edges_of(size))
         self._diagonal = with_rows(DiagonalProgram(size, options), problem.rows)
         # A problem of as many variables as neighbours; n edges make about 2√n different numbers.
         counts = {len(others) for others in self._neighbors}
@@ -107,16 +104,14 @@ class _Run(AlignedRun):
     def rounds(self) -> Iterator[State]:
         """Yield the states of each round: the diagonal, then the columns in order."""
         columns = [column for column, others in enumerate(self._neighbors) if len(others)]
-        stall = StallRule(
-            self.state.point, self._method.tolerance, log_convex=self.objective.log_convex
-        )
+        stall = StallRule(self.problem, self.state.point, self._method.tolerance)
         for round_ in count(1):
             for column in (None, *columns):
                 yield from self._steps(round_, column)
             try:
                 stall.check(self.state.point)
             except RunEnded as end:
-                if self.rows is None:
+                if self.problem.rows is None:
                     raise
                 raise RunEnded(end.status, f"{end.message}; {_TIED}") from None
 
@@ -133,20 +128,20 @@ class _Run(AlignedRun):
 
     def _block(self, column: int | None) -> DiagonalBlock | ColumnBlock:
         """Return the block with the polytope that the alignment gives it."""
-        metric, feasible_set, slack = self.state.metric, self.feasible_set, self.slack()
+        metric, slack, rows = self.state.metric, self.slack(), self.problem.rows
         if column is None:
-            polytope = DiagonalPolytope.at(metric, slack, feasible_set.trace_bound)
+            polytope = DiagonalPolytope.at(metric, slack, self.feasible_set.trace_bound)
             entries = np.arange(len(metric))
-            kept = keeping_rows(polytope, self.rows, metric, (entries, entries))
+            kept = keeping_rows(polytope, rows, metric, (entries, entries))
             return DiagonalBlock(self._diagonal, kept)
-        others = self._neighbors[column]
+        others, edge_floor = self._neighbors[column], self._method.edge_floor
         floor = np.zeros(len(others))
-        if self.edge_floor > 0:
-            floor = CONNECTIVITY[self._method.connectivity](metric, column, others, self.edge_floor)
+        if edge_floor > 0:
+            floor = CONNECTIVITY[self._method.connectivity](metric, column, others, edge_floor)
         try:
             edges = ColumnPolytope.at(metric, self.alignment.v, slack, column, others, floor)
         except InfeasibleProblemError as error:
             raise RunEnded("infeasible", f"column {column}: {error}") from error
         own = np.full(len(others), column)
-        kept = keeping_rows(edges, self.rows, metric, (own, others))
+        kept = keeping_rows(edges, rows, metric, (own, others))
         return ColumnBlock(self._columns[len(others)], kept, column, others, len(metric))

@@ -161,7 +161,7 @@ class Method(ABC):
         if metric is None:
             metric = problem.central_metric()
         point = problem.objective.at(metric)
-        check_start(point)
+        check_start(problem, point)
         return point
 
     def is_converged(self, state: State) -> bool:
@@ -243,14 +243,9 @@ def _methods_below(kind: type[Any]) -> Iterator[type[Method]]:
         yield from _methods_below(subclass)
 
 
-def check_start(point: Point) -> None:
-    """Refuse a start at which the objective carries no information.
-
-    Raises
-    ------
-    InvalidInputError
-        With advice.
-    """
+def check_start(problem: MetricProblem, point: Point) -> None:
+    """Raise InvalidInputError for a start at which the objective carries no information."""
+    problem.feasible_set.gradient_at(point)  # which the point keeps, also for `vanished`
     vanished = point.vanished()
     if vanished is not None:
         raise InvalidInputError(f"nothing to learn from at the start: {vanished}")

@@ -39,27 +39,10 @@ __all__ = [
 
 
 class Block(ABC):
-    """A part of the metric, with its program and its polytope.
+    """A part of the metric, with the program of its linear subproblem and the polytope of that."""
 
-    Parameters
-    ----------
-    program : Program
-        Solves the linear subproblem.
-    polytope : Polytope
-        Where the block may go; it holds the block's current values.
-
-    Attributes
-    ----------
-    phase : str
-        What the trace calls it.
-    index : int or None
-        Column index.
-    values : ndarray
-        Where the block is; `Polytope.current` until it is moved.
-    """
-
-    phase: ClassVar[str]
-    index: int | None = None
+    phase: ClassVar[str]  # what the trace calls it
+    index: int | None = None  # of a column
 
     def __init__(self, program: Program[Any], polytope: Polytope) -> None:
         self._program = program
@@ -159,22 +142,8 @@ def block_step(
 ) -> State:
     """Solve a block's program, step towards its vertex, and return the state there.
 
-    Parameters
-    ----------
-    state : State
-        Before the step.
-    block : Block
-        What moves; its values follow.
-    step : Step
-        The rule for the step's length.
-    iteration : int
-        Steps taken before with the same polytope.
-    round_ : int
-        Its number.
-    time_limit : float or None
-        Seconds left for the program.
-    eig_seconds : float, optional
-        Time that the alignment before this step took.
+    `iteration` counts the steps taken before with the same polytope, `time_limit` is what is left
+    for the program, and `eig_seconds` the time that the alignment before this step took.
     """
     start = time.perf_counter()
     point = state.point

@@ -14,29 +14,33 @@ import numpy as np
 
 from gdaopt.constraints import PresolvedRows
 from gdaopt.errors import InvalidInputError, TimeLimitError
-from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
+from gdaopt.linalg.entries import matrix_of
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, solve_constrained_master_problem
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import solve_master_problem
 from gdaopt.methods.base import Method
+from gdaopt.methods.blocks import MetricBlock, program_columns
 from gdaopt.methods.hull import HullRun
-from gdaopt.methods.pricing import OraclePricing, ProgramPricing
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import Patience
 from gdaopt.objectives import Linear, SumObjective
 from gdaopt.objectives.logarithm import minimised
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ANALYTIC, ProgramOptions
-from gdaopt.sets import GraphMetrics
+from gdaopt.programs import ANALYTIC, JointPolytope, JointProgram, ProgramOptions
+from gdaopt.sets import FeasibleSet, GraphMetrics
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import check_instance, check_name, store_integer
 
 __all__ = ["Certified"]
 
 _PRICINGS = ("oracle", "program")
+_MOST_ATOMS = 60  # that join in a round
+_LEAST_ATOMS = 8  # that the oracle is asked for
+_COUNTS = 1e-6  # of the budget: inexact solvers leave smaller weights everywhere
 _FEW_ATOMS = 60  # with more of them in the start, the first round tries to do without them
 _WEIGHTS_ACCURACY = 0.05  # of the gap: how accurate a round solves the master problem
 _MANY_ACCURACY = 0.4
@@ -148,12 +152,11 @@ class _Run(HullRun):
         super().__init__(method, problem, clock, start)
         self._method = method
         size = problem.n_features
-        self._pricing = (
-            OraclePricing(size)
-            if method.pricing == "oracle"
-            else ProgramPricing(self.feasible_set, size, method.program_options)
-        )
-        self.n_priced = self._pricing.n_priced
+        self._program: _PricingProgram | None = None
+        self.n_priced = min(max(_LEAST_ATOMS, size), _MOST_ATOMS)
+        if method.pricing == "program":
+            self._program = _PricingProgram(self.feasible_set, size, method.program_options)
+            self.n_priced = 1
         self._log = problem.objective.log_convex
         self._newton_steps = 0
         self._sample = problem.subsample()
@@ -178,9 +181,7 @@ class _Run(HullRun):
     def _weights_round(self, round_: int) -> State:
         """Let the best atoms join, and solve the master problem."""
         start = time.perf_counter()
-        new, columns = self._pricing.joining(self.point, self.best, self.level, self.clock.left)
-        if self.offered is not None:
-            new = new.joined(self.offered)
+        new, columns = self._joining()
         priced = time.perf_counter()
         with suppress(TimeLimitError):  # the round ends with the weights found by then
             self._improve(new, is_first=round_ == 1)
@@ -192,6 +193,13 @@ class _Run(HullRun):
             objective_seconds=time.perf_counter() - priced,
             **{"solve_seconds": priced - start, **columns},
         )
+
+    def _joining(self) -> tuple[Atoms, dict[str, Any]]:
+        """Return the atoms that join, which lower the objective, and columns of the trace."""
+        if self._program is not None:
+            return self._program.atoms(self.point, self.clock.left)
+        atoms = self.best.atoms[self.best.prices < self.level]
+        return (atoms if self.offered is None else atoms.joined(self.offered)), {}
 
     def _sample_round(self, round_: int, sample: MetricProblem) -> State:
         """Move to the optimum of a problem of fewer samples, where that is better."""
@@ -247,15 +255,15 @@ class _Run(HullRun):
             if is_better:
                 return
             self.active_set, self.point = active_set, point
-        self._optimise(active_set.with_new(new))
+        self._optimise(active_set.with_new(new), self.point)
 
-    def _optimise(self, active_set: ActiveSet) -> None:
-        """Move to the optimal weights of an active set."""
+    def _optimise(self, active_set: ActiveSet, point: Point | None = None) -> None:
+        """Move to the optimal weights of an active set, from its point where that is known."""
         allowed = self._method.allowed_gap(self.point.value)
         # An evaluation of many samples costs so much that each should see new atoms, too.
         accuracy = _WEIGHTS_ACCURACY if self._sample is None else _MANY_ACCURACY
         reduction = min(max(accuracy, _FINAL_ACCURACY * allowed / self.gap), 0.5)
-        start = MasterPoint(self.base, active_set.atoms, active_set.weights, self._log)
+        start = MasterPoint(self.base, active_set.atoms, active_set.weights, self._log, point=point)
         if self.problem.presolved is not None:
             self._optimise_with_rows(active_set, start, self.problem.presolved, reduction)
             return
@@ -310,6 +318,40 @@ class _Run(HullRun):
             is_worse = self.point.value > most
         if is_worse:
             self.active_set, self.point = before
+
+
+class _PricingProgram:
+    """The joint program under dual alignment: it finds the same optimum as the exact oracle.
+
+    Parameters
+    ----------
+    feasible_set : FeasibleSet
+        A set of graph metrics.
+    n_features : int
+        K.
+    options : ProgramOptions
+        Who solves the program, and how.
+    """
+
+    def __init__(self, feasible_set: FeasibleSet, n_features: int, options: ProgramOptions) -> None:
+        self._feasible_set = feasible_set
+        self._edges = feasible_set.edges_of(n_features)
+        self._program = JointProgram(n_features, self._edges, options)
+        self._budget = feasible_set.budget(n_features)
+        self._floor = np.zeros(len(self._edges[0]))
+
+    def atoms(self, point: Point, time_limit: float | None) -> tuple[Atoms, dict[str, Any]]:
+        """Return the atoms of the program's vertex, an exact one has one, and columns."""
+        v = dual_alignment(self._feasible_set.gradient_at(point), self._edges)
+        # The program finds M - B: without a smallest eigenvalue, and of trace τ.
+        polytope = JointPolytope(v, 0.0, self._budget, self._edges, self._floor)
+        block = MetricBlock(self._program, polytope, len(v), self._edges)
+        solution = block.vertex(block.cost(point), time_limit)
+        atoms, weights = decomposition(matrix_of(solution.point, len(v), self._edges), v)
+        largest = np.argsort(-weights, kind="stable")[:_MOST_ATOMS]
+        joining = largest[weights[largest] > _COUNTS * self._budget]
+        columns = {"repair_distance": solution.repair_distance, "v": v}
+        return atoms[joining], columns | program_columns(solution)
 
 
 def _derivative(point: Point, atoms: Atoms, master_point: MasterPoint) -> float:

@@ -236,20 +236,7 @@ def cone_bytes(n_features: int, n_edges: int, cone: str) -> float:
 
 
 def check_memory(needed: float, what: str) -> None:
-    """Refuse a program that needs more memory than is free.
-
-    Raises
-    ------
-    InvalidInputError
-        With the estimate.
-
-    Examples
-    --------
-    >>> check_memory(1e18, "the program")
-    Traceback (most recent call last):
-        ...
-    gdaopt.errors.InvalidInputError: the program would need about 1e+09 GB of memory, of which ...
-    """
+    """Raise InvalidInputError for a program that needs more bytes of memory than are free."""
     free = free_memory()
     if needed > free:
         raise InvalidInputError(
@@ -261,17 +248,9 @@ def check_memory(needed: float, what: str) -> None:
 def is_isolated(asked: bool | None, needed: float, clock: Clock) -> bool:
     """Say whether a conic program is solved in a worker process, which can be killed.
 
-    Large ones with a time limit are, unless the user says otherwise. Solvers look at the clock once
-    an iteration, and CVXPY never does; for a large program the first iteration can take minutes.
-
-    Parameters
-    ----------
-    asked : bool or None
-        What the user says; None for nothing.
-    needed : float
-        The estimate of its memory in bytes.
-    clock : Clock
-        Says whether there is a limit.
+    Large ones with a time limit are, unless the user asks for one or the other. Solvers look at the
+    clock once an iteration, and CVXPY never does; for a large program the first iteration can take
+    minutes.
 
     Examples
     --------

@@ -86,11 +86,7 @@ class _Run(HullRun):
         """Yield the state after each step."""
         size = self.problem.n_features
         stall = StallRule(
-            self.point,
-            self._method.tolerance,
-            rounds=_ROUNDS,
-            rises_count=True,
-            log_convex=self.problem.objective.log_convex,
+            self.problem, self.point, self._method.tolerance, rounds=_ROUNDS, rises_count=True
         )
         for round_ in count(1):
             for iteration in range((round_ - 1) * size, round_ * size):

@@ -33,16 +33,7 @@ _SHORTEST_STEP = 2.0**-10  # of a step that goes too far: a shorter one is not w
 class HullRun(ABC):
     """One run: its problem, its current point and the active set that the point is a sum of.
 
-    Parameters
-    ----------
-    method : Method
-        With its options.
-    problem : MetricProblem
-        The problem.
-    clock : Clock
-        Says how much time is left.
-    start : ActiveSet, optional
-        Where to start, in place of the method's `initial` and of the middle of the set.
+    It starts at `start`, or else at the method's `initial`, or else in the middle of the set.
     """
 
     point: Point
@@ -90,9 +81,8 @@ class HullRun(ABC):
         start = ActiveSet(*self.problem.centre) if self._start is None else self._start
         begin = time.perf_counter()
         self.move_to(start.without_zeros())
-        self.feasible_set.gradient_at(self.point)  # the point keeps it for `check_start`
+        check_start(self.problem, self.point)
         self.evaluation_seconds = time.perf_counter() - begin
-        check_start(self.point)
         self.multipliers = self._tight_multipliers.at(self.point)
         yield self.certified_state()
         self._check_priced()
@@ -114,15 +104,8 @@ class HullRun(ABC):
     def _step_back(self) -> float:
         """Halve the last step until the objective carries information at its end.
 
-        Returns
-        -------
-        float
-            The share of the step that is left.
-
-        Raises
-        ------
-        RunEnded
-            When only a tiny step would be left: where the objective is about to underflow.
+        Returns the share of the step that is left. Where that would be tiny, because the objective
+        is about to underflow, the run ends.
         """
         target, share = self.active_set, 1.0
         while self._certified is not None and (reason := self._reason()):
@@ -151,11 +134,6 @@ class HullRun(ABC):
         A step to a point that carries no information went too far, and is shortened first. A step
         that has been taken is not lost when the time is up; its state then has the lower bound of
         an earlier one where prices take long, and is the last.
-
-        Raises
-        ------
-        RunEnded
-            When no step is short enough.
         """
         with self.clock.completing():
             seconds = self._certify(columns)

@@ -19,7 +19,6 @@ from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, JointProgram
 from gdaopt.programs.constrained import keeping_rows, with_rows
-from gdaopt.sets import GraphMetrics
 from gdaopt.support.validation import check_name, store_integer
 
 __all__ = ["Joint"]
@@ -83,33 +82,26 @@ class Joint(AlignedMethod):
                 f"({problem.rows.names[0]}, …) may cut off; use align='eigenvector'"
             )
 
-    def begin(self, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock) -> AlignedRun:
+    def begin(self, problem: MetricProblem, clock: Clock) -> AlignedRun:
         """Return a run of this method."""
-        return _Run(self, problem, feasible_set, clock)
+        return _Run(self, problem, clock)
 
 
 class _Run(AlignedRun):
     """One run, with its compiled program."""
 
-    def __init__(
-        self, method: Joint, problem: MetricProblem, feasible_set: GraphMetrics, clock: Clock
-    ) -> None:
-        super().__init__(method, problem, feasible_set, clock)
+    def __init__(self, method: Joint, problem: MetricProblem, clock: Clock) -> None:
+        super().__init__(method, problem, clock)
         self._by_gradient = method.align == "gradient"
         self._realign_every = method.realign_every or problem.n_features
-        self._edges = feasible_set.edges_of(problem.n_features)
+        self._edges = self.feasible_set.edges_of(problem.n_features)
         program = JointProgram(problem.n_features, self._edges, method.program_options)
         self._program = with_rows(program, problem.rows)
 
     def rounds(self) -> Iterator[State]:
         """Yield the states of rounds of K steps."""
-        size = self.objective.n_features
-        stall = StallRule(
-            self.state.point,
-            self._method.tolerance,
-            rounds=_ROUNDS,
-            log_convex=self.objective.log_convex,
-        )
+        size = self.problem.n_features
+        stall = StallRule(self.problem, self.state.point, self._method.tolerance, rounds=_ROUNDS)
         for round_ in count(1):
             for step in range((round_ - 1) * size, round_ * size):
                 iteration = step % self._realign_every
@@ -131,11 +123,11 @@ class _Run(AlignedRun):
             feasible_set.min_eigenvalue,
             feasible_set.trace_bound,
             self._edges,
-            tree_floors(metric, self.edge_floor)[self._edges],
+            tree_floors(metric, self._method.edge_floor)[self._edges],
             entries_of(metric, self._edges),
         )
         pairs = pairs_of(len(metric), self._edges)
-        kept = keeping_rows(polytope, self.rows, metric, pairs)
+        kept = keeping_rows(polytope, self.problem.rows, metric, pairs)
         return MetricBlock(self._program, kept, len(metric), self._edges)
 
     def _align_by_gradient(self) -> None:

@@ -30,15 +30,6 @@ _ROOM = 0.01  # of the way into the set
 class PostConditions:
     """The conditions on the states of one run, with the values and bounds claimed so far.
 
-    Parameters
-    ----------
-    problem : MetricProblem
-        The problem that is solved.
-    start : State
-        The first state of the run.
-    is_users : bool
-        Whether the user gave its metric.
-
     Attributes
     ----------
     in_order : State
@@ -47,8 +38,7 @@ class PostConditions:
     Raises
     ------
     InvalidInputError, LeftDomainError
-        When the start is not in order: the first where the user gave it, or where the gradient of
-        an objective that is not `tested` is wrong there.
+        When the start is not in order: the first where the metric is the user's.
     """
 
     def __init__(self, problem: MetricProblem, start: State, is_users: bool) -> None:
@@ -69,14 +59,7 @@ class PostConditions:
     # --- states -------------------------------------------------------------------------------
 
     def check(self, state: State, in_full: bool) -> None:
-        """Take the next state of the run.
-
-        Parameters
-        ----------
-        state : State
-            What the method has yielded.
-        in_full : bool
-            Whether to look at entries, trace, eigenvalues and constraints as well.
+        """Take the next state; with entries, trace, eigenvalues and constraints if `in_full`.
 
         Raises
         ------

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
 
-from gdaopt.certificate import certify_point
 from gdaopt.linalg.projection import Projection, positive_part, project_spectrum
 from gdaopt.methods.base import Method
 from gdaopt.methods.state import Clock, RunEnded, State
@@ -207,17 +206,12 @@ class _Run:
     @unlimited()  # a step that has been taken is not lost
     def _certified(self, point: Point, **columns: Any) -> State:
         """Return the state at a point."""
-        start = time.perf_counter()
-        lower_bound = self._lower_bound.add(certify_point(self._problem, point))
-        return State(
-            point=point,
-            objective=point.value,
-            eigen_decompositions=self._decompositions,
-            objective_seconds=time.perf_counter() - start,
-            lower_bound=lower_bound,
-            frank_wolfe_gap=self._lower_bound.frank_wolfe_gap,
-            **columns,
+        start, decompositions = time.perf_counter(), self._decompositions
+        state = State(
+            point=point, objective=point.value, eigen_decompositions=decompositions, **columns
         )
+        state = self._lower_bound.certified(self._problem, state)
+        return replace(state, objective_seconds=time.perf_counter() - start)
 
 
 def _norm(matrix: FloatArray) -> float:

@@ -91,13 +91,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         step, bound = find_step(self.step).prepared(problem), LowerBound()
         state = bound.certified(problem, State(point=point, objective=point.value))
         yield state
-        stall = StallRule(
-            point,
-            self.tolerance,
-            rounds=_ROUNDS,
-            rises_count=True,
-            log_convex=problem.objective.log_convex,
-        )
+        stall = StallRule(problem, point, self.tolerance, rounds=_ROUNDS, rises_count=True)
         for iteration in count(1):
             whole = WholeSet(feasible_set, size, entries_of(state.metric, edges))
             kept = keeping_rows(whole, problem.rows, state.metric, pairs)

@@ -1,15 +1,8 @@
 """One `solve` over all methods. Its driver runs a method until a rule ends the run.
 
-A run ends in one of these ways:
-
-* **converged**: the certified gap is within the tolerances (`Method.is_converged`);
-* **stationary**: the Frank–Wolfe gap of an objective that is not convex is within them;
-* **iteration_limit**, **time_limit**: a limit of the method is reached;
-* **interrupted**: by the callback, or by the user where the method says ``on_interrupt="return"``;
-* **stalled**: going on would not help, by a rule of `gdaopt.methods.stopping`;
-* **left_domain**: a state is outside of the set, breaks a linear constraint or has no finite
-  objective (`gdaopt.methods.post_conditions`); the result is the last state that was in order;
-* **solver_failed**, or another status with which a method raises `RunEnded` itself.
+What the statuses mean is said in `gdaopt.Result`. The driver looks at the limits and at what every
+state must keep (`gdaopt.methods.post_conditions`); a method that ends by itself raises `RunEnded`,
+with a rule of `gdaopt.methods.stopping` or without one.
 """
 
 from __future__ import annotations

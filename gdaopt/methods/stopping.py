@@ -34,8 +34,10 @@ class StallRule:
 
     Parameters
     ----------
+    problem : MetricProblem
+        The problem that is solved.
     start : Point
-        The objective at the start.
+        Its objective at the start.
     tolerance : float
         As a share of the objective's size before those rounds.
     rounds : int
@@ -43,23 +45,21 @@ class StallRule:
         turns.
     rises_count : bool
         Whether a rise of the objective is a change, too: open-loop steps may raise it and go on.
-    log_convex : bool
-        Whether log Q is convex (`gdaopt.objectives.protocol.Objective.log_convex`).
     """
 
     def __init__(
         self,
+        problem: MetricProblem,
         start: Point,
         tolerance: float,
         *,
         rounds: int = 1,
         rises_count: bool = False,
-        log_convex: bool = False,
     ) -> None:
         self._points = deque([start], maxlen=rounds + 1)
         self._tolerance = tolerance
         self._rises_count = rises_count
-        self._log_convex = log_convex
+        self._log_convex = problem.objective.log_convex
 
     def check(self, point: Point) -> None:
         """Take the objective after a round; raise `RunEnded` when the run has stalled."""

@@ -23,7 +23,6 @@ from gdaopt.linalg.masked import MaskedMatrix, Symmetric, is_finite
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
-from gdaopt.sets.cones import CONES, is_symmetric
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.support.text import shortened
@@ -43,6 +42,8 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["FeasibleSet", "LinearMinimum"]
+
+_CONES = ("semidefinite", "second-order")  # that can say ``M ⪰ ρI`` to a conic solver
 
 # Round-off allowed to members, as multiples of C, C and C/K.
 _EIGENVALUE_SLACK = 1e-10
@@ -473,9 +474,9 @@ class FeasibleSet(ABC):
         """
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        check_name("cone", cone, CONES)
+        check_name("cone", cone, _CONES)
         check_instance("metric", metric, cp.Expression)
-        if metric.ndim != 2 or metric.shape[0] != metric.shape[1] or not is_symmetric(metric):
+        if metric.ndim != 2 or metric.shape[0] != metric.shape[1] or not _is_symmetric(metric):
             raise InvalidInputError(
                 f"metric must be a symmetric K×K expression, got {shortened(metric)} of shape "
                 f"{metric.shape}; make it by cp.Variable((K, K), symmetric=True)"
@@ -494,3 +495,22 @@ class FeasibleSet(ABC):
             cp.trace(beyond_base) <= self.budget(size) / unit,
             *family.entry_constraints(beyond_base),
         ]
+
+
+def _is_symmetric(metric: cp.Expression) -> bool:
+    """Say whether an affine K×K expression is symmetric, whatever its variables' values are."""
+    import cvxpy as cp
+
+    if metric.is_symmetric() or isinstance(metric, cp.Variable):
+        return bool(metric.is_symmetric())
+    # CVXPY does not know it for most expressions; random values show it.
+    rng = np.random.default_rng(0)
+    held = [(variable, variable.value) for variable in metric.variables()]
+    for variable, _ in held:
+        value = rng.standard_normal(variable.shape)
+        symmetric = variable.ndim == 2 and variable.is_symmetric()
+        variable.save_value(value + value.T if symmetric else value)
+    found = metric.value
+    for variable, value in held:
+        variable.save_value(value)
+    return found is None or bool(np.allclose(found, found.T))  # None: parameters without values

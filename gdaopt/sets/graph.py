@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, least_pair_price, pair_atoms
@@ -18,7 +19,6 @@ from gdaopt.linalg.masked import Symmetric, largest_entry
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
-from gdaopt.sets.cones import pair_cones
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.mask import EdgeMask, store_mask
@@ -153,8 +153,28 @@ class GraphAtoms(AtomFamily):
         return cp.reshape(placed, (n_features, n_features), order="C")
 
     def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
-        """Return ``N ⪰ 0`` as a second-order cone for each pair of features of the mask."""
-        return pair_cones(beyond_base, self.edges_of(beyond_base.shape[0]))
+        """Return ``N ⪰ 0`` as a second-order cone for each pair of the mask and K inequalities.
+
+        Each pair i < j has a block ``[[p, N_ij], [N_ij, q]]`` with ``p q ≥ N_ij²``; the diagonals
+        of all blocks add up to at most the diagonal of N. That is exact where the signs of the
+        entries are constrained as well ("Proposition: second-order cone form"; Boman, Chen, Parekh,
+        Toledo, *On factor width and symmetric H-matrices*, 2005).
+        """
+        import cvxpy as cp
+
+        size = beyond_base.shape[0]
+        rows, columns = self.edges_of(size)
+        n_pairs = len(rows)
+        if n_pairs == 0:
+            return [cp.diag(beyond_base) >= 0]
+        first, second = cp.Variable(n_pairs), cp.Variable(n_pairs)
+        total = sum(
+            csr_array((np.ones(n_pairs), (ends, np.arange(n_pairs))), shape=(size, n_pairs)) @ block
+            for ends, block in ((rows, first), (columns, second))
+        )
+        off_diagonal = cp.vstack([2 * beyond_base[rows, columns], first - second])
+        cones = cp.SOC(first + second, off_diagonal, axis=0)
+        return [cones, cp.diag(beyond_base) >= total]
 
     def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``N_ij ≤ 0`` for the pairs of the mask, and ``N_ij = 0`` for all others."""

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import Direction
 from gdaopt.master.active_set import ActiveSet
+from gdaopt.objectives.pair_objective import PairPoint
 from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, properties, random_metric, scaled
@@ -149,6 +151,22 @@ def test_a_refinement_that_raises_the_objective_is_left_out(
     assert n_refined > 1
     assert (np.diff(result.trace.column("objective")) <= 0).all()
     assert result.objective < 1.05 * least
+
+
+def test_evaluates_the_objective_at_no_metric_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A round starts where the one before has ended: the objective is known there.
+    moved, seen = PairPoint.moved, list[bytes]()
+
+    def watched(point: PairPoint, direction: Direction, gamma: float) -> PairPoint:
+        there = moved(point, direction, gamma)
+        seen.append(there.metric.tobytes())
+        return there
+
+    monkeypatch.setattr(PairPoint, "moved", watched)
+    glr = gda.GLR(*samples("iris", "versicolor", "all", "z-score"))
+    problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    assert gda.solve(problem, "certified").iterations > 3
+    assert len(seen) == len(set(seen))
 
 
 # --- From every side -----------------------------------------------------------------------------

@@ -7,7 +7,9 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.methods.pricing import OraclePricing
+from gdaopt.master.active_set import ActiveSet
+from gdaopt.methods import Clock
+from gdaopt.methods.certified import _Run
 from gdaopt.sets import PricedAtoms
 from tests.methods.certified_cases import (
     assert_same_optimum,
@@ -53,8 +55,10 @@ def test_other_sets_have_no_program(kind: str) -> None:
 def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:
     """Below the mean price of the active set, and not just below 0, they do."""
     problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
-    point = problem.objective.at(np.eye(3))
-    best = PricedAtoms(Atoms.of_features(np.arange(3)), np.array([-3.0, -2.0, -1.0]))
+    run = _Run(gda.Certified(), problem, Clock())
+    run.best = PricedAtoms(Atoms.of_features(np.arange(3)), np.array([-3.0, -2.0, -1.0]))
+    run.active_set = ActiveSet(Atoms.of_features(np.array([0])), np.array([run.budget]))
     for level, count in ((-2.0, 1), (-1.5, 2), (0.5, 3)):
-        atoms, _ = OraclePricing(3).joining(point, best, level, None)
-        assert len(atoms) == count
+        run.prices = np.array([level])
+        assert run.level == level
+        assert len(run._joining()[0]) == count

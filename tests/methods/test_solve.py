@@ -6,6 +6,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cvxpy as cp
@@ -200,7 +201,8 @@ class Fading:
 def test_an_objective_stalls_by_its_size(log_convex: bool, longest: int) -> None:
     """Q = 1/t and a gradient of √Q: a round gains Q/t, which is small next to √Q much earlier."""
     points: list[Any] = [Fading(1 / t, np.eye(2), t**-0.5) for t in range(1, longest + 1)]
-    stall = StallRule(points[0], 1e-3, rounds=2, log_convex=log_convex)
+    problem: Any = SimpleNamespace(objective=SimpleNamespace(log_convex=log_convex))
+    stall = StallRule(problem, points[0], 1e-3, rounds=2)
     rounds = iter(points[1:])
     with pytest.raises(RunEnded, match=r"at most the tolerance of 0\.001 of its size") as end:
         deque(map(stall.check, rounds))
