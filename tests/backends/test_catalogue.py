@@ -14,8 +14,8 @@ import pytest
 import gdaopt as gda
 from gdaopt.backends import check_solver_options, solvers
 from gdaopt.backends.catalogue import CATALOGUE, entry_of, tolerance_options
-from gdaopt.programs import RecordedProgram, load_programs, replay
-from gdaopt.studies.bench.sequences import Sequence, record_task
+from gdaopt.bench import RecordedProgram, load_programs, replay
+from gdaopt.bench.sequences import Sequence, record_task
 
 ROOT = Path(__file__).parents[2]
 
