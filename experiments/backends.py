@@ -21,11 +21,11 @@ from typing import Any
 
 import pandas as pd
 
+from gdaopt.bench.options import BenchOptions
+from gdaopt.bench.pictures import pareto, profiles, times
+from gdaopt.bench.sequences import Sequence
+from gdaopt.bench.study import Bench
 from gdaopt.datasets import load
-from gdaopt.studies.bench.options import BenchOptions
-from gdaopt.studies.bench.pictures import pareto, profiles, times
-from gdaopt.studies.bench.sequences import Sequence
-from gdaopt.studies.bench.study import Bench
 from gdaopt.support.files import write_atomically, write_text
 
 FIGURES = Path(__file__).parent.parent / "figures"

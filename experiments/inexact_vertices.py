@@ -19,11 +19,12 @@ import numpy as np
 
 import gdaopt as gda
 from gdaopt.backends.catalogue import tolerance_options
+from gdaopt.bench import RecordedProgram, load_programs, recording
+from gdaopt.bench.sequences import Sequence
 from gdaopt.datasets import load
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods.blocks import Block
-from gdaopt.programs import ColumnPolytope, ProgramSolution, RecordedProgram
-from gdaopt.studies.bench.sequences import Sequence
+from gdaopt.programs import ColumnPolytope, ProgramSolution
 from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
@@ -113,8 +114,9 @@ def tied_share() -> str:
     """Return how many programs of the run of `analytic` have several optimal points."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.npz"
-        gda.solve(problem(), "alternating", solver="analytic", record=path, trace_every=0)
-        programs = gda.load_programs(path)
+        with recording(path):
+            gda.solve(problem(), "alternating", solver="analytic", trace_every=0)
+        programs = load_programs(path)
     tied = sum(has_ties(program) for program in programs)
     return f"{tied} of the {len(programs)} programs of the run of `analytic`"
 

@@ -21,8 +21,8 @@ from problems import recorded, wine
 import gdaopt as gda
 from gdaopt.backends import LinearArrays
 from gdaopt.backends.highspy import DEFAULTS
-from gdaopt.programs import RecordedProgram
-from gdaopt.programs.export import exported_arrays
+from gdaopt.bench import RecordedProgram
+from gdaopt.bench.export import exported_arrays
 from gdaopt.support.files import write_text
 
 METHODS = {"alternating": 120, "joint": 120}  # most programs

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import gdaopt as gda
+from gdaopt.bench import RecordedProgram, load_programs, recording
 from gdaopt.datasets import load, scale_features
-from gdaopt.programs import RecordedProgram
 from gdaopt.support.validation import FloatArray
 
 SEED = 0
@@ -49,8 +49,9 @@ def recorded(method: str, most: int) -> list[RecordedProgram]:
     """Return the programs of a run on a class of wine."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.npz"
-        gda.solve(wine("class_0"), method, solver="analytic", record=path, max_iterations=most)
-        return gda.load_programs(path)
+        with recording(path):
+            gda.solve(wine("class_0"), method, solver="analytic", max_iterations=most)
+        return load_programs(path)
 
 
 def problem_of(data: Data, times_k: float = 1.0, rho: float = RHO) -> gda.MetricProblem:

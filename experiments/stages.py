@@ -20,8 +20,9 @@ from problems import recorded
 
 import gdaopt as gda
 from gdaopt.backends import BACKENDS
+from gdaopt.bench import RecordedProgram
 from gdaopt.errors import GdaoptError
-from gdaopt.programs import ProgramSolution, RecordedProgram
+from gdaopt.programs import ProgramSolution
 from gdaopt.support.files import write_text
 
 STAGES = ("write", "canonicalize", "solve", "unpack")

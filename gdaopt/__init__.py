@@ -66,7 +66,6 @@ from gdaopt.objectives import (
     check_objective,
 )
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import load_programs
 from gdaopt.result import Result
 from gdaopt.sets import (
     DiagonalMetrics,
@@ -77,7 +76,7 @@ from gdaopt.sets import (
 from gdaopt.trace import Trace
 
 if TYPE_CHECKING:
-    from gdaopt import datasets, estimators, plotting
+    from gdaopt import bench, datasets, estimators, plotting
     from gdaopt.estimators import (
         DiagonalMetricLearner,
         DiagonalMetricLearnerCV,
@@ -92,7 +91,7 @@ if TYPE_CHECKING:
         TripletMetricLearner,
     )
 else:
-    _PACKAGES = ("datasets", "estimators", "plotting")
+    _PACKAGES = ("bench", "datasets", "estimators", "plotting")
     _ESTIMATORS = (
         "DiagonalMetricLearner",
         "DiagonalMetricLearnerCV",
@@ -180,13 +179,13 @@ __all__ = [
     "TripletMetricLearner",
     "UnwritableError",
     "align",
+    "bench",
     "certify",
     "check_objective",
     "datasets",
     "estimators",
     "iterate",
     "linalg",
-    "load_programs",
     "plotting",
     "programs",
     "solve",

@@ -15,13 +15,23 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 import gdaopt as gda
-from gdaopt import datasets, estimators, linalg, plotting, programs, scaling, steps
+from gdaopt import bench, datasets, estimators, linalg, plotting, programs, scaling, steps
 from gdaopt.studies.comparison import ComparisonOptions
 from gdaopt.studies.learning import LearningOptions, load_source
 from gdaopt.studies.process_per_task import ProcessPerTask
 from gdaopt.studies.worker_pool import WorkerPool
 
-MODULES = ("", "datasets", "estimators", "linalg", "plotting", "programs", "scaling", "steps")
+MODULES = (
+    "",
+    "datasets",
+    "estimators",
+    "linalg",
+    "plotting",
+    "bench",
+    "programs",
+    "scaling",
+    "steps",
+)
 """The packages whose names users import, the package itself first."""
 
 EXEMPT: dict[str, str] = {
@@ -65,9 +75,9 @@ EXEMPT: dict[str, str] = {
         for name in ("ConstrainedPolytope", "ConstrainedProgram")
     },
     **dict.fromkeys(
-        ("programs.recording", "programs.save_programs"), "write to any path that they are given"
+        ("bench.recording", "bench.save_programs"), "write to any path that they are given"
     ),
-    **dict.fromkeys(("programs.RecordedProgram", "programs.Replayed"), "what the package returns"),
+    **dict.fromkeys(("bench.RecordedProgram", "bench.Replayed"), "what the package returns"),
     **dict.fromkeys(
         ("DiagonalMetricLearnerCV", "PositiveDefiniteMetricLearnerCV"),
         "as GraphMetricLearnerCV, which takes more and is walked",
@@ -187,7 +197,8 @@ def _recorded() -> str:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = f"{folder}/run.npz"
     problem = gda.MetricProblem(gda.GLR(X, Z), gda.GraphMetrics(3.0))
-    gda.solve(problem, "joint", solver="analytic", max_iterations=2, record=path)
+    with gda.bench.recording(path):
+        gda.solve(problem, "joint", solver="analytic", max_iterations=2)
     return path
 
 
@@ -435,14 +446,14 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             plotting.time_split,
             {"results": run, "ax": None, "relative": False, "legend": True},
         ),
-        "load_programs": (
-            lambda path: [program.cost for program in gda.load_programs(path)],
+        "bench.load_programs": (
+            lambda path: [program.cost for program in bench.load_programs(path)],
             {"path": recorded},
         ),
-        "programs.replay": (
-            lambda **options: [solved.failure for solved in programs.replay(**options)],
+        "bench.replay": (
+            lambda **options: [solved.failure for solved in bench.replay(**options)],
             {
-                "programs": gda.load_programs(recorded),
+                "programs": bench.load_programs(recorded),
                 "solver": "highspy",
                 "start": "hot",
                 "solver_opts": {"presolve": "off"},

@@ -21,7 +21,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     # The package itself, and the interfaces that others implement
     "gdaopt": "tests/test_package.py",
     **{
-        f"gdaopt.studies.bench.{name}": "tests/studies/bench/test_study.py"
+        f"gdaopt.bench.{name}": "tests/bench/test_study.py"
         for name in ("cells", "sequences", "table")
     },
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",

@@ -233,15 +233,16 @@ constrained = gda.MetricProblem(
 )
 with tempfile.TemporaryDirectory() as folder:
     file = Path(folder) / "programs.npz"
-    limited = gda.solve(constrained, "joint", solver="HIGHS", max_iterations=30, record=file)
-    recorded = gda.load_programs(file)
+    with gda.bench.recording(file):
+        limited = gda.solve(constrained, "joint", solver="HIGHS", max_iterations=30)
+    recorded = gda.bench.load_programs(file)
 print("M_01 =", abs(limited.metric[0, 1].round(8)))
 print("M_00 + M_11 =", (limited.metric[0, 0] + limited.metric[1, 1]).round(4))
 print(f"objective {limited.objective:.2f}; without the constraints", end=" ")
 print(f"{gda.solve(problem, 'joint', solver='HIGHS', max_iterations=30).objective:.2f}")
 
 # %% [markdown]
-# The option `record=` has kept all linear programs of the run. Here is the first one, as it was given to
+# `gda.bench.recording` has kept all linear programs of the run. Here is the first one, as it was given to
 # CVXPY, with the two constraints at its end under their own names. (What begins with `coefficients:` and `bounds:` are
 # the parameters that hold a constraint of yours as a row on the entries.)
 

@@ -30,8 +30,8 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import gdaopt as gda
+from gdaopt.bench import load_programs, recording, replay
 from gdaopt.datasets import load, scale_features
-from gdaopt.programs import replay
 
 plt.rcParams["figure.dpi"] = 80
 
@@ -51,8 +51,9 @@ problem = gda.MetricProblem(
 )
 with tempfile.TemporaryDirectory() as folder:
     file = Path(folder) / "programs.npz"
-    gda.solve(problem, "alternating", solver="analytic", max_iterations=60, record=file)
-    programs = gda.load_programs(file)
+    with recording(file):
+        gda.solve(problem, "alternating", solver="analytic", max_iterations=60)
+    programs = load_programs(file)
 
 kinds = [program.kind for program in programs]
 for kind in sorted(set(kinds)):

@@ -9,13 +9,13 @@ from typing import Annotated, TypeVar
 import typer
 from rich.console import Console
 
+from gdaopt.bench.options import ALL, METHODS, STARTS, BenchOptions
+from gdaopt.bench.sequences import GENERATED, KINDS, Sequence
+from gdaopt.bench.study import Bench
 from gdaopt.cli.options import DataDir, Label
 from gdaopt.cli.progress import run_study
 from gdaopt.datasets import FROM_UCI
 from gdaopt.errors import InvalidInputError
-from gdaopt.studies.bench.options import ALL, METHODS, STARTS, BenchOptions
-from gdaopt.studies.bench.sequences import GENERATED, KINDS, Sequence
-from gdaopt.studies.bench.study import Bench
 from gdaopt.studies.learning import load_source
 from gdaopt.support.text import plain, shortened
 

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from gdaopt.bench.export import EXPORTS
+from gdaopt.bench.recorded import load_programs
 from gdaopt.errors import InvalidInputError
-from gdaopt.programs.export import EXPORTS
-from gdaopt.programs.recorded import load_programs
 from gdaopt.support.text import plain, shortened
 from gdaopt.support.validation import check_name
 
@@ -22,7 +22,7 @@ def export(
         Path,
         typer.Argument(
             metavar="PROGRAMS.npz",
-            help='recorded programs: what gdaopt.solve(…, record="PROGRAMS.npz") wrote',
+            help='recorded programs: what gdaopt.bench.recording("PROGRAMS.npz") wrote',
         ),
     ],
     program: Annotated[

@@ -25,7 +25,7 @@ from gdaopt.methods.state import State
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import Polytope, Program, ProgramSolution
-from gdaopt.programs.recorded import note
+from gdaopt.programs.base import observe
 from gdaopt.support.validation import FloatArray
 
 __all__ = [
@@ -60,7 +60,7 @@ class Block(ABC):
     def vertex(self, cost: FloatArray, time_limit: float | None) -> ProgramSolution:
         """Minimise the cost over the polytope."""
         solution = self._program.solve(cost, self._polytope, time_limit)
-        note(self._program, cost, self._polytope, self.values, solution.point)
+        observe(self._program, cost, self._polytope, self.values, solution.point)
         return solution
 
 

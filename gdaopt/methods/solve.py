@@ -8,7 +8,6 @@ with a rule of `gdaopt.methods.stopping` or without one.
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -25,7 +24,7 @@ from gdaopt.errors import (
     TimeLimitError,
 )
 from gdaopt.methods.alternating import Alternating
-from gdaopt.methods.base import Method, ProgramMethod
+from gdaopt.methods.base import Method
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
 from gdaopt.methods.frank_wolfe import FrankWolfe
@@ -36,7 +35,6 @@ from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.tracer import Tracer
 from gdaopt.problem import MetricProblem
-from gdaopt.programs.recorded import recording
 from gdaopt.result import Result, Status
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.text import shortened
@@ -85,8 +83,6 @@ def make_method(name: str, **options: Any) -> Method:
 def solve(
     problem: MetricProblem,
     method: str | Method = "alternating",
-    *,
-    record: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Result:
     """Solve a problem.
@@ -97,9 +93,6 @@ def solve(
         Objective and feasible set.
     method : str or Method, optional
         A name, such as ``"alternating"``, or a method object, such as `gdaopt.Alternating`.
-    record : path-like, optional
-        An npz file for the linear programs that the run solves (see `gdaopt.load_programs`), which
-        is written at its end.
     **options
         Options of the named method; with an object they belong in its constructor.
 
@@ -113,8 +106,7 @@ def solve(
         For options beside a method object.
     InvalidInputError
         For a bad option, or a problem whose objective carries no information at the start; for an
-        objective of one's own whose gradient is wrong; for `record` with a method that solves no
-        linear programs.
+        objective of one's own whose gradient is wrong.
     GdaoptError
         When a value is below a lower bound, so that the gradient of the objective is wrong or the
         objective is not convex.
@@ -132,12 +124,7 @@ def solve(
     """
     check_instance("problem", problem, MetricProblem)
     chosen = _method(method, options)
-    if record is not None and (not isinstance(chosen, ProgramMethod) or chosen.cone):
-        raise InvalidInputError(
-            f"record = {shortened(record)}: method {chosen.name!r} solves no linear programs; "
-            "'alternating' and 'joint' do"
-        )
-    with nullcontext() if record is None else recording(record), _threads_of(problem):
+    with _threads_of(problem):
         return _run(chosen, problem)
 
 

@@ -10,13 +10,6 @@ from gdaopt.programs.knapsacks import (
     DiagonalPolytope,
     DiagonalProgram,
 )
-from gdaopt.programs.recorded import (
-    RecordedProgram,
-    load_programs,
-    recording,
-    save_programs,
-)
-from gdaopt.programs.replayed import Replayed, replay
 from gdaopt.programs.semidefinite import SemidefiniteProgram, WholeSet
 
 __all__ = [
@@ -33,12 +26,6 @@ __all__ = [
     "Program",
     "ProgramOptions",
     "ProgramSolution",
-    "RecordedProgram",
-    "Replayed",
     "SemidefiniteProgram",
     "WholeSet",
-    "load_programs",
-    "recording",
-    "replay",
-    "save_programs",
 ]

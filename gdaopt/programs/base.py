@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -45,7 +47,15 @@ from gdaopt.support.validation import (
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["Polytope", "Program", "ProgramOptions", "ProgramSolution", "program_options"]
+__all__ = [
+    "Polytope",
+    "Program",
+    "ProgramOptions",
+    "ProgramSolution",
+    "observe",
+    "observed",
+    "program_options",
+]
 
 _FARTHEST = 0.1  # of the unit: a point farther outside is a wrong answer, not an inexact one
 _LARGEST_GAIN = 1e3  # in the units of solvers: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
@@ -490,3 +500,31 @@ class _Prepared(Generic[PolytopeT]):
     def _costs(self) -> FloatArray:
         """The costs in units, of a size that solvers can judge."""
         return self.program._scaled(self._cost_in_units)[0]
+
+
+# --- Who looks on --------------------------------------------------------------------------------
+
+Observer = Callable[[Program[Any], FloatArray, Polytope, FloatArray, FloatArray], object]
+"""A function of a program that a run has solved: the program, its costs, what it was solved over,
+where the run was, and the answer."""
+
+_observer: ContextVar[Observer | None] = ContextVar("gdaopt_observer", default=None)
+
+
+@contextmanager
+def observed(observer: Observer) -> Iterator[None]:
+    """Have a function called with each program that a run solves inside."""
+    token = _observer.set(observer)
+    try:
+        yield
+    finally:
+        _observer.reset(token)
+
+
+def observe(
+    program: Program[Any], cost: FloatArray, polytope: Polytope, at: FloatArray, found: FloatArray
+) -> None:
+    """Show a program that a run has solved to who looks on, if anyone does: see `Observer`."""
+    observer = _observer.get()
+    if observer is not None:
+        observer(program, cost, polytope, at, found)

@@ -11,10 +11,10 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import gdaopt
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.directory_lock import content, sole_writer
 from gdaopt.support.files import parse_json, remove_abandoned, write_text
@@ -92,7 +92,7 @@ class StudyDirectory:
     def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
         self.path = Path(path)
         self.tasks = self.path / "tasks"
-        given = {"gdaopt": gdaopt.__version__, **options}
+        given = {"gdaopt": version("gdaopt"), **options}
         self.options: dict[str, Any] = json.loads(json.dumps(given, allow_nan=False))
         with sole_writer(self.path):
             if (self.path / RECORD).exists():

@@ -19,12 +19,12 @@ from concurrent.futures import BrokenExecutor, CancelledError, Future
 from concurrent.futures import Executor as Futures
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from operator import methodcaller
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
 
-import gdaopt
 from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.studies.runner import PASSING, Task
 from gdaopt.studies.study_directory import StudyDirectory
@@ -285,7 +285,7 @@ def _connected(scheduler: str) -> Iterator[Any]:
 
 def _version() -> str:
     """Return the version of gdaopt; run on a worker, it also shows that the worker has gdaopt."""
-    return gdaopt.__version__
+    return version("gdaopt")
 
 
 def _compute(version: str, key: str, pickled: bytes) -> _Answer:

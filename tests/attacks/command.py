@@ -59,10 +59,10 @@ def main() -> None:
 
         vars(study)["picture"] = lambda outcome: Figure(figsize=(1, 1))
     else:
+        from gdaopt.bench import pictures as of_bench
+        from gdaopt.bench import study as bench
         from gdaopt.cli import app
         from gdaopt.studies import pictures
-        from gdaopt.studies.bench import pictures as of_bench
-        from gdaopt.studies.bench import study as bench
 
         sys.argv.insert(0, "gdaopt")
         blank = dict.fromkeys(pictures.PICTURES, lambda runs, title: Figure(figsize=(1, 1)))

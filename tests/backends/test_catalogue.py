@@ -15,8 +15,9 @@ import pytest
 import gdaopt as gda
 from gdaopt.backends import check_solver_options, solve_program, solvers
 from gdaopt.backends.catalogue import CATALOGUE, check_option_names, entry_of, tolerance_options
-from gdaopt.programs import ProgramOptions, RecordedProgram, load_programs, replay
-from gdaopt.studies.bench.sequences import Sequence, record_task
+from gdaopt.bench import RecordedProgram, load_programs, replay
+from gdaopt.bench.sequences import Sequence, record_task
+from gdaopt.programs import ProgramOptions
 from tests.backends.cases import tiny_problem
 from tests.programs.cases import need
 

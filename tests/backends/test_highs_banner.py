@@ -69,7 +69,8 @@ def test_nothing_of_ours_prints_it(code: str, tmp_path: Path) -> None:
 
 def test_commands_do_not_print_it(tmp_path: Path) -> None:
     code = """
-gda.solve(problem, "joint", solver="analytic", record="run.npz", **few)
+with gda.bench.recording("run.npz"):
+    gda.solve(problem, "joint", solver="analytic", **few)
 from gdaopt.cli import app
 app(["export", "run.npz", "--program", "0", "--out", "out"])
 """

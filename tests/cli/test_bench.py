@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gdaopt.studies.bench import study
+from gdaopt.bench import study
 from gdaopt.studies.process_per_task import ProcessPerTask
 from tests.cli.cases import run
 

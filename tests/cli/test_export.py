@@ -16,7 +16,8 @@ from tests.helpers import scaled
 def recorded(tmp_path: Path) -> Path:
     path = tmp_path / "iris.npz"
     problem = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
-    gda.solve(problem, solver="analytic", record=path, max_iterations=6)
+    with gda.bench.recording(path):
+        gda.solve(problem, solver="analytic", max_iterations=6)
     return path
 
 
@@ -25,7 +26,7 @@ def test_both_formats(recorded: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["export", str(recorded), *options])
     assert result.exit_code == 0, result.output
     names = [path.name for path in sorted((tmp_path / "out").iterdir())]
-    kinds = [gda.load_programs(recorded)[number].kind for number in (0, 2)]
+    kinds = [gda.bench.load_programs(recorded)[number].kind for number in (0, 2)]
     assert names == [
         f"iris-0000{number}-{kind}{ending}"
         for number, kind in zip((0, 2), kinds, strict=True)

@@ -108,7 +108,6 @@ NOT_PUBLIC = {
     "gdaopt.master": "what the method certified is made of",
     "gdaopt.support": "helpers of all packages",
     "gdaopt.studies": "what the commands are made of",
-    "gdaopt.studies.bench": "what the command bench is made of",
 }
 """Packages that are not in the reference, and why."""
 

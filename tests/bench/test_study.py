@@ -11,13 +11,13 @@ import pytest
 from matplotlib.figure import Figure
 
 import gdaopt as gda
-from gdaopt.studies.bench import cells, study
-from gdaopt.studies.bench.cells import Limits, replay_task, run_task
-from gdaopt.studies.bench.options import BenchOptions
-from gdaopt.studies.bench.pictures import PICTURES
-from gdaopt.studies.bench.sequences import KINDS, Sequence, record_task
-from gdaopt.studies.bench.study import Bench
-from gdaopt.studies.bench.table import programs_frame, runs_frame, summary
+from gdaopt.bench import cells, study
+from gdaopt.bench.cells import Limits, replay_task, run_task
+from gdaopt.bench.options import BenchOptions
+from gdaopt.bench.pictures import PICTURES
+from gdaopt.bench.sequences import KINDS, Sequence, record_task
+from gdaopt.bench.study import Bench
+from gdaopt.bench.table import programs_frame, runs_frame, summary
 
 LIMITS = Limits(10.0, 60.0)
 IRIS = Sequence("iris", gda.datasets.load("iris"))
@@ -75,7 +75,7 @@ def test_a_bench_goes_on_with_what_is_missing(
 
 def test_recordings_are_those_of_runs(recorded: tuple[Path, dict[str, Any]]) -> None:
     path, row = recorded
-    programs = gda.load_programs(path)
+    programs = gda.bench.load_programs(path)
     assert [program.kind for program in programs] == row["kinds"]
     assert set(row["kinds"]) == set(KINDS)
     assert [row["kinds"].count(kind) for kind in KINDS] == [3, 3, 3]
@@ -88,7 +88,7 @@ def test_programs_are_spread_evenly_over_a_run(
     recorded: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     record_task(tmp_path / "all", IRIS, ("column",), 24, 24, False)
-    every, some = (gda.load_programs(path) for path in (tmp_path / "all.npz", recorded[0]))
+    every, some = (gda.bench.load_programs(path) for path in (tmp_path / "all.npz", recorded[0]))
     picked = [one for one in some if one.kind == "column"]
     assert len(every) > 6
     for one, other in zip(
@@ -103,7 +103,7 @@ def test_random_programs_are_the_same_each_time(kind: str, tmp_path: Path) -> No
     for name in ("a", "b"):
         row = record_task(tmp_path / name, sequence, (kind,), 24, 2, False)
         assert row == {"kinds": [kind, kind], "lower_bound": None}
-    first, again = (gda.load_programs(tmp_path / f"{name}.npz") for name in ("a", "b"))
+    first, again = (gda.bench.load_programs(tmp_path / f"{name}.npz") for name in ("a", "b"))
     for one, other in zip(first, again, strict=True):
         np.testing.assert_array_equal(one.cost, other.cost)
         np.testing.assert_array_equal(one.point, other.point)
@@ -167,7 +167,7 @@ def test_a_feasible_program_that_is_called_infeasible(
 
         return Refusing()
 
-    monkeypatch.setattr("gdaopt.programs.replayed.make_backend", refusing)
+    monkeypatch.setattr("gdaopt.bench.replayed.make_backend", refusing)
     replay_task(tmp_path / "a", recorded[0], "HIGHS", "cold", 1e-6, LIMITS)
     frame = pd.read_parquet(tmp_path / "a.parquet")
     assert set(frame["verdict"]) == {"infeasible"}
@@ -178,7 +178,7 @@ def test_tolerances_are_asked_for(
     recorded: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    real = gda.programs.replay
+    real = gda.bench.replay
 
     def replay(*args: Any, **options: Any) -> Any:
         asked.append((options["solver_opts"], options["time_limit"]))

@@ -8,13 +8,13 @@ from collections.abc import Sequence as SequenceOf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gdaopt.bench.cells import Limits, replay_task, run_task
+from gdaopt.bench.options import BenchOptions, starts_of
+from gdaopt.bench.pictures import PICTURES
+from gdaopt.bench.replayed import Start
+from gdaopt.bench.sequences import Sequence, record_task
+from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary
 from gdaopt.errors import InvalidInputError
-from gdaopt.programs.replayed import Start
-from gdaopt.studies.bench.cells import Limits, replay_task, run_task
-from gdaopt.studies.bench.options import BenchOptions, starts_of
-from gdaopt.studies.bench.pictures import PICTURES
-from gdaopt.studies.bench.sequences import Sequence, record_task
-from gdaopt.studies.bench.table import markdown, programs_frame, runs_frame, summary
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.process_per_task import ProcessPerTask
 from gdaopt.studies.runner import Progress, Task, run_tasks

@@ -1,7 +1,7 @@
 """Recorded sequences: the linear programs that a run solves, kept in one file.
 
 Solvers can be compared on such a sequence without the run around it (`gdaopt.programs.replay`), and
-single programs can be given to others (`gdaopt.programs.export`).
+single programs can be given to others (`gdaopt.bench.export`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from scipy.sparse import csr_array
 
 from gdaopt.constraints import LinearConstraints
 from gdaopt.errors import InvalidInputError, UnwritableError
-from gdaopt.programs.base import Polytope, Program, ProgramOptions
+from gdaopt.programs.base import Polytope, Program, ProgramOptions, observed
 from gdaopt.programs.constrained import ConstrainedPolytope, with_rows
 from gdaopt.programs.joint import JointPolytope, JointProgram
 from gdaopt.programs.knapsacks import (
@@ -43,7 +42,6 @@ __all__ = [
     "RecordedProgram",
     "checked_programs",
     "load_programs",
-    "note",
     "recording",
     "save_programs",
 ]
@@ -123,18 +121,6 @@ class RecordedProgram:
         return self.kind, len(self.cost), id(rows), *(nodes.tobytes() for nodes in edges)
 
 
-@dataclass
-class _Recording:
-    """What is recorded, before the analytic answers are computed."""
-
-    programs: list[tuple[str, FloatArray, Polytope, FloatArray, float]] = field(
-        default_factory=list
-    )
-
-
-_current: ContextVar[_Recording | None] = ContextVar("gdaopt_recording", default=None)
-
-
 @contextmanager
 def recording(path: str | os.PathLike[str]) -> Iterator[None]:
     """Keep the linear programs that are solved inside in one file, which is written at the end.
@@ -149,7 +135,7 @@ def recording(path: str | os.PathLike[str]) -> Iterator[None]:
     Raises
     ------
     InvalidInputError
-        For a semidefinite program, which is not linear.
+        For a semidefinite program, which is not linear; at the end, when no program was solved.
     UnwritableError
         When the file cannot be written; where its directory is missing, before the block begins.
 
@@ -161,50 +147,41 @@ def recording(path: str | os.PathLike[str]) -> Iterator[None]:
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with recording(Path(folder) / "run.npz"):
+    ...     with gda.bench.recording(Path(folder) / "run.npz"):
     ...         result = gda.solve(problem, "alternating", solver="analytic")
-    ...     programs = gda.load_programs(Path(folder) / "run.npz")
+    ...     programs = gda.bench.load_programs(Path(folder) / "run.npz")
     >>> programs[0].kind, programs[0].cost.shape
     ('diagonal', (2,))
     """
     path = as_path("path", path)
     if not path.parent.is_dir():
         raise UnwritableError(2, "its directory does not exist", os.fspath(path))
-    recorded = _Recording()
-    token = _current.set(recorded)
-    try:
-        yield
-    finally:
-        _current.reset(token)
-        save_programs(path, [_finished(*parts) for parts in recorded.programs])
+    seen: list[tuple[str, FloatArray, Polytope, FloatArray, float] | None] = []
 
-
-def note(
-    program: Program[Any], cost: FloatArray, polytope: Polytope, at: FloatArray, found: FloatArray
-) -> None:
-    """Record a program that has been solved, where programs are recorded.
-
-    Parameters
-    ----------
-    program : Program
-        Who has solved it.
-    cost : ndarray of shape (n,)
-        Its costs.
-    polytope : Polytope
-        What it was solved over.
-    at : ndarray of shape (n,)
-        Where the run was.
-    found : ndarray of shape (n,)
-        The answer.
-    """
-    recorded = _current.get()
-    if recorded is None:
-        return
-    if not program.is_linear:
-        raise InvalidInputError(f"only linear programs are recorded, not the {program.name}")
-    if program.prepared(cost, polytope).moves:
+    def note(
+        program: Program[Any],
+        cost: FloatArray,
+        polytope: Polytope,
+        at: FloatArray,
+        found: FloatArray,
+    ) -> None:
+        if not program.is_linear:
+            raise InvalidInputError(f"only linear programs are recorded, not the {program.name}")
+        moves = program.prepared(cost, polytope).moves
         kind = program.name.removesuffix(" program")
-        recorded.programs.append((kind, cost, polytope, found, float(cost @ at)))
+        seen.append((kind, cost, polytope, found, float(cost @ at)) if moves else None)
+
+    try:
+        with observed(note):
+            yield
+    finally:
+        # The analytic answers are computed here, and not in the time of the run.
+        save_programs(path, [_finished(*parts) for parts in seen if parts is not None])
+    if not seen:
+        raise InvalidInputError(
+            "no linear program was solved while programs were recorded; the methods 'alternating' "
+            "and 'joint' solve some"
+        )
 
 
 def _finished(
@@ -269,7 +246,7 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
     Parameters
     ----------
     path : path-like
-        What `gdaopt.solve` wrote with ``record=path``.
+        What `recording` wrote.
 
     Returns
     -------
@@ -288,7 +265,8 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = gda.solve(problem, solver="analytic", record=folder + "/run.npz")
+    ...     with gda.bench.recording(folder + "/run.npz"):
+    ...         result = gda.solve(problem, solver="analytic")
     ...     programs = load_programs(folder + "/run.npz")
     >>> sorted({program.kind for program in programs})
     ['column', 'diagonal']
@@ -314,7 +292,7 @@ def checked_programs(programs: Any) -> list[RecordedProgram]:
     """Return programs as a list; refuse other objects with an InvalidInputError."""
     if not isinstance(programs, Iterable) or isinstance(programs, str | bytes):
         raise InvalidInputError(
-            f"programs must be recorded programs, got {shortened(programs)}; gdaopt.load_programs "
+            f"programs must be recorded programs, got {shortened(programs)}; load_programs "
             "returns some"
         )
     found = list(programs)

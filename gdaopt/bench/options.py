@@ -9,9 +9,9 @@ from typing import Any, get_args
 from gdaopt.backends import ANALYTIC, find_backend, solvers
 from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.highspy import HighspyBackend
+from gdaopt.bench.replayed import Start
+from gdaopt.bench.sequences import KINDS
 from gdaopt.errors import InvalidInputError
-from gdaopt.programs.replayed import Start
-from gdaopt.studies.bench.sequences import KINDS
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_name, number, store_integer, store_number
 

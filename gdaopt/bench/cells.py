@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from gdaopt.backends.catalogue import tolerance_options
+from gdaopt.bench.judging import verdict
+from gdaopt.bench.recorded import RecordedProgram, load_programs
+from gdaopt.bench.replayed import Replayed, Start, replay
+from gdaopt.bench.sequences import Sequence
 from gdaopt.methods import solve
-from gdaopt.programs import RecordedProgram, Replayed, load_programs, replay
-from gdaopt.programs.replayed import Start
-from gdaopt.studies.bench.judging import verdict
-from gdaopt.studies.bench.sequences import Sequence
 from gdaopt.support.files import write_atomically
 from gdaopt.support.text import shortened
 from gdaopt.support.warning_filters import ignoring

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.backends import ANALYTIC
-from gdaopt.plotting.canvas import font_size
-from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
-from gdaopt.studies.bench.judging import (
+from gdaopt.bench.judging import (
     charged,
     mean_residual,
     not_dominated,
     performance_profile,
     shifted_geometric_mean,
 )
-from gdaopt.studies.bench.options import algorithm_of
+from gdaopt.bench.options import algorithm_of
+from gdaopt.plotting.canvas import font_size
+from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     Parameters
     ----------
     programs : DataFrame
-        See `gdaopt.studies.bench.table.programs_frame`.
+        See `gdaopt.bench.table.programs_frame`.
     cap : float
         Seconds that a program counts that is not verified.
     width : float

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gdaopt.studies.bench.pictures import PICTURES
+from gdaopt.bench.pictures import PICTURES
 
 VERDICTS = {"analytic": "verified", "HIGHS": "verified", "SCS": "wrong", "GLPK": "infeasible"}
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import gmean
 
 from gdaopt.backends import Answer, StageSeconds
-from gdaopt.programs import Replayed
-from gdaopt.studies.bench.judging import (
+from gdaopt.bench import Replayed
+from gdaopt.bench.judging import (
     VERDICTS,
     charged,
     mean_residual,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gdaopt.bench.recorded import RecordedProgram, load_programs, recording, save_programs
 from gdaopt.datasets import Dataset
 from gdaopt.linalg.entries import all_edges
 from gdaopt.linalg.gershgorin import align
@@ -22,11 +23,8 @@ from gdaopt.programs import (
     ColumnPolytope,
     DiagonalPolytope,
     JointPolytope,
-    RecordedProgram,
-    load_programs,
+    Polytope,
 )
-from gdaopt.programs.base import Polytope
-from gdaopt.programs.recorded import save_programs
 from gdaopt.sets import GraphMetrics
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.support.validation import FloatArray
@@ -117,9 +115,8 @@ def record_task(
     programs = []
     for method in dict.fromkeys(KINDS[kind] for kind in kinds):
         own = Path(f"{path}.{method}.npz")
-        solve(
-            problem, method, solver="analytic", max_iterations=steps, trace_every=0, record=own
-        )  # one program a step
+        with recording(own):  # one program a step
+            solve(problem, method, solver="analytic", max_iterations=steps, trace_every=0)
         recorded = load_programs(own)
         programs += [recorded[i] for i in _spread([one.kind for one in recorded], kinds, most)]
         own.unlink()

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from gdaopt.backends import LinearArrays, write_mps
-from gdaopt.programs.recorded import RecordedProgram
+from gdaopt.bench.recorded import RecordedProgram
 from gdaopt.support.files import write_atomically, write_text
 
 __all__ = ["EXPORTS", "export_mps", "export_python", "exported_arrays"]

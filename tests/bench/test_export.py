@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.programs import RecordedProgram
-from gdaopt.programs.export import export_mps, export_python, exported_arrays
+from gdaopt.bench import RecordedProgram, load_programs, recording
+from gdaopt.bench.export import export_mps, export_python, exported_arrays
 from tests.helpers import scaled
 
 
@@ -29,8 +29,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
     ]
     for method, options, solver in cases:
         problem = gda.MetricProblem(glr, graphs, **options)
-        gda.solve(problem, method, solver=solver, record=path, max_iterations=8)
-        found += gda.load_programs(path)
+        with recording(path):
+            gda.solve(problem, method, solver=solver, max_iterations=8)
+        found += load_programs(path)
     return [found[0], *(p for p in found[1:] if p.kind != "diagonal")][::3]
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import SolverInfo
-from gdaopt.studies.bench import options
-from gdaopt.studies.bench.options import BenchOptions, algorithm_of, starts_of, version_of
+from gdaopt.bench import options
+from gdaopt.bench.options import BenchOptions, algorithm_of, starts_of, version_of
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import Answer, highspy
-from gdaopt.programs import RecordedProgram, replay
+from gdaopt.bench import RecordedProgram, load_programs, recording, replay
 from tests.helpers import scaled
 
 STARTS = ("cold", "re-solve", "hot")
@@ -20,10 +20,10 @@ STARTS = ("cold", "re-solve", "hot")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
     path = tmp_path_factory.mktemp("recorded") / "run.npz"
     problem = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
-    gda.solve(problem, solver="analytic", record=path, max_iterations=8)
-    alternating = gda.load_programs(path)
-    gda.solve(problem, "joint", solver="analytic", record=path, max_iterations=5)
-    return alternating + gda.load_programs(path)
+    with recording(path):
+        gda.solve(problem, solver="analytic", max_iterations=8)
+        gda.solve(problem, "joint", solver="analytic", max_iterations=5)
+    return load_programs(path)
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -80,7 +80,7 @@ def test_failures_and_wrong_points_are_seen(
             exact, unit = program.closed_form().point, program.polytope.unit
             return Answer(point=None if factor is None else factor * exact / unit)
 
-    monkeypatch.setattr("gdaopt.programs.replayed.make_backend", lambda *_, **__: Wrong())
+    monkeypatch.setattr("gdaopt.bench.replayed.make_backend", lambda *_, **__: Wrong())
     diagonal = [program for program in programs if program.kind == "diagonal"][:1]
     nothing, nan, above, below, failed = replay(5 * diagonal, "HIGHS")
     for solved, says in ((nothing, "None"), (nan, "nan"), (failed, "out of luck")):

@@ -23,8 +23,8 @@ from gdaopt.backends import (
     find_backend,
     make_backend,
 )
+from gdaopt.bench.recorded import RecordedProgram, checked_programs
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
-from gdaopt.programs.recorded import RecordedProgram, checked_programs
 from gdaopt.support.validation import FloatArray, check_name, flag, number, options_mapping
 
 __all__ = ["Replayed", "Start", "replay"]
@@ -118,8 +118,9 @@ def replay(
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = gda.solve(problem, solver="analytic", record=folder + "/run.npz")
-    ...     programs = gda.load_programs(folder + "/run.npz")
+    ...     with gda.bench.recording(folder + "/run.npz"):
+    ...         result = gda.solve(problem, solver="analytic")
+    ...     programs = gda.bench.load_programs(folder + "/run.npz")
     >>> all(solved.is_verified(1e-6) for solved in replay(programs, "highspy", start="hot"))
     True
     """

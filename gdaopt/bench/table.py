@@ -11,14 +11,14 @@ import numpy as np
 
 from gdaopt.backends import ANALYTIC
 from gdaopt.backends.catalogue import tolerance_options
-from gdaopt.studies.bench.judging import (
+from gdaopt.bench.judging import (
     SHIFT,
     VERDICTS,
     charged,
     mean_residual,
     shifted_geometric_mean,
 )
-from gdaopt.studies.bench.options import BenchOptions, algorithm_of, version_of
+from gdaopt.bench.options import BenchOptions, algorithm_of, version_of
 from gdaopt.studies.versions import machine, versions
 from gdaopt.support.text import markdown as markdown_text
 from gdaopt.trace import relative_gap

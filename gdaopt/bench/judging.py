@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.programs import Replayed
+from gdaopt.bench.replayed import Replayed
 from gdaopt.support.validation import FloatArray
 
 __all__ = [

@@ -1,1 +1,0 @@
-"""The study of solvers: recorded sequences of programs, and whole runs, by any solver."""
