@@ -194,8 +194,7 @@ class DensePoint(MatrixPoint):
                     break
             rows.append((there - here) / length)
         hessian = np.array(rows)
-        symmetric: FloatArray = (hessian + hessian.T) / 2
-        return symmetric
+        return (hessian + hessian.T) / 2
 
     def line(self, direction: Direction) -> _DenseLine:
         """Return Q restricted to ``M + γ D``."""

@@ -308,8 +308,7 @@ class ExpressionTree:
                         abs(jacobian) if sizes else jacobian
                     ) @ np.atleast_1d(adjoint)
         matrix = total.reshape(shape, order="F")
-        symmetric: FloatArray = (matrix + matrix.T) / 2
-        return symmetric
+        return (matrix + matrix.T) / 2
 
     def _compiled(self, expression: Any) -> int:
         """Return the place of an expression in the list of nodes, after all that it is made of."""

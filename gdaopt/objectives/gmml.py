@@ -42,13 +42,11 @@ class GMMLPoint(FactoredPoint):
     def pulled(self) -> FloatArray:
         """``M⁻¹ D M⁻¹``."""
         pulled = self.inverse @ self.objective.dissimilar @ self.inverse
-        symmetric: FloatArray = (pulled + pulled.T) / 2
-        return symmetric
+        return (pulled + pulled.T) / 2
 
     def gradient(self) -> FloatArray:
         """Return ``S - M⁻¹ D M⁻¹``."""
-        gradient: FloatArray = self.objective.similar - self.pulled
-        return gradient
+        return self.objective.similar - self.pulled
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of the geometric mean")."""
@@ -72,8 +70,7 @@ class GMMLPoint(FactoredPoint):
         inverse, pulled = (
             atoms.projected(atoms.projected(matrix).T) for matrix in (self.inverse, self.pulled)
         )
-        curvature: FloatArray = 2 * inverse * pulled
-        return curvature
+        return 2 * inverse * pulled
 
     def line(self, direction: Direction) -> GMMLLine:
         """Return Q restricted to ``M + γ D``."""

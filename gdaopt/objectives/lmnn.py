@@ -20,9 +20,9 @@ from gdaopt.objectives.pairs import (
     RectanglePairs,
     checked_samples,
     class_codes,
-    expression_bytes,
     squared_distances,
 )
+from gdaopt.objectives.pairs.expressions import expression_bytes
 from gdaopt.objectives.scalar_functions import SmoothHinge
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, integer, number
@@ -165,7 +165,7 @@ class _Triplets(BlockLoss):
         for k, targets in enumerate(self._targets.T):
             bent = second[:, k] > 0
             row, impostor = self._row[bent], self._impostor[bent]
-            difference = changes.at(row, targets[row]) - changes.at(row, impostor)
+            difference = changes(row, targets[row]) - changes(row, impostor)
             difference *= np.sqrt(self._loss.push * second[bent, k])
             found.append(difference)
         return np.concatenate(found, axis=1)

@@ -39,8 +39,7 @@ class LogDetPoint(FactoredPoint):
 
     def gradient(self) -> FloatArray:
         """Return ``S - M⁻¹``."""
-        gradient: FloatArray = self.objective.covariance - self.inverse
-        return gradient
+        return self.objective.covariance - self.inverse
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of the log-determinant")."""
@@ -77,8 +76,7 @@ class LogDetPoint(FactoredPoint):
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return ``(u_k' M⁻¹ u_l)²``."""
         projected = atoms.projected(self.inverse)
-        squares: FloatArray = atoms.projected(projected.T) ** 2
-        return squares
+        return atoms.projected(projected.T) ** 2
 
     def line(self, direction: Direction) -> LogDetLine:
         """Return Q restricted to ``M + γ D``."""

@@ -43,8 +43,7 @@ class Logarithm:
 
     def slopes(self, atoms: Atoms) -> FloatArray:
         """Return the derivatives of Q, divided by Q."""
-        slopes: FloatArray = self.of.slopes(atoms) / self.of.value
-        return slopes
+        return self.of.slopes(atoms) / self.of.value
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return ``∇²Q / Q - gg'`` with the derivatives g of log Q."""
@@ -99,16 +98,16 @@ class ExponentialLogarithm:
     @property
     def value(self) -> float:
         """``log Q(M)``."""
-        return float(self.point.sums.log_value)
+        return float(self.point.total.log_value)
 
     def gradient(self) -> FloatArray:
         """Return ``∇ log Q(M)``, shape (K, K): a softmax over pairs."""
-        gradient: FloatArray = -self.point.scatter / self.point.sums.total
+        gradient: FloatArray = -self.point.scatter / self.point.total.scaled
         return gradient
 
     def slopes(self, atoms: Atoms) -> FloatArray:
         """Return the derivatives of ``log Q`` by the weights of atoms, shape (n,)."""
-        slopes: FloatArray = self.point.scaled_slopes(atoms) / self.point.sums.total
+        slopes: FloatArray = self.point.scaled_slopes(atoms) / self.point.total.scaled
         return slopes
 
     def curvature(self, atoms: Atoms) -> FloatArray:
@@ -118,6 +117,6 @@ class ExponentialLogarithm:
         Computed as a covariance they lose no digits where a few pairs have almost all of p.
         """
         modelled = self.point.modelled
-        means = -modelled.kept_slopes(atoms) / modelled.sum.total
-        curvature: FloatArray = modelled.scaled_curvature(atoms, means) / modelled.sum.total
+        means = -modelled.kept_slopes(atoms) / modelled.sum.total.scaled
+        curvature: FloatArray = modelled.scaled_curvature(atoms, means) / modelled.sum.total.scaled
         return curvature

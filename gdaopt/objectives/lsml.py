@@ -82,8 +82,8 @@ class _Violated(BlockLoss):
     def factors(self, changes: Changes) -> FloatArray:
         """Return ``√(w/2) (y^¼ x^-¾ φ_x - x^¼ y^-¾ φ_y)``: the Hessian has rank one."""
         x, y = self._x**0.25, self._y**0.25
-        factors: FloatArray = changes.at(self._first) * (y / x**3)
-        factors -= changes.at(self._first + 1) * (x / y**3)
+        factors: FloatArray = changes(self._first) * (y / x**3)
+        factors -= changes(self._first + 1) * (x / y**3)
         factors *= np.sqrt(self._weight / 2)
         return factors
 

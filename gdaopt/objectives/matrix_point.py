@@ -131,8 +131,7 @@ class FactoredPoint(MatrixPoint):
         if self.factor is None:
             return np.full_like(self.metric, math.nan)
         inverse = cho_solve((self.factor, True), np.eye(len(self.metric)), check_finite=False)
-        symmetric: FloatArray = (inverse + inverse.T) / 2
-        return symmetric
+        return (inverse + inverse.T) / 2
 
     def in_factor_coordinates(self, matrix: FloatArray) -> FloatArray:
         """Return ``L⁻¹ A L⁻ᵀ`` for a symmetric A, NaN where there is no factor L."""
@@ -140,8 +139,7 @@ class FactoredPoint(MatrixPoint):
             return np.full_like(matrix, math.nan)
         half = solve_triangular(self.factor, matrix, lower=True, check_finite=False)
         whole = solve_triangular(self.factor, half.T, lower=True, check_finite=False)
-        symmetric: FloatArray = (whole + whole.T) / 2
-        return symmetric
+        return (whole + whole.T) / 2
 
     def direction_in_factor_coordinates(self, direction: Direction) -> FloatArray:
         """Return ``L⁻¹ D L⁻ᵀ``: its eigenvalues say where the line leaves the cone."""

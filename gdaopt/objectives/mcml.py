@@ -148,7 +148,7 @@ class _Rows(BlockLoss):
         counts = self._terms > _NEGLIGIBLE
         if np.count_nonzero(counts) > counts.size / 2:
             shares = self._terms / self._total[:, None]
-            values = changes.all()
+            values = changes()
             means = np.matmul(values.transpose(1, 0, 2), shares[:, :, None])
             centred: FloatArray = values - means.transpose(1, 0, 2)
             centred *= np.sqrt(self._weights[:, None] * shares)
@@ -156,7 +156,7 @@ class _Rows(BlockLoss):
         # Under a metric of large trace most samples have few neighbours.
         rows, columns = np.nonzero(counts)
         share = self._terms[rows, columns] / self._total[rows]
-        values = changes.at(rows, columns)
+        values = changes(rows, columns)
         starts = np.searchsorted(rows, self._rows)
         means = np.add.reduceat(values * share, starts, axis=1)
         few: FloatArray = values - means[:, rows]

@@ -15,23 +15,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.pairs import (
-    Block,
-    CentredChanges,
-    Changes,
-    KnownChanges,
-    Moments,
-    Pairs,
+from gdaopt.objectives.pairs import Block, Changes, Pairs
+from gdaopt.objectives.pairs.passes import (
     PairSums,
     PairValues,
+    Total,
     TransformedSamples,
     exponential,
 )
+from gdaopt.objectives.subsamples import Thinning
 from gdaopt.support.validation import FloatArray
 
 __all__ = [
@@ -91,7 +88,7 @@ class BlockLoss(ABC):
 
     def bend(self, rates: FloatArray) -> float:
         """Return the second derivative along one direction, in which δ changes by `rates`."""
-        factors = self.factors(KnownChanges(rates[None]))
+        factors = self.factors(lambda *indices: rates[None][(slice(None), *indices)].copy())
         return float(np.vdot(factors, factors))
 
 
@@ -154,37 +151,13 @@ class DistanceLoss(ABC):
         """Return the loss in units of ``exp(shift)``."""
         return self
 
-    def thinned(
-        self,
-        total: float,  # noqa: ARG002 (for subclasses)
-        n_atoms: int,  # noqa: ARG002
-        n_represented: int,  # noqa: ARG002
-    ) -> DistanceLoss | None:
-        """Return the loss with most of its small terms left out, for second derivatives only.
-
-        Parameters
-        ----------
-        total : float
-            Its value.
-        n_atoms : int
-            How many weights the second derivatives are by.
-        n_represented : int
-            How many pairs the pairs at hand represent.
-
-        Returns
-        -------
-        DistanceLoss or None
-            None where the loss is not a sum of such terms.
-        """
-        return None
-
     def line(self, direction: Direction, start: LossSum, rates: PairValues) -> LossLine:
         """Return the loss along a direction."""
         return LossLine(direction, start, rates)
 
 
 class LossSum:
-    """``f(δ)`` over all pairs.
+    """``f(δ)`` over all pairs, whose numbers are kept where there is memory for them.
 
     Parameters
     ----------
@@ -210,11 +183,11 @@ class LossSum:
         self.distances = distances
         self.coefficients = keep(self._compute)
         self._loss = loss
-        self._found: _Totals | None = None
+        self._total: Total | None = None
 
     @cached_property
     def shift(self) -> float:
-        """The logarithm of the unit of `total` and of the coefficients."""
+        """The logarithm of the unit of the coefficients."""
         return self._loss.shift(self.distances)
 
     @cached_property
@@ -229,34 +202,16 @@ class LossSum:
 
     def _compute(self) -> Iterator[FloatArray]:
         """Yield the coefficients; a complete pass knows the value."""
-        self._found = yield from _coefficients(self.loss, self.pairs, self.distances)
+        self._total = yield from _coefficients(self.loss, self.shift, self.pairs, self.distances)
 
-    def _known(self) -> _Totals:
-        if self._found is None:
+    @property
+    def total(self) -> Total:
+        """The loss."""
+        if self._total is None:
             for _ in self.coefficients:
                 pass
-        assert self._found is not None
-        return self._found
-
-    @property
-    def total(self) -> float:
-        """The loss in units of ``exp(shift)``."""
-        return self._known().value
-
-    @property
-    def magnitude(self) -> float:
-        """The number that the round-off of the total is relative to."""
-        return self._known().magnitude
-
-    @property
-    def value(self) -> float:
-        """The loss."""
-        return self.scale * self.total
-
-    @property
-    def log_value(self) -> float:
-        """The logarithm of a loss that is positive."""
-        return self.shift + math.log(self.total)
+        assert self._total is not None
+        return self._total
 
     def slopes(self, coordinates: FloatArray) -> FloatArray:
         """Return the derivatives by the weights of atoms in units of ``exp(shift)``, shape (n,).
@@ -288,27 +243,41 @@ class LossSum:
             How many pairs these pairs represent, if they are a subsample.
         """
         values = np.ascontiguousarray(coordinates.T)
-        size, n_pairs = len(values), self.pairs.n_pairs
+        size, loss, pairs = len(values), self.loss, self.pairs
         total = np.zeros((size, size))
-        few = self.loss.thinned(self.total, size, n_represented) if n_represented else None
-        loss = few or self.loss
+        thinning = None
+        if n_represented and loss.is_exponential:
+            thinning = Thinning(self.total.scaled, size, n_represented)
         every, n_values = 1, size // _SPARSE + 1
         if loss.curved_everywhere:
-            every, n_values = 1 if few else max(1, n_pairs // _MOST_PAIRS), size
+            every, n_values = 1 if thinning else max(1, pairs.n_pairs // _MOST_PAIRS), size
         place, n_seen = 0, 0
-        known = self.coefficients if self.loss.is_exponential else self.distances
-        for block, numbers in zip(self.pairs.blocks(), known, strict=True):
-            for part, rows in self.pairs.parts(block, n_values):
+        known = self.coefficients if loss.is_exponential else self.distances
+        for block, numbers in zip(pairs.blocks(), known, strict=True):
+            for part, rows in pairs.parts(block, n_values):
                 place += 1
                 if place % every:
                     continue
-                n_seen += numbers[rows].size
-                at = loss.again(part, numbers[rows])
-                changes = self.pairs.changes(part, values)
-                factors = at.factors(changes if means is None else CentredChanges(changes, means))
+                of_part = numbers[rows]
+                n_seen += of_part.size
+                at = loss.again(part, thinning(of_part) if thinning else of_part)
+                factors = at.factors(_less_means(pairs.changes(part, values), means))
                 total += factors @ factors.T
-        total *= n_pairs / n_seen
+        total *= pairs.n_pairs / n_seen
         return total
+
+
+def _less_means(changes: Changes, means: FloatArray | None) -> Changes:
+    """Return the changes less a number for each direction."""
+    if means is None:
+        return changes
+
+    def centred(*indices: Any) -> FloatArray:
+        found = changes(*indices)
+        found -= means.reshape(-1, *[1] * (found.ndim - 1))
+        return found
+
+    return centred
 
 
 class LossLine:
@@ -374,37 +343,31 @@ def loss_sums(loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples) -> 
         if shift == -math.inf:  # all terms vanish
             continue
         sums = _shifted_sums(loss.shifted(shift), pairs, samples, shift)
-        if not loss.is_exponential or sums.total <= _LARGEST_TOTAL:
+        if not loss.is_exponential or sums.total.scaled <= _LARGEST_TOTAL:
             return sums
-    return PairSums(-math.inf, 0.0, 0.0, Moments.none(pairs.features.shape[1]))
+    size = pairs.features.shape[1]
+    return PairSums(Total(-math.inf, 0.0, 0.0), np.zeros((size, size)), np.zeros(size))
 
 
 def _shifted_sums(
     loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples, shift: float
 ) -> PairSums:
-    """Return the value and the moments of a loss in units of ``exp(shift)``."""
-    found = _Totals(0.0, 0.0)
+    """Return the value and its moments for a loss in units of ``exp(shift)``."""
+    total = Total(shift, 0.0, 0.0)
 
     def coefficients() -> Iterator[FloatArray]:
-        nonlocal found
-        found = yield from _coefficients(loss, pairs, pairs.distances(samples))
+        nonlocal total
+        total = yield from _coefficients(loss, shift, pairs, pairs.distances(samples))
 
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        moments = pairs.moments(coefficients, loss.sign < 0)
-    return PairSums(shift, found.value, found.magnitude, moments)
-
-
-class _Totals(NamedTuple):
-    """The value of a loss, and the number that its round-off is relative to."""
-
-    value: float
-    magnitude: float
+        scatter, sizes = pairs.moments(coefficients, loss.sign < 0)
+    return PairSums(total, scatter, sizes)
 
 
 def _coefficients(
-    loss: DistanceLoss, pairs: Pairs, distances: Iterable[FloatArray]
-) -> Generator[FloatArray, None, _Totals]:
-    """Yield the coefficients of each block, and return the totals of all blocks."""
+    loss: DistanceLoss, shift: float, pairs: Pairs, distances: Iterable[FloatArray]
+) -> Generator[FloatArray, None, Total]:
+    """Yield the coefficients of each block, and return the total of all blocks."""
     value = magnitude = 0.0
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for block, of_block in zip(pairs.blocks(), distances, strict=True):
@@ -412,13 +375,13 @@ def _coefficients(
             value += at.value
             magnitude += at.magnitude
             yield at.coefficients()
-    return _Totals(value, magnitude)
+    return Total(shift, value, magnitude)
 
 
 def underflow(
     features: FloatArray,
     metric: FloatArray,
-    sums: PairSums | LossSum,
+    total: Total,
     steepest: float,
     size: float,
 ) -> str | None:
@@ -430,7 +393,7 @@ def underflow(
         Samples.
     metric : ndarray of shape (K, K)
         M.
-    sums : PairSums or LossSum
+    total : Total
         The loss at M.
     steepest, size : float
         The largest entry of the gradient, and what its round-off is relative to, in units of
@@ -440,17 +403,17 @@ def underflow(
     if largest == 0:
         return "all samples coincide: the gradient is 0, and no metric tells them apart"
     is_small = steepest <= _NOISE * size
-    is_flat = steepest * float(np.trace(metric)) <= _NOISE * sums.total
-    is_lost = steepest * sums.scale <= _LEAST_GRADIENT
-    if sums.value > 0 and not (is_small and is_flat) and not is_lost:
+    is_flat = steepest * float(np.trace(metric)) <= _NOISE * total.scaled
+    is_lost = steepest * total.scale <= _LEAST_GRADIENT
+    if total.value > 0 and not (is_small and is_flat) and not is_lost:
         return None
     # The root mean squared distance of samples, in units in which squares stay within float64.
     spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum(axis=1).mean()))
     unit = float(np.abs(np.diagonal(metric)).mean()) or 1.0
     factor = 1 / (spread * math.sqrt(unit))
-    what = "the objective" if sums.value == 0 else "the gradient of the objective"
+    what = "the objective" if total.value == 0 else "the gradient of the objective"
     advice = (
-        f"{what} is 0 in floating point or nearly so (log Q is {sums.log_value:.6g}); multiply "
+        f"{what} is 0 in floating point or nearly so (log Q is {total.log_value:.6g}); multiply "
         f"the features by about {factor:.2g}"
     )
     if factor > _LARGEST_FACTOR:

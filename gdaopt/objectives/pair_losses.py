@@ -99,7 +99,7 @@ class SeparableLoss(DistanceLoss):
         expression: cp.Expression = cp.Constant(0.0)
         constraints: list[cp.Constraint] = []
         for term in self.terms:
-            left, right = self.pairs.one_by_one(similar=term.similar)
+            left, right = self.pairs.listed(similar=term.similar)
             features = self.pairs.pairs.features
             distances, equations = squared_distances(features, left, right, metric)
             losses = term.function.to_cvxpy(term.sign * (distances - term.threshold))
@@ -152,8 +152,8 @@ class _Pairs(BlockLoss):
             second = np.zeros(self._shape)
             second[chosen] = term.function.second(z)
             pairs = np.nonzero(second > NEGLIGIBLE * second.max())
-            found.append(changes.at(*pairs) * np.sqrt(term.weight * second[pairs]))
-        return np.concatenate(found, axis=1) if found else changes.at(*_nothing(self._shape))
+            found.append(changes(*pairs) * np.sqrt(term.weight * second[pairs]))
+        return np.concatenate(found, axis=1) if found else changes(*_nothing(self._shape))
 
 
 def _nothing(shape: tuple[int, ...]) -> tuple[npt.NDArray[np.intp], ...]:
@@ -447,11 +447,11 @@ class DEML(_PairTerms):
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         of_dissimilar, *of_similar = self.loss.terms
-        left, right = self.loss.pairs.one_by_one(similar=False)
+        left, right = self.loss.pairs.listed(similar=False)
         distances, constraints = squared_distances(self.pairs.features, left, right, metric)
         expression = of_dissimilar.weight * cp.sum(of_dissimilar.function.to_cvxpy(distances))
         for term in of_similar:
-            left, right = self.loss.pairs.one_by_one(similar=True)
+            left, right = self.loss.pairs.listed(similar=True)
             differences = self.pairs.features[left] - self.pairs.features[right]
             scatter = differences.T @ differences
             expression += term.weight * cp.sum(cp.multiply(scatter, metric))

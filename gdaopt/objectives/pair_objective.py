@@ -24,15 +24,10 @@ from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.logarithm import ExponentialLogarithm
 from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums, underflow
-from gdaopt.objectives.pairs import (
-    MANY_PAIRS,
-    BufferPool,
-    Pairs,
-    PairSums,
-    PairValues,
-    expression_bytes,
-    less,
-)
+from gdaopt.objectives.pairs import Pairs
+from gdaopt.objectives.pairs.base import less
+from gdaopt.objectives.pairs.expressions import expression_bytes
+from gdaopt.objectives.pairs.passes import MANY_PAIRS, BufferPool, PairSums, PairValues, Total
 from gdaopt.objectives.round_off import UNIT, DistanceRoundOff, RoundOff
 from gdaopt.objectives.subsamples import model_size, subsample_size
 from gdaopt.objectives.sums import Summable
@@ -294,8 +289,7 @@ class PairPoint:
 
     def _compute_distances(self) -> Iterator[FloatArray]:
         distances = self._pairs.products(*DenseDirection(self.metric).factors(self._pairs.features))
-        log_weights = self.objective.log_weights
-        return distances if log_weights is None else less(distances, log_weights)
+        return less(distances, self.objective.log_weights)
 
     @cached_property
     def _pass(self) -> PairSums | None:
@@ -303,14 +297,14 @@ class PairPoint:
         return self.objective.sums(self.metric) if self._is_single_pass else None
 
     @property
-    def sums(self) -> PairSums | LossSum:
-        """The sums that give the value: of one pass, or over the distances that are kept."""
-        return self._pass or self.sum
+    def total(self) -> Total:
+        """The value: from one pass, or from the distances that are kept."""
+        return (self._pass or self.sum).total
 
     @property
     def value(self) -> float:
         """``Q(M)``."""
-        return self.sums.value
+        return self.total.value
 
     def logarithm(self) -> ExponentialLogarithm:
         """Return ``log Q`` at M, for a sum of exponentials; it does not underflow."""
@@ -320,13 +314,13 @@ class PairPoint:
     def scatter(self) -> FloatArray:
         """The gradient in units of ``exp(shift)``, and times the sign of the loss."""
         if self._pass is not None:
-            return self._pass.moments.scatter
+            return self._pass.scatter
         return self._pairs.scatter(self.sum.coefficients)
 
     @cached_property
     def _gradient(self) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
-            gradient: FloatArray = self.objective.loss.sign * self.sums.scale * self.scatter
+            gradient: FloatArray = self.objective.loss.sign * self.total.scale * self.scatter
         return read_only(gradient)
 
     @property
@@ -363,8 +357,7 @@ class PairPoint:
 
     def slopes(self, atoms: Atoms) -> FloatArray:
         """Return the derivatives ``u_k' ∇Q u_k`` by the weights of atoms, shape (n,)."""
-        slopes: FloatArray = self.sums.scale * self.scaled_slopes(atoms)
-        return slopes
+        return self.total.scale * self.scaled_slopes(atoms)
 
     def scaled_slopes(self, atoms: Atoms) -> FloatArray:
         """Return the slopes in units of ``exp(shift)``."""
@@ -452,7 +445,7 @@ class PairPoint:
         """``Σ |c_rc| (x_rk² + x_ck²)`` in units of ``exp(shift)``, shape (K,)."""
         with np.errstate(over="ignore", invalid="ignore"):
             if self._pass is not None:
-                return self._pass.moments.sizes
+                return self._pass.sizes
             coefficients = self.sum.coefficients
             are_magnitudes = self.objective.loss.sign < 0
             return self._pairs.squared_sizes(
@@ -461,21 +454,21 @@ class PairPoint:
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of losses of distances")."""
-        objective, sums = self.objective, self.sums
-        loss = objective.loss.shifted(sums.shift)
+        objective, total = self.objective, self.total
+        loss = objective.loss.shifted(total.shift)
         with np.errstate(over="ignore", invalid="ignore"):
-            sizes = sums.scale * self._sizes
+            sizes = total.scale * self._sizes
             of_distances = 2 * self.distance_round_off.form(np.sqrt(sizes))
             relative = loss.value_roundings + _SUM_ROUNDINGS + objective.n_blocks
             relative += (2 + self._moves) * objective.weight_roundings
             # A scale near to underflow has few digits. One that is 0 leaves a tangent of 0, which
             # is below a sum of exponentials everywhere.
-            of_scale = float(np.spacing(sums.scale)) * sums.magnitude
+            of_scale = float(np.spacing(total.scale)) * total.magnitude
             of_scatter = self._pairs.scatter_roundings * sizes
-            cancelled = sums.scale * objective.cancelled_sizes
+            cancelled = total.scale * objective.cancelled_sizes
             of_loss = loss.coefficient_roundings * (sizes + cancelled)
             return RoundOff(
-                UNIT * (relative * sums.scale * sums.magnitude + of_distances) + of_scale,
+                UNIT * (relative * total.scale * total.magnitude + of_distances) + of_scale,
                 np.sqrt(2 * UNIT * (of_scatter + of_loss)),
             )
 
@@ -497,4 +490,4 @@ class PairPoint:
         known = self._entries  # the scatter is semidefinite: its largest entry is on the diagonal
         diagonal = np.diagonal(self.scatter) if known is None else known.on_diagonal
         steepest, size = float(diagonal.max()), float(self._sizes.sum())
-        return underflow(self._pairs.features, self.metric, self.sums, steepest, size)
+        return underflow(self._pairs.features, self.metric, self.total, steepest, size)

@@ -32,14 +32,12 @@ class QuadraticPoint(MatrixPoint):
 
     def gradient(self) -> FloatArray:
         """Return ``A + cM``."""
-        gradient: FloatArray = self.objective.linear + self.objective.bend * self.metric
-        return gradient
+        return self.objective.linear + self.objective.bend * self.metric
 
     def gradient_column(self, column: int) -> FloatArray:
         """Return one column of the gradient."""
         objective = self.objective
-        entries: FloatArray = objective.linear[:, column] + objective.bend * self.metric[:, column]
-        return entries
+        return objective.linear[:, column] + objective.bend * self.metric[:, column]
 
     def round_off(self) -> RoundOff:
         """Return the round-off of the sums: the gradient is A or M itself, without round-off."""
@@ -48,8 +46,7 @@ class QuadraticPoint(MatrixPoint):
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return ``c (u_k'u_l)²``."""
-        curvature: FloatArray = self.objective.bend * atoms.products(atoms) ** 2
-        return curvature
+        return self.objective.bend * atoms.products(atoms) ** 2
 
     def line(self, direction: Direction) -> QuadraticLine:
         """Return Q restricted to ``M + γ D``."""

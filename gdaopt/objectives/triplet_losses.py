@@ -90,8 +90,8 @@ class _Triplets(BlockLoss):
         """Return ``√(b ψ'') (φ_x - φ_y)``: the Hessian has rank one."""
         second = self.loss.function.second(self._z)
         curved = np.flatnonzero(second > NEGLIGIBLE * second.max(initial=0.0))
-        factors: FloatArray = changes.at(2 * curved)
-        factors -= changes.at(2 * curved + 1)
+        factors: FloatArray = changes(2 * curved)
+        factors -= changes(2 * curved + 1)
         factors *= np.sqrt(self.loss.push * second[curved])
         return factors
 

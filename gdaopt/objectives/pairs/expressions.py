@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from gdaopt.objectives.pairs.protocol import Pairs, WeightedPairs
+from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
@@ -29,8 +28,8 @@ _SAME = 1e-11  # of the largest entry: differences closer than that are equal up
 
 
 def distinct_differences(
-    pairs: WeightedPairs,
-) -> tuple[FloatArray, npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
+    pairs: Pairs,
+) -> tuple[FloatArray, Indices, Indices, FloatArray]:
     """Return one pair for each distinct difference, with the weights of all such pairs added up.
 
     A sum ``Σ_p w_p f(δ_p)`` stays the same, and a solver has fewer terms to see.
@@ -52,27 +51,27 @@ def distinct_differences(
     >>> (features[right] - features[left]).ravel(), weights
     (array([1., 3.]), array([24.,  8.]))
     """
-    merged = pairs.merged()
-    left, right, weights = merged.listed()
-    differences = merged.features[left] - merged.features[right]
+    left, right, weights = pairs.listed()
+    features, place = np.unique(pairs.features, axis=0, return_inverse=True)
+    left, right = place.ravel()[left], place.ravel()[right]
+    differences = features[left] - features[right]
     lattice = np.round(differences / (_SAME * float(np.abs(differences).max(initial=0.0)) or 1.0))
     # d and -d are the same pair: the first entry that is not 0 is made positive.
     first = lattice[np.arange(len(lattice)), (lattice != 0).argmax(axis=1)]
     lattice *= np.where(first < 0, -1.0, 1.0)[:, None]
     check_time()
     _, chosen, group = np.unique(lattice + 0.0, axis=0, return_index=True, return_inverse=True)
-    summed = np.zeros(len(chosen))
-    np.add.at(summed, group.ravel(), weights)
+    summed: FloatArray = np.bincount(group.ravel(), weights).astype(np.float64)
     left, right = left[chosen], right[chosen]
     if len(np.unique(left)) > len(np.unique(right)):
         left, right = right, left
-    return merged.features, left, right, summed
+    return features, left, right, summed
 
 
 def squared_distances(
     features: FloatArray,
-    left: npt.NDArray[np.intp],
-    right: npt.NDArray[np.intp],
+    left: Indices,
+    right: Indices,
     metric: cp.Expression,
 ) -> tuple[cp.Expression, list[cp.Constraint]]:
     """Return ``δ_p(M)`` for all pairs p, and the constraints that define its variables.
@@ -122,8 +121,7 @@ def n_coefficients(pairs: Pairs) -> int:
     """Return about how many coefficients `squared_distances` has, without merging anything."""
     n_samples, size = pairs.features.shape
     entries = size * (size + 1) // 2
-    total: int = pairs.n_pairs * (size + 8) + n_samples * entries
-    return total
+    return int(pairs.n_pairs * (size + 8) + n_samples * entries)
 
 
 def expression_bytes(pairs: Pairs) -> float:
