@@ -200,7 +200,7 @@ class Pairs(ABC):
             left, right = samples
             if indices:
                 left, right = (each[indices] for each in np.broadcast_arrays(left, right))
-            found: FloatArray = values[:, left] - values[:, right]
+            found: FloatArray = values.take(left, axis=1) - values.take(right, axis=1)
             found *= found
             return found
 
