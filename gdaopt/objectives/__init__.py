@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from gdaopt.objectives.base import BaseObjective, SumObjective
 from gdaopt.objectives.check import check_objective
 from gdaopt.objectives.dense import DenseObjective, FunctionObjective
 from gdaopt.objectives.expression import CvxpyObjective
@@ -19,7 +20,6 @@ from gdaopt.objectives.protocol import Derivatives, Line, Objective, Point
 from gdaopt.objectives.quadratic import Linear, Ridge
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.objectives.scalar_functions import ScalarFunction
-from gdaopt.objectives.sums import Summable, SumObjective
 from gdaopt.objectives.triplet_losses import LogisticTriplets, TripletHinge
 
 OBJECTIVES: dict[str, Callable[..., Objective]] = {
@@ -43,6 +43,7 @@ __all__ = [
     "LSML",
     "MCML",
     "OBJECTIVES",
+    "BaseObjective",
     "BlockLoss",
     "CvxpyObjective",
     "DenseObjective",
@@ -65,7 +66,6 @@ __all__ = [
     "ScalarFunction",
     "SeparableLoss",
     "SumObjective",
-    "Summable",
     "Term",
     "TripletHinge",
     "assumed_round_off",

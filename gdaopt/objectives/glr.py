@@ -44,7 +44,7 @@ def _drawn(
 
 
 class Exponentials(DistanceLoss):
-    """``Σ_p w_p exp(-δ_p)``, of which it sees ``δ_p - log w_p``: a `DistanceLoss`.
+    """``Σ_p w_p exp(-δ_p)``, of which it sees ``δ_p - log w_p``.
 
     All sums are taken over ``exp(-(δ - log w) - shift)`` with the largest exponent as the shift, so
     that the logarithm of the sum and its derivatives do not underflow.
@@ -71,7 +71,6 @@ class Exponentials(DistanceLoss):
         return 2 * abs(self._shift) + 4 * math.log(self._n_pairs)
 
     def at(self, block: Block, distances: FloatArray) -> _Terms:  # noqa: ARG002 (of all)
-        """Return the loss at the distances of a block."""
         out = distances if distances.flags.writeable else None
         exponents = np.subtract(-self._shift, distances, out=out)
         return _Terms(np.exp(exponents, out=exponents))

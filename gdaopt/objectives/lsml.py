@@ -31,7 +31,7 @@ _DRAWN = 20  # quadruplets for each sample
 
 
 class LSMLLoss(DistanceLoss):
-    """``w Σ (√x - √y)²`` over the pairs of distances with x > y: a `DistanceLoss`.
+    """``w Σ (√x - √y)²`` over the pairs of distances with x > y.
 
     The distances come one after the other: x and y of the first quadruplet, and so on.
 
@@ -54,7 +54,7 @@ class LSMLLoss(DistanceLoss):
 
 
 class _Violated(BlockLoss):
-    """The loss of the quadruplets with x > y: a `BlockLoss`."""
+    """The loss of the quadruplets with x > y."""
 
     def __init__(self, weight: float, distances: FloatArray) -> None:
         self._weight = weight

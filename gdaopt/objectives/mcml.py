@@ -46,7 +46,7 @@ def _drawn(
 
 
 class MCMLLoss(DistanceLoss):
-    """``Σ_i w_i ( mean_{j in the class of i} δ_ij + log Σ_{k≠i} exp(-δ_ik) )``: a `DistanceLoss`.
+    """``Σ_i w_i ( mean_{j in the class of i} δ_ij + log Σ_{k≠i} exp(-δ_ik) )``.
 
     Its pairs are all ordered pairs of samples, which are sorted by class.
 
@@ -99,7 +99,7 @@ class MCMLLoss(DistanceLoss):
 
 
 class _Rows(BlockLoss):
-    """The loss in some rows: a `BlockLoss`."""
+    """The loss in some rows."""
 
     def __init__(self, loss: MCMLLoss, block: Block, distances: FloatArray) -> None:
         self._loss = loss

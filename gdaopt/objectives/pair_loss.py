@@ -28,6 +28,7 @@ from gdaopt.objectives.pairs.passes import (
     TransformedSamples,
     exponential,
 )
+from gdaopt.objectives.protocol import Line
 from gdaopt.objectives.subsamples import Thinning
 from gdaopt.support.validation import FloatArray
 
@@ -280,8 +281,8 @@ def _less_means(changes: Changes, means: FloatArray | None) -> Changes:
     return centred
 
 
-class LossLine:
-    """The loss along a direction: a `gdaopt.objectives.Line`.
+class LossLine(Line):
+    """The loss along a direction.
 
     Parameters
     ----------
@@ -318,12 +319,10 @@ class LossLine:
             yield loss.at(block, distances)
 
     def value(self, gamma: float) -> float:
-        """Return ``Q(M + γ D)``; not finite where it overflows."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             return self.scale * sum(loss.value for loss in self.losses(gamma))
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
-        """Return the first and the second derivative by γ; not finite where Q is not."""
         slope = bend = 0.0
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             for loss, rate in zip(self.losses(gamma), self.rates, strict=True):

@@ -63,7 +63,7 @@ class Term:
 
 
 class SeparableLoss(DistanceLoss):
-    """``Σ_p w_p ψ(s_p (δ_p - t_p))``: a `DistanceLoss`.
+    """``Σ_p w_p ψ(s_p (δ_p - t_p))``.
 
     Parameters
     ----------
@@ -82,7 +82,6 @@ class SeparableLoss(DistanceLoss):
         self.curved_everywhere = not any(term.function.is_flat_beyond for term in terms)
 
     def at(self, block: Block, distances: FloatArray) -> _Pairs:
-        """Return the loss at the distances of a block."""
         return _Pairs(
             [
                 (term, chosen)
@@ -118,7 +117,7 @@ class SeparableLoss(DistanceLoss):
 
 
 class _Pairs(BlockLoss):
-    """The loss at the distances of some pairs: a `BlockLoss`."""
+    """The loss at the distances of some pairs."""
 
     def __init__(self, parts: list[tuple[Term, Chosen]], distances: FloatArray) -> None:
         self._shape = distances.shape

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DeferredMatrix, DenseDirection, Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.objectives.base import BaseObjective
 from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.logarithm import ExponentialLogarithm
 from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums, underflow
@@ -28,15 +28,11 @@ from gdaopt.objectives.pairs import Pairs
 from gdaopt.objectives.pairs.base import less
 from gdaopt.objectives.pairs.expressions import expression_bytes
 from gdaopt.objectives.pairs.passes import MANY_PAIRS, BufferPool, PairSums, PairValues, Total
+from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT, DistanceRoundOff, RoundOff
 from gdaopt.objectives.subsamples import model_size, subsample_size
-from gdaopt.objectives.sums import Summable
 from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
-from gdaopt.support.warning_filters import underflow_ignored
 from gdaopt.support.workers import mapped
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["PairObjective", "PairPoint"]
 
@@ -52,7 +48,7 @@ Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss]]
 """Returns the pairs and the loss of about so many samples, given those of all."""
 
 
-class PairObjective(Summable, Generic[LossT]):
+class PairObjective(BaseObjective, Generic[LossT]):
     """``Q(M) = f(δ(M))`` with a convex loss f of the squared distances of pairs of samples.
 
     A subclass makes the pairs and the loss in its ``__init__``, and writes `to_cvxpy` for the conic
@@ -74,8 +70,6 @@ class PairObjective(Summable, Generic[LossT]):
         How many pairs of another objective these pairs are a subsample of; 0 where they are all.
     """
 
-    tested = False  # the loss may be a user's own
-
     def __init__(
         self,
         pairs: Pairs,
@@ -88,22 +82,14 @@ class PairObjective(Summable, Generic[LossT]):
         limit = integer("memory_limit", memory_limit, at_least=1)
         self.pairs = pairs
         self.loss = loss
+        self.n_features = pairs.features.shape[1]
+        self.log_convex = loss.is_exponential
         self.memory_limit = limit
         self.n_represented = n_represented
         self._draw = draw
         self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
         self._pool = BufferPool(pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
         self._cluster: Cluster | None = None
-
-    @property
-    def n_features(self) -> int:
-        """K, the size of the metric matrices."""
-        return int(self.pairs.features.shape[1])
-
-    @property
-    def log_convex(self) -> bool:
-        """Whether ``log Q`` is convex as well."""
-        return self.loss.is_exponential
 
     def distributed(self, client: Any) -> Self:
         """Return the same objective, whose value and gradient a Dask cluster computes.
@@ -129,33 +115,8 @@ class PairObjective(Summable, Generic[LossT]):
         return found
 
     def at(self, metric: FloatArray) -> PairPoint:
-        """Return the point at a symmetric K×K matrix; everything else is evaluated from it."""
         metric = symmetric_matrix("metric", metric, self.n_features)
         return PairPoint(self, DeferredMatrix(lambda: metric))
-
-    @underflow_ignored()
-    def value(self, metric: FloatArray) -> float:
-        """Return ``Q(M)``."""
-        return self.at(metric).value
-
-    @underflow_ignored()
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``∇Q(M) = Σ_p ∂f/∂δ_p d_p d_p'``, shape (K, K)."""
-        return self.at(metric).gradient()
-
-    def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (for subclasses)
-        """Return None: no Lipschitz constant over ``M ⪰ ρI`` is known."""
-        return None
-
-    def to_cvxpy(
-        self,
-        metric: cp.Expression,  # noqa: ARG002 (for subclasses)
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY; a subclass that defines it can be used with the conic baselines."""
-        raise InvalidInputError(
-            f"{type(self).__name__} has no CVXPY expression; define to_cvxpy(metric), or take a "
-            "method that needs none, such as 'certified'"
-        )
 
     def conic_bytes(self) -> float:
         """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
@@ -244,8 +205,8 @@ class PairObjective(Summable, Generic[LossT]):
         return self.pairs.squared_sizes(chain([first], others))
 
 
-class PairPoint:
-    """An objective of pairs at one metric: a `gdaopt.objectives.Point`.
+class PairPoint(Point):
+    """An objective of pairs at one metric.
 
     Parameters
     ----------
@@ -284,7 +245,6 @@ class PairPoint:
 
     @property
     def metric(self) -> FloatArray:
-        """M, shape (K, K), read-only; it is made when it is first asked for."""
         return self._metric.dense()
 
     def _compute_distances(self) -> Iterator[FloatArray]:
@@ -303,7 +263,6 @@ class PairPoint:
 
     @property
     def value(self) -> float:
-        """``Q(M)``."""
         return self.total.value
 
     def logarithm(self) -> ExponentialLogarithm:
@@ -329,17 +288,14 @@ class PairPoint:
         return self.objective.loss.sign * self.sum.scale
 
     def gradient(self) -> FloatArray:
-        """Return ``∇Q(M)``, shape (K, K), read-only."""
         return self._gradient
 
     def gradient_diagonal(self) -> FloatArray:
-        """Return the diagonal of the gradient, shape (K,)."""
         diagonal: FloatArray = self._pairs.scatter_diagonal(self.sum.coefficients)
         diagonal *= self._signed_scale
         return diagonal
 
     def gradient_column(self, column: int) -> FloatArray:
-        """Return one column of the gradient, shape (K,)."""
         entries: FloatArray = self._pairs.scatter_column(self.sum.coefficients, column)
         entries *= self._signed_scale
         return entries
@@ -356,7 +312,6 @@ class PairPoint:
             return self._entries.scaled(self._signed_scale)
 
     def slopes(self, atoms: Atoms) -> FloatArray:
-        """Return the derivatives ``u_k' ∇Q u_k`` by the weights of atoms, shape (n,)."""
         return self.total.scale * self.scaled_slopes(atoms)
 
     def scaled_slopes(self, atoms: Atoms) -> FloatArray:
@@ -473,7 +428,6 @@ class PairPoint:
             )
 
     def vanished(self) -> str | None:
-        """Say where value or gradient are not finite, or 0 or nearly so in float64."""
         return self._vanished
 
     @cached_property

@@ -14,6 +14,7 @@ write an `at` that returns your own `Point`.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 from gdaopt.linalg.atoms import Atoms
@@ -34,15 +35,20 @@ class Line(Protocol):
     A line whose slope changes by decades can also have a method ``balance(γ)``, which returns a
     function h and its derivative such that ``φ' = (e^h - 1) f``, where f > 0 does not rise with γ.
     Exact steps are then found on h, which is nearly linear where φ' is not.
+
+    Attributes
+    ----------
+    direction : Direction
+        D.
     """
 
-    @property
-    def direction(self) -> Direction:
-        """D."""
+    direction: Direction
 
+    @abstractmethod
     def value(self, gamma: float) -> float:
         """Return ``φ(γ)``; infinite outside of Q's domain."""
 
+    @abstractmethod
     def derivatives(self, gamma: float) -> tuple[float, float]:
         """Return ``φ'(γ)`` and ``φ''(γ)``; the second is NaN where it is not known."""
 
@@ -55,12 +61,15 @@ class Derivatives(Protocol):
     """
 
     @property
+    @abstractmethod
     def value(self) -> float:
         """The value at M."""
 
+    @abstractmethod
     def slopes(self, atoms: Atoms) -> FloatArray:
         """Return the derivatives ``u_k' G u_k`` by the weights, shape (n,); G is the gradient."""
 
+    @abstractmethod
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return the second derivatives by the weights, shape (n, n)."""
 
@@ -79,34 +88,43 @@ class Point(Derivatives, Protocol):
     """
 
     @property
+    @abstractmethod
     def metric(self) -> FloatArray:
         """The K×K metric matrix, read-only."""
 
     @property
+    @abstractmethod
     def value(self) -> float:
         """``Q(M)``."""
 
+    @abstractmethod
     def gradient(self) -> FloatArray:
         """Return ``∇Q(M)``, symmetric K×K: ``dQ = ⟨∇Q, dM⟩``."""
 
+    @abstractmethod
     def gradient_diagonal(self) -> FloatArray:
         """Return the diagonal of ``∇Q(M)``, shape (K,)."""
 
+    @abstractmethod
     def gradient_column(self, column: int) -> FloatArray:
         """Return one column of ``∇Q(M)``, shape (K,)."""
 
+    @abstractmethod
     def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         """Return the diagonal of ``∇Q(M)`` and its entries (i, j) for the edges i < j.
 
         Over sets whose members have these edges only, nothing else of the gradient is needed.
         """
 
+    @abstractmethod
     def line(self, direction: Direction) -> Line:
         """Return Q restricted to ``M + γ D``."""
 
+    @abstractmethod
     def moved(self, direction: Direction, gamma: float) -> Point:
         """Return the point at ``M + γ D``; it may update what this point keeps."""
 
+    @abstractmethod
     def vanished(self) -> str | None:
         """Return a sentence where the value or the gradient carries no information, else None.
 
@@ -122,9 +140,11 @@ class BarrierPoint(Point, Protocol):
     """
 
     @property
+    @abstractmethod
     def inverse(self) -> FloatArray:
         """``M⁻¹``; the gradient at M/t is ``∇Q(M) + (1 - t) M⁻¹``."""
 
+    @abstractmethod
     def scaled(self, factor: float) -> Point:
         """Return the point at a positive multiple of M."""
 

@@ -29,7 +29,7 @@ __all__ = ["LogisticTriplets", "TripletHinge", "TripletLoss"]
 
 
 class TripletLoss(DistanceLoss):
-    """``Σ (a x + b ψ(m + x - y))`` over triplets: a `DistanceLoss`.
+    """``Σ (a x + b ψ(m + x - y))`` over triplets.
 
     The distances come one after the other: x to the near sample and y to the far one of the first
     triplet, and so on.
@@ -60,7 +60,7 @@ class TripletLoss(DistanceLoss):
 
 
 class _Triplets(BlockLoss):
-    """The loss at distances: a `BlockLoss`."""
+    """The loss at distances."""
 
     def __init__(self, loss: TripletLoss, distances: FloatArray) -> None:
         self.loss = loss
@@ -144,7 +144,6 @@ class _TripletObjective(PairObjective[TripletLoss]):
         return self.loss.push * self.loss.function.max_curvature * fourth
 
     def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         sample, near, far = self.triplets.T

@@ -84,7 +84,7 @@ class Pairs(ABC):
 
     @abstractmethod
     def samples(self, block: Block) -> tuple[Indices, Indices]:
-        """Return both samples of the pairs of a block, as arrays of two shapes that make its shape."""
+        """Return both samples of the pairs of a block, as arrays that broadcast to its shape."""
 
     @abstractmethod
     def parts(self, block: Block, n_values: int) -> Iterator[tuple[Block, slice]]:
