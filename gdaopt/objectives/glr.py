@@ -184,8 +184,7 @@ class GLR(PairObjective[Exponentials]):
         Sum over these pairs only, in both orders, such as those of near samples where N is large.
         All pairs when left out.
     memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
+        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.isotropic import isotropic_trace, nothing_pulls
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_objective import PairObjective
+from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
 from gdaopt.objectives.pairs import (
     Block,
     Changes,
@@ -196,8 +195,7 @@ class LMNN(PairObjective[LMNNLoss]):
     width : float, optional
         ω > 0: width over which the kink of the hinge is smoothed.
     memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
+        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.isotropic import isotropic_trace
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_objective import PairObjective
+from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace
 from gdaopt.objectives.pairs import (
     Block,
     Changes,
@@ -182,8 +181,7 @@ class MCML(PairObjective[MCMLLoss]):
     sample_weight : array-like of shape (N,), optional
         Positive s: how much the terms of each sample count.
     memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
+        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------

@@ -8,11 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from gdaopt.objectives.isotropic import isotropic_trace, nothing_pulls
 from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_objective import PairObjective
+from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
 from gdaopt.objectives.pairs import (
     Block,
     Changes,
@@ -146,18 +144,13 @@ class _Pairs(BlockLoss):
 
     def factors(self, changes: Changes) -> FloatArray:
         """Return ``√(w ψ'') φ`` of the pairs where the second derivative counts."""
-        found = []
+        found = [changes(*np.nonzero(np.zeros(self._shape)))]  # where the block has no such pairs
         for term, chosen, z, _ in self._parts:
             second = np.zeros(self._shape)
             second[chosen] = term.function.second(z)
             pairs = np.nonzero(second > NEGLIGIBLE * second.max())
             found.append(changes(*pairs) * np.sqrt(term.weight * second[pairs]))
-        return np.concatenate(found, axis=1) if found else changes(*_nothing(self._shape))
-
-
-def _nothing(shape: tuple[int, ...]) -> tuple[npt.NDArray[np.intp], ...]:
-    """Return the indices of no entry of an array."""
-    return tuple(np.empty(0, dtype=np.intp) for _ in shape)
+        return np.concatenate(found, axis=1)
 
 
 class _PairTerms(PairObjective[SeparableLoss]):
@@ -174,74 +167,25 @@ class _PairTerms(PairObjective[SeparableLoss]):
         return self.loss.to_cvxpy(metric)
 
 
-class LogisticPairs(_PairTerms):
-    """Logistic loss on pairs of samples: logistic discriminant metric learning (LDML).
-
-    ``Q(M) = (1/n) Σ_{i<j} log(1 + exp(±(δ_ij(M) - b)))`` with + for pairs of one class and - for
-    pairs of two classes, n pairs in all. That is the mean negative log-likelihood where a pair is
-    of one class with the probability ``1 / (1 + exp(δ_ij - b))``. Q is convex.
-
-    Parameters
-    ----------
-    X : array-like of shape (N, K)
-        Samples × features.
-    y : array-like of shape (N,), optional
-        Class labels: numbers, booleans or texts. Pairs of one class are similar.
-    bias : float, optional
-        b > 0: the squared distance at which both kinds of pairs are as likely.
-    pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
-        left out.
-    similar : array-like of bool, shape (n,), optional
-        Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
-        class or of two, and the classes are not known.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
-        coincide, one class only, no two samples of one class, both y and similar or neither, pairs
-        that refer to samples that X does not have, pairs that are all similar or all dissimilar, or
-        a bias that is not positive.
-
-    Notes
-    -----
-    Source: Guillaumin, Verbeek, Schmid, *Is that you? Metric learning approaches for face
-    identification*, ICCV 2009; "Definition: losses of distances" in ``docs/theory.md``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ldml = LogisticPairs([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
-    >>> round(ldml.value(np.eye(2)), 6)
-    0.253295
-    """
+class _Thresholds(_PairTerms):
+    """``(1/n) [ Σ_similar ψ(δ_ij - u) + Σ_dissimilar ψ(l - δ_ij) ]``, for ``ψ(z) ≥ z - slack``."""
 
     def __init__(
         self,
-        X: Any,
-        y: Any = None,
-        *,
-        bias: float = 1.0,
-        pairs: Any = None,
-        similar: Any = None,
-        memory_limit: int = 2**28,
+        labelled: LabelledPairs,
+        function: ScalarFunction,
+        thresholds: tuple[float, float],
+        slack: float,
+        memory_limit: int,
     ) -> None:
-        self.bias = number("bias", bias, above=0)
-        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
-        weight = 1 / (similar + dissimilar)
-        loss = SeparableLoss(
-            labelled,
-            (
-                Term(True, Logistic(), weight, 1.0, self.bias),
-                Term(False, Logistic(), weight, -1.0, self.bias),
-            ),
+        weight = 1 / (labelled.n_similar + labelled.n_dissimilar)
+        upper, lower = thresholds
+        terms = (
+            Term(True, function, weight, 1.0, upper),
+            Term(False, function, weight, -1.0, lower),
         )
-        super().__init__(labelled.pairs, loss, memory_limit)
+        self._slack = slack
+        super().__init__(labelled.pairs, SeparableLoss(labelled, terms), memory_limit)
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
@@ -249,14 +193,17 @@ class LogisticPairs(_PairTerms):
         The pairs of one class alone cost more under an isotropic metric of larger trace than Q at
         M = 0.
         """
-        labelled = self.loss.pairs
-        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
-        of_dissimilar = dissimilar / similar * float(np.logaddexp(0, self.bias))
-        distance = self.bias + float(np.logaddexp(0, -self.bias)) + of_dissimilar
+        labelled, (similar, dissimilar) = self.loss.pairs, self.loss.terms
+        of_similar, of_dissimilar = (
+            float(term.function(np.array(-term.sign * term.threshold))[0])
+            for term in (similar, dissimilar)
+        )
+        at_zero = of_similar + labelled.n_dissimilar / labelled.n_similar * of_dissimilar
+        distance = similar.threshold + self._slack + at_zero
         return isotropic_trace(distance, labelled.mean_squares(similar=True))
 
 
-class PairHinge(_PairTerms):
+class PairHinge(_Thresholds):
     """Smoothed hinge penalties on pairs of samples.
 
     ``Q(M) = (1/n) [ Σ_similar h(δ_ij(M) - u) + Σ_dissimilar h(l - δ_ij(M)) ]`` over n pairs i < j:
@@ -283,8 +230,7 @@ class PairHinge(_PairTerms):
         Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
         class or of two, and the classes are not known.
     memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
+        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -323,28 +269,57 @@ class PairHinge(_PairTerms):
         self.lower = number("lower", lower, above=0)
         self.width = number("width", width, above=0)
         labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
-        weight, hinge = 1 / (similar + dissimilar), SmoothHinge(self.width)
-        loss = SeparableLoss(
-            labelled,
-            (
-                Term(True, hinge, weight, 1.0, self.upper),
-                Term(False, hinge, weight, -1.0, self.lower),
-            ),
+        thresholds = self.upper, self.lower
+        super().__init__(
+            labelled, SmoothHinge(self.width), thresholds, self.width / 2, memory_limit
         )
-        super().__init__(labelled.pairs, loss, memory_limit)
 
-    def auto_trace_bound(self) -> float:
-        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
 
-        The pairs of one class alone cost more under an isotropic metric of larger trace than Q at
-        M = 0.
-        """
-        labelled = self.loss.pairs
-        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
-        at_zero = dissimilar / similar * float(SmoothHinge(self.width)(np.array(self.lower))[0])
-        distance = self.upper + self.width / 2 + at_zero
-        return isotropic_trace(distance, labelled.mean_squares(similar=True))
+class LogisticPairs(_Thresholds):
+    """Logistic loss on pairs of samples: logistic discriminant metric learning (LDML).
+
+    ``Q(M) = (1/n) Σ_{i<j} log(1 + exp(±(δ_ij(M) - b)))`` with + for pairs of one class and - for
+    pairs of two classes, n pairs in all. That is the mean negative log-likelihood where a pair is
+    of one class with the probability ``1 / (1 + exp(δ_ij - b))``. Q is convex.
+
+    Parameters
+    ----------
+    X, y, pairs, similar, memory_limit
+        As for `PairHinge`.
+    bias : float, optional
+        b > 0: the squared distance at which both kinds of pairs are as likely.
+
+    Raises
+    ------
+    InvalidInputError
+        As for `PairHinge`, and for a bias that is not positive.
+
+    Notes
+    -----
+    Source: Guillaumin, Verbeek, Schmid, *Is that you? Metric learning approaches for face
+    identification*, ICCV 2009; "Definition: losses of distances" in ``docs/theory.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ldml = LogisticPairs([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
+    >>> round(ldml.value(np.eye(2)), 6)
+    0.253295
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        bias: float = 1.0,
+        pairs: Any = None,
+        similar: Any = None,
+        memory_limit: int = 2**28,
+    ) -> None:
+        self.bias = number("bias", bias, above=0)
+        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
+        super().__init__(labelled, Logistic(), (self.bias, self.bias), 0.0, memory_limit)
 
 
 class DEML(_PairTerms):
@@ -359,29 +334,17 @@ class DEML(_PairTerms):
     infinite; such metrics have no certificate, and no minimiser is one. Pairs of two classes that
     coincide in X count, with the distance 0 whatever the metric is.
 
-
     Parameters
     ----------
-    X : array-like of shape (N, K)
-        Samples × features.
-    y : array-like of shape (N,)
-        Class labels: numbers, booleans or texts.
+    X, y, pairs, memory_limit
+        As for `PairHinge`; y must be given.
     similar_weight : float, optional
         c ≥ 0.
-    pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
-        left out.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
 
     Raises
     ------
     InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
-        coincide, one class only, no two samples of one class, pairs that refer to samples that X
-        does not have, or pairs of one class only, or a weight
-        that is negative.
+        As for `PairHinge`, and for a weight that is negative.
 
     Notes
     -----

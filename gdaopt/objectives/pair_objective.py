@@ -16,6 +16,7 @@ from typing import Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DeferredMatrix, DenseDirection, Direction
 from gdaopt.linalg.entries import Edges
@@ -34,7 +35,7 @@ from gdaopt.objectives.subsamples import model_size, subsample_size
 from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
 from gdaopt.support.workers import mapped
 
-__all__ = ["PairObjective", "PairPoint"]
+__all__ = ["PairObjective", "PairPoint", "isotropic_trace", "nothing_pulls"]
 
 _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
 _GATHERING = 16  # what an entry of a product of matrices costs alone, in units of one in the whole
@@ -445,3 +446,44 @@ class PairPoint(Point):
         diagonal = np.diagonal(self.scatter) if known is None else known.on_diagonal
         steepest, size = float(diagonal.max()), float(self._sizes.sum())
         return underflow(self._pairs.features, self.metric, self.total, steepest, size)
+
+
+def nothing_pulls(option: str) -> InvalidInputError:
+    """Return the error of an objective that has no bound, because of an option."""
+    return InvalidInputError(
+        f"with {option} larger metrics are always better, and trace_bound='auto' makes no bound; "
+        "pass a number, or 'K'"
+    )
+
+
+def isotropic_trace(distance: float, squares: FloatArray) -> float:
+    """Return the trace of the isotropic metric under which the mean squared distance is as given.
+
+    It is a trace bound by the rule "auto". An isotropic metric spreads its trace evenly over all
+    features that vary. Each objective knows a mean squared distance of samples of one class beyond
+    which such a metric is of no use ("Proposition: trace bounds of isotropic metrics").
+
+    Parameters
+    ----------
+    distance : float
+        The mean squared distance.
+    squares : ndarray of shape (K,)
+        The mean squared difference of each feature, over the same pairs of samples.
+
+    Raises
+    ------
+    InvalidInputError
+        When no feature varies.
+
+    Examples
+    --------
+    >>> isotropic_trace(3.0, np.array([2.0, 1.0, 0.0]))
+    2.0
+    """
+    varying = squares[squares > 0]
+    if not len(varying):
+        raise InvalidInputError(
+            "the samples of each class coincide, so that trace_bound='auto' has no value; pass a "
+            "number, or 'K'"
+        )
+    return distance / float(varying.mean())

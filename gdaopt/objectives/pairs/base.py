@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,14 +27,19 @@ What it yields is overwritten. It is of no use when it goes on, so that the next
 same memory.
 """
 
-Changes = Callable[..., FloatArray]
-"""How the distances of the pairs of a block change along n directions.
 
-``changes(*indices)`` returns the changes of the pairs at these indices into the block, shape
-(n, m), and ``changes()`` those of all pairs, shape (n, …) with that of the block. The array may be
-overwritten. The changes are computed on demand: all changes of all pairs are many numbers, and
-often few pairs count.
-"""
+class Changes(Protocol):
+    """How the distances of the pairs of a block change along n directions.
+
+    They are computed on demand: all changes of all pairs are many numbers, and often few count.
+    """
+
+    def __call__(self, *indices: Any) -> FloatArray:
+        """Return the changes of the pairs at given indices into the block, shape (n, m).
+
+        Without indices these are the changes of all pairs, shape (n, …) with that of the block.
+        The array may be overwritten.
+        """
 
 
 class Pairs(ABC):
