@@ -7,11 +7,11 @@ weights of atoms as well. So it is as fast as its terms are, and none of them ne
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
 from operator import add, mul
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,31 +22,21 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.check import check_interface
 from gdaopt.objectives.logarithm import MultipleLogarithm
-from gdaopt.objectives.protocol import Line, Objective, Point
+from gdaopt.objectives.protocol import Expression, Line, Objective, Point, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
 from gdaopt.support.validation import FloatArray, number, read_only, symmetric_matrix
 from gdaopt.support.warning_filters import underflow_ignored
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["BaseObjective", "SumObjective"]
 
 T = TypeVar("T")
 
 
-class BaseObjective(ABC):
+class BaseObjective(Objective, ABC):
     """Base class of objectives, which can be added and multiplied by positive numbers.
 
-    A subclass sets `n_features` and writes `at`. See `gdaopt.objectives.Objective` for what the
-    attributes say.
-
-    Attributes
-    ----------
-    n_features : int
-        K, the size of the metric matrices.
-    log_convex, convex, tested : bool
-        False, True and False where a subclass does not set them.
+    A subclass sets `n_features` and writes `at`; see `gdaopt.objectives.Objective` for what its
+    attributes `log_convex`, `convex` and `tested` say.
 
     Examples
     --------
@@ -60,16 +50,11 @@ class BaseObjective(ABC):
     array([2.053, 1.032])
     """
 
-    n_features: int
     log_convex: bool = False
     convex: bool = True
     tested: bool = False
 
     __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`
-
-    @abstractmethod
-    def at(self, metric: FloatArray) -> Point:
-        """Return the point at a symmetric K×K matrix."""
 
     @underflow_ignored()
     def value(self, metric: FloatArray) -> float:
@@ -82,31 +67,22 @@ class BaseObjective(ABC):
         return self.at(metric).gradient()
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (for subclasses)
-        """Return a Lipschitz constant of the gradient over all ``M ⪰ ρI``, None if none is known.
-
-        In the Frobenius norm: ``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖``.
-        """
         return None
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:  # noqa: ARG002
-        """Return Q for CVXPY, with constraints on the expression's own variables.
-
-        A subclass that defines it can be used with the conic methods.
-        """
+    def to_cvxpy(self, metric: Expression) -> Terms:  # noqa: ARG002
         raise InvalidInputError(
             f"{type(self).__name__} has no CVXPY expression; define to_cvxpy(metric), or take a "
             "method that needs none, such as 'certified'"
         )
 
-    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:  # noqa: ARG002
+    def log_to_cvxpy(self, metric: Expression) -> Terms:  # noqa: ARG002
         """Return log Q for CVXPY, where it is convex, as `to_cvxpy` returns Q."""
         raise InvalidInputError(
             f"{type(self).__name__} has no CVXPY expression of log Q; define log_to_cvxpy(metric)"
         )
 
     def conic_bytes(self) -> float:
-        """Return an estimate of the memory of the expression inside of a solver; 0 if not known."""
-        return 0.0
+        return 0.0  # it is not known
 
     def __add__(self, other: object) -> SumObjective:
         """Return the sum with another objective."""
@@ -182,12 +158,12 @@ class SumObjective(BaseObjective):
         known = [constant for constant in constants if constant is not None]
         return self.summed(known) if len(known) == len(constants) else None
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         found = [objective.to_cvxpy(metric) for objective in self.objectives]
         constraints = [constraint for _, own in found for constraint in own]
         return self.summed([expression for expression, _ in found]), constraints
 
-    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def log_to_cvxpy(self, metric: Expression) -> Terms:
         only: Any = self.objectives[0]
         expression, constraints = only.log_to_cvxpy(metric)
         return expression + math.log(self.factors[0]), constraints

@@ -8,7 +8,7 @@ the smaller and the larger one of the first comparison, and so on.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,11 +25,9 @@ from gdaopt.objectives.pairs import (
     class_codes,
     squared_distances,
 )
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import Logistic, ScalarFunction, SmoothHinge
 from gdaopt.support.validation import FloatArray, integer, number
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["LSML", "LogisticTriplets", "TripletHinge"]
 
@@ -135,7 +133,7 @@ class _TripletObjective(PairObjective[TripletLoss]):
         fourth = sum(float((squares**2).sum()) for squares in self.squares())
         return self.loss.push * self.loss.function.max_curvature * fourth
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         sample, near, far = self.triplets.T
@@ -385,7 +383,7 @@ class LSML(PairObjective[LSMLLoss]):
         self.quadruplets = found
         super().__init__(_compared(features, found), LSMLLoss(1 / len(found)), memory_limit)
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one second-order cone for each quadruplet.
 
         A term is the least ``(x + s) + y - 2t`` with s ≥ 0 and ``t² ≤ (x + s) y``.

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.base import BaseObjective
 from gdaopt.objectives.logarithm import Logarithm
 from gdaopt.objectives.matrix_point import MatrixPoint
-from gdaopt.objectives.protocol import Line, Point
+from gdaopt.objectives.protocol import Expression, Line, Point, Terms
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
@@ -28,9 +28,6 @@ from gdaopt.support.validation import (
     returned_numbers,
     symmetric_matrix,
 )
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["DenseObjective", "DensePoint", "FunctionObjective"]
 
@@ -91,23 +88,23 @@ class DenseObjective(BaseObjective):
     def gradient(self, metric: FloatArray) -> FloatArray:
         """Return ``∇Q(M)``, symmetric K×K."""
 
-    def expression(self, metric: cp.Expression) -> cp.Expression:  # noqa: ARG002 (for subclasses)
+    def expression(self, metric: Expression) -> Expression:  # noqa: ARG002 (for subclasses)
         """Return Q as a CVXPY expression; override it to use the conic baselines."""
         raise InvalidInputError(
             f"{type(self).__name__} has no CVXPY expression; define expression(metric)"
         )
 
-    def log_expression(self, metric: cp.Expression) -> cp.Expression:  # noqa: ARG002 (for subclasses)
+    def log_expression(self, metric: Expression) -> Expression:  # noqa: ARG002 (for subclasses)
         """Return log Q as a CVXPY expression; override it, too, where `log_convex` is set."""
         raise InvalidInputError(
             f"{type(self).__name__} sets log_convex, but has no CVXPY expression of log Q; define "
             "log_expression(metric)"
         )
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         return self.expression(metric), []
 
-    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def log_to_cvxpy(self, metric: Expression) -> Terms:
         return self.log_expression(metric), []
 
     def round_off(self, point: Point) -> RoundOff:
@@ -284,7 +281,7 @@ class FunctionObjective(DenseObjective):
         n_features: int,
         *,
         convex: bool = True,
-        expression: Callable[[cp.Expression], cp.Expression] | None = None,
+        expression: Callable[[Expression], Expression] | None = None,
     ) -> None:
         super().__init__(n_features)
         for name, given in (
@@ -354,7 +351,7 @@ class FunctionObjective(DenseObjective):
     def gradient(self, metric: FloatArray) -> FloatArray:
         return self.value_and_gradient(metric)[1]
 
-    def expression(self, metric: cp.Expression) -> cp.Expression:
+    def expression(self, metric: Expression) -> Expression:
         if self._expression_of is None:
             raise InvalidInputError(
                 "a FunctionObjective has no CVXPY expression unless it is given one; pass "

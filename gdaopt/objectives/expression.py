@@ -14,6 +14,7 @@ from scipy.sparse import csc_array
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.dense import DenseObjective, DensePoint
+from gdaopt.objectives.protocol import Expression
 from gdaopt.objectives.round_off import RoundOff, assumed_roundings
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray, symmetric_matrix
@@ -76,9 +77,7 @@ class CvxpyObjective(DenseObjective):
 
     tested = True
 
-    def __init__(
-        self, expression: Callable[[cp.Expression], cp.Expression], n_features: int
-    ) -> None:
+    def __init__(self, expression: Callable[[Expression], Expression], n_features: int) -> None:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         super().__init__(n_features)
@@ -116,7 +115,7 @@ class CvxpyObjective(DenseObjective):
         """Return ``∇Q(M)``, or a subgradient; NaN outside of the domain."""
         return self._tree.at(metric).gradient()
 
-    def expression(self, metric: cp.Expression) -> cp.Expression:
+    def expression(self, metric: Expression) -> Expression:
         """Return Q as a CVXPY expression.
 
         Raises

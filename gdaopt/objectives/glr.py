@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,12 +21,10 @@ from gdaopt.objectives.pairs import (
 )
 from gdaopt.objectives.pairs.expressions import distinct_differences
 from gdaopt.objectives.pairs.passes import PairValues
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.subsamples import stratified
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import underflow_ignored
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["GLR", "Exponentials"]
 
@@ -250,21 +248,21 @@ class GLR(PairObjective[Exponentials]):
             for square, log_weight in zip(self.squares(), self.log_weights, strict=True)
         )
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one exponential cone for each pair of different signal."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         exponents, constraints = self._exponents(metric)
         return cp.sum(cp.exp(exponents)), constraints
 
-    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def log_to_cvxpy(self, metric: Expression) -> Terms:
         """Return log Q for CVXPY."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         exponents, constraints = self._exponents(metric)
         return cp.log_sum_exp(exponents), constraints
 
-    def _exponents(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def _exponents(self, metric: Expression) -> Terms:
         features, left, right, weights = distinct_differences(self.pairs)
         distances, constraints = squared_distances(features, left, right, metric)
         return np.log(weights) - distances, constraints

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,10 @@ from gdaopt.objectives.pairs import (
     squared_distances,
 )
 from gdaopt.objectives.pairs.expressions import expression_bytes
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import SmoothHinge
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, integer, number
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["LMNN", "LMNNLoss", "target_neighbors"]
 
@@ -287,7 +285,7 @@ class LMNN(PairObjective[LMNNLoss]):
             total += n_targets * float(fourth[is_other].sum())
         return triplets.push * triplets.hinge.max_curvature * total
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one hinge for each triplet."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +22,9 @@ from gdaopt.objectives.pairs import (
     class_codes,
     squared_distances,
 )
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.subsamples import stratified
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["MCML", "MCMLLoss"]
 
@@ -248,7 +246,7 @@ class MCML(PairObjective[MCMLLoss]):
             for block, squares in blocks
         )
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one exponential cone for each ordered pair of samples."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 

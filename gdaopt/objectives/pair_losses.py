@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from gdaopt.objectives.pairs import (
     read_labelled_pairs,
     squared_distances,
 )
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import (
     Identity,
     Logistic,
@@ -28,9 +29,6 @@ from gdaopt.objectives.scalar_functions import (
     Values,
 )
 from gdaopt.support.validation import FloatArray, number
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["DEML", "LogisticPairs", "PairHinge", "SeparableLoss", "Term"]
 
@@ -89,7 +87,7 @@ class SeparableLoss(DistanceLoss):
             distances,
         )
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return the loss of a metric for CVXPY."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
@@ -162,7 +160,7 @@ class _PairTerms(PairObjective[SeparableLoss]):
         """Return ``L = Σ_p w_p max ψ'' ‖d_p‖⁴``, which holds for every metric."""
         return self.loss.lipschitz(self.squares())
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one cone for each pair, as far as its term needs one."""
         return self.loss.to_cvxpy(metric)
 
@@ -404,7 +402,7 @@ class DEML(_PairTerms):
             total += float(np.sqrt(squares[self.loss.pairs.mask(block, False)]).sum())
         return float(term.weight * total / (4 * min_eigenvalue**1.5))
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one second-order cone for each pair of two classes."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 

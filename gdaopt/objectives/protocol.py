@@ -15,7 +15,7 @@ write an `at` that returns your own `Point`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
@@ -26,7 +26,13 @@ from gdaopt.support.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["BarrierPoint", "Derivatives", "Line", "Objective", "Point"]
+__all__ = ["BarrierPoint", "Derivatives", "Expression", "Line", "Objective", "Point", "Terms"]
+
+Expression: TypeAlias = "cp.Expression"
+"""An expression of CVXPY; importing gdaopt does not load it."""
+
+Terms: TypeAlias = "tuple[cp.Expression, list[cp.Constraint]]"
+"""An expression, and the constraints on its own variables; often there are none."""
 
 
 class Line(Protocol):
@@ -169,16 +175,19 @@ class Objective(Protocol):
     from all samples.
 
     Where the logarithm is convex, too, ``log_to_cvxpy(metric)`` returns it as `to_cvxpy` returns Q.
+
+    Attributes
+    ----------
+    n_features : int
+        K, the size of the metric matrices.
+    log_convex : bool
+        Whether Q is positive and ``log Q`` is convex as well.
     """
 
-    @property
-    def n_features(self) -> int:
-        """K, the size of the metric matrices."""
+    n_features: int
+    log_convex: bool
 
-    @property
-    def log_convex(self) -> bool:
-        """Whether Q is positive and ``log Q`` is convex as well."""
-
+    @abstractmethod
     def at(self, metric: FloatArray) -> Point:
         """Return the point at a symmetric K×K matrix."""
 
@@ -188,7 +197,7 @@ class Objective(Protocol):
         In the Frobenius norm: ``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖``.
         """
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY, as a convex expression of a symmetric K×K variable.
 
         Parameters

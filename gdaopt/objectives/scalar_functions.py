@@ -6,14 +6,12 @@ Each returns the values and the derivatives of an array of numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from gdaopt.objectives.protocol import Expression
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["Identity", "Logistic", "MinusRoot", "ScalarFunction", "SmoothHinge", "Values"]
 
@@ -38,7 +36,7 @@ class ScalarFunction(Protocol):
     def second(self, z: FloatArray) -> FloatArray:
         """Return ``ψ''(z)``."""
 
-    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
+    def to_cvxpy(self, z: Expression) -> Expression:
         """Return ``ψ(z)`` for CVXPY, entry by entry."""
 
 
@@ -57,7 +55,7 @@ class Identity:
         """Return 0."""
         return np.zeros_like(z)
 
-    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
+    def to_cvxpy(self, z: Expression) -> Expression:
         """Return z."""
         return z
 
@@ -91,7 +89,7 @@ class Logistic:
         curvature: FloatArray = small / (1 + small) ** 2
         return curvature
 
-    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
+    def to_cvxpy(self, z: Expression) -> Expression:
         """Return ``ψ(z)`` for CVXPY: an exponential cone for each entry."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
@@ -130,7 +128,7 @@ class SmoothHinge:
         """Return ``ψ''(z)``."""
         return np.where((z > 0) & (z < self.width), 1 / self.width, 0.0)
 
-    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
+    def to_cvxpy(self, z: Expression) -> Expression:
         """Return ``ψ(z)`` for CVXPY."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
@@ -164,7 +162,7 @@ class MinusRoot:
             curvature: FloatArray = 0.25 / np.maximum(z, 0) ** 1.5
         return curvature
 
-    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
+    def to_cvxpy(self, z: Expression) -> Expression:
         """Return ``ψ(z)`` for CVXPY: a second-order cone for each entry."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 

@@ -9,17 +9,13 @@ samples of one side a pair costs a row of K + 2:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy.sparse import csr_array
 
 from gdaopt.objectives.pairs.base import Indices, Pairs
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["distinct_differences", "expression_bytes", "n_coefficients", "squared_distances"]
 
@@ -72,8 +68,8 @@ def squared_distances(
     features: FloatArray,
     left: Indices,
     right: Indices,
-    metric: cp.Expression,
-) -> tuple[cp.Expression, list[cp.Constraint]]:
+    metric: Expression,
+) -> Terms:
     """Return ``δ_p(M)`` for all pairs p, and the constraints that define its variables.
 
     Parameters
