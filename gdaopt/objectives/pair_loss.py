@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -79,13 +79,7 @@ class BlockLoss(ABC):
 
     @abstractmethod
     def factors(self, changes: Changes) -> FloatArray:
-        """Return F, of shape (n, m), such that ``F F'`` are the second derivatives.
-
-        Parameters
-        ----------
-        changes : Changes
-            By how much δ changes along n directions.
-        """
+        """Return F, of shape (n, m): ``F F'`` are the second derivatives along n directions."""
 
     def bend(self, rates: FloatArray) -> float:
         """Return the second derivative along one direction, in which δ changes by `rates`."""
@@ -126,22 +120,14 @@ class DistanceLoss(ABC):
         """
 
     def again(self, block: Block, numbers: FloatArray) -> BlockLoss:
-        """Return the loss of a block for its second derivatives.
+        """Return the loss for its second derivatives, given the numbers that are kept.
 
-        Parameters
-        ----------
-        block : Block
-            A block, or some of its rows.
-        numbers : ndarray
-            The distances; the coefficients where `is_exponential`.
+        These are the distances of a block, or the coefficients where `is_exponential`.
         """
         return self.at(block, numbers)
 
     def cancelled(self, block: Block) -> FloatArray | None:  # noqa: ARG002 (none)
-        """Return t ≥ 0 for the pairs of a block, None for 0.
-
-        These are the sizes of terms that cancel in the derivatives.
-        """
+        """Return the sizes t ≥ 0 of terms that cancel in the derivatives; None for 0."""
         return None
 
     def shift(self, distances: Iterable[FloatArray]) -> float:  # noqa: ARG002 (for subclasses)
@@ -158,23 +144,13 @@ class DistanceLoss(ABC):
 
 
 class LossSum:
-    """``f(δ)`` over all pairs, whose numbers are kept where there is memory for them.
-
-    Parameters
-    ----------
-    loss : DistanceLoss
-        f.
-    pairs : Pairs
-        The pairs.
-    distances : PairValues
-        δ.
-    keep : callable
-        Makes `PairValues` of the coefficients, which are computed with the value.
+    """``f(δ)`` over all pairs with distances δ, whose numbers are kept if memory allows it.
 
     Attributes
     ----------
     coefficients : PairValues
-        ``∂f/∂δ`` in units of ``exp(shift)`` and times the sign of the loss, block by block.
+        ``∂f/∂δ`` in units of ``exp(shift)`` and times the sign of the loss, block by block. They
+        are computed with the value; `keep` makes `PairValues` of them.
     """
 
     def __init__(
@@ -196,7 +172,7 @@ class LossSum:
         """The loss in that unit."""
         return self._loss.shifted(self.shift)
 
-    @cached_property
+    @property
     def scale(self) -> float:
         """``exp(shift)``, infinite where that overflows."""
         return exponential(self.shift)
@@ -215,12 +191,9 @@ class LossSum:
         return self._total
 
     def slopes(self, coordinates: FloatArray) -> FloatArray:
-        """Return the derivatives by the weights of atoms in units of ``exp(shift)``, shape (n,).
+        """Return the derivatives by the weights of n atoms in units of ``exp(shift)``.
 
-        Parameters
-        ----------
-        coordinates : ndarray of shape (N, n)
-            a: with the weight of atom k distances change by ``(a_r - a_c)_k²``.
+        Of coordinates a, of shape (N, n), distances change by ``(a_r - a_c)_k²`` with weight k.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # such steps are shortened
             return self.loss.sign * self.pairs.scatter_diagonal(self.coefficients, coordinates)
@@ -228,20 +201,11 @@ class LossSum:
     def curvature(
         self, coordinates: FloatArray, means: FloatArray | None = None, n_represented: int = 0
     ) -> FloatArray:
-        """Return the second derivatives by the weights of atoms, shape (n, n).
+        """Return the second derivatives by the weights of n atoms in units of ``exp(shift)``.
 
-        They are in units of ``exp(shift)``. Of many pairs they are taken from some rows or some
-        terms, always the same: Newton's method needs a model of the loss, and its gradient is
-        exact.
-
-        Parameters
-        ----------
-        coordinates : ndarray of shape (N, n)
-            See `slopes`.
-        means : ndarray of shape (n,), optional
-            What is subtracted from the changes of all distances first.
-        n_represented : int, optional
-            How many pairs these pairs represent, if they are a subsample.
+        Of many pairs they are taken from some rows or some terms, always the same: Newton's method
+        needs a model of the loss, and its gradient is exact. The means, of shape (n,), are first
+        subtracted from the changes of all distances. A subsample says how many pairs it represents.
         """
         values = np.ascontiguousarray(coordinates.T)
         size, loss, pairs = len(values), self.loss, self.pairs
@@ -262,48 +226,20 @@ class LossSum:
                 of_part = numbers[rows]
                 n_seen += of_part.size
                 at = loss.again(part, thinning(of_part) if thinning else of_part)
-                factors = at.factors(_less_means(pairs.changes(part, values), means))
+                factors = at.factors(pairs.changes(part, values, means))
                 total += factors @ factors.T
         total *= pairs.n_pairs / n_seen
         return total
 
 
-def _less_means(changes: Changes, means: FloatArray | None) -> Changes:
-    """Return the changes less a number for each direction."""
-    if means is None:
-        return changes
-
-    def centred(*indices: Any) -> FloatArray:
-        found = changes(*indices)
-        found -= means.reshape(-1, *[1] * (found.ndim - 1))
-        return found
-
-    return centred
-
-
 class LossLine(Line):
-    """The loss along a direction.
-
-    Parameters
-    ----------
-    direction : Direction
-        D.
-    start : LossSum
-        The loss at γ = 0.
-    rates : PairValues
-        η: the distances are ``δ + γ η``.
-
-    Attributes
-    ----------
-    scale : float
-        The unit of what `losses` yields.
-    """
+    """The loss along a direction, along which the distances are ``δ + γ η`` with the rates η."""
 
     def __init__(self, direction: Direction, start: LossSum, rates: PairValues) -> None:
         self.direction = direction
         self.rates = rates
         self.start = start
-        self.scale = start.scale
+        self.scale = start.scale  # the unit of `losses`
 
     def distances(self, gamma: float) -> Iterator[FloatArray]:
         """Yield the distances at ``M + γ D``."""
@@ -378,25 +314,12 @@ def _coefficients(
 
 
 def underflow(
-    features: FloatArray,
-    metric: FloatArray,
-    total: Total,
-    steepest: float,
-    size: float,
+    features: FloatArray, metric: FloatArray, total: Total, steepest: float, size: float
 ) -> str | None:
     """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64.
 
-    Parameters
-    ----------
-    features : ndarray of shape (N, K)
-        Samples.
-    metric : ndarray of shape (K, K)
-        M.
-    total : Total
-        The loss at M.
-    steepest, size : float
-        The largest entry of the gradient, and what its round-off is relative to, in units of
-        ``exp(shift)``.
+    The largest entry of the gradient, and what its round-off is relative to, are in the unit of the
+    total.
     """
     largest = float(np.abs(features).max())
     if largest == 0:

@@ -186,8 +186,8 @@ class Pairs(ABC):
             Whether all c are known to be at least 0.
         """
 
-    def changes(self, block: Block, values: FloatArray) -> Changes:
-        """Return ``φ_k = (a_r - a_c)_k²`` for the pairs of a block.
+    def changes(self, block: Block, values: FloatArray, means: FloatArray | None = None) -> Changes:
+        """Return ``φ_k = (a_r - a_c)_k²`` for the pairs of a block or of a part of one.
 
         With the weight of atom k the distances change by φ_k, if a are the coordinates of the
         samples along the atoms.
@@ -195,9 +195,11 @@ class Pairs(ABC):
         Parameters
         ----------
         block : Block
-            A block, or a part of one.
+            The pairs.
         values : ndarray of shape (n, N)
             a, with a row for each k.
+        means : ndarray of shape (n,), optional
+            What is subtracted from φ.
         """
         samples = self.samples(block)
 
@@ -207,6 +209,8 @@ class Pairs(ABC):
                 left, right = (each[indices] for each in np.broadcast_arrays(left, right))
             found: FloatArray = values.take(left, axis=1) - values.take(right, axis=1)
             found *= found
+            if means is not None:
+                found -= means.reshape(-1, *[1] * (found.ndim - 1))
             return found
 
         return squares

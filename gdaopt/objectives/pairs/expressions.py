@@ -80,13 +80,6 @@ def squared_distances(
         The two samples of each pair. Each distinct sample on the left costs K + 1 variables.
     metric : cvxpy.Expression of shape (K, K)
         Symmetric and affine.
-
-    Returns
-    -------
-    expression : cvxpy.Expression of shape (n,)
-        Affine.
-    constraints : list of cvxpy.Constraint
-        Equations.
     """
     import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
@@ -116,8 +109,7 @@ def squared_distances(
 def n_coefficients(pairs: Pairs) -> int:
     """Return about how many coefficients `squared_distances` has, without merging anything."""
     n_samples, size = pairs.features.shape
-    entries = size * (size + 1) // 2
-    return int(pairs.n_pairs * (size + 8) + n_samples * entries)
+    return int(pairs.n_pairs * (size + 8) + n_samples * (size * (size + 1) // 2))
 
 
 def expression_bytes(pairs: Pairs) -> float:

@@ -35,14 +35,7 @@ __all__ = [
 
 
 class BufferPool:
-    """Arrays of one size, lent out until the last view of them is gone.
-
-    Parameters
-    ----------
-    size : int
-        How many numbers each array holds.
-    most : int
-        How many arrays are held ready at most.
+    """Arrays of one size, lent out until the last view of them is gone; some are held ready.
 
     Examples
     --------
@@ -93,12 +86,7 @@ class _Buffer:
 class PairValues:
     """One array for each block of pairs, either kept or computed anew in each pass.
 
-    Parameters
-    ----------
-    compute : callable
-        Returns an iterator over the arrays.
-    pool : BufferPool, optional
-        Where the arrays are kept after the first pass; without it they are not kept.
+    A callable returns an iterator over the arrays. With a pool they are kept after the first pass.
 
     Examples
     --------
@@ -149,18 +137,9 @@ _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 class TransformedSamples:
     """Factors a and b of samples, and matrices whose product is ``Σ_f (a_rf - a_cf)(b_rf - b_cf)``.
 
-    Such sums are the distances of pairs under a metric M for ``a = XM`` and ``b = X``.
-
-    Attributes
-    ----------
-    left, right : ndarray of shape (N, F)
-        a and b.
-    rows : ndarray of shape (N, F + 2)
-        ``-2 a``, ``a·b`` and 1 of each sample.
-    columns : ndarray of shape (F + 2, N)
-        ``b``, 1 and ``a·b`` of each.
-    cancel : bool
-        Whether the three terms of the product are so large that they would lose digits.
+    Such sums are the distances of pairs under a metric M for ``a = XM`` and ``b = X``. The matrices
+    have ``-2a``, ``a·b`` and 1 of a sample in a row, and ``b``, 1 and ``a·b`` in a column. The
+    three terms of their product `cancel` where they are so large that digits would be lost.
     """
 
     left: FloatArray
@@ -171,7 +150,7 @@ class TransformedSamples:
 
     @classmethod
     def of(cls, left: FloatArray, right: FloatArray) -> TransformedSamples:
-        """Return what is made of two factors."""
+        """Return what is made of two factors of shape (N, F)."""
         n_samples, size = left.shape
         rows, columns = np.empty((n_samples, size + 2)), np.empty((size + 2, n_samples))
         columns[:size], columns[size], rows[:, size + 1] = right.T, 1.0, 1.0
@@ -187,16 +166,9 @@ class TransformedSamples:
 
 @dataclass(frozen=True, eq=False)
 class Total:
-    """A sum over pairs, in units in which exponentials neither under- nor overflow.
+    """A sum over pairs, and the magnitude that its round-off is relative to.
 
-    Attributes
-    ----------
-    shift : float
-        The logarithm of the unit: sums are in units of ``exp(shift)``.
-    scaled : float
-        The sum in this unit.
-    magnitude : float
-        What its round-off is relative to, in this unit.
+    Both are in units of ``exp(shift)``, so that exponentials neither under- nor overflow.
     """
 
     shift: float
@@ -225,8 +197,6 @@ class PairSums:
 
     Attributes
     ----------
-    total : Total
-        The value.
     scatter : ndarray of shape (K, K)
         ``Σ_p c_p d_p d_p'`` of the coefficients ``∂Q/∂δ``, or of their magnitudes where all have
         one sign, in the unit of the value.
