@@ -31,7 +31,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     # Objectives of pairs: one grid over all losses, and what is special of each
     **{
         f"gdaopt.objectives.{name}": "tests/objectives/test_pair_loss.py"
-        for name in ("mcml", "lsml", "triplet_losses", "scalar_functions")
+        for name in ("comparisons", "mcml", "scalar_functions")
     },
     "gdaopt.objectives.lmnn": "tests/objectives/test_pair_losses.py",
     "gdaopt.objectives.pairs.labelled_pairs": "tests/objectives/test_pair_losses.py",

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 
+from gdaopt.objectives.base import BaseObjective, SumObjective
 from gdaopt.objectives.check import check_objective
+from gdaopt.objectives.comparisons import LSML, LogisticTriplets, TripletHinge
 from gdaopt.objectives.dense import DenseObjective, FunctionObjective
 from gdaopt.objectives.expression import CvxpyObjective
 from gdaopt.objectives.glr import GLR
 from gdaopt.objectives.gmml import GMML
 from gdaopt.objectives.lmnn import LMNN
 from gdaopt.objectives.log_det import LogDet
-from gdaopt.objectives.lsml import LSML
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.mcml import MCML
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
@@ -19,8 +20,6 @@ from gdaopt.objectives.protocol import Derivatives, Line, Objective, Point
 from gdaopt.objectives.quadratic import Linear, Ridge
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.objectives.scalar_functions import ScalarFunction
-from gdaopt.objectives.sums import Summable, SumObjective
-from gdaopt.objectives.triplet_losses import LogisticTriplets, TripletHinge
 
 OBJECTIVES: dict[str, Callable[..., Objective]] = {
     "glr": GLR,
@@ -43,6 +42,7 @@ __all__ = [
     "LSML",
     "MCML",
     "OBJECTIVES",
+    "BaseObjective",
     "BlockLoss",
     "CvxpyObjective",
     "DenseObjective",
@@ -65,7 +65,6 @@ __all__ = [
     "ScalarFunction",
     "SeparableLoss",
     "SumObjective",
-    "Summable",
     "Term",
     "TripletHinge",
     "assumed_round_off",

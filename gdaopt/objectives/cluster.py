@@ -18,7 +18,8 @@ from typing import Any
 
 from gdaopt.errors import ClusterError, InvalidInputError
 from gdaopt.objectives.pair_loss import DistanceLoss, loss_sums
-from gdaopt.objectives.pairs import Pairs, PairSums
+from gdaopt.objectives.pairs import Pairs
+from gdaopt.objectives.pairs.passes import PairSums
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
+from gdaopt.objectives.base import BaseObjective
 from gdaopt.objectives.logarithm import Logarithm
 from gdaopt.objectives.matrix_point import MatrixPoint
-from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.protocol import Expression, Line, Point, Terms
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
-from gdaopt.objectives.sums import Summable
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
@@ -29,16 +29,13 @@ from gdaopt.support.validation import (
     symmetric_matrix,
 )
 
-if TYPE_CHECKING:
-    import cvxpy as cp
-
 __all__ = ["DenseObjective", "DensePoint", "FunctionObjective"]
 
 _EXAMPLE = "lambda M: (np.sum(M**2) / 2, M)"
 _DIFFERENCE = 1e-6  # of tr M / K: the step of the gradient's differences
 
 
-class DenseObjective(Summable, ABC):
+class DenseObjective(BaseObjective):
     """Base class for objectives of your own: write `value` and `gradient`.
 
     Parameters
@@ -80,10 +77,6 @@ class DenseObjective(Summable, ABC):
            [-1.,  3.]])
     """
 
-    log_convex: bool = False
-    convex: bool = True
-    tested: bool = False
-
     def __init__(self, n_features: int) -> None:
         self.n_features = integer("n_features", n_features, at_least=1)
 
@@ -95,41 +88,30 @@ class DenseObjective(Summable, ABC):
     def gradient(self, metric: FloatArray) -> FloatArray:
         """Return ``∇Q(M)``, symmetric K×K."""
 
-    def expression(self, metric: cp.Expression) -> cp.Expression:  # noqa: ARG002 (for subclasses)
+    def expression(self, metric: Expression) -> Expression:  # noqa: ARG002 (for subclasses)
         """Return Q as a CVXPY expression; override it to use the conic baselines."""
         raise InvalidInputError(
             f"{type(self).__name__} has no CVXPY expression; define expression(metric)"
         )
 
-    def log_expression(self, metric: cp.Expression) -> cp.Expression:  # noqa: ARG002 (for subclasses)
+    def log_expression(self, metric: Expression) -> Expression:  # noqa: ARG002 (for subclasses)
         """Return log Q as a CVXPY expression; override it, too, where `log_convex` is set."""
         raise InvalidInputError(
             f"{type(self).__name__} sets log_convex, but has no CVXPY expression of log Q; define "
             "log_expression(metric)"
         )
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY."""
+    def to_cvxpy(self, metric: Expression) -> Terms:
         return self.expression(metric), []
 
-    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return log Q for CVXPY."""
+    def log_to_cvxpy(self, metric: Expression) -> Terms:
         return self.log_expression(metric), []
-
-    def conic_bytes(self) -> float:
-        """Return 0: the memory that the expression takes inside of a solver is not known."""
-        return 0.0
-
-    def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (for subclasses)
-        """Return None: no Lipschitz constant over ``M ⪰ ρI`` is known; override it if one is."""
-        return None
 
     def round_off(self, point: Point) -> RoundOff:
         """Return how exact value and gradient are; override it where they lose more digits."""
         return assumed_round_off(point)
 
     def at(self, metric: FloatArray) -> DensePoint:
-        """Return the point at a symmetric K×K matrix."""
         return DensePoint(self, metric.copy())
 
 
@@ -140,7 +122,6 @@ class DensePoint(MatrixPoint):
 
     @cached_property
     def value(self) -> float:
-        """``Q(M)``."""
         found = self.objective.value(self.metric)
         try:
             return float(returned_numbers(found).item())
@@ -173,7 +154,6 @@ class DensePoint(MatrixPoint):
         return gradient
 
     def gradient(self) -> FloatArray:
-        """Return ``∇Q(M)``, read-only."""
         return self._gradient
 
     def round_off(self) -> RoundOff:
@@ -194,25 +174,21 @@ class DensePoint(MatrixPoint):
                     break
             rows.append((there - here) / length)
         hessian = np.array(rows)
-        symmetric: FloatArray = (hessian + hessian.T) / 2
-        return symmetric
+        return (hessian + hessian.T) / 2
 
     def line(self, direction: Direction) -> _DenseLine:
-        """Return Q restricted to ``M + γ D``."""
         return _DenseLine(self, direction)
 
     def moved(self, direction: Direction, gamma: float) -> DensePoint:
-        """Return the point at ``M + γ D``."""
         return self.objective.at(direction.added_to(self.metric, gamma))
 
     def vanished(self) -> str | None:
-        """Say where the value or the gradient is not finite."""
         if not (math.isfinite(self.value) and np.isfinite(self._gradient).all()):
             return f"the objective or its gradient is not finite here (value {self.value})"
         return None
 
 
-class _DenseLine:
+class _DenseLine(Line):
     """The objective along a direction, evaluated at the moved metrics; the last one is kept."""
 
     def __init__(self, point: DensePoint, direction: Direction) -> None:
@@ -305,7 +281,7 @@ class FunctionObjective(DenseObjective):
         n_features: int,
         *,
         convex: bool = True,
-        expression: Callable[[cp.Expression], cp.Expression] | None = None,
+        expression: Callable[[Expression], Expression] | None = None,
     ) -> None:
         super().__init__(n_features)
         for name, given in (
@@ -367,19 +343,15 @@ class FunctionObjective(DenseObjective):
         return float(number.ravel()[0]), symmetric
 
     def at(self, metric: FloatArray) -> FunctionPoint:
-        """Return the point at a symmetric K×K matrix."""
         return FunctionPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
     def value(self, metric: FloatArray) -> float:
-        """Return ``Q(M)``."""
         return self.value_and_gradient(metric)[0]
 
     def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``∇Q(M)``."""
         return self.value_and_gradient(metric)[1]
 
-    def expression(self, metric: cp.Expression) -> cp.Expression:
-        """Return Q as a CVXPY expression, if there is one."""
+    def expression(self, metric: Expression) -> Expression:
         if self._expression_of is None:
             raise InvalidInputError(
                 "a FunctionObjective has no CVXPY expression unless it is given one; pass "
@@ -399,7 +371,6 @@ class FunctionPoint(DensePoint):
 
     @cached_property
     def value(self) -> float:
-        """``Q(M)``."""
         return self._found[0]
 
     def _compute_gradient(self) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from scipy.sparse import csc_array
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.dense import DenseObjective, DensePoint
+from gdaopt.objectives.protocol import Expression
 from gdaopt.objectives.round_off import RoundOff, assumed_roundings
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray, symmetric_matrix
@@ -76,9 +78,7 @@ class CvxpyObjective(DenseObjective):
 
     tested = True
 
-    def __init__(
-        self, expression: Callable[[cp.Expression], cp.Expression], n_features: int
-    ) -> None:
+    def __init__(self, expression: Callable[[Expression], Expression], n_features: int) -> None:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         super().__init__(n_features)
@@ -104,26 +104,17 @@ class CvxpyObjective(DenseObjective):
         return f"CvxpyObjective({self._tree.text})"
 
     def at(self, metric: FloatArray) -> ExpressionPoint:
-        """Return the point at a symmetric K×K matrix."""
         metric = symmetric_matrix("metric", metric, self.n_features)
         return ExpressionPoint(self, metric, self._tree)
 
     def value(self, metric: FloatArray) -> float:
-        """Return ``Q(M)``, infinite outside of its domain."""
         return self._tree.at(metric).value
 
     def gradient(self, metric: FloatArray) -> FloatArray:
         """Return ``∇Q(M)``, or a subgradient; NaN outside of the domain."""
         return self._tree.at(metric).gradient()
 
-    def expression(self, metric: cp.Expression) -> cp.Expression:
-        """Return Q as a CVXPY expression.
-
-        Raises
-        ------
-        InvalidInputError
-            When the user's function fails or returns something else.
-        """
+    def expression(self, metric: Expression) -> Expression:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         try:
@@ -155,7 +146,6 @@ class ExpressionPoint(DensePoint):
 
     @cached_property
     def value(self) -> float:
-        """``Q(M)``."""
         return self._tape.value
 
     def _compute_gradient(self) -> FloatArray:
@@ -163,7 +153,7 @@ class ExpressionPoint(DensePoint):
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are assumed to be, by the terms they are sums of."""
-        sizes, relative = self._tape.gradient_sizes(), assumed_roundings(len(self.metric))
+        sizes, relative = self._tape.gradient(sizes=True), assumed_roundings(len(self.metric))
         terms = abs(self.value) + float((sizes * np.abs(self.metric)).sum())
         return RoundOff(relative * terms, np.sqrt(relative * sizes.max(axis=1)))
 
@@ -209,14 +199,7 @@ def _constant(expression: cp.Expression) -> InvalidInputError:
 
 
 class ExpressionTree:
-    """A scalar CVXPY expression of one symmetric K×K variable.
-
-    Parameters
-    ----------
-    expression : cvxpy.Expression
-        A scalar.
-    variable : cvxpy.Variable of shape (K, K)
-        The only variable in it.
+    """A scalar CVXPY expression of one symmetric K×K variable, taken apart once.
 
     Raises
     ------
@@ -240,7 +223,7 @@ class ExpressionTree:
         self._variable = variable
         self._expression = expression  # kept, since places are known by the identity of its parts
         variable.value = np.eye(variable.shape[0])  # CVXPY computes Jacobians at a value only
-        self._root = self._compiled(expression)
+        self.root = self._compiled(expression)
         self._domain = [
             (self._compiled(constraint.args[0]), True)
             if type(constraint).__name__ == "PSD"
@@ -257,7 +240,7 @@ class ExpressionTree:
     @property
     def is_constant(self) -> bool:
         """Whether the matrix does not change the value, such as that of ``0 * M[0, 0]``."""
-        root = self.nodes[self._root]
+        root = self.nodes[self.root]
         return isinstance(root, _Affine) and not root.matrix.count_nonzero()
 
     def at(self, matrix: FloatArray) -> Tape:
@@ -268,48 +251,11 @@ class ExpressionTree:
             try:
                 for node in self.nodes:
                     values.append(node.value(vector, values))
-                inside = all(self._holds(values[place], cone) for place, cone in self._domain)
-                value = float(values[self._root]) if inside else math.inf
+                inside = all(_holds(values[place], cone) for place, cone in self._domain)
+                value = float(values[self.root]) if inside else math.inf
             except (LinAlgError, ValueError, ZeroDivisionError):
                 value = math.inf  # such as the inverse of a singular matrix
-        return Tape(self, values, math.inf if math.isnan(value) else value, matrix.shape)
-
-    @staticmethod
-    def _holds(value: Any, cone: bool) -> bool:
-        """Say whether a condition of the domain holds: ``P ⪰ 0``, or ``x ≤ 0``."""
-        found = np.asarray(value)
-        if not cone:
-            return bool((found <= 0).all())
-        if not np.isfinite(found).all():
-            return False
-        try:
-            cholesky((found + found.T) / 2, lower=True, check_finite=False)
-        except LinAlgError:
-            return smallest_eigenvalue((found + found.T) / 2) >= 0
-        return True
-
-    def pulled_back(self, values: list[Any], shape: tuple[int, ...], sizes: bool) -> FloatArray:
-        """Return the gradient, or the sum of the sizes of the terms that it is added up from."""
-        adjoints: list[Any] = [0.0] * len(values)
-        adjoints[self._root] = np.ones(1)
-        total = np.zeros(shape[0] * shape[1])
-        with np.errstate(all="ignore"):
-            for place in reversed(range(self._root + 1)):
-                node, adjoint = self.nodes[place], adjoints[place]
-                if np.isscalar(adjoint):
-                    continue
-                if isinstance(node, _Affine):
-                    total += (abs(node.matrix) if sizes else node.matrix) @ adjoint
-                    continue
-                for child, jacobian in node.jacobians(values):
-                    if jacobian is None:
-                        return np.full(shape, math.nan)
-                    adjoints[child] = adjoints[child] + (
-                        abs(jacobian) if sizes else jacobian
-                    ) @ np.atleast_1d(adjoint)
-        matrix = total.reshape(shape, order="F")
-        symmetric: FloatArray = (matrix + matrix.T) / 2
-        return symmetric
+        return Tape(self, values, math.inf if math.isnan(value) else value, len(matrix))
 
     def _compiled(self, expression: Any) -> int:
         """Return the place of an expression in the list of nodes, after all that it is made of."""
@@ -319,60 +265,78 @@ class ExpressionTree:
         if expression.is_constant():
             node = _Constant(expression.value)
         elif expression.is_affine():
-            node = _Affine.of(expression, self._variable)
+            node = _Affine(expression, self._variable)
         else:
             node = _Atom(expression, [self._compiled(part) for part in expression.args])
-            self._check(node)
         self.nodes.append(node)
         self._places[id(expression)] = len(self.nodes) - 1
         return self._places[id(expression)]
 
-    def _check(self, node: _Atom) -> None:
-        """Refuse an atom without a derivative."""
-        try:
-            with np.errstate(all="ignore"):
-                node.atom._grad([part.value for part in node.atom.args])
-        except NotImplementedError:
-            raise InvalidInputError(
-                f"CVXPY knows no derivative of {type(node.atom).__name__}; write value and "
-                "gradient yourself, and pass them to gdaopt.FunctionObjective"
-            ) from None
-        except (LinAlgError, ValueError, TypeError, ZeroDivisionError):
-            return  # the identity is outside of its domain
+
+def _holds(value: Any, cone: bool) -> bool:
+    """Say whether a condition of a domain holds: ``P ⪰ 0``, or ``x ≤ 0``."""
+    found = np.asarray(value)
+    if not cone:
+        return bool((found <= 0).all())
+    if not np.isfinite(found).all():
+        return False
+    try:
+        cholesky((found + found.T) / 2, lower=True, check_finite=False)
+    except LinAlgError:
+        return smallest_eigenvalue((found + found.T) / 2) >= 0
+    return True
 
 
 class Tape:
-    """An expression at one matrix.
+    """An expression at one matrix; its value is infinite outside of the expression's domain."""
 
-    Attributes
-    ----------
-    value : float
-        Infinite outside of the expression's domain.
-    """
-
-    def __init__(
-        self, tree: ExpressionTree, values: list[Any], value: float, shape: tuple[int, ...]
-    ) -> None:
+    def __init__(self, tree: ExpressionTree, values: list[Any], value: float, size: int) -> None:
         self._tree = tree
         self._values = values
-        self._shape = shape
+        self._size = size
         self.value = value
 
-    def gradient(self) -> FloatArray:
-        """Return the gradient, or a subgradient at a kink; NaN outside of the domain."""
-        return self._pulled_back(sizes=False)
+    def gradient(self, sizes: bool = False) -> FloatArray:
+        """Return the gradient, or a subgradient at a kink; NaN outside of the domain.
 
-    def gradient_sizes(self) -> FloatArray:
-        """Return the sums of the sizes of the terms of each entry of the gradient."""
-        return self._pulled_back(sizes=True)
-
-    def _pulled_back(self, sizes: bool) -> FloatArray:
+        With `sizes` return the sums of the sizes of the terms that its entries are added up from.
+        """
+        unknown = np.full((self._size, self._size), math.nan)
         if not math.isfinite(self.value):
-            return np.full(self._shape, math.nan)
-        return self._tree.pulled_back(self._values, self._shape, sizes)
+            return unknown
+        adjoints: list[Any] = [None] * len(self._values)
+        adjoints[self._tree.root] = np.ones(1)
+        total = np.zeros(unknown.size)
+        with np.errstate(all="ignore"):
+            for place in reversed(range(self._tree.root + 1)):
+                node, adjoint = self._tree.nodes[place], adjoints[place]
+                if adjoint is None:
+                    continue
+                if isinstance(node, _Affine):
+                    total += (abs(node.matrix) if sizes else node.matrix) @ adjoint
+                    continue
+                for child, jacobian in node.jacobians(self._values):
+                    if jacobian is None:
+                        return unknown
+                    part = (abs(jacobian) if sizes else jacobian) @ np.atleast_1d(adjoint)
+                    adjoints[child] = part if adjoints[child] is None else adjoints[child] + part
+        matrix = total.reshape(unknown.shape, order="F")
+        symmetric: FloatArray = (matrix + matrix.T) / 2
+        return symmetric
 
 
-class _Constant:
+class _Node(ABC):
+    """A part of an expression, whose value is computed from those of the parts before."""
+
+    @abstractmethod
+    def value(self, vector: FloatArray, values: list[Any]) -> Any: ...
+
+    def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:  # noqa: ARG002 (of atoms)
+        """Return for each argument its place and the derivative, size × size of the atom."""
+        return []
+
+
+class _Constant(_Node):
     """What does not depend on the matrix."""
 
     def __init__(self, value: Any) -> None:
@@ -381,69 +345,54 @@ class _Constant:
     def value(self, vector: FloatArray, values: list[Any]) -> Any:  # noqa: ARG002 (of other nodes)
         return self._value
 
-    def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:  # noqa: ARG002
-        return []
 
-
-class _Affine:
+class _Affine(_Node):
     """An affine function ``A' vec(M) + b``."""
 
-    def __init__(self, matrix: csc_array, offset: Any) -> None:
-        self.matrix = matrix  # A, K²×n
-        self._transposed = matrix.T.tocsr()
-        self._offset = np.asarray(offset, dtype=np.float64)
-
-    @classmethod
-    def of(cls, expression: Any, variable: cp.Variable) -> _Affine:
-        """Return an affine expression of the variable."""
+    def __init__(self, expression: Any, variable: cp.Variable) -> None:
         found = expression.grad[variable]
-        matrix = csc_array(np.atleast_2d(found) if np.isscalar(found) else found)
+        self.matrix = csc_array(np.atleast_2d(found) if np.isscalar(found) else found)  # A, K²×n
+        self._transposed = self.matrix.T.tocsr()
         here = np.asarray(expression.value, dtype=np.float64)
-        linear = matrix.T @ np.asarray(variable.value).ravel(order="F")
-        return cls(matrix, here - linear.reshape(here.shape, order="F"))
+        linear = self.matrix.T @ np.asarray(variable.value).ravel(order="F")
+        self._offset = here - linear.reshape(here.shape, order="F")
 
     def value(self, vector: FloatArray, values: list[Any]) -> Any:  # noqa: ARG002 (of other nodes)
         return (self._transposed @ vector).reshape(self._offset.shape, order="F") + self._offset
 
-    def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:  # noqa: ARG002
-        return []
 
-
-class _Atom:
+class _Atom(_Node):
     """An atom of CVXPY, at least one of whose arguments is not constant."""
 
     def __init__(self, atom: Any, children: list[int]) -> None:
-        self.atom = atom
-        self._children = children
-        self._counts = [not part.is_constant() for part in atom.args]
-
-    def value(self, vector: FloatArray, values: list[Any]) -> Any:  # noqa: ARG002 (of other nodes)
-        return self.atom.numeric([values[child] for child in self._children])
-
-    @cached_property
-    def _is_affine(self) -> bool:
         from cvxpy.atoms.affine.affine_atom import AffAtom
 
-        return isinstance(self.atom, AffAtom)
+        self._atom = atom
+        self._children = children
+        self._counts = [not part.is_constant() for part in atom.args]
+        self._known: Any = None  # the derivatives of an affine atom, the same for all values
+        try:
+            with np.errstate(all="ignore"):
+                here = atom._grad([part.value for part in atom.args])
+        except NotImplementedError:
+            raise InvalidInputError(
+                f"CVXPY knows no derivative of {type(atom).__name__}; write value and gradient "
+                "yourself, and pass them to gdaopt.FunctionObjective"
+            ) from None
+        except (LinAlgError, ValueError, TypeError, ZeroDivisionError):
+            return  # the identity is outside of its domain
+        if isinstance(atom, AffAtom):
+            self._known = here
 
-    @cached_property
-    def _affine_jacobians(self) -> list[Any]:
-        # They are the same for all values; the values at the identity are at hand.
-        return list(self.atom._grad([part.value for part in self.atom.args]))
+    def value(self, vector: FloatArray, values: list[Any]) -> Any:  # noqa: ARG002 (of other nodes)
+        return self._atom.numeric([values[child] for child in self._children])
 
     def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:
-        """Return for each argument its place and the derivative, size × size of the atom."""
-        found = (
-            self._affine_jacobians
-            if self._is_affine
-            else self.atom._grad([values[child] for child in self._children])
-        )
+        arguments = [values[child] for child in self._children]
+        found = self._known if self._known is not None else self._atom._grad(arguments)
         return [
             (child, np.atleast_2d(jacobian) if np.isscalar(jacobian) else jacobian)
             # Some atoms leave out the derivatives by constants at the end.
             for child, jacobian, counts in zip(self._children, found, self._counts, strict=False)
             if counts
         ]
-
-
-_Node = _Constant | _Affine | _Atom

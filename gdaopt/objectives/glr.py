@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,19 +15,16 @@ from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs import (
     Block,
     Changes,
-    PairValues,
     SignalPairs,
-    WeightedPairs,
-    distinct_differences,
     squared_distances,
     weighted_pairs,
 )
-from gdaopt.objectives.subsamples import Thinning, stratified
+from gdaopt.objectives.pairs.expressions import distinct_differences
+from gdaopt.objectives.pairs.passes import PairValues
+from gdaopt.objectives.protocol import Expression, Terms
+from gdaopt.objectives.subsamples import stratified
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import underflow_ignored
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["GLR", "Exponentials"]
 
@@ -45,7 +42,7 @@ def _drawn(
 
 
 class Exponentials(DistanceLoss):
-    """``Σ_p w_p exp(-δ_p)``, of which it sees ``δ_p - log w_p``: a `DistanceLoss`.
+    """``Σ_p w_p exp(-δ_p)``, of which it sees ``δ_p - log w_p``.
 
     All sums are taken over ``exp(-(δ - log w) - shift)`` with the largest exponent as the shift, so
     that the logarithm of the sum and its derivatives do not underflow.
@@ -56,18 +53,15 @@ class Exponentials(DistanceLoss):
         How many pairs there are.
     shift : float, optional
         The logarithm of the unit.
-    thinning : Thinning, optional
-        Leaves out most of the small terms.
     """
 
     sign = -1.0
     is_exponential = True
     coefficient_roundings = 0.0  # what the terms are off by is part of the round-off of the value
 
-    def __init__(self, n_pairs: int, shift: float = 0.0, thinning: Thinning | None = None) -> None:
+    def __init__(self, n_pairs: int, shift: float = 0.0) -> None:
         self._n_pairs = n_pairs
         self._shift = shift
-        self._thinning = thinning
 
     @property
     def value_roundings(self) -> float:  # type: ignore[override]  # it depends on the shift
@@ -75,14 +69,13 @@ class Exponentials(DistanceLoss):
         return 2 * abs(self._shift) + 4 * math.log(self._n_pairs)
 
     def at(self, block: Block, distances: FloatArray) -> _Terms:  # noqa: ARG002 (of all)
-        """Return the loss at the distances of a block."""
         out = distances if distances.flags.writeable else None
         exponents = np.subtract(-self._shift, distances, out=out)
         return _Terms(np.exp(exponents, out=exponents))
 
     def again(self, block: Block, numbers: FloatArray) -> _Terms:  # noqa: ARG002 (of all)
         """Return the loss of a block whose terms are known."""
-        return _Terms(numbers if self._thinning is None else self._thinning(numbers))
+        return _Terms(numbers)
 
     def shift(self, distances: Iterable[FloatArray]) -> float:
         """Return the largest exponent."""
@@ -91,11 +84,6 @@ class Exponentials(DistanceLoss):
     def shifted(self, shift: float) -> Self:
         """Return the loss in units of ``exp(shift)``."""
         return type(self)(self._n_pairs, shift)
-
-    def thinned(self, total: float, n_atoms: int, n_represented: int) -> Self:
-        """Return the loss with most of its small terms left out."""
-        thinning = Thinning(total, n_atoms, n_represented)
-        return type(self)(self._n_pairs, self._shift, thinning)
 
     def line(self, direction: Direction, start: LossSum, rates: PairValues) -> ExponentialLine:
         """Return the sum along a direction."""
@@ -125,7 +113,7 @@ class _Terms(BlockLoss):
         counts = terms > _NEGLIGIBLE
         # Under a metric of large trace most pairs are far apart, with terms of about 0.
         is_dense = counts.all()
-        factors = changes.all() if is_dense else changes.at(*np.nonzero(counts))
+        factors = changes() if is_dense else changes(*np.nonzero(counts))
         factors = factors.reshape(len(factors), -1)
         factors *= np.sqrt(terms.ravel() if is_dense else terms[counts])
         return factors
@@ -194,8 +182,7 @@ class GLR(PairObjective[Exponentials]):
         Sum over these pairs only, in both orders, such as those of near samples where N is large.
         All pairs when left out.
     memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
+        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -261,21 +248,21 @@ class GLR(PairObjective[Exponentials]):
             for square, log_weight in zip(self.squares(), self.log_weights, strict=True)
         )
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one exponential cone for each pair of different signal."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         exponents, constraints = self._exponents(metric)
         return cp.sum(cp.exp(exponents)), constraints
 
-    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def log_to_cvxpy(self, metric: Expression) -> Terms:
         """Return log Q for CVXPY."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         exponents, constraints = self._exponents(metric)
         return cp.log_sum_exp(exponents), constraints
 
-    def _exponents(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        features, left, right, weights = distinct_differences(cast(WeightedPairs, self.pairs))
+    def _exponents(self, metric: Expression) -> Terms:
+        features, left, right, weights = distinct_differences(self.pairs)
         distances, constraints = squared_distances(features, left, right, metric)
         return np.log(weights) - distances, constraints

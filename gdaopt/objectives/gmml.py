@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -13,12 +13,11 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.objectives.matrix_point import FactoredPoint, MatrixObjective, semidefinite_bytes
+from gdaopt.objectives.base import BaseObjective
+from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["GMML"]
 
@@ -26,13 +25,12 @@ _ROUND_OFF = 1e-10  # of the largest entry of D: a smallest eigenvalue that litt
 
 
 class GMMLPoint(FactoredPoint):
-    """The objective at one metric: a `gdaopt.objectives.Point`."""
+    """The objective at one metric."""
 
     objective: GMML
 
     @cached_property
     def value(self) -> float:
-        """``Q(M)``."""
         if self.factor is None:
             return math.inf
         similar = float(np.vdot(self.objective.similar, self.metric))
@@ -42,13 +40,11 @@ class GMMLPoint(FactoredPoint):
     def pulled(self) -> FloatArray:
         """``M⁻¹ D M⁻¹``."""
         pulled = self.inverse @ self.objective.dissimilar @ self.inverse
-        symmetric: FloatArray = (pulled + pulled.T) / 2
-        return symmetric
+        return (pulled + pulled.T) / 2
 
     def gradient(self) -> FloatArray:
         """Return ``S - M⁻¹ D M⁻¹``."""
-        gradient: FloatArray = self.objective.similar - self.pulled
-        return gradient
+        return self.objective.similar - self.pulled
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of the geometric mean")."""
@@ -72,53 +68,36 @@ class GMMLPoint(FactoredPoint):
         inverse, pulled = (
             atoms.projected(atoms.projected(matrix).T) for matrix in (self.inverse, self.pulled)
         )
-        curvature: FloatArray = 2 * inverse * pulled
-        return curvature
+        return 2 * inverse * pulled
 
     def line(self, direction: Direction) -> GMMLLine:
-        """Return Q restricted to ``M + γ D``."""
         return GMMLLine(self, direction)
 
 
-class GMMLLine:
-    """The objective along a direction Δ: a `gdaopt.objectives.Line`.
+class GMMLLine(FactoredLine):
+    """``φ(γ) = φ(0) + γ tr(SΔ) + Σ d_i (1/(1 + γ λ_i) - 1)`` along Δ.
 
-    With the eigenvalues λ of ``L⁻¹ Δ L⁻ᵀ``, ``M = L L'``, and the diagonal d of ``L⁻¹ D L⁻ᵀ`` in
-    the coordinates of their eigenvectors, it is ``φ(γ) = φ(0) + γ tr(SΔ) + Σ d_i (1/(1 + γ λ_i) -
-    1)``: a trial step costs O(K).
+    d is the diagonal of ``L⁻¹ D L⁻ᵀ``, ``M = L L'``, in the coordinates of the eigenvectors of λ.
     """
 
     def __init__(self, point: GMMLPoint, direction: Direction) -> None:
-        self.direction = direction
-        self._start = point.value
-        self._slope = direction.inner(point.objective.similar)
-        size = len(point.metric)
-        self._eigenvalues = self._weights = np.full(size, math.nan)
+        turned = point.direction_in_factor_coordinates(direction)
+        eigenvalues = self._weights = np.full(len(turned), math.nan)
         if point.factor is not None:
-            turned = point.direction_in_factor_coordinates(direction)
-            self._eigenvalues, vectors = eigh(turned, check_finite=False)
+            eigenvalues, vectors = eigh(turned, check_finite=False)
             dissimilar = point.in_factor_coordinates(point.objective.dissimilar)
             self._weights = ((dissimilar @ vectors) * vectors).sum(axis=0)
+        super().__init__(point, direction, point.objective.similar, eigenvalues)
 
-    def value(self, gamma: float) -> float:
-        """Return ``φ(γ)``; infinite outside of the cone."""
-        stretched = 1 + gamma * self._eigenvalues
-        if not stretched.min() > 0:
-            return math.inf
-        change = float(self._weights @ (self._eigenvalues / stretched))
-        return self._start + gamma * (self._slope - change)
+    def _change(self, gamma: float, stretched: FloatArray) -> float:
+        return -gamma * float(self._weights @ (self._eigenvalues / stretched))
 
-    def derivatives(self, gamma: float) -> tuple[float, float]:
-        """Return ``φ'(γ)`` and ``φ''(γ)``; infinite outside of the cone."""
-        stretched = 1 + gamma * self._eigenvalues
-        if not stretched.min() > 0:
-            return math.inf, math.inf
+    def _rates(self, stretched: FloatArray) -> tuple[float, float]:
         falls = self._weights * self._eigenvalues / stretched**2
-        curvature = 2 * float(falls @ (self._eigenvalues / stretched))
-        return self._slope - float(falls.sum()), curvature
+        return -float(falls.sum()), 2 * float(falls @ (self._eigenvalues / stretched))
 
 
-class GMML(MatrixObjective[GMMLPoint]):
+class GMML(BaseObjective):
     """Geometric mean metric learning: ``Q(M) = tr(M S) + tr(M⁻¹ D)``, infinite off M ≻ 0.
 
     For differences of similar pairs of samples in the rows of A and of dissimilar pairs in the rows
@@ -154,7 +133,7 @@ class GMML(MatrixObjective[GMMLPoint]):
            [0. , 3. ]])
     """
 
-    point = GMMLPoint
+    tested = True
 
     def __init__(self, S: Any, D: Any) -> None:
         similar = symmetric_matrix("S", S)
@@ -168,11 +147,10 @@ class GMML(MatrixObjective[GMMLPoint]):
         # Round-off may have left eigenvalues below 0, with which Q would not be convex.
         raised = dissimilar + max(0.0, -smallest) * np.eye(len(dissimilar))
         self.similar, self.dissimilar = read_only(similar), read_only(raised)
+        self.n_features = len(similar)
 
-    @property
-    def n_features(self) -> int:
-        """K, the size of the metric matrices."""
-        return len(self.similar)
+    def at(self, metric: FloatArray) -> GMMLPoint:
+        return GMMLPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:
         """Return ``2 ‖D‖ / ρ³`` with the largest eigenvalue of D; None for ρ = 0."""
@@ -180,8 +158,7 @@ class GMML(MatrixObjective[GMMLPoint]):
             return None
         return -2 * smallest_eigenvalue(-self.dissimilar) / min_eigenvalue**3
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY."""
+    def to_cvxpy(self, metric: Expression) -> Terms:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         values, vectors = eigh(self.dissimilar)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.isotropic import isotropic_trace, nothing_pulls
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_objective import PairObjective
+from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
 from gdaopt.objectives.pairs import (
     Block,
     Changes,
@@ -20,15 +19,13 @@ from gdaopt.objectives.pairs import (
     RectanglePairs,
     checked_samples,
     class_codes,
-    expression_bytes,
     squared_distances,
 )
+from gdaopt.objectives.pairs.expressions import expression_bytes
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import SmoothHinge
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, integer, number
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["LMNN", "LMNNLoss", "target_neighbors"]
 
@@ -165,7 +162,7 @@ class _Triplets(BlockLoss):
         for k, targets in enumerate(self._targets.T):
             bent = second[:, k] > 0
             row, impostor = self._row[bent], self._impostor[bent]
-            difference = changes.at(row, targets[row]) - changes.at(row, impostor)
+            difference = changes(row, targets[row]) - changes(row, impostor)
             difference *= np.sqrt(self._loss.push * second[bent, k])
             found.append(difference)
         return np.concatenate(found, axis=1)
@@ -196,8 +193,7 @@ class LMNN(PairObjective[LMNNLoss]):
     width : float, optional
         ω > 0: width over which the kink of the hinge is smoothed.
     memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
+        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -289,7 +285,7 @@ class LMNN(PairObjective[LMNNLoss]):
             total += n_targets * float(fourth[is_other].sum())
         return triplets.push * triplets.hinge.max_curvature * total
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one hinge for each triplet."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 

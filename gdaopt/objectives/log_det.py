@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.matrix_point import FactoredPoint, MatrixObjective, semidefinite_bytes
+from gdaopt.objectives.base import BaseObjective
+from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["LogDet"]
 
@@ -25,13 +24,12 @@ _LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
 
 
 class LogDetPoint(FactoredPoint):
-    """The log-determinant objective at one metric: a `gdaopt.objectives.Point`."""
+    """The log-determinant objective at one metric."""
 
     objective: LogDet
 
     @cached_property
     def value(self) -> float:
-        """``Q(M)``."""
         if self.factor is None:
             return math.inf
         log_det = 2 * float(np.log(np.diagonal(self.factor)).sum())
@@ -39,8 +37,7 @@ class LogDetPoint(FactoredPoint):
 
     def gradient(self) -> FloatArray:
         """Return ``S - M⁻¹``."""
-        gradient: FloatArray = self.objective.covariance - self.inverse
-        return gradient
+        return self.objective.covariance - self.inverse
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of the log-determinant")."""
@@ -77,11 +74,9 @@ class LogDetPoint(FactoredPoint):
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return ``(u_k' M⁻¹ u_l)²``."""
         projected = atoms.projected(self.inverse)
-        squares: FloatArray = atoms.projected(projected.T) ** 2
-        return squares
+        return atoms.projected(projected.T) ** 2
 
     def line(self, direction: Direction) -> LogDetLine:
-        """Return Q restricted to ``M + γ D``."""
         return LogDetLine(self, direction)
 
     def scaled(self, factor: float) -> LogDetPoint:
@@ -92,39 +87,25 @@ class LogDetPoint(FactoredPoint):
         return point
 
 
-class LogDetLine:
-    """The log-determinant objective along a direction: a `gdaopt.objectives.Line`.
-
-    With the eigenvalues λ of ``L⁻¹ D L⁻ᵀ``, ``M = L L'``, it is ``φ(γ) = φ(0) + γ tr(SD) -
-    Σ log(1 + γ λ_i)``: a trial step costs O(K).
-    """
+class LogDetLine(FactoredLine):
+    """``φ(γ) = φ(0) + γ tr(SD) - Σ log(1 + γ λ_i)``."""
 
     def __init__(self, point: LogDetPoint, direction: Direction) -> None:
-        self.direction = direction
-        self._start = point.value
-        self._slope = direction.inner(point.objective.covariance)
-        self._eigenvalues = np.full(len(point.metric), math.nan)
+        turned = point.direction_in_factor_coordinates(direction)
+        eigenvalues = np.full(len(turned), math.nan)
         if point.factor is not None:
-            turned = point.direction_in_factor_coordinates(direction)
-            self._eigenvalues = eigvalsh(turned, check_finite=False)
+            eigenvalues = eigvalsh(turned, check_finite=False)
+        super().__init__(point, direction, point.objective.covariance, eigenvalues)
 
-    def value(self, gamma: float) -> float:
-        """Return ``φ(γ)``; infinite outside of the cone."""
-        stretched = 1 + gamma * self._eigenvalues
-        if not stretched.min() > 0:
-            return math.inf
-        return self._start + gamma * self._slope - float(np.log(stretched).sum())
+    def _change(self, gamma: float, stretched: FloatArray) -> float:  # noqa: ARG002 (for others)
+        return -float(np.log(stretched).sum())
 
-    def derivatives(self, gamma: float) -> tuple[float, float]:
-        """Return ``φ'(γ)`` and ``φ''(γ)``; infinite outside of the cone."""
-        stretched = 1 + gamma * self._eigenvalues
-        if not stretched.min() > 0:
-            return math.inf, math.inf
+    def _rates(self, stretched: FloatArray) -> tuple[float, float]:
         rates = self._eigenvalues / stretched
-        return self._slope - float(rates.sum()), float(rates @ rates)
+        return -float(rates.sum()), float(rates @ rates)
 
 
-class LogDet(MatrixObjective[LogDetPoint]):
+class LogDet(BaseObjective):
     """Negative log-likelihood of a Gaussian: ``Q(M) = tr(S M) - log det M``, infinite off M ≻ 0.
 
     M is the precision matrix, S the samples' covariance matrix (divide by the number of samples).
@@ -175,22 +156,20 @@ class LogDet(MatrixObjective[LogDetPoint]):
            [-0.476, -0.33 ,  1.289]])
     """
 
-    point = LogDetPoint
+    tested = True
 
     def __init__(self, S: Any) -> None:
         self.covariance = read_only(symmetric_matrix("S", S))
+        self.n_features = len(self.covariance)
 
-    @property
-    def n_features(self) -> int:
-        """K, the size of the metric matrices."""
-        return len(self.covariance)
+    def at(self, metric: FloatArray) -> LogDetPoint:
+        return LogDetPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:
         """Return ``1/ρ²``: how fast M⁻¹ can change over ``M ⪰ ρI``; None for ρ = 0."""
         return min_eigenvalue**-2 if min_eigenvalue > 0 else None
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY."""
+    def to_cvxpy(self, metric: Expression) -> Terms:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         return cp.trace(self.covariance @ metric) - cp.log_det(metric), []

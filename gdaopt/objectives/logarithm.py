@@ -25,8 +25,10 @@ def minimised(point: Any, log_convex: bool) -> Derivatives:
 
 
 @dataclass(frozen=True, eq=False)
-class Logarithm:
-    """``log Q`` from Q itself: a `gdaopt.objectives.Derivatives`.
+class Logarithm(Derivatives):
+    """``log Q`` from Q itself, -inf where Q is not positive.
+
+    With the derivatives g of log Q the second ones are ``∇²Q / Q - gg'``.
 
     Attributes
     ----------
@@ -38,24 +40,20 @@ class Logarithm:
 
     @property
     def value(self) -> float:
-        """``log Q(M)``, -inf where Q is not positive."""
         return math.log(self.of.value) if self.of.value > 0 else -math.inf
 
     def slopes(self, atoms: Atoms) -> FloatArray:
-        """Return the derivatives of Q, divided by Q."""
-        slopes: FloatArray = self.of.slopes(atoms) / self.of.value
-        return slopes
+        return self.of.slopes(atoms) / self.of.value
 
     def curvature(self, atoms: Atoms) -> FloatArray:
-        """Return ``∇²Q / Q - gg'`` with the derivatives g of log Q."""
         slopes = self.slopes(atoms)
         curvature: FloatArray = self.of.curvature(atoms) / self.of.value
         return curvature - np.outer(slopes, slopes)
 
 
 @dataclass(frozen=True, eq=False)
-class MultipleLogarithm:
-    """The logarithm of a multiple: a `gdaopt.objectives.Derivatives`.
+class MultipleLogarithm(Derivatives):
+    """The logarithm of a multiple, whose derivatives are those of ``log Q``.
 
     Attributes
     ----------
@@ -70,21 +68,18 @@ class MultipleLogarithm:
 
     @property
     def value(self) -> float:
-        """``log c + log Q(M)``."""
         return math.log(self.factor) + self.logarithm.value
 
     def slopes(self, atoms: Atoms) -> FloatArray:
-        """Return the derivatives, which the constant does not change."""
         return self.logarithm.slopes(atoms)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
-        """Return the second derivatives."""
         return self.logarithm.curvature(atoms)
 
 
 @dataclass(frozen=True, eq=False)
-class ExponentialLogarithm:
-    """The logarithm of a sum of exponentials over pairs: a `gdaopt.objectives.Derivatives`.
+class ExponentialLogarithm(Derivatives):
+    """The logarithm of a sum of exponentials over pairs.
 
     Nothing underflows, because all sums are in units of ``exp(shift)``.
 
@@ -98,17 +93,15 @@ class ExponentialLogarithm:
 
     @property
     def value(self) -> float:
-        """``log Q(M)``."""
-        return float(self.point.sums.log_value)
+        return float(self.point.total.log_value)
 
     def gradient(self) -> FloatArray:
         """Return ``∇ log Q(M)``, shape (K, K): a softmax over pairs."""
-        gradient: FloatArray = -self.point.scatter / self.point.sums.total
+        gradient: FloatArray = -self.point.scatter / self.point.total.scaled
         return gradient
 
     def slopes(self, atoms: Atoms) -> FloatArray:
-        """Return the derivatives of ``log Q`` by the weights of atoms, shape (n,)."""
-        slopes: FloatArray = self.point.scaled_slopes(atoms) / self.point.sums.total
+        slopes: FloatArray = self.point.scaled_slopes(atoms) / self.point.total.scaled
         return slopes
 
     def curvature(self, atoms: Atoms) -> FloatArray:
@@ -118,6 +111,6 @@ class ExponentialLogarithm:
         Computed as a covariance they lose no digits where a few pairs have almost all of p.
         """
         modelled = self.point.modelled
-        means = -modelled.kept_slopes(atoms) / modelled.sum.total
-        curvature: FloatArray = modelled.scaled_curvature(atoms, means) / modelled.sum.total
+        means = -modelled.kept_slopes(atoms) / modelled.sum.total.scaled
+        curvature: FloatArray = modelled.scaled_curvature(atoms, means) / modelled.sum.total.scaled
         return curvature

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
@@ -14,15 +14,15 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.objectives.sums import Summable
-from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
+from gdaopt.objectives.protocol import Line, Point
+from gdaopt.support.validation import FloatArray, read_only
 
-__all__ = ["FactoredPoint", "MatrixObjective", "MatrixPoint", "semidefinite_bytes"]
+__all__ = ["FactoredLine", "FactoredPoint", "MatrixPoint", "semidefinite_bytes"]
 
 _BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entries; CLARABEL, K = 60
 
 
-class MatrixPoint(ABC):
+class MatrixPoint(Point, ABC):
     """An objective at one metric: everything comes from the dense gradient.
 
     A subclass writes the value, the gradient, the curvature and the line.
@@ -37,76 +37,29 @@ class MatrixPoint(ABC):
 
     def __init__(self, objective: Any, metric: FloatArray) -> None:
         self.objective = objective
-        self.metric = read_only(metric)
+        self._metric = read_only(metric)
 
     @property
-    @abstractmethod
-    def value(self) -> float:
-        """``Q(M)``, infinite outside of Q's domain."""
-
-    @abstractmethod
-    def gradient(self) -> FloatArray:
-        """Return ``∇Q(M)``, symmetric K×K."""
-
-    @abstractmethod
-    def curvature(self, atoms: Atoms) -> FloatArray:
-        """Return ``∇²Q(M)[u_k u_k', u_l u_l']``, shape (n, n)."""
+    def metric(self) -> FloatArray:
+        return self._metric
 
     def gradient_diagonal(self) -> FloatArray:
-        """Return the diagonal of the gradient."""
         return np.diagonal(self.gradient()).copy()
 
     def gradient_column(self, column: int) -> FloatArray:
-        """Return one column of the gradient."""
         return self.gradient()[:, column].copy()
 
     def gradient_entries(self, edges: Edges) -> MaskedMatrix:
-        """Return the gradient's diagonal and its entries of edges."""
         return MaskedMatrix.of(self.gradient(), edges)
 
     def slopes(self, atoms: Atoms) -> FloatArray:
-        """Return ``u_k' ∇Q u_k``."""
         return atoms.quadratic_forms(self.gradient())
 
     def moved(self, direction: Direction, gamma: float) -> Self:
-        """Return the point at ``M + γ D``."""
         return type(self)(self.objective, direction.added_to(self.metric, gamma))
 
     def vanished(self) -> str | None:
-        """Say where the value is not finite."""
         return None if math.isfinite(self.value) else f"the objective is {self.value}"
-
-
-PointT = TypeVar("PointT", bound=MatrixPoint)
-
-
-class MatrixObjective(Summable, ABC, Generic[PointT]):
-    """Base of the package's own objectives of the matrix.
-
-    A subclass writes its points, its CVXPY expression and its Lipschitz constant.
-    """
-
-    log_convex = False
-    tested = True
-    point: type[PointT]
-    """The class of its points."""
-
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """K, the size of the metric matrices."""
-
-    def at(self, metric: FloatArray) -> PointT:
-        """Return the point at a symmetric K×K matrix."""
-        return self.point(self, symmetric_matrix("metric", metric, self.n_features))
-
-    def value(self, metric: FloatArray) -> float:
-        """Return ``Q(M)``, infinite outside of Q's domain."""
-        return self.at(metric).value
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``∇Q(M)``, symmetric K×K."""
-        return self.at(metric).gradient()
 
 
 class FactoredPoint(MatrixPoint):
@@ -131,8 +84,7 @@ class FactoredPoint(MatrixPoint):
         if self.factor is None:
             return np.full_like(self.metric, math.nan)
         inverse = cho_solve((self.factor, True), np.eye(len(self.metric)), check_finite=False)
-        symmetric: FloatArray = (inverse + inverse.T) / 2
-        return symmetric
+        return (inverse + inverse.T) / 2
 
     def in_factor_coordinates(self, matrix: FloatArray) -> FloatArray:
         """Return ``L⁻¹ A L⁻ᵀ`` for a symmetric A, NaN where there is no factor L."""
@@ -140,18 +92,68 @@ class FactoredPoint(MatrixPoint):
             return np.full_like(matrix, math.nan)
         half = solve_triangular(self.factor, matrix, lower=True, check_finite=False)
         whole = solve_triangular(self.factor, half.T, lower=True, check_finite=False)
-        symmetric: FloatArray = (whole + whole.T) / 2
-        return symmetric
+        return (whole + whole.T) / 2
 
     def direction_in_factor_coordinates(self, direction: Direction) -> FloatArray:
         """Return ``L⁻¹ D L⁻ᵀ``: its eigenvalues say where the line leaves the cone."""
         return self.in_factor_coordinates(direction.added_to(np.zeros_like(self.metric), 1.0))
 
     def vanished(self) -> str | None:
-        """Say where the objective is infinite."""
         if self.factor is None:
             return "the metric is not positive definite, so that the objective is not finite"
         return None
+
+
+class FactoredLine(Line, ABC):
+    """Such an objective along a direction D: ``φ(0) + γ ⟨A, D⟩`` and terms of ``1 + γ λ_i``.
+
+    λ are the eigenvalues of D in the coordinates of the metric's factor: a trial step costs O(K),
+    and leaves the cone where ``1 + γ λ_i ≤ 0``. Everything is infinite there.
+
+    Parameters
+    ----------
+    point : FactoredPoint
+        The point at γ = 0.
+    direction : Direction
+        D.
+    linear : ndarray of shape (K, K)
+        A.
+    eigenvalues : ndarray of shape (K,)
+        λ, NaN where the metric has no factor.
+    """
+
+    def __init__(
+        self,
+        point: FactoredPoint,
+        direction: Direction,
+        linear: FloatArray,
+        eigenvalues: FloatArray,
+    ) -> None:
+        self.direction = direction
+        self._start = point.value
+        self._slope = direction.inner(linear)
+        self._eigenvalues = eigenvalues
+
+    def value(self, gamma: float) -> float:
+        stretched = 1 + gamma * self._eigenvalues
+        if not stretched.min() > 0:
+            return math.inf
+        return self._start + gamma * self._slope + self._change(gamma, stretched)
+
+    def derivatives(self, gamma: float) -> tuple[float, float]:
+        stretched = 1 + gamma * self._eigenvalues
+        if not stretched.min() > 0:
+            return math.inf, math.inf
+        slope, curvature = self._rates(stretched)
+        return self._slope + slope, curvature
+
+    @abstractmethod
+    def _change(self, gamma: float, stretched: FloatArray) -> float:
+        """Return the change of the terms, given all ``1 + γ λ_i``."""
+
+    @abstractmethod
+    def _rates(self, stretched: FloatArray) -> tuple[float, float]:
+        """Return the first and the second derivative of the terms."""
 
 
 def semidefinite_bytes(n_features: int) -> float:

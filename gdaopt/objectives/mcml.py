@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.isotropic import isotropic_trace
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_objective import PairObjective
+from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace
 from gdaopt.objectives.pairs import (
     Block,
     Changes,
@@ -23,11 +22,9 @@ from gdaopt.objectives.pairs import (
     class_codes,
     squared_distances,
 )
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.subsamples import stratified
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["MCML", "MCMLLoss"]
 
@@ -46,7 +43,7 @@ def _drawn(
 
 
 class MCMLLoss(DistanceLoss):
-    """``Σ_i w_i ( mean_{j in the class of i} δ_ij + log Σ_{k≠i} exp(-δ_ik) )``: a `DistanceLoss`.
+    """``Σ_i w_i ( mean_{j in the class of i} δ_ij + log Σ_{k≠i} exp(-δ_ik) )``.
 
     Its pairs are all ordered pairs of samples, which are sorted by class.
 
@@ -99,7 +96,7 @@ class MCMLLoss(DistanceLoss):
 
 
 class _Rows(BlockLoss):
-    """The loss in some rows: a `BlockLoss`."""
+    """The loss in some rows."""
 
     def __init__(self, loss: MCMLLoss, block: Block, distances: FloatArray) -> None:
         self._loss = loss
@@ -148,7 +145,7 @@ class _Rows(BlockLoss):
         counts = self._terms > _NEGLIGIBLE
         if np.count_nonzero(counts) > counts.size / 2:
             shares = self._terms / self._total[:, None]
-            values = changes.all()
+            values = changes()
             means = np.matmul(values.transpose(1, 0, 2), shares[:, :, None])
             centred: FloatArray = values - means.transpose(1, 0, 2)
             centred *= np.sqrt(self._weights[:, None] * shares)
@@ -156,7 +153,7 @@ class _Rows(BlockLoss):
         # Under a metric of large trace most samples have few neighbours.
         rows, columns = np.nonzero(counts)
         share = self._terms[rows, columns] / self._total[rows]
-        values = changes.at(rows, columns)
+        values = changes(rows, columns)
         starts = np.searchsorted(rows, self._rows)
         means = np.add.reduceat(values * share, starts, axis=1)
         few: FloatArray = values - means[:, rows]
@@ -182,8 +179,7 @@ class MCML(PairObjective[MCMLLoss]):
     sample_weight : array-like of shape (N,), optional
         Positive s: how much the terms of each sample count.
     memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
+        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -250,7 +246,7 @@ class MCML(PairObjective[MCMLLoss]):
             for block, squares in blocks
         )
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one exponential cone for each ordered pair of samples."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 

@@ -15,23 +15,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.pairs import (
-    Block,
-    CentredChanges,
-    Changes,
-    KnownChanges,
-    Moments,
-    Pairs,
+from gdaopt.objectives.pairs import Block, Changes, Pairs
+from gdaopt.objectives.pairs.passes import (
     PairSums,
     PairValues,
+    Total,
     TransformedSamples,
     exponential,
 )
+from gdaopt.objectives.protocol import Line
+from gdaopt.objectives.subsamples import Thinning
 from gdaopt.support.validation import FloatArray
 
 __all__ = [
@@ -81,17 +79,11 @@ class BlockLoss(ABC):
 
     @abstractmethod
     def factors(self, changes: Changes) -> FloatArray:
-        """Return F, of shape (n, m), such that ``F F'`` are the second derivatives.
-
-        Parameters
-        ----------
-        changes : Changes
-            By how much δ changes along n directions.
-        """
+        """Return F, of shape (n, m): ``F F'`` are the second derivatives along n directions."""
 
     def bend(self, rates: FloatArray) -> float:
         """Return the second derivative along one direction, in which δ changes by `rates`."""
-        factors = self.factors(KnownChanges(rates[None]))
+        factors = self.factors(lambda *indices: rates[None][(slice(None), *indices)].copy())
         return float(np.vdot(factors, factors))
 
 
@@ -128,22 +120,14 @@ class DistanceLoss(ABC):
         """
 
     def again(self, block: Block, numbers: FloatArray) -> BlockLoss:
-        """Return the loss of a block for its second derivatives.
+        """Return the loss for its second derivatives, given the numbers that are kept.
 
-        Parameters
-        ----------
-        block : Block
-            A block, or some of its rows.
-        numbers : ndarray
-            The distances; the coefficients where `is_exponential`.
+        These are the distances of a block, or the coefficients where `is_exponential`.
         """
         return self.at(block, numbers)
 
     def cancelled(self, block: Block) -> FloatArray | None:  # noqa: ARG002 (none)
-        """Return t ≥ 0 for the pairs of a block, None for 0.
-
-        These are the sizes of terms that cancel in the derivatives.
-        """
+        """Return the sizes t ≥ 0 of terms that cancel in the derivatives; None for 0."""
         return None
 
     def shift(self, distances: Iterable[FloatArray]) -> float:  # noqa: ARG002 (for subclasses)
@@ -154,53 +138,19 @@ class DistanceLoss(ABC):
         """Return the loss in units of ``exp(shift)``."""
         return self
 
-    def thinned(
-        self,
-        total: float,  # noqa: ARG002 (for subclasses)
-        n_atoms: int,  # noqa: ARG002
-        n_represented: int,  # noqa: ARG002
-    ) -> DistanceLoss | None:
-        """Return the loss with most of its small terms left out, for second derivatives only.
-
-        Parameters
-        ----------
-        total : float
-            Its value.
-        n_atoms : int
-            How many weights the second derivatives are by.
-        n_represented : int
-            How many pairs the pairs at hand represent.
-
-        Returns
-        -------
-        DistanceLoss or None
-            None where the loss is not a sum of such terms.
-        """
-        return None
-
     def line(self, direction: Direction, start: LossSum, rates: PairValues) -> LossLine:
         """Return the loss along a direction."""
         return LossLine(direction, start, rates)
 
 
 class LossSum:
-    """``f(δ)`` over all pairs.
-
-    Parameters
-    ----------
-    loss : DistanceLoss
-        f.
-    pairs : Pairs
-        The pairs.
-    distances : PairValues
-        δ.
-    keep : callable
-        Makes `PairValues` of the coefficients, which are computed with the value.
+    """``f(δ)`` over all pairs with distances δ, whose numbers are kept if memory allows it.
 
     Attributes
     ----------
     coefficients : PairValues
-        ``∂f/∂δ`` in units of ``exp(shift)`` and times the sign of the loss, block by block.
+        ``∂f/∂δ`` in units of ``exp(shift)`` and times the sign of the loss, block by block. They
+        are computed with the value; `keep` makes `PairValues` of them.
     """
 
     def __init__(
@@ -210,11 +160,11 @@ class LossSum:
         self.distances = distances
         self.coefficients = keep(self._compute)
         self._loss = loss
-        self._found: _Totals | None = None
+        self._total: Total | None = None
 
     @cached_property
     def shift(self) -> float:
-        """The logarithm of the unit of `total` and of the coefficients."""
+        """The logarithm of the unit of the coefficients."""
         return self._loss.shift(self.distances)
 
     @cached_property
@@ -222,49 +172,28 @@ class LossSum:
         """The loss in that unit."""
         return self._loss.shifted(self.shift)
 
-    @cached_property
+    @property
     def scale(self) -> float:
         """``exp(shift)``, infinite where that overflows."""
         return exponential(self.shift)
 
     def _compute(self) -> Iterator[FloatArray]:
         """Yield the coefficients; a complete pass knows the value."""
-        self._found = yield from _coefficients(self.loss, self.pairs, self.distances)
+        self._total = yield from _coefficients(self.loss, self.shift, self.pairs, self.distances)
 
-    def _known(self) -> _Totals:
-        if self._found is None:
+    @property
+    def total(self) -> Total:
+        """The loss."""
+        if self._total is None:
             for _ in self.coefficients:
                 pass
-        assert self._found is not None
-        return self._found
-
-    @property
-    def total(self) -> float:
-        """The loss in units of ``exp(shift)``."""
-        return self._known().value
-
-    @property
-    def magnitude(self) -> float:
-        """The number that the round-off of the total is relative to."""
-        return self._known().magnitude
-
-    @property
-    def value(self) -> float:
-        """The loss."""
-        return self.scale * self.total
-
-    @property
-    def log_value(self) -> float:
-        """The logarithm of a loss that is positive."""
-        return self.shift + math.log(self.total)
+        assert self._total is not None
+        return self._total
 
     def slopes(self, coordinates: FloatArray) -> FloatArray:
-        """Return the derivatives by the weights of atoms in units of ``exp(shift)``, shape (n,).
+        """Return the derivatives by the weights of n atoms in units of ``exp(shift)``.
 
-        Parameters
-        ----------
-        coordinates : ndarray of shape (N, n)
-            a: with the weight of atom k distances change by ``(a_r - a_c)_k²``.
+        Of coordinates a, of shape (N, n), distances change by ``(a_r - a_c)_k²`` with weight k.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # such steps are shortened
             return self.loss.sign * self.pairs.scatter_diagonal(self.coefficients, coordinates)
@@ -272,68 +201,45 @@ class LossSum:
     def curvature(
         self, coordinates: FloatArray, means: FloatArray | None = None, n_represented: int = 0
     ) -> FloatArray:
-        """Return the second derivatives by the weights of atoms, shape (n, n).
+        """Return the second derivatives by the weights of n atoms in units of ``exp(shift)``.
 
-        They are in units of ``exp(shift)``. Of many pairs they are taken from some rows or some
-        terms, always the same: Newton's method needs a model of the loss, and its gradient is
-        exact.
-
-        Parameters
-        ----------
-        coordinates : ndarray of shape (N, n)
-            See `slopes`.
-        means : ndarray of shape (n,), optional
-            What is subtracted from the changes of all distances first.
-        n_represented : int, optional
-            How many pairs these pairs represent, if they are a subsample.
+        Of many pairs they are taken from some rows or some terms, always the same: Newton's method
+        needs a model of the loss, and its gradient is exact. The means, of shape (n,), are first
+        subtracted from the changes of all distances. A subsample says how many pairs it represents.
         """
         values = np.ascontiguousarray(coordinates.T)
-        size, n_pairs = len(values), self.pairs.n_pairs
+        size, loss, pairs = len(values), self.loss, self.pairs
         total = np.zeros((size, size))
-        few = self.loss.thinned(self.total, size, n_represented) if n_represented else None
-        loss = few or self.loss
+        thinning = None
+        if n_represented and loss.is_exponential:
+            thinning = Thinning(self.total.scaled, size, n_represented)
         every, n_values = 1, size // _SPARSE + 1
         if loss.curved_everywhere:
-            every, n_values = 1 if few else max(1, n_pairs // _MOST_PAIRS), size
+            every, n_values = 1 if thinning else max(1, pairs.n_pairs // _MOST_PAIRS), size
         place, n_seen = 0, 0
-        known = self.coefficients if self.loss.is_exponential else self.distances
-        for block, numbers in zip(self.pairs.blocks(), known, strict=True):
-            for part, rows in self.pairs.parts(block, n_values):
+        known = self.coefficients if loss.is_exponential else self.distances
+        for block, numbers in zip(pairs.blocks(), known, strict=True):
+            for part, rows in pairs.parts(block, n_values):
                 place += 1
                 if place % every:
                     continue
-                n_seen += numbers[rows].size
-                at = loss.again(part, numbers[rows])
-                changes = self.pairs.changes(part, values)
-                factors = at.factors(changes if means is None else CentredChanges(changes, means))
+                of_part = numbers[rows]
+                n_seen += of_part.size
+                at = loss.again(part, thinning(of_part) if thinning else of_part)
+                factors = at.factors(pairs.changes(part, values, means))
                 total += factors @ factors.T
-        total *= n_pairs / n_seen
+        total *= pairs.n_pairs / n_seen
         return total
 
 
-class LossLine:
-    """The loss along a direction: a `gdaopt.objectives.Line`.
-
-    Parameters
-    ----------
-    direction : Direction
-        D.
-    start : LossSum
-        The loss at γ = 0.
-    rates : PairValues
-        η: the distances are ``δ + γ η``.
-
-    Attributes
-    ----------
-    scale : float
-        The unit of what `losses` yields.
-    """
+class LossLine(Line):
+    """The loss along a direction, along which the distances are ``δ + γ η`` with the rates η."""
 
     def __init__(self, direction: Direction, start: LossSum, rates: PairValues) -> None:
         self.direction = direction
         self.rates = rates
         self.start = start
-        self.scale = start.scale
+        self.scale = start.scale  # the unit of `losses`
 
     def distances(self, gamma: float) -> Iterator[FloatArray]:
         """Yield the distances at ``M + γ D``."""
@@ -349,12 +255,10 @@ class LossLine:
             yield loss.at(block, distances)
 
     def value(self, gamma: float) -> float:
-        """Return ``Q(M + γ D)``; not finite where it overflows."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             return self.scale * sum(loss.value for loss in self.losses(gamma))
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
-        """Return the first and the second derivative by γ; not finite where Q is not."""
         slope = bend = 0.0
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
@@ -374,37 +278,31 @@ def loss_sums(loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples) -> 
         if shift == -math.inf:  # all terms vanish
             continue
         sums = _shifted_sums(loss.shifted(shift), pairs, samples, shift)
-        if not loss.is_exponential or sums.total <= _LARGEST_TOTAL:
+        if not loss.is_exponential or sums.total.scaled <= _LARGEST_TOTAL:
             return sums
-    return PairSums(-math.inf, 0.0, 0.0, Moments.none(pairs.features.shape[1]))
+    size = pairs.features.shape[1]
+    return PairSums(Total(-math.inf, 0.0, 0.0), np.zeros((size, size)), np.zeros(size))
 
 
 def _shifted_sums(
     loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples, shift: float
 ) -> PairSums:
-    """Return the value and the moments of a loss in units of ``exp(shift)``."""
-    found = _Totals(0.0, 0.0)
+    """Return the value and its moments for a loss in units of ``exp(shift)``."""
+    total = Total(shift, 0.0, 0.0)
 
     def coefficients() -> Iterator[FloatArray]:
-        nonlocal found
-        found = yield from _coefficients(loss, pairs, pairs.distances(samples))
+        nonlocal total
+        total = yield from _coefficients(loss, shift, pairs, pairs.distances(samples))
 
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        moments = pairs.moments(coefficients, loss.sign < 0)
-    return PairSums(shift, found.value, found.magnitude, moments)
-
-
-class _Totals(NamedTuple):
-    """The value of a loss, and the number that its round-off is relative to."""
-
-    value: float
-    magnitude: float
+        scatter, sizes = pairs.moments(coefficients, loss.sign < 0)
+    return PairSums(total, scatter, sizes)
 
 
 def _coefficients(
-    loss: DistanceLoss, pairs: Pairs, distances: Iterable[FloatArray]
-) -> Generator[FloatArray, None, _Totals]:
-    """Yield the coefficients of each block, and return the totals of all blocks."""
+    loss: DistanceLoss, shift: float, pairs: Pairs, distances: Iterable[FloatArray]
+) -> Generator[FloatArray, None, Total]:
+    """Yield the coefficients of each block, and return the total of all blocks."""
     value = magnitude = 0.0
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for block, of_block in zip(pairs.blocks(), distances, strict=True):
@@ -412,45 +310,32 @@ def _coefficients(
             value += at.value
             magnitude += at.magnitude
             yield at.coefficients()
-    return _Totals(value, magnitude)
+    return Total(shift, value, magnitude)
 
 
 def underflow(
-    features: FloatArray,
-    metric: FloatArray,
-    sums: PairSums | LossSum,
-    steepest: float,
-    size: float,
+    features: FloatArray, metric: FloatArray, total: Total, steepest: float, size: float
 ) -> str | None:
     """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64.
 
-    Parameters
-    ----------
-    features : ndarray of shape (N, K)
-        Samples.
-    metric : ndarray of shape (K, K)
-        M.
-    sums : PairSums or LossSum
-        The loss at M.
-    steepest, size : float
-        The largest entry of the gradient, and what its round-off is relative to, in units of
-        ``exp(shift)``.
+    The largest entry of the gradient, and what its round-off is relative to, are in the unit of the
+    total.
     """
     largest = float(np.abs(features).max())
     if largest == 0:
         return "all samples coincide: the gradient is 0, and no metric tells them apart"
     is_small = steepest <= _NOISE * size
-    is_flat = steepest * float(np.trace(metric)) <= _NOISE * sums.total
-    is_lost = steepest * sums.scale <= _LEAST_GRADIENT
-    if sums.value > 0 and not (is_small and is_flat) and not is_lost:
+    is_flat = steepest * float(np.trace(metric)) <= _NOISE * total.scaled
+    is_lost = steepest * total.scale <= _LEAST_GRADIENT
+    if total.value > 0 and not (is_small and is_flat) and not is_lost:
         return None
     # The root mean squared distance of samples, in units in which squares stay within float64.
     spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum(axis=1).mean()))
     unit = float(np.abs(np.diagonal(metric)).mean()) or 1.0
     factor = 1 / (spread * math.sqrt(unit))
-    what = "the objective" if sums.value == 0 else "the gradient of the objective"
+    what = "the objective" if total.value == 0 else "the gradient of the objective"
     advice = (
-        f"{what} is 0 in floating point or nearly so (log Q is {sums.log_value:.6g}); multiply "
+        f"{what} is 0 in floating point or nearly so (log Q is {total.log_value:.6g}); multiply "
         f"the features by about {factor:.2g}"
     )
     if factor > _LARGEST_FACTOR:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from gdaopt.objectives.isotropic import isotropic_trace, nothing_pulls
 from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_objective import PairObjective
+from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
 from gdaopt.objectives.pairs import (
     Block,
     Changes,
@@ -21,6 +19,7 @@ from gdaopt.objectives.pairs import (
     read_labelled_pairs,
     squared_distances,
 )
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import (
     Identity,
     Logistic,
@@ -30,9 +29,6 @@ from gdaopt.objectives.scalar_functions import (
     Values,
 )
 from gdaopt.support.validation import FloatArray, number
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["DEML", "LogisticPairs", "PairHinge", "SeparableLoss", "Term"]
 
@@ -63,7 +59,7 @@ class Term:
 
 
 class SeparableLoss(DistanceLoss):
-    """``Σ_p w_p ψ(s_p (δ_p - t_p))``: a `DistanceLoss`.
+    """``Σ_p w_p ψ(s_p (δ_p - t_p))``.
 
     Parameters
     ----------
@@ -82,7 +78,6 @@ class SeparableLoss(DistanceLoss):
         self.curved_everywhere = not any(term.function.is_flat_beyond for term in terms)
 
     def at(self, block: Block, distances: FloatArray) -> _Pairs:
-        """Return the loss at the distances of a block."""
         return _Pairs(
             [
                 (term, chosen)
@@ -92,14 +87,14 @@ class SeparableLoss(DistanceLoss):
             distances,
         )
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return the loss of a metric for CVXPY."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         expression: cp.Expression = cp.Constant(0.0)
         constraints: list[cp.Constraint] = []
         for term in self.terms:
-            left, right = self.pairs.one_by_one(similar=term.similar)
+            left, right = self.pairs.listed(similar=term.similar)
             features = self.pairs.pairs.features
             distances, equations = squared_distances(features, left, right, metric)
             losses = term.function.to_cvxpy(term.sign * (distances - term.threshold))
@@ -118,7 +113,7 @@ class SeparableLoss(DistanceLoss):
 
 
 class _Pairs(BlockLoss):
-    """The loss at the distances of some pairs: a `BlockLoss`."""
+    """The loss at the distances of some pairs."""
 
     def __init__(self, parts: list[tuple[Term, Chosen]], distances: FloatArray) -> None:
         self._shape = distances.shape
@@ -147,18 +142,13 @@ class _Pairs(BlockLoss):
 
     def factors(self, changes: Changes) -> FloatArray:
         """Return ``√(w ψ'') φ`` of the pairs where the second derivative counts."""
-        found = []
+        found = [changes(*np.nonzero(np.zeros(self._shape)))]  # where the block has no such pairs
         for term, chosen, z, _ in self._parts:
             second = np.zeros(self._shape)
             second[chosen] = term.function.second(z)
             pairs = np.nonzero(second > NEGLIGIBLE * second.max())
-            found.append(changes.at(*pairs) * np.sqrt(term.weight * second[pairs]))
-        return np.concatenate(found, axis=1) if found else changes.at(*_nothing(self._shape))
-
-
-def _nothing(shape: tuple[int, ...]) -> tuple[npt.NDArray[np.intp], ...]:
-    """Return the indices of no entry of an array."""
-    return tuple(np.empty(0, dtype=np.intp) for _ in shape)
+            found.append(changes(*pairs) * np.sqrt(term.weight * second[pairs]))
+        return np.concatenate(found, axis=1)
 
 
 class _PairTerms(PairObjective[SeparableLoss]):
@@ -170,79 +160,30 @@ class _PairTerms(PairObjective[SeparableLoss]):
         """Return ``L = Σ_p w_p max ψ'' ‖d_p‖⁴``, which holds for every metric."""
         return self.loss.lipschitz(self.squares())
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one cone for each pair, as far as its term needs one."""
         return self.loss.to_cvxpy(metric)
 
 
-class LogisticPairs(_PairTerms):
-    """Logistic loss on pairs of samples: logistic discriminant metric learning (LDML).
-
-    ``Q(M) = (1/n) Σ_{i<j} log(1 + exp(±(δ_ij(M) - b)))`` with + for pairs of one class and - for
-    pairs of two classes, n pairs in all. That is the mean negative log-likelihood where a pair is
-    of one class with the probability ``1 / (1 + exp(δ_ij - b))``. Q is convex.
-
-    Parameters
-    ----------
-    X : array-like of shape (N, K)
-        Samples × features.
-    y : array-like of shape (N,), optional
-        Class labels: numbers, booleans or texts. Pairs of one class are similar.
-    bias : float, optional
-        b > 0: the squared distance at which both kinds of pairs are as likely.
-    pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
-        left out.
-    similar : array-like of bool, shape (n,), optional
-        Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
-        class or of two, and the classes are not known.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
-        coincide, one class only, no two samples of one class, both y and similar or neither, pairs
-        that refer to samples that X does not have, pairs that are all similar or all dissimilar, or
-        a bias that is not positive.
-
-    Notes
-    -----
-    Source: Guillaumin, Verbeek, Schmid, *Is that you? Metric learning approaches for face
-    identification*, ICCV 2009; "Definition: losses of distances" in ``docs/theory.md``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ldml = LogisticPairs([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
-    >>> round(ldml.value(np.eye(2)), 6)
-    0.253295
-    """
+class _Thresholds(_PairTerms):
+    """``(1/n) [ Σ_similar ψ(δ_ij - u) + Σ_dissimilar ψ(l - δ_ij) ]``, for ``ψ(z) ≥ z - slack``."""
 
     def __init__(
         self,
-        X: Any,
-        y: Any = None,
-        *,
-        bias: float = 1.0,
-        pairs: Any = None,
-        similar: Any = None,
-        memory_limit: int = 2**28,
+        labelled: LabelledPairs,
+        function: ScalarFunction,
+        thresholds: tuple[float, float],
+        slack: float,
+        memory_limit: int,
     ) -> None:
-        self.bias = number("bias", bias, above=0)
-        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
-        weight = 1 / (similar + dissimilar)
-        loss = SeparableLoss(
-            labelled,
-            (
-                Term(True, Logistic(), weight, 1.0, self.bias),
-                Term(False, Logistic(), weight, -1.0, self.bias),
-            ),
+        weight = 1 / (labelled.n_similar + labelled.n_dissimilar)
+        upper, lower = thresholds
+        terms = (
+            Term(True, function, weight, 1.0, upper),
+            Term(False, function, weight, -1.0, lower),
         )
-        super().__init__(labelled.pairs, loss, memory_limit)
+        self._slack = slack
+        super().__init__(labelled.pairs, SeparableLoss(labelled, terms), memory_limit)
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
@@ -250,14 +191,17 @@ class LogisticPairs(_PairTerms):
         The pairs of one class alone cost more under an isotropic metric of larger trace than Q at
         M = 0.
         """
-        labelled = self.loss.pairs
-        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
-        of_dissimilar = dissimilar / similar * float(np.logaddexp(0, self.bias))
-        distance = self.bias + float(np.logaddexp(0, -self.bias)) + of_dissimilar
+        labelled, (similar, dissimilar) = self.loss.pairs, self.loss.terms
+        of_similar, of_dissimilar = (
+            float(term.function(np.array(-term.sign * term.threshold))[0])
+            for term in (similar, dissimilar)
+        )
+        at_zero = of_similar + labelled.n_dissimilar / labelled.n_similar * of_dissimilar
+        distance = similar.threshold + self._slack + at_zero
         return isotropic_trace(distance, labelled.mean_squares(similar=True))
 
 
-class PairHinge(_PairTerms):
+class PairHinge(_Thresholds):
     """Smoothed hinge penalties on pairs of samples.
 
     ``Q(M) = (1/n) [ Σ_similar h(δ_ij(M) - u) + Σ_dissimilar h(l - δ_ij(M)) ]`` over n pairs i < j:
@@ -284,8 +228,7 @@ class PairHinge(_PairTerms):
         Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
         class or of two, and the classes are not known.
     memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
+        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -324,28 +267,57 @@ class PairHinge(_PairTerms):
         self.lower = number("lower", lower, above=0)
         self.width = number("width", width, above=0)
         labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
-        weight, hinge = 1 / (similar + dissimilar), SmoothHinge(self.width)
-        loss = SeparableLoss(
-            labelled,
-            (
-                Term(True, hinge, weight, 1.0, self.upper),
-                Term(False, hinge, weight, -1.0, self.lower),
-            ),
+        thresholds = self.upper, self.lower
+        super().__init__(
+            labelled, SmoothHinge(self.width), thresholds, self.width / 2, memory_limit
         )
-        super().__init__(labelled.pairs, loss, memory_limit)
 
-    def auto_trace_bound(self) -> float:
-        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
 
-        The pairs of one class alone cost more under an isotropic metric of larger trace than Q at
-        M = 0.
-        """
-        labelled = self.loss.pairs
-        similar, dissimilar = labelled.n_similar, labelled.n_dissimilar
-        at_zero = dissimilar / similar * float(SmoothHinge(self.width)(np.array(self.lower))[0])
-        distance = self.upper + self.width / 2 + at_zero
-        return isotropic_trace(distance, labelled.mean_squares(similar=True))
+class LogisticPairs(_Thresholds):
+    """Logistic loss on pairs of samples: logistic discriminant metric learning (LDML).
+
+    ``Q(M) = (1/n) Σ_{i<j} log(1 + exp(±(δ_ij(M) - b)))`` with + for pairs of one class and - for
+    pairs of two classes, n pairs in all. That is the mean negative log-likelihood where a pair is
+    of one class with the probability ``1 / (1 + exp(δ_ij - b))``. Q is convex.
+
+    Parameters
+    ----------
+    X, y, pairs, similar, memory_limit
+        As for `PairHinge`.
+    bias : float, optional
+        b > 0: the squared distance at which both kinds of pairs are as likely.
+
+    Raises
+    ------
+    InvalidInputError
+        As for `PairHinge`, and for a bias that is not positive.
+
+    Notes
+    -----
+    Source: Guillaumin, Verbeek, Schmid, *Is that you? Metric learning approaches for face
+    identification*, ICCV 2009; "Definition: losses of distances" in ``docs/theory.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ldml = LogisticPairs([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
+    >>> round(ldml.value(np.eye(2)), 6)
+    0.253295
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        bias: float = 1.0,
+        pairs: Any = None,
+        similar: Any = None,
+        memory_limit: int = 2**28,
+    ) -> None:
+        self.bias = number("bias", bias, above=0)
+        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
+        super().__init__(labelled, Logistic(), (self.bias, self.bias), 0.0, memory_limit)
 
 
 class DEML(_PairTerms):
@@ -360,29 +332,17 @@ class DEML(_PairTerms):
     infinite; such metrics have no certificate, and no minimiser is one. Pairs of two classes that
     coincide in X count, with the distance 0 whatever the metric is.
 
-
     Parameters
     ----------
-    X : array-like of shape (N, K)
-        Samples × features.
-    y : array-like of shape (N,)
-        Class labels: numbers, booleans or texts.
+    X, y, pairs, memory_limit
+        As for `PairHinge`; y must be given.
     similar_weight : float, optional
         c ≥ 0.
-    pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
-        left out.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
 
     Raises
     ------
     InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
-        coincide, one class only, no two samples of one class, pairs that refer to samples that X
-        does not have, or pairs of one class only, or a weight
-        that is negative.
+        As for `PairHinge`, and for a weight that is negative.
 
     Notes
     -----
@@ -442,16 +402,16 @@ class DEML(_PairTerms):
             total += float(np.sqrt(squares[self.loss.pairs.mask(block, False)]).sum())
         return float(term.weight * total / (4 * min_eigenvalue**1.5))
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one second-order cone for each pair of two classes."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         of_dissimilar, *of_similar = self.loss.terms
-        left, right = self.loss.pairs.one_by_one(similar=False)
+        left, right = self.loss.pairs.listed(similar=False)
         distances, constraints = squared_distances(self.pairs.features, left, right, metric)
         expression = of_dissimilar.weight * cp.sum(of_dissimilar.function.to_cvxpy(distances))
         for term in of_similar:
-            left, right = self.loss.pairs.one_by_one(similar=True)
+            left, right = self.loss.pairs.listed(similar=True)
             differences = self.pairs.features[left] - self.pairs.features[right]
             scatter = differences.T @ differences
             expression += term.weight * cp.sum(cp.multiply(scatter, metric))

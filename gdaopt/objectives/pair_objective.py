@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 
@@ -21,29 +21,21 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DeferredMatrix, DenseDirection, Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.objectives.base import BaseObjective
 from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.logarithm import ExponentialLogarithm
 from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums, underflow
-from gdaopt.objectives.pairs import (
-    MANY_PAIRS,
-    BufferPool,
-    Pairs,
-    PairSums,
-    PairValues,
-    expression_bytes,
-    less,
-)
+from gdaopt.objectives.pairs import Pairs
+from gdaopt.objectives.pairs.base import less
+from gdaopt.objectives.pairs.expressions import expression_bytes
+from gdaopt.objectives.pairs.passes import MANY_PAIRS, BufferPool, PairSums, PairValues, Total
+from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT, DistanceRoundOff, RoundOff
 from gdaopt.objectives.subsamples import model_size, subsample_size
-from gdaopt.objectives.sums import Summable
 from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
-from gdaopt.support.warning_filters import underflow_ignored
 from gdaopt.support.workers import mapped
 
-if TYPE_CHECKING:
-    import cvxpy as cp
-
-__all__ = ["PairObjective", "PairPoint"]
+__all__ = ["PairObjective", "PairPoint", "isotropic_trace", "nothing_pulls"]
 
 _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
 _GATHERING = 16  # what an entry of a product of matrices costs alone, in units of one in the whole
@@ -57,7 +49,7 @@ Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss]]
 """Returns the pairs and the loss of about so many samples, given those of all."""
 
 
-class PairObjective(Summable, Generic[LossT]):
+class PairObjective(BaseObjective, Generic[LossT]):
     """``Q(M) = f(δ(M))`` with a convex loss f of the squared distances of pairs of samples.
 
     A subclass makes the pairs and the loss in its ``__init__``, and writes `to_cvxpy` for the conic
@@ -79,8 +71,6 @@ class PairObjective(Summable, Generic[LossT]):
         How many pairs of another objective these pairs are a subsample of; 0 where they are all.
     """
 
-    tested = False  # the loss may be a user's own
-
     def __init__(
         self,
         pairs: Pairs,
@@ -93,22 +83,14 @@ class PairObjective(Summable, Generic[LossT]):
         limit = integer("memory_limit", memory_limit, at_least=1)
         self.pairs = pairs
         self.loss = loss
+        self.n_features = pairs.features.shape[1]
+        self.log_convex = loss.is_exponential
         self.memory_limit = limit
         self.n_represented = n_represented
         self._draw = draw
         self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
         self._pool = BufferPool(pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
         self._cluster: Cluster | None = None
-
-    @property
-    def n_features(self) -> int:
-        """K, the size of the metric matrices."""
-        return int(self.pairs.features.shape[1])
-
-    @property
-    def log_convex(self) -> bool:
-        """Whether ``log Q`` is convex as well."""
-        return self.loss.is_exponential
 
     def distributed(self, client: Any) -> Self:
         """Return the same objective, whose value and gradient a Dask cluster computes.
@@ -134,33 +116,8 @@ class PairObjective(Summable, Generic[LossT]):
         return found
 
     def at(self, metric: FloatArray) -> PairPoint:
-        """Return the point at a symmetric K×K matrix; everything else is evaluated from it."""
         metric = symmetric_matrix("metric", metric, self.n_features)
         return PairPoint(self, DeferredMatrix(lambda: metric))
-
-    @underflow_ignored()
-    def value(self, metric: FloatArray) -> float:
-        """Return ``Q(M)``."""
-        return self.at(metric).value
-
-    @underflow_ignored()
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``∇Q(M) = Σ_p ∂f/∂δ_p d_p d_p'``, shape (K, K)."""
-        return self.at(metric).gradient()
-
-    def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (for subclasses)
-        """Return None: no Lipschitz constant over ``M ⪰ ρI`` is known."""
-        return None
-
-    def to_cvxpy(
-        self,
-        metric: cp.Expression,  # noqa: ARG002 (for subclasses)
-    ) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY; a subclass that defines it can be used with the conic baselines."""
-        raise InvalidInputError(
-            f"{type(self).__name__} has no CVXPY expression; define to_cvxpy(metric), or take a "
-            "method that needs none, such as 'certified'"
-        )
 
     def conic_bytes(self) -> float:
         """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
@@ -249,8 +206,8 @@ class PairObjective(Summable, Generic[LossT]):
         return self.pairs.squared_sizes(chain([first], others))
 
 
-class PairPoint:
-    """An objective of pairs at one metric: a `gdaopt.objectives.Point`.
+class PairPoint(Point):
+    """An objective of pairs at one metric.
 
     Parameters
     ----------
@@ -289,13 +246,11 @@ class PairPoint:
 
     @property
     def metric(self) -> FloatArray:
-        """M, shape (K, K), read-only; it is made when it is first asked for."""
         return self._metric.dense()
 
     def _compute_distances(self) -> Iterator[FloatArray]:
         distances = self._pairs.products(*DenseDirection(self.metric).factors(self._pairs.features))
-        log_weights = self.objective.log_weights
-        return distances if log_weights is None else less(distances, log_weights)
+        return less(distances, self.objective.log_weights)
 
     @cached_property
     def _pass(self) -> PairSums | None:
@@ -303,14 +258,13 @@ class PairPoint:
         return self.objective.sums(self.metric) if self._is_single_pass else None
 
     @property
-    def sums(self) -> PairSums | LossSum:
-        """The sums that give the value: of one pass, or over the distances that are kept."""
-        return self._pass or self.sum
+    def total(self) -> Total:
+        """The value: from one pass, or from the distances that are kept."""
+        return (self._pass or self.sum).total
 
     @property
     def value(self) -> float:
-        """``Q(M)``."""
-        return self.sums.value
+        return self.total.value
 
     def logarithm(self) -> ExponentialLogarithm:
         """Return ``log Q`` at M, for a sum of exponentials; it does not underflow."""
@@ -320,13 +274,13 @@ class PairPoint:
     def scatter(self) -> FloatArray:
         """The gradient in units of ``exp(shift)``, and times the sign of the loss."""
         if self._pass is not None:
-            return self._pass.moments.scatter
+            return self._pass.scatter
         return self._pairs.scatter(self.sum.coefficients)
 
     @cached_property
     def _gradient(self) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
-            gradient: FloatArray = self.objective.loss.sign * self.sums.scale * self.scatter
+            gradient: FloatArray = self.objective.loss.sign * self.total.scale * self.scatter
         return read_only(gradient)
 
     @property
@@ -335,17 +289,14 @@ class PairPoint:
         return self.objective.loss.sign * self.sum.scale
 
     def gradient(self) -> FloatArray:
-        """Return ``∇Q(M)``, shape (K, K), read-only."""
         return self._gradient
 
     def gradient_diagonal(self) -> FloatArray:
-        """Return the diagonal of the gradient, shape (K,)."""
         diagonal: FloatArray = self._pairs.scatter_diagonal(self.sum.coefficients)
         diagonal *= self._signed_scale
         return diagonal
 
     def gradient_column(self, column: int) -> FloatArray:
-        """Return one column of the gradient, shape (K,)."""
         entries: FloatArray = self._pairs.scatter_column(self.sum.coefficients, column)
         entries *= self._signed_scale
         return entries
@@ -362,9 +313,7 @@ class PairPoint:
             return self._entries.scaled(self._signed_scale)
 
     def slopes(self, atoms: Atoms) -> FloatArray:
-        """Return the derivatives ``u_k' ∇Q u_k`` by the weights of atoms, shape (n,)."""
-        slopes: FloatArray = self.sums.scale * self.scaled_slopes(atoms)
-        return slopes
+        return self.total.scale * self.scaled_slopes(atoms)
 
     def scaled_slopes(self, atoms: Atoms) -> FloatArray:
         """Return the slopes in units of ``exp(shift)``."""
@@ -452,7 +401,7 @@ class PairPoint:
         """``Σ |c_rc| (x_rk² + x_ck²)`` in units of ``exp(shift)``, shape (K,)."""
         with np.errstate(over="ignore", invalid="ignore"):
             if self._pass is not None:
-                return self._pass.moments.sizes
+                return self._pass.sizes
             coefficients = self.sum.coefficients
             are_magnitudes = self.objective.loss.sign < 0
             return self._pairs.squared_sizes(
@@ -461,26 +410,25 @@ class PairPoint:
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of losses of distances")."""
-        objective, sums = self.objective, self.sums
-        loss = objective.loss.shifted(sums.shift)
+        objective, total = self.objective, self.total
+        loss = objective.loss.shifted(total.shift)
         with np.errstate(over="ignore", invalid="ignore"):
-            sizes = sums.scale * self._sizes
+            sizes = total.scale * self._sizes
             of_distances = 2 * self.distance_round_off.form(np.sqrt(sizes))
             relative = loss.value_roundings + _SUM_ROUNDINGS + objective.n_blocks
             relative += (2 + self._moves) * objective.weight_roundings
             # A scale near to underflow has few digits. One that is 0 leaves a tangent of 0, which
             # is below a sum of exponentials everywhere.
-            of_scale = float(np.spacing(sums.scale)) * sums.magnitude
+            of_scale = float(np.spacing(total.scale)) * total.magnitude
             of_scatter = self._pairs.scatter_roundings * sizes
-            cancelled = sums.scale * objective.cancelled_sizes
+            cancelled = total.scale * objective.cancelled_sizes
             of_loss = loss.coefficient_roundings * (sizes + cancelled)
             return RoundOff(
-                UNIT * (relative * sums.scale * sums.magnitude + of_distances) + of_scale,
+                UNIT * (relative * total.scale * total.magnitude + of_distances) + of_scale,
                 np.sqrt(2 * UNIT * (of_scatter + of_loss)),
             )
 
     def vanished(self) -> str | None:
-        """Say where value or gradient are not finite, or 0 or nearly so in float64."""
         return self._vanished
 
     @cached_property
@@ -497,4 +445,45 @@ class PairPoint:
         known = self._entries  # the scatter is semidefinite: its largest entry is on the diagonal
         diagonal = np.diagonal(self.scatter) if known is None else known.on_diagonal
         steepest, size = float(diagonal.max()), float(self._sizes.sum())
-        return underflow(self._pairs.features, self.metric, self.sums, steepest, size)
+        return underflow(self._pairs.features, self.metric, self.total, steepest, size)
+
+
+def nothing_pulls(option: str) -> InvalidInputError:
+    """Return the error of an objective that has no bound, because of an option."""
+    return InvalidInputError(
+        f"with {option} larger metrics are always better, and trace_bound='auto' makes no bound; "
+        "pass a number, or 'K'"
+    )
+
+
+def isotropic_trace(distance: float, squares: FloatArray) -> float:
+    """Return the trace of the isotropic metric under which the mean squared distance is as given.
+
+    It is a trace bound by the rule "auto". An isotropic metric spreads its trace evenly over all
+    features that vary. Each objective knows a mean squared distance of samples of one class beyond
+    which such a metric is of no use ("Proposition: trace bounds of isotropic metrics").
+
+    Parameters
+    ----------
+    distance : float
+        The mean squared distance.
+    squares : ndarray of shape (K,)
+        The mean squared difference of each feature, over the same pairs of samples.
+
+    Raises
+    ------
+    InvalidInputError
+        When no feature varies.
+
+    Examples
+    --------
+    >>> isotropic_trace(3.0, np.array([2.0, 1.0, 0.0]))
+    2.0
+    """
+    varying = squares[squares > 0]
+    if not len(varying):
+        raise InvalidInputError(
+            "the samples of each class coincide, so that trace_bound='auto' has no value; pass a "
+            "number, or 'K'"
+        )
+    return distance / float(varying.mean())

@@ -14,7 +14,8 @@ write an `at` that returns your own `Point`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
@@ -25,7 +26,13 @@ from gdaopt.support.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["BarrierPoint", "Derivatives", "Line", "Objective", "Point"]
+__all__ = ["BarrierPoint", "Derivatives", "Expression", "Line", "Objective", "Point", "Terms"]
+
+Expression: TypeAlias = "cp.Expression"
+"""An expression of CVXPY; importing gdaopt does not load it."""
+
+Terms: TypeAlias = "tuple[cp.Expression, list[cp.Constraint]]"
+"""An expression, and the constraints on its own variables; often there are none."""
 
 
 class Line(Protocol):
@@ -34,15 +41,20 @@ class Line(Protocol):
     A line whose slope changes by decades can also have a method ``balance(γ)``, which returns a
     function h and its derivative such that ``φ' = (e^h - 1) f``, where f > 0 does not rise with γ.
     Exact steps are then found on h, which is nearly linear where φ' is not.
+
+    Attributes
+    ----------
+    direction : Direction
+        D.
     """
 
-    @property
-    def direction(self) -> Direction:
-        """D."""
+    direction: Direction
 
+    @abstractmethod
     def value(self, gamma: float) -> float:
         """Return ``φ(γ)``; infinite outside of Q's domain."""
 
+    @abstractmethod
     def derivatives(self, gamma: float) -> tuple[float, float]:
         """Return ``φ'(γ)`` and ``φ''(γ)``; the second is NaN where it is not known."""
 
@@ -55,12 +67,15 @@ class Derivatives(Protocol):
     """
 
     @property
+    @abstractmethod
     def value(self) -> float:
         """The value at M."""
 
+    @abstractmethod
     def slopes(self, atoms: Atoms) -> FloatArray:
         """Return the derivatives ``u_k' G u_k`` by the weights, shape (n,); G is the gradient."""
 
+    @abstractmethod
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return the second derivatives by the weights, shape (n, n)."""
 
@@ -79,34 +94,43 @@ class Point(Derivatives, Protocol):
     """
 
     @property
+    @abstractmethod
     def metric(self) -> FloatArray:
         """The K×K metric matrix, read-only."""
 
     @property
+    @abstractmethod
     def value(self) -> float:
         """``Q(M)``."""
 
+    @abstractmethod
     def gradient(self) -> FloatArray:
         """Return ``∇Q(M)``, symmetric K×K: ``dQ = ⟨∇Q, dM⟩``."""
 
+    @abstractmethod
     def gradient_diagonal(self) -> FloatArray:
         """Return the diagonal of ``∇Q(M)``, shape (K,)."""
 
+    @abstractmethod
     def gradient_column(self, column: int) -> FloatArray:
         """Return one column of ``∇Q(M)``, shape (K,)."""
 
+    @abstractmethod
     def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         """Return the diagonal of ``∇Q(M)`` and its entries (i, j) for the edges i < j.
 
         Over sets whose members have these edges only, nothing else of the gradient is needed.
         """
 
+    @abstractmethod
     def line(self, direction: Direction) -> Line:
         """Return Q restricted to ``M + γ D``."""
 
+    @abstractmethod
     def moved(self, direction: Direction, gamma: float) -> Point:
         """Return the point at ``M + γ D``; it may update what this point keeps."""
 
+    @abstractmethod
     def vanished(self) -> str | None:
         """Return a sentence where the value or the gradient carries no information, else None.
 
@@ -122,9 +146,11 @@ class BarrierPoint(Point, Protocol):
     """
 
     @property
+    @abstractmethod
     def inverse(self) -> FloatArray:
         """``M⁻¹``; the gradient at M/t is ``∇Q(M) + (1 - t) M⁻¹``."""
 
+    @abstractmethod
     def scaled(self, factor: float) -> Point:
         """Return the point at a positive multiple of M."""
 
@@ -149,16 +175,19 @@ class Objective(Protocol):
     from all samples.
 
     Where the logarithm is convex, too, ``log_to_cvxpy(metric)`` returns it as `to_cvxpy` returns Q.
+
+    Attributes
+    ----------
+    n_features : int
+        K, the size of the metric matrices.
+    log_convex : bool
+        Whether Q is positive and ``log Q`` is convex as well.
     """
 
-    @property
-    def n_features(self) -> int:
-        """K, the size of the metric matrices."""
+    n_features: int
+    log_convex: bool
 
-    @property
-    def log_convex(self) -> bool:
-        """Whether Q is positive and ``log Q`` is convex as well."""
-
+    @abstractmethod
     def at(self, metric: FloatArray) -> Point:
         """Return the point at a symmetric K×K matrix."""
 
@@ -168,7 +197,7 @@ class Objective(Protocol):
         In the Frobenius norm: ``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖``.
         """
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY, as a convex expression of a symmetric K×K variable.
 
         Parameters

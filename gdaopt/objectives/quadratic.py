@@ -3,43 +3,38 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.matrix_point import MatrixObjective, MatrixPoint
+from gdaopt.objectives.base import BaseObjective
+from gdaopt.objectives.matrix_point import MatrixPoint
+from gdaopt.objectives.protocol import Expression, Line, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["Linear", "Quadratic", "Ridge"]
 
 
 class QuadraticPoint(MatrixPoint):
-    """A quadratic objective at one metric: a `gdaopt.objectives.Point`."""
+    """A quadratic objective at one metric."""
 
     objective: Quadratic
 
     @cached_property
     def value(self) -> float:
-        """``Q(M)``."""
         linear = float(np.vdot(self.objective.linear, self.metric))
         return linear + self.objective.bend / 2 * float(np.vdot(self.metric, self.metric))
 
     def gradient(self) -> FloatArray:
         """Return ``A + cM``."""
-        gradient: FloatArray = self.objective.linear + self.objective.bend * self.metric
-        return gradient
+        return self.objective.linear + self.objective.bend * self.metric
 
     def gradient_column(self, column: int) -> FloatArray:
-        """Return one column of the gradient."""
         objective = self.objective
-        entries: FloatArray = objective.linear[:, column] + objective.bend * self.metric[:, column]
-        return entries
+        return objective.linear[:, column] + objective.bend * self.metric[:, column]
 
     def round_off(self) -> RoundOff:
         """Return the round-off of the sums: the gradient is A or M itself, without round-off."""
@@ -48,15 +43,13 @@ class QuadraticPoint(MatrixPoint):
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return ``c (u_k'u_l)²``."""
-        curvature: FloatArray = self.objective.bend * atoms.products(atoms) ** 2
-        return curvature
+        return self.objective.bend * atoms.products(atoms) ** 2
 
     def line(self, direction: Direction) -> QuadraticLine:
-        """Return Q restricted to ``M + γ D``."""
         return QuadraticLine(self, direction)
 
 
-class QuadraticLine:
+class QuadraticLine(Line):
     """A quadratic objective along a direction: a parabola."""
 
     def __init__(self, point: QuadraticPoint, direction: Direction) -> None:
@@ -66,15 +59,13 @@ class QuadraticLine:
         self._bend = point.objective.bend * direction.norm_squared()
 
     def value(self, gamma: float) -> float:
-        """Return ``φ(γ)``."""
         return self._start + gamma * (self._slope + gamma / 2 * self._bend)
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
-        """Return ``φ'(γ)`` and ``φ''(γ)``."""
         return self._slope + gamma * self._bend, self._bend
 
 
-class Quadratic(MatrixObjective[QuadraticPoint]):
+class Quadratic(BaseObjective):
     """``Q(M) = ⟨A, M⟩ + (c/2) ‖M‖²``: what `Ridge` and `Linear` share.
 
     Parameters
@@ -85,31 +76,24 @@ class Quadratic(MatrixObjective[QuadraticPoint]):
         c ≥ 0.
     """
 
-    point = QuadraticPoint
+    tested = True
 
     def __init__(self, linear: FloatArray, bend: float) -> None:
         self.linear = read_only(linear)
         self.bend = bend
+        self.n_features = len(linear)
 
-    @property
-    def n_features(self) -> int:
-        """K, the size of the metric matrices."""
-        return len(self.linear)
+    def at(self, metric: FloatArray) -> QuadraticPoint:
+        return QuadraticPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (it is one for all metrics)
-        """Return c."""
         return self.bend
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return Q for CVXPY."""
+    def to_cvxpy(self, metric: Expression) -> Terms:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         linear = cp.sum(cp.multiply(self.linear, metric))
         return (linear + self.bend / 2 * cp.sum_squares(metric) if self.bend else linear), []
-
-    def conic_bytes(self) -> float:
-        """Return 0: beside the cone of the set its memory is nothing."""
-        return 0.0
 
 
 class Ridge(Quadratic):

@@ -62,8 +62,7 @@ class RoundOff:
 def round_off_at(point: Point) -> RoundOff:
     """Return the round-off that a point states, or the assumed one where it states none."""
     declared = getattr(point, "round_off", None)
-    stated: RoundOff = assumed_round_off(point) if declared is None else declared()
-    return stated
+    return assumed_round_off(point) if declared is None else declared()
 
 
 def assumed_roundings(n_features: int) -> float:

@@ -6,14 +6,12 @@ Each returns the values and the derivatives of an array of numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from gdaopt.objectives.protocol import Expression
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["Identity", "Logistic", "MinusRoot", "ScalarFunction", "SmoothHinge", "Values"]
 
@@ -38,32 +36,27 @@ class ScalarFunction(Protocol):
     def second(self, z: FloatArray) -> FloatArray:
         """Return ``ψ''(z)``."""
 
-    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
+    def to_cvxpy(self, z: Expression) -> Expression:
         """Return ``ψ(z)`` for CVXPY, entry by entry."""
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(ScalarFunction):
     """``z``."""
 
     max_curvature = 0.0
     is_flat_beyond = False
 
     def __call__(self, z: FloatArray) -> Values:
-        """Return both."""
         return z, np.ones_like(z)
 
     def second(self, z: FloatArray) -> FloatArray:
-        """Return 0."""
         return np.zeros_like(z)
 
-    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
-        """Return z."""
+    def to_cvxpy(self, z: Expression) -> Expression:
         return z
 
 
-@dataclass(frozen=True)
-class Logistic:
+class Logistic(ScalarFunction):
     """``log(1 + exp(z))``.
 
     Examples
@@ -76,7 +69,6 @@ class Logistic:
     is_flat_beyond = False
 
     def __call__(self, z: FloatArray) -> Values:
-        """Return both."""
         small = np.exp(-np.abs(z))
         value = np.log1p(small)
         value += np.maximum(z, 0)
@@ -86,20 +78,18 @@ class Logistic:
         return value, first
 
     def second(self, z: FloatArray) -> FloatArray:
-        """Return ``ψ''(z)``."""
         small = np.exp(-np.abs(z))
         curvature: FloatArray = small / (1 + small) ** 2
         return curvature
 
-    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
-        """Return ``ψ(z)`` for CVXPY: an exponential cone for each entry."""
+    def to_cvxpy(self, z: Expression) -> Expression:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         return cp.logistic(z)
 
 
 @dataclass(frozen=True)
-class SmoothHinge:
+class SmoothHinge(ScalarFunction):
     """``max(0, z)`` with its kink smoothed over a width ω.
 
     It is 0 for z ≤ 0, ``z²/(2ω)`` up to ω, and ``z - ω/2`` above: never above ``max(0, z)``, and at
@@ -116,22 +106,18 @@ class SmoothHinge:
 
     @property
     def max_curvature(self) -> float:
-        """``1/ω``."""
         return 1 / self.width
 
     def __call__(self, z: FloatArray) -> Values:
-        """Return both."""
         bent = np.clip(z, 0, self.width)
         first = bent / self.width
         value = first * (np.maximum(z, 0) - bent / 2)
         return value, first
 
     def second(self, z: FloatArray) -> FloatArray:
-        """Return ``ψ''(z)``."""
         return np.where((z > 0) & (z < self.width), 1 / self.width, 0.0)
 
-    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
-        """Return ``ψ(z)`` for CVXPY."""
+    def to_cvxpy(self, z: Expression) -> Expression:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         width: Any = self.width
@@ -139,8 +125,7 @@ class SmoothHinge:
         return hinge
 
 
-@dataclass(frozen=True)
-class MinusRoot:
+class MinusRoot(ScalarFunction):
     """``-√z``, whose derivatives are infinite at z ≤ 0.
 
     Examples
@@ -153,19 +138,16 @@ class MinusRoot:
     is_flat_beyond = False
 
     def __call__(self, z: FloatArray) -> Values:
-        """Return both."""
         root = np.sqrt(np.maximum(z, 0))
         with np.errstate(divide="ignore"):
             return -root, -0.5 / root
 
     def second(self, z: FloatArray) -> FloatArray:
-        """Return ``ψ''(z)``."""
         with np.errstate(divide="ignore"):
             curvature: FloatArray = 0.25 / np.maximum(z, 0) ** 1.5
         return curvature
 
-    def to_cvxpy(self, z: cp.Expression) -> cp.Expression:
-        """Return ``ψ(z)`` for CVXPY: a second-order cone for each entry."""
+    def to_cvxpy(self, z: Expression) -> Expression:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         root: cp.Expression = cp.sqrt(z)

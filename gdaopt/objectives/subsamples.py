@@ -36,15 +36,6 @@ class Thinning:
     enough of them for the second derivatives by the weights of so many atoms, and they take
     little time beside a pass over all pairs that are represented.
 
-    Parameters
-    ----------
-    total : float
-        The sum of the terms.
-    n_atoms : int
-        How many weights the second derivatives are by.
-    n_represented : int
-        How many pairs the terms represent.
-
     Examples
     --------
     >>> terms = np.random.default_rng(1).random(10_000) ** 4

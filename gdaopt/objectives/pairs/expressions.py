@@ -9,18 +9,13 @@ samples of one side a pair costs a row of K + 2:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from gdaopt.objectives.pairs.protocol import Pairs, WeightedPairs
+from gdaopt.objectives.pairs.base import Indices, Pairs
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["distinct_differences", "expression_bytes", "n_coefficients", "squared_distances"]
 
@@ -29,8 +24,8 @@ _SAME = 1e-11  # of the largest entry: differences closer than that are equal up
 
 
 def distinct_differences(
-    pairs: WeightedPairs,
-) -> tuple[FloatArray, npt.NDArray[np.intp], npt.NDArray[np.intp], FloatArray]:
+    pairs: Pairs,
+) -> tuple[FloatArray, Indices, Indices, FloatArray]:
     """Return one pair for each distinct difference, with the weights of all such pairs added up.
 
     A sum ``Σ_p w_p f(δ_p)`` stays the same, and a solver has fewer terms to see.
@@ -52,29 +47,29 @@ def distinct_differences(
     >>> (features[right] - features[left]).ravel(), weights
     (array([1., 3.]), array([24.,  8.]))
     """
-    merged = pairs.merged()
-    left, right, weights = merged.listed()
-    differences = merged.features[left] - merged.features[right]
+    left, right, weights = pairs.listed()
+    features, place = np.unique(pairs.features, axis=0, return_inverse=True)
+    left, right = place.ravel()[left], place.ravel()[right]
+    differences = features[left] - features[right]
     lattice = np.round(differences / (_SAME * float(np.abs(differences).max(initial=0.0)) or 1.0))
     # d and -d are the same pair: the first entry that is not 0 is made positive.
     first = lattice[np.arange(len(lattice)), (lattice != 0).argmax(axis=1)]
     lattice *= np.where(first < 0, -1.0, 1.0)[:, None]
     check_time()
     _, chosen, group = np.unique(lattice + 0.0, axis=0, return_index=True, return_inverse=True)
-    summed = np.zeros(len(chosen))
-    np.add.at(summed, group.ravel(), weights)
+    summed: FloatArray = np.bincount(group.ravel(), weights).astype(np.float64)
     left, right = left[chosen], right[chosen]
     if len(np.unique(left)) > len(np.unique(right)):
         left, right = right, left
-    return merged.features, left, right, summed
+    return features, left, right, summed
 
 
 def squared_distances(
     features: FloatArray,
-    left: npt.NDArray[np.intp],
-    right: npt.NDArray[np.intp],
-    metric: cp.Expression,
-) -> tuple[cp.Expression, list[cp.Constraint]]:
+    left: Indices,
+    right: Indices,
+    metric: Expression,
+) -> Terms:
     """Return ``δ_p(M)`` for all pairs p, and the constraints that define its variables.
 
     Parameters
@@ -85,13 +80,6 @@ def squared_distances(
         The two samples of each pair. Each distinct sample on the left costs K + 1 variables.
     metric : cvxpy.Expression of shape (K, K)
         Symmetric and affine.
-
-    Returns
-    -------
-    expression : cvxpy.Expression of shape (n,)
-        Affine.
-    constraints : list of cvxpy.Constraint
-        Equations.
     """
     import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
@@ -121,9 +109,7 @@ def squared_distances(
 def n_coefficients(pairs: Pairs) -> int:
     """Return about how many coefficients `squared_distances` has, without merging anything."""
     n_samples, size = pairs.features.shape
-    entries = size * (size + 1) // 2
-    total: int = pairs.n_pairs * (size + 8) + n_samples * entries
-    return total
+    return int(pairs.n_pairs * (size + 8) + n_samples * (size * (size + 1) // 2))
 
 
 def expression_bytes(pairs: Pairs) -> float:

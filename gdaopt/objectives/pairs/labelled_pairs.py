@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from types import EllipsisType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs.protocol import Pairs
 from gdaopt.objectives.pairs.reading import checked_pairs, checked_samples
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.support.text import shortened
@@ -23,7 +22,7 @@ from gdaopt.support.validation import FloatArray, refuse_masked
 
 __all__ = ["Chosen", "Codes", "LabelledPairs", "class_codes", "read_labelled_pairs"]
 
-Codes = npt.NDArray[np.intp]
+Codes = Indices
 """Class of each sample, as an index from 0 on."""
 
 
@@ -78,8 +77,6 @@ def class_codes(y: Any, n_samples: int) -> Codes:
     return codes.ravel()
 
 
-Indices = npt.NDArray[np.intp]
-
 Mask = npt.NDArray[np.bool_]
 
 Chosen = Mask | EllipsisType
@@ -87,33 +84,63 @@ Chosen = Mask | EllipsisType
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledPairs(ABC):
+class LabelledPairs:
     """Pairs of samples. A pair is similar, most often of one class, or dissimilar.
 
     Attributes
     ----------
     pairs : Pairs
-        The pairs.
+        The pairs. In blocks on the diagonal of a square, which meet each pair twice, only entries
+        with the row before the column count.
+    codes : ndarray of int, shape (N,), or None
+        The classes of the samples, ascending; None where `flags` say which pairs are similar.
+    flags : ndarray of bool, shape (n,), or None
+        Which of the pairs of a list are similar.
     places : ndarray of int, shape (N,), or None
         Where dissimilar pairs that coincide are left out: samples that coincide have the same
         number.
     """
 
     pairs: Pairs
-    places: Indices | None
+    codes: Codes | None = None
+    flags: Mask | None = None
+    places: Indices | None = None
 
-    @abstractmethod
     def mask(self, block: Block, similar: bool) -> Mask:
         """Return which entries of a block are similar pairs, or dissimilar ones; each pair once."""
-
-    @abstractmethod
-    def one_by_one(self, *, similar: bool) -> tuple[Indices, Indices]:
-        """Return both samples of the similar pairs, or of the dissimilar ones."""
+        left, right = self.pairs.samples(block)
+        mask: Mask
+        if self.codes is not None:
+            mask = (self.codes[left] == self.codes[right]) == similar
+        else:
+            assert self.flags is not None
+            mask = self.flags[block.rows] == similar
+        if block.columns.start < block.rows.stop:
+            mask &= left < right
+        if self.places is not None and not similar:
+            mask &= self.places[left] != self.places[right]
+        return mask
 
     def chosen(self, block: Block, similar: bool) -> Chosen | None:
         """Return an index of those entries of a block, None where there are none of them."""
+        if self.codes is not None and self.places is None:
+            rows, columns = self.codes[block.rows], self.codes[block.columns]
+            if rows[-1] < columns[0]:  # classes ascend
+                return None if similar else ...
+            is_one = rows[0] == columns[-1]
+            if is_one and not similar:
+                return None
+            if is_one and block.columns.start >= block.rows.stop:
+                return ...
         mask = self.mask(block, similar)
         return mask if mask.any() else None
+
+    def listed(self, *, similar: bool) -> tuple[Indices, Indices]:
+        """Return both samples of the similar pairs, or of the dissimilar ones."""
+        left, right, _ = self.pairs.listed()
+        masks = [self.mask(block, similar).ravel() for block in self.pairs.blocks()]
+        chosen = np.concatenate(masks)
+        return left[chosen], right[chosen]
 
     @cached_property
     def n_similar(self) -> int:
@@ -123,9 +150,9 @@ class LabelledPairs(ABC):
     @cached_property
     def n_dissimilar(self) -> int:
         """How many pairs are dissimilar, with those that are left out."""
-        return self.count(similar=False)
+        return replace(self, places=None).count(similar=False)
 
-    def without_equal(self) -> Self:
+    def without_equal(self) -> LabelledPairs:
         """Return these pairs without dissimilar ones whose samples coincide.
 
         Raises
@@ -139,7 +166,6 @@ class LabelledPairs(ABC):
             raise InvalidInputError(
                 "all pairs of samples of different classes coincide: no metric tells them apart"
             )
-        vars(left)["n_dissimilar"] = self.n_dissimilar
         return left
 
     def count(self, *, similar: bool) -> int:
@@ -149,86 +175,7 @@ class LabelledPairs(ABC):
     def mean_squares(self, *, similar: bool) -> FloatArray:
         """Return the mean squared differences of the features, of one kind of pairs, shape (K,)."""
         masks = (self.mask(block, similar).astype(np.float64) for block in self.pairs.blocks())
-        squares: FloatArray = self.pairs.scatter_diagonal(masks) / self.count(similar=similar)
-        return squares
-
-
-@dataclass(frozen=True, eq=False)
-class PairsByClass(LabelledPairs):
-    """All pairs of samples with labels, which are sorted by class.
-
-    Attributes
-    ----------
-    codes : ndarray of int, shape (N,)
-        The classes of the samples, ascending.
-    """
-
-    codes: Codes
-
-    def chosen(self, block: Block, similar: bool) -> Chosen | None:
-        """Return an index of those entries of a block, None where there are none of them."""
-        if self.places is None:
-            rows, columns = self.codes[block.rows], self.codes[block.columns]
-            if rows[-1] < columns[0]:  # classes ascend
-                return None if similar else ...
-            is_one = rows[0] == columns[-1]
-            if is_one and not similar:
-                return None
-            if is_one and block.columns.start >= block.rows.stop:
-                return ...
-        return super().chosen(block, similar)
-
-    def mask(self, block: Block, similar: bool) -> Mask:
-        """Return which entries of a block are similar pairs, or dissimilar ones; each pair once."""
-        compare = np.equal if similar else np.not_equal
-        mask: Mask = compare.outer(self.codes[block.rows], self.codes[block.columns])
-        if block.columns.start < block.rows.stop:
-            # Rows meet the samples of their own run twice, and themselves.
-            rows = np.arange(block.rows.start, block.rows.stop)
-            mask &= np.less.outer(rows, np.arange(block.columns.start, block.columns.stop))
-        if self.places is not None and not similar:
-            mask &= np.not_equal.outer(self.places[block.rows], self.places[block.columns])
-        return mask
-
-    def one_by_one(self, *, similar: bool) -> tuple[Indices, Indices]:
-        """Return both samples of the similar pairs, or of the dissimilar ones."""
-        left, right = np.triu_indices(len(self.codes), 1)
-        chosen = (self.codes[left] == self.codes[right]) == similar
-        if self.places is not None and not similar:
-            chosen &= self.places[left] != self.places[right]
-        return left[chosen], right[chosen]
-
-
-@dataclass(frozen=True, eq=False)
-class PairsOneByOne(LabelledPairs):
-    """Pairs of a list.
-
-    Attributes
-    ----------
-    listed : ndarray of int, shape (n, 2)
-        Both samples of each pair.
-    similar : ndarray of bool, shape (n,)
-        Which pairs are similar.
-    """
-
-    listed: Indices
-    similar: Mask
-
-    def mask(self, block: Block, similar: bool) -> Mask:
-        """Return which entries of a block are similar pairs, or dissimilar ones."""
-        return self._chosen(block.rows, similar)
-
-    def one_by_one(self, *, similar: bool) -> tuple[Indices, Indices]:
-        """Return both samples of the similar pairs, or of the dissimilar ones."""
-        left, right = self.listed[self._chosen(slice(None), similar)].T
-        return left, right
-
-    def _chosen(self, rows: slice, similar: bool) -> Mask:
-        chosen: Mask = self.similar[rows] == similar
-        if self.places is not None and not similar:
-            left, right = self.listed[rows].T
-            chosen &= self.places[left] != self.places[right]
-        return chosen
+        return self.pairs.scatter_diagonal(masks) / self.count(similar=similar)
 
 
 def read_labelled_pairs(
@@ -271,24 +218,18 @@ def read_labelled_pairs(
             + ("got neither y nor similar" if y is None else "got both y and similar")
         )
     codes = None if y is None else class_codes(y, len(features))
-    found: LabelledPairs
     if pairs is None:
         if codes is None:
             raise InvalidInputError("similar needs pairs, of which it says which are similar")
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
-        found = PairsByClass(RectanglePairs.by_class(features[order], codes), None, codes)
+        found = LabelledPairs(RectanglePairs.by_class(features[order], codes), codes=codes)
     else:
-        listed = checked_pairs(pairs, len(features))
-        flags = (
-            _flags(similar, len(listed))
-            if codes is None
-            else codes[listed[:, 0]] == codes[listed[:, 1]]
-        )
-        differ = listed[:, 0] != listed[:, 1]
-        listed, flags = listed[differ], flags[differ]
-        of_list = ListedPairs(features, listed[:, 0], listed[:, 1])
-        found = PairsOneByOne(of_list, None, listed, flags)
+        left, right = np.sort(checked_pairs(pairs, len(features)), axis=1).T
+        flags = _flags(similar, len(left)) if codes is None else codes[left] == codes[right]
+        differ = left != right
+        of_list = ListedPairs(features, left[differ], right[differ])
+        found = LabelledPairs(of_list, flags=flags[differ])
     if not found.n_dissimilar:
         which = "samples of different classes" if similar is None else "dissimilar samples"
         raise InvalidInputError(f"pairs holds no two {which}")

@@ -13,7 +13,7 @@ other machines; what comes back of each is a few numbers, one for each feature, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,25 +26,16 @@ from gdaopt.support.validation import FloatArray, read_only
 __all__ = [
     "MANY_PAIRS",
     "BufferPool",
-    "Coefficients",
-    "Moments",
     "PairSums",
     "PairValues",
+    "Total",
     "TransformedSamples",
     "exponential",
-    "less",
 ]
 
 
 class BufferPool:
-    """Arrays of one size, lent out until the last view of them is gone.
-
-    Parameters
-    ----------
-    size : int
-        How many numbers each array holds.
-    most : int
-        How many arrays are held ready at most.
+    """Arrays of one size, lent out until the last view of them is gone; some are held ready.
 
     Examples
     --------
@@ -95,12 +86,7 @@ class _Buffer:
 class PairValues:
     """One array for each block of pairs, either kept or computed anew in each pass.
 
-    Parameters
-    ----------
-    compute : callable
-        Returns an iterator over the arrays.
-    pool : BufferPool, optional
-        Where the arrays are kept after the first pass; without it they are not kept.
+    A callable returns an iterator over the arrays. With a pool they are kept after the first pass.
 
     Examples
     --------
@@ -143,106 +129,51 @@ def _stored(blocks: Iterator[FloatArray], store: FloatArray) -> Iterator[FloatAr
 MANY_PAIRS = 2**17
 """With more pairs, an evaluation is one pass, and second derivatives come from a subsample."""
 
+_LARGEST_SIZE = 1e6  # of a product of a sample: with larger ones the three terms lose digits
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
-
-Coefficients = Callable[[], Iterator[FloatArray]]
-"""Yields a number of each pair, block by block; where it is called again, it begins anew.
-
-What it yields is overwritten. It is of no use when it goes on, so that the next block may take the
-same memory.
-"""
 
 
 @dataclass(frozen=True, eq=False)
 class TransformedSamples:
-    """The samples under a metric: factors whose products are the distances of pairs.
+    """Factors a and b of samples, and matrices whose product is ``Σ_f (a_rf - a_cf)(b_rf - b_cf)``.
 
-    Attributes
-    ----------
-    metric : ndarray of shape (K, K)
-        M.
-    rows : ndarray of shape (N, K + 2)
-        ``-2 Mx``, ``x'Mx`` and 1 of each sample.
-    columns : ndarray of shape (K + 2, N)
-        ``x``, 1 and ``x'Mx`` of each.
-    largest : float
-        The largest sum of magnitudes that an ``x'Mx`` is the sum of.
+    Such sums are the distances of pairs under a metric M for ``a = XM`` and ``b = X``. The matrices
+    have ``-2a``, ``a·b`` and 1 of a sample in a row, and ``b``, 1 and ``a·b`` in a column. The
+    three terms of their product `cancel` where they are so large that digits would be lost.
     """
 
-    metric: FloatArray
+    left: FloatArray
+    right: FloatArray
     rows: FloatArray
     columns: FloatArray
-    largest: float
+    cancel: bool
 
     @classmethod
-    def of(cls, features: FloatArray, metric: FloatArray) -> TransformedSamples:
-        """Return those of N×K samples."""
-        n_samples, size = features.shape
+    def of(cls, left: FloatArray, right: FloatArray) -> TransformedSamples:
+        """Return what is made of two factors of shape (N, F)."""
+        n_samples, size = left.shape
         rows, columns = np.empty((n_samples, size + 2)), np.empty((size + 2, n_samples))
-        columns[:size], columns[size], rows[:, size + 1] = features.T, 1.0, 1.0
+        columns[:size], columns[size], rows[:, size + 1] = right.T, 1.0, 1.0
         largest = 0.0
         for part in slices(n_samples):
-            samples = features[part]
-            products = samples @ metric
-            rows[part, size] = columns[size + 1, part] = np.einsum("nf,nf->n", products, samples)
-            np.multiply(products, -2, out=rows[part, :size])
-            sizes = np.einsum("nf,nf->n", np.abs(products), np.abs(samples))
+            a, b = left[part], right[part]
+            rows[part, size] = columns[size + 1, part] = np.einsum("nf,nf->n", a, b)
+            np.multiply(a, -2, out=rows[part, :size])
+            sizes = np.einsum("nf,nf->n", np.abs(a), np.abs(b))
             largest = max(largest, float(sizes.max()))
-        return cls(metric, rows, columns, largest)
+        return cls(left, right, rows, columns, largest > _LARGEST_SIZE)
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
-    """The sums that a gradient and its round-off need.
+class Total:
+    """A sum over pairs, and the magnitude that its round-off is relative to.
 
-    Attributes
-    ----------
-    total : float
-        ``Σ_p c_p``.
-    scatter : ndarray of shape (K, K)
-        ``Σ_p c_p d_p d_p'`` (see `Pairs.scatter`).
-    sizes : ndarray of shape (K,)
-        What its round-off is relative to: `Pairs.squared_sizes` of the magnitudes of c.
-    """
-
-    total: float
-    scatter: FloatArray
-    sizes: FloatArray
-
-    @classmethod
-    def none(cls, n_features: int) -> Moments:
-        """Return those of no pairs."""
-        return cls(0.0, np.zeros((n_features, n_features)), np.zeros(n_features))
-
-    def plus(self, other: Moments, factor: float) -> Moments:
-        """Return these, and a factor times others."""
-        return Moments(
-            self.total + factor * other.total,
-            self.scatter + factor * other.scatter,
-            self.sizes + factor * other.sizes,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class PairSums:
-    """Value and moments at a metric, of all pairs or of a chunk of them.
-
-    Attributes
-    ----------
-    shift : float
-        All sums are in units of ``exp(shift)``, so that exponentials neither under- nor overflow.
-    total : float
-        The value.
-    magnitude : float
-        What the round-off of the value is relative to.
-    moments : Moments
-        Those of the coefficients ``∂Q/∂δ``, or of their magnitudes where all have one sign.
+    Both are in units of ``exp(shift)``, so that exponentials neither under- nor overflow.
     """
 
     shift: float
-    total: float
+    scaled: float
     magnitude: float
-    moments: Moments
 
     @property
     def scale(self) -> float:
@@ -251,13 +182,32 @@ class PairSums:
 
     @property
     def value(self) -> float:
-        """The value in units of 1."""
-        return self.scale * self.total
+        """The sum in units of 1."""
+        return self.scale * self.scaled
 
     @property
     def log_value(self) -> float:
-        """The logarithm of the value, for sums of positive numbers."""
-        return self.shift + math.log(self.total)
+        """The logarithm of a sum that is positive."""
+        return self.shift + math.log(self.scaled)
+
+
+@dataclass(frozen=True, eq=False)
+class PairSums:
+    """What one pass finds at a metric, of all pairs or of a chunk of them.
+
+    Attributes
+    ----------
+    scatter : ndarray of shape (K, K)
+        ``Σ_p c_p d_p d_p'`` of the coefficients ``∂Q/∂δ``, or of their magnitudes where all have
+        one sign, in the unit of the value.
+    sizes : ndarray of shape (K,)
+        What the round-off of the scatter is relative to: `Pairs.squared_sizes` of the magnitudes
+        of c.
+    """
+
+    total: Total
+    scatter: FloatArray
+    sizes: FloatArray
 
     @classmethod
     def added(cls, chunks: Sequence[PairSums]) -> PairSums:
@@ -265,30 +215,24 @@ class PairSums:
 
         Examples
         --------
-        >>> moments = Moments(1.0, np.eye(1), np.ones(1))
-        >>> ones, tens = PairSums(0.0, 1.0, 1.0, moments), PairSums(math.log(10), 1.0, 1.0, moments)
-        >>> round(PairSums.added([ones, tens]).value, 12)
+        >>> ones, tens = (
+        ...     PairSums(Total(shift, 1.0, 1.0), np.eye(1), np.ones(1)) for shift in (0, np.log(10))
+        ... )
+        >>> round(PairSums.added([ones, tens]).total.value, 12)
         11.0
         """
-        shift = max(chunk.shift for chunk in chunks)
-        pairs = [(math.exp(chunk.shift - shift), chunk) for chunk in chunks]
-        moments = Moments.none(len(chunks[0].moments.sizes))
-        for factor, chunk in pairs:
-            moments = moments.plus(chunk.moments, factor)
-        return cls(
-            shift,
-            sum(factor * chunk.total for factor, chunk in pairs),
-            sum(factor * chunk.magnitude for factor, chunk in pairs),
-            moments,
+        shift = max(chunk.total.shift for chunk in chunks)
+        factors = [math.exp(chunk.total.shift - shift) for chunk in chunks]
+
+        def added(number: Callable[[PairSums], Any]) -> Any:
+            return sum(
+                factor * number(chunk) for factor, chunk in zip(factors, chunks, strict=True)
+            )
+
+        total = Total(
+            shift, added(lambda sums: sums.total.scaled), added(lambda sums: sums.total.magnitude)
         )
-
-
-def less(
-    distances: Iterator[FloatArray], log_weights: Iterable[FloatArray]
-) -> Iterator[FloatArray]:
-    """Yield the distances less the logarithms of the weights, in the memory of the distances."""
-    for distance, log_weight in zip(distances, log_weights, strict=False):
-        yield np.subtract(distance, log_weight, out=distance)
+        return cls(total, added(lambda sums: sums.scatter), added(lambda sums: sums.sizes))
 
 
 def exponential(exponent: float) -> float:

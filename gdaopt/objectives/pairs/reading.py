@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs.protocol import WeightedPairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.support.validation import FloatArray, finite_array, refuse_masked
 
@@ -19,7 +18,7 @@ _LEAST_SPREAD = 1e-100  # products of its squares do not underflow
 _LARGEST_SPREAD = 1e150  # its square, summed up, is finite; that of its inverse is not 0
 
 
-def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None) -> WeightedPairs:
+def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None) -> Pairs:
     """Return the pairs of samples with the weights ``2 s_i s_j Σ_m (z_im - z_jm)²``.
 
     Parameters
@@ -35,7 +34,7 @@ def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None)
 
     Returns
     -------
-    WeightedPairs
+    Pairs
         `SignalPairs` of all pairs that differ in the signal, or `ListedPairs` of those that are
         given.
 
@@ -112,9 +111,7 @@ def checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
     return weights
 
 
-def checked_pairs(
-    pairs: Any, n_samples: int, name: str = "pairs", width: int = 2
-) -> npt.NDArray[np.intp]:
+def checked_pairs(pairs: Any, n_samples: int, name: str = "pairs", width: int = 2) -> Indices:
     """Return pairs as an array of indices; refuse other shapes, and indices without a sample."""
     refuse_masked(name, pairs)
     try:

@@ -7,12 +7,8 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.objectives.pairs import (
-    distinct_differences,
-    n_coefficients,
-    squared_distances,
-    weighted_pairs,
-)
+from gdaopt.objectives.pairs import squared_distances, weighted_pairs
+from gdaopt.objectives.pairs.expressions import distinct_differences, n_coefficients
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
 from tests.objectives.pairs.cases import K

@@ -12,7 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.directions import DiagonalDirection
-from gdaopt.objectives.pairs import BufferPool, PairValues
+from gdaopt.objectives.pairs.passes import BufferPool, PairValues
 from tests.helpers import random_metric
 
 K = 4

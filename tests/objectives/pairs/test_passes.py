@@ -11,7 +11,8 @@ import pytest
 from gdaopt.linalg.directions import DenseDirection
 from gdaopt.objectives.glr import Exponentials
 from gdaopt.objectives.pair_loss import loss_sums
-from gdaopt.objectives.pairs import Moments, PairSums, rectangles, weighted_pairs
+from gdaopt.objectives.pairs import rectangles, weighted_pairs
+from gdaopt.objectives.pairs.passes import PairSums, Total
 from tests.objectives.pairs.cases import make_blocks_small
 
 rng = np.random.default_rng(11)
@@ -43,14 +44,12 @@ def test_one_pass_has_the_sums_of_several(case: str, monkeypatch: pytest.MonkeyP
     log_weights = pairs.log_weights()
     assert log_weights is not None
     exponents = [w - d for w, d in zip(log_weights, distances, strict=True)]
-    terms = [np.exp(block - sums.shift) for block in exponents]
+    terms = [np.exp(block - sums.total.shift) for block in exponents]
     total = sum(float(block.sum()) for block in terms)
-    assert sums.total == pytest.approx(total, rel=1e-12)
+    assert sums.total.scaled == pytest.approx(total, rel=1e-12)
     scatter = pairs.scatter(terms)
-    np.testing.assert_allclose(
-        sums.moments.scatter, scatter, rtol=0, atol=1e-10 * np.abs(scatter).max()
-    )
-    np.testing.assert_allclose(sums.moments.sizes, pairs.squared_sizes(terms), rtol=1e-12)
+    np.testing.assert_allclose(sums.scatter, scatter, rtol=0, atol=1e-10 * np.abs(scatter).max())
+    np.testing.assert_allclose(sums.sizes, pairs.squared_sizes(terms), rtol=1e-12)
     assert sum(chunk.n_pairs for chunk in chunks) == pairs.n_pairs
 
 
@@ -59,14 +58,13 @@ def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.Monk
     features = np.array([[0.0], [40.0], [80.0], [80.0]])
     pairs = weighted_pairs(features, [1.0, 1.0, 1.0, -1.0])
     sums = loss_sums(Exponentials(3), pairs, pairs.transformed(np.eye(1)))
-    assert sums.log_value == pytest.approx(math.log(8))
+    assert sums.total.log_value == pytest.approx(math.log(8))
 
 
 def test_sums_of_chunks_are_added_in_common_units() -> None:
-    moments = Moments(1.0, np.eye(2), np.ones(2))
-    parts = [PairSums(shift, 1.0, 1.0, moments) for shift in (-1000.0, -999.0)]
+    parts = [PairSums(Total(shift, 1.0, 1.0), np.eye(2), np.ones(2)) for shift in (-1000.0, -999.0)]
     added = PairSums.added(parts)
-    assert added.log_value == pytest.approx(-999 + math.log1p(math.exp(-1)))
-    np.testing.assert_allclose(added.moments.scatter, (1 + math.exp(-1)) * np.eye(2))
-    assert added.value == 0.0
-    assert PairSums(1000.0, 1.0, 1.0, moments).value == math.inf
+    assert added.total.log_value == pytest.approx(-999 + math.log1p(math.exp(-1)))
+    np.testing.assert_allclose(added.scatter, (1 + math.exp(-1)) * np.eye(2))
+    assert added.total.value == 0.0
+    assert Total(1000.0, 1.0, 1.0).value == math.inf

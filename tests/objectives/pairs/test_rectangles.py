@@ -77,8 +77,7 @@ def test_a_gradient_of_zero_is_no_loss_of_digits(monkeypatch: pytest.MonkeyPatch
     def refuse(*_: FloatArray) -> None:
         raise AssertionError("these samples are not near each other")
 
-    monkeypatch.setattr(rectangles, "_scattered", refuse)
-    monkeypatch.setattr(rectangles, "_weighted_differences", refuse)
+    monkeypatch.setattr(rectangles, "_near_factors", refuse)
     X = np.random.default_rng(0).standard_normal((N, K))
     pairs = RectanglePairs.ordered(X)
     differences = X[:, None] - X[None]

@@ -1,4 +1,4 @@
-"""Sums and positive multiples of objectives: ``gda.GLR(X, z) + 0.1 * gda.Ridge(K)``.
+"""What all objectives have, and their sums and multiples: ``gda.GLR(X, z) + 0.1 * gda.Ridge(K)``.
 
 A sum passes every question on to its terms and adds up what they answer, along lines and in the
 weights of atoms as well. So it is as fast as its terms are, and none of them needs to know of it.
@@ -7,9 +7,11 @@ weights of atoms as well. So it is as fast as its terms are, and none of them ne
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from abc import ABC
+from collections.abc import Callable, Sequence
+from functools import cached_property, reduce
+from operator import add, mul
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,19 +22,21 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.check import check_interface
 from gdaopt.objectives.logarithm import MultipleLogarithm
-from gdaopt.objectives.protocol import Line, Objective, Point
+from gdaopt.objectives.protocol import Expression, Line, Objective, Point, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
 from gdaopt.support.validation import FloatArray, number, read_only, symmetric_matrix
 from gdaopt.support.warning_filters import underflow_ignored
 
-if TYPE_CHECKING:
-    import cvxpy as cp
+__all__ = ["BaseObjective", "SumObjective"]
 
-__all__ = ["SumObjective", "Summable"]
+T = TypeVar("T")
 
 
-class Summable:
-    """What lets objectives be added and multiplied; subclasses are objectives.
+class BaseObjective(Objective, ABC):
+    """Base class of objectives, which can be added and multiplied by positive numbers.
+
+    A subclass sets `n_features` and writes `at`; see `gdaopt.objectives.Objective` for what its
+    attributes `log_convex`, `convex` and `tested` say.
 
     Examples
     --------
@@ -46,7 +50,39 @@ class Summable:
     array([2.053, 1.032])
     """
 
+    log_convex: bool = False
+    convex: bool = True
+    tested: bool = False
+
     __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`
+
+    @underflow_ignored()
+    def value(self, metric: FloatArray) -> float:
+        """Return ``Q(M)``, infinite outside of Q's domain."""
+        return self.at(metric).value
+
+    @underflow_ignored()
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        """Return ``∇Q(M)``, symmetric K×K."""
+        return self.at(metric).gradient()
+
+    def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (for subclasses)
+        return None
+
+    def to_cvxpy(self, metric: Expression) -> Terms:  # noqa: ARG002
+        raise InvalidInputError(
+            f"{type(self).__name__} has no CVXPY expression; define to_cvxpy(metric), or take a "
+            "method that needs none, such as 'certified'"
+        )
+
+    def log_to_cvxpy(self, metric: Expression) -> Terms:  # noqa: ARG002
+        """Return log Q for CVXPY, where it is convex, as `to_cvxpy` returns Q."""
+        raise InvalidInputError(
+            f"{type(self).__name__} has no CVXPY expression of log Q; define log_to_cvxpy(metric)"
+        )
+
+    def conic_bytes(self) -> float:
+        return 0.0  # it is not known
 
     def __add__(self, other: object) -> SumObjective:
         """Return the sum with another objective."""
@@ -59,7 +95,7 @@ class Summable:
 
     def __mul__(self, factor: object) -> SumObjective:
         """Return the objective times a positive number."""
-        if isinstance(factor, Summable):
+        if isinstance(factor, BaseObjective):
             raise InvalidInputError(
                 "a product of two objectives need not be convex; multiply an objective by a "
                 "positive number"
@@ -70,7 +106,7 @@ class Summable:
     __rmul__ = __mul__
 
 
-class SumObjective(Summable):
+class SumObjective(BaseObjective):
     """``Σ_k c_k Q_k(M)``, with positive factors: made by ``+`` and ``*``.
 
     The logarithm of a multiple of Q is convex where that of Q is; of a sum the package does not
@@ -100,6 +136,10 @@ class SumObjective(Summable):
             raise InvalidInputError(
                 f"the factors of a sum must be positive and finite, got {self.factors}"
             )
+        self.n_features = sizes[0]
+        self.log_convex = len(self.objectives) == 1 and self.objectives[0].log_convex
+        self.convex = all(getattr(objective, "convex", True) for objective in self.objectives)
+        self.tested = all(getattr(objective, "tested", False) for objective in self.objectives)
 
     def __repr__(self) -> str:
         names = (type(objective).__name__ for objective in self.objectives)
@@ -108,40 +148,9 @@ class SumObjective(Summable):
             for factor, name in zip(self.factors, names, strict=True)
         )
 
-    @property
-    def n_features(self) -> int:
-        """K, the size of the metric matrices."""
-        return self.objectives[0].n_features
-
-    @property
-    def log_convex(self) -> bool:
-        """Whether it is a multiple of an objective whose logarithm is convex."""
-        return len(self.objectives) == 1 and self.objectives[0].log_convex
-
-    @property
-    def convex(self) -> bool:
-        """Whether all terms are convex."""
-        return all(getattr(objective, "convex", True) for objective in self.objectives)
-
-    @property
-    def tested(self) -> bool:
-        """Whether the derivatives of all terms have been tested."""
-        return all(getattr(objective, "tested", False) for objective in self.objectives)
-
     def at(self, metric: FloatArray) -> SumPoint:
-        """Return the point at a symmetric K×K matrix."""
         metric = symmetric_matrix("metric", metric, self.n_features)
         return SumPoint(self, [objective.at(metric) for objective in self.objectives])
-
-    @underflow_ignored()
-    def value(self, metric: FloatArray) -> float:
-        """Return ``Σ_k c_k Q_k(M)``."""
-        return self.at(metric).value
-
-    @underflow_ignored()
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``Σ_k c_k ∇Q_k(M)``."""
-        return self.at(metric).gradient()
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:
         """Return ``Σ_k c_k L_k``; None where a term does not know its constant."""
@@ -149,14 +158,12 @@ class SumObjective(Summable):
         known = [constant for constant in constants if constant is not None]
         return self.summed(known) if len(known) == len(constants) else None
 
-    def to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return the sum for CVXPY."""
+    def to_cvxpy(self, metric: Expression) -> Terms:
         found = [objective.to_cvxpy(metric) for objective in self.objectives]
         constraints = [constraint for _, own in found for constraint in own]
         return self.summed([expression for expression, _ in found]), constraints
 
-    def log_to_cvxpy(self, metric: cp.Expression) -> tuple[cp.Expression, list[cp.Constraint]]:
-        """Return the logarithm of a multiple for CVXPY."""
+    def log_to_cvxpy(self, metric: Expression) -> Terms:
         only: Any = self.objectives[0]
         expression, constraints = only.log_to_cvxpy(metric)
         return expression + math.log(self.factors[0]), constraints
@@ -170,14 +177,11 @@ class SumObjective(Summable):
         return SumObjective([(factor, other or own) for factor, other, own in pairs])
 
     def conic_bytes(self) -> float:
-        """Return an estimate of the memory of all expressions."""
         return sum(objective.conic_bytes() for objective in self.objectives)
 
-    def summed(self, parts: Sequence[Any]) -> Any:
+    def summed(self, parts: Sequence[T]) -> T:
         """Return ``Σ_k c_k p_k``."""
-        total = self.factors[0] * parts[0]
-        for factor, part in zip(self.factors[1:], parts[1:], strict=True):
-            total = total + factor * part
+        total: T = reduce(add, map(mul, self.factors, parts))
         return total
 
     def summed_entries(self, parts: Sequence[MaskedMatrix]) -> MaskedMatrix:
@@ -189,8 +193,8 @@ class SumObjective(Summable):
         )
 
 
-class SumPoint:
-    """A sum at one metric: a `gdaopt.objectives.Point`.
+class SumPoint(Point):
+    """A sum at one metric.
 
     Parameters
     ----------
@@ -205,15 +209,17 @@ class SumPoint:
         self.parts = tuple(parts)
         self._known: list[MaskedMatrix] | None = None  # of the terms' gradients
 
+    def _summed(self, answer: Callable[[Point], T]) -> T:
+        """Return the sum of what the terms answer."""
+        return self.objective.summed([answer(part) for part in self.parts])
+
     @property
     def metric(self) -> FloatArray:
-        """M."""
         return self.parts[0].metric
 
     @cached_property
     def value(self) -> float:
-        """``Σ_k c_k Q_k(M)``."""
-        return float(self.objective.summed([part.value for part in self.parts]))
+        return float(self._summed(lambda part: part.value))
 
     def logarithm(self) -> MultipleLogarithm:
         """Return the logarithm of a multiple, for objectives with `log_convex`."""
@@ -228,39 +234,26 @@ class SumPoint:
     @cached_property
     def _gradient(self) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
-            return read_only(self.objective.summed([part.gradient() for part in self.parts]))
+            return read_only(self._summed(lambda part: part.gradient()))
 
     def gradient(self) -> FloatArray:
-        """Return ``Σ_k c_k ∇Q_k(M)``, shape (K, K), read-only."""
         return self._gradient
 
     def gradient_diagonal(self) -> FloatArray:
-        """Return the diagonal of the gradient."""
-        diagonals = [part.gradient_diagonal() for part in self.parts]
-        diagonal: FloatArray = self.objective.summed(diagonals)
-        return diagonal
+        return self._summed(lambda part: part.gradient_diagonal())
 
     def gradient_column(self, column: int) -> FloatArray:
-        """Return one column of the gradient."""
-        columns = [part.gradient_column(column) for part in self.parts]
-        entries: FloatArray = self.objective.summed(columns)
-        return entries
+        return self._summed(lambda part: part.gradient_column(column))
 
     def gradient_entries(self, edges: Edges) -> MaskedMatrix:
-        """Return the gradient's diagonal and its entries of edges."""
         found = self._known = [part.gradient_entries(edges) for part in self.parts]
         return self.objective.summed_entries(found)
 
     def slopes(self, atoms: Atoms) -> FloatArray:
-        """Return the derivatives by the weights of atoms."""
-        slopes: FloatArray = self.objective.summed([part.slopes(atoms) for part in self.parts])
-        return slopes
+        return self._summed(lambda part: part.slopes(atoms))
 
     def curvature(self, atoms: Atoms) -> FloatArray:
-        """Return the second derivatives by the weights of atoms."""
-        curvatures = [part.curvature(atoms) for part in self.parts]
-        curvature: FloatArray = self.objective.summed(curvatures)
-        return curvature
+        return self._summed(lambda part: part.curvature(atoms))
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are: the sum of what the terms say, and its own.
@@ -268,21 +261,20 @@ class SumPoint:
         Lowered tangents of the terms add up to one of the sum ("Proposition: round-off of the
         certificate"), with ``g_i² = Σ_k c_k g_ki²`` by the inequality of Cauchy and Schwarz.
         """
-        objective, stated = self.objective, [round_off_at(part) for part in self.parts]
+        stated = [round_off_at(part) for part in self.parts]
         own = (len(self.parts) + 1) * UNIT
-        sizes = objective.summed([abs(part.value) for part in self.parts])
+        sizes = self._summed(lambda part: abs(part.value))
         with np.errstate(over="ignore", invalid="ignore"):
-            squares = objective.summed([part.gradient**2 for part in stated])
+            squares = self.objective.summed([part.gradient**2 for part in stated])
             # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest ones.
             errors = np.sqrt(squares + own * self._largest_entries())
-        return RoundOff(objective.summed([part.value for part in stated]) + own * sizes, errors)
+        value = self.objective.summed([part.value for part in stated])
+        return RoundOff(value + own * sizes, errors)
 
     def _largest_entries(self) -> FloatArray:
         """Return the largest sum of magnitudes in each row of the gradient, of those known."""
         if self._known is None or "_gradient" in vars(self):
-            rows: FloatArray = self.objective.summed(
-                [np.abs(part.gradient()) for part in self.parts]
-            ).max(axis=1)
+            rows: FloatArray = self._summed(lambda part: np.abs(part.gradient())).max(axis=1)
             return rows
         known = self.objective.summed_entries([abs(entries) for entries in self._known])
         rows = known.on_diagonal.copy()
@@ -291,15 +283,12 @@ class SumPoint:
         return rows
 
     def line(self, direction: Direction) -> SumLine:
-        """Return the sum restricted to ``M + γ D``."""
         return SumLine(self.objective, [part.line(direction) for part in self.parts])
 
     def moved(self, direction: Direction, gamma: float) -> SumPoint:
-        """Return the point at ``M + γ D``."""
         return SumPoint(self.objective, [part.moved(direction, gamma) for part in self.parts])
 
     def vanished(self) -> str | None:
-        """Say what the terms say, where all of them vanish or the sum is not finite."""
         reasons = [part.vanished() for part in self.parts]
         said = [reason for reason in reasons if reason is not None]
         if len(said) == len(self.parts):
@@ -310,29 +299,20 @@ class SumPoint:
         return said[0] if said and not np.isfinite(self._gradient).all() else None
 
 
-class SumLine:
-    """A sum along a direction: a `gdaopt.objectives.Line`.
-
-    A multiple of a line with a `balance` has the same balance.
-    """
+class SumLine(Line):
+    """A sum along a direction; a multiple of a line with a `balance` has the same balance."""
 
     def __init__(self, objective: SumObjective, parts: Sequence[Line]) -> None:
+        self.direction = parts[0].direction
         self._objective = objective
         self._parts = parts
         if len(parts) == 1 and hasattr(parts[0], "balance"):
             self.balance = parts[0].balance
 
-    @property
-    def direction(self) -> Direction:
-        """D."""
-        return self._parts[0].direction
-
     def value(self, gamma: float) -> float:
-        """Return ``φ(γ)``."""
         return float(self._objective.summed([part.value(gamma) for part in self._parts]))
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
-        """Return ``φ'(γ)`` and ``φ''(γ)``; the second is NaN where a term does not know it."""
         slopes, curvatures = zip(*(part.derivatives(gamma) for part in self._parts), strict=True)
         return float(self._objective.summed(slopes)), float(self._objective.summed(curvatures))
 

@@ -1,0 +1,436 @@
+"""Losses of relative comparisons: one distance is to be below another one.
+
+In a triplet a sample is to be nearer to a second one than to a third; in a quadruplet the first two
+samples are to be nearer to each other than the last two. The distances come one after the other:
+the smaller and the larger one of the first comparison, and so on.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
+from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
+from gdaopt.objectives.pairs import (
+    Block,
+    Changes,
+    Indices,
+    ListedPairs,
+    checked_pairs,
+    checked_samples,
+    class_codes,
+    squared_distances,
+)
+from gdaopt.objectives.protocol import Expression, Terms
+from gdaopt.objectives.scalar_functions import Logistic, ScalarFunction, SmoothHinge
+from gdaopt.support.validation import FloatArray, integer, number
+
+__all__ = ["LSML", "LogisticTriplets", "TripletHinge"]
+
+_DRAWN = 20  # quadruplets for each sample
+
+
+class TripletLoss(DistanceLoss):
+    """``Σ (a x + b ψ(m + x - y))`` for a that pulls and b that pushes, where ψ does not fall."""
+
+    value_roundings = 32.0
+    coefficient_roundings = 16.0
+
+    def __init__(self, pull: float, push: float, margin: float, function: ScalarFunction) -> None:
+        self.pull = pull
+        self.push = push
+        self.margin = margin
+        self.function = function
+        self.curved_everywhere = not function.is_flat_beyond
+
+    def at(self, block: Block, distances: FloatArray) -> _Triplets:  # noqa: ARG002 (of all)
+        return _Triplets(self, distances)
+
+
+class _Triplets(BlockLoss):
+    """The loss of whole triplets."""
+
+    def __init__(self, loss: TripletLoss, distances: FloatArray) -> None:
+        self.loss = loss
+        self._near, self._far = distances[0::2], distances[1::2]
+        self._z = loss.margin + self._near - self._far
+        self._values, self._first = loss.function(self._z)
+
+    @cached_property
+    def value(self) -> float:
+        loss = self.loss
+        return loss.pull * float(self._near.sum()) + loss.push * float(self._values.sum())
+
+    @property
+    def magnitude(self) -> float:
+        sizes = self.loss.margin + np.abs(self._near) + np.abs(self._far)
+        pushed = np.abs(self._values).sum() + self._first @ sizes
+        return self.loss.pull * float(np.abs(self._near).sum()) + self.loss.push * float(pushed)
+
+    def coefficients(self) -> FloatArray:
+        coefficients = np.empty(2 * len(self._z))
+        pushed = self.loss.push * self._first
+        coefficients[0::2] = self.loss.pull + pushed
+        coefficients[1::2] = -pushed
+        return coefficients
+
+    def factors(self, changes: Changes) -> FloatArray:
+        """Return ``√(b ψ'') (φ_x - φ_y)``: the Hessian has rank one."""
+        second = self.loss.function.second(self._z)
+        curved = np.flatnonzero(second > NEGLIGIBLE * second.max(initial=0.0))
+        factors: FloatArray = changes(2 * curved)
+        factors -= changes(2 * curved + 1)
+        factors *= np.sqrt(self.loss.push * second[curved])
+        return factors
+
+
+class _TripletObjective(PairObjective[TripletLoss]):
+    """``(1/n) Σ [(1 - μ) δ_ij + μ ψ(m + δ_ij - δ_il)]`` over n triplets (i, j, l)."""
+
+    tested = True
+
+    def __init__(
+        self,
+        X: Any,
+        triplets: Any,
+        push_weight: float,
+        margin: float,
+        function: ScalarFunction,
+        memory_limit: int,
+    ) -> None:
+        push = number("push_weight", push_weight, above=0, at_most=1)
+        features = checked_samples(X)
+        found = checked_pairs(triplets, len(features), "triplets", 3)
+        if not len(found):
+            raise InvalidInputError("triplets holds none; pass at least one")
+        self.triplets = found
+        loss = TripletLoss((1 - push) / len(found), push / len(found), margin, function)
+        super().__init__(_compared(features, found[:, [0, 1, 0, 2]]), loss, memory_limit)
+
+    def auto_trace_bound(self) -> float:
+        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
+
+        Under an isotropic metric of larger trace the pull costs more than all triplets at M = 0.
+
+        Raises
+        ------
+        InvalidInputError
+            Where nothing pulls: ``push_weight=1``, or near samples that all coincide.
+        """
+        loss, features = self.loss, self.pairs.features
+        if not loss.pull:
+            raise nothing_pulls("push_weight=1")
+        near = features[self.triplets[:, 0]] - features[self.triplets[:, 1]]
+        at_zero = loss.push * float(loss.function(np.array([loss.margin]))[0][0])
+        return isotropic_trace(at_zero / loss.pull, (near**2).mean(axis=0))
+
+    def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
+        """Return ``L = (μ/n) max ψ'' Σ (‖d_ij‖⁴ + ‖d_il‖⁴)``, which holds for every metric."""
+        fourth = sum(float((squares**2).sum()) for squares in self.squares())
+        return self.loss.push * self.loss.function.max_curvature * fourth
+
+    def to_cvxpy(self, metric: Expression) -> Terms:
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        sample, near, far = self.triplets.T
+        features = self.pairs.features
+        to_near, constraints = squared_distances(features, sample, near, metric)
+        to_far, more = squared_distances(features, sample, far, metric)
+        pushed = self.loss.function.to_cvxpy(self.loss.margin + to_near - to_far)
+        total = self.loss.pull * cp.sum(to_near) + self.loss.push * cp.sum(pushed)
+        return total, [*constraints, *more]
+
+
+class TripletHinge(_TripletObjective):
+    """Smoothed hinges of triplets: the loss of LMNN for triplets that are given.
+
+    ``Q(M) = (1/n) Σ [(1 - μ) δ_ij(M) + μ h(m + δ_ij(M) - δ_il(M))]`` over n triplets (i, j, l):
+    sample i is to be nearer to j than to l by the margin m. The hinge h is 0 for z ≤ 0, ``z²/(2ω)``
+    up to the width ω and ``z - ω/2`` above. Q is convex.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        Samples × features.
+    triplets : array-like of int, shape (n, 3)
+        Indices i, j, l of three samples each.
+    push_weight : float, optional
+        μ, above 0 and at most 1. With 1 nothing pulls, and the trace bound alone keeps metrics
+        small.
+    margin : float, optional
+        m > 0.
+    width : float, optional
+        ω > 0: width over which the kink of the hinge is smoothed.
+    memory_limit : int, optional
+        Bytes that the numbers of all pairs may take (see `PairObjective`).
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, fewer than two samples, samples that all coincide, no triplets,
+        triplets that refer to samples that X does not have, or a weight, a margin or a width that
+        is out of its range.
+
+    Notes
+    -----
+    Source: Weinberger, Saul, *Distance metric learning for large margin nearest neighbor
+    classification*, JMLR 10, 2009; "Definition: losses of distances" in ``docs/theory.md``.
+
+    Examples
+    --------
+    >>> hinge = TripletHinge([[0.0, 0.0], [1.0, 0.0], [0.0, 1.5]], [[0, 1, 2]])
+    >>> hinge.value(np.eye(2))
+    0.5
+    >>> hinge.value(np.diag([1.0, 0.5]))
+    0.8875
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        triplets: Any,
+        *,
+        push_weight: float = 0.5,
+        margin: float = 1.0,
+        width: float = 0.2,
+        memory_limit: int = 2**28,
+    ) -> None:
+        margin = number("margin", margin, above=0)
+        hinge = SmoothHinge(number("width", width, above=0))
+        super().__init__(X, triplets, push_weight, margin, hinge, memory_limit)
+
+
+class LogisticTriplets(_TripletObjective):
+    """Logistic losses of triplets.
+
+    ``Q(M) = (1/n) Σ [(1 - μ) δ_ij(M) + μ log(1 + exp(m + δ_ij(M) - δ_il(M)))]`` over n triplets
+    (i, j, l): sample i is to be nearer to j than to l. The logistic term is the negative
+    log-likelihood where that is so with the probability ``1 / (1 + exp(m + δ_ij - δ_il))``. Q is
+    convex.
+
+    Parameters
+    ----------
+    X, triplets, push_weight, memory_limit
+        As for `TripletHinge`.
+    margin : float, optional
+        m ≥ 0.
+
+    Raises
+    ------
+    InvalidInputError
+        As for `TripletHinge`.
+
+    Notes
+    -----
+    The hinge of `TripletHinge`, made smooth in the way of `LogisticPairs`; "Definition: losses of
+    distances" in ``docs/theory.md``.
+
+    Examples
+    --------
+    >>> loss = LogisticTriplets([[0.0, 0.0], [1.0, 0.0], [0.0, 1.5]], [[0, 1, 2]])
+    >>> round(loss.value(np.eye(2)), 6)
+    0.625965
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        triplets: Any,
+        *,
+        push_weight: float = 0.5,
+        margin: float = 0.0,
+        memory_limit: int = 2**28,
+    ) -> None:
+        margin = number("margin", margin, at_least=0)
+        super().__init__(X, triplets, push_weight, margin, Logistic(), memory_limit)
+
+
+class LSMLLoss(DistanceLoss):
+    """``w Σ (√x - √y)²`` over the pairs of distances with x > y."""
+
+    curved_everywhere = False
+    value_roundings = 24.0
+    coefficient_roundings = 16.0
+
+    def __init__(self, weight: float) -> None:
+        self._weight = weight
+
+    def at(self, block: Block, distances: FloatArray) -> _Violated:  # noqa: ARG002 (of all)
+        return _Violated(self._weight, distances)
+
+
+class _Violated(BlockLoss):
+    """The loss of the quadruplets with x > y."""
+
+    def __init__(self, weight: float, distances: FloatArray) -> None:
+        self._weight = weight
+        self._size = len(distances)
+        near, far = np.maximum(distances[0::2], 0), np.maximum(distances[1::2], 0)
+        self._first = 2 * np.flatnonzero(near > far)  # where x is; y comes next
+        self._x, self._y = near[self._first // 2], far[self._first // 2]
+
+    @cached_property
+    def value(self) -> float:
+        return self._weight * float(((np.sqrt(self._x) - np.sqrt(self._y)) ** 2).sum())
+
+    @property
+    def magnitude(self) -> float:
+        return self._weight * float((2 * self._x).sum())
+
+    def coefficients(self) -> FloatArray:
+        coefficients = np.zeros(self._size)
+        ratio = np.sqrt(self._y / self._x)
+        of_near = self._weight * (1 - ratio)
+        coefficients[self._first] = of_near
+        coefficients[self._first + 1] = -of_near / ratio
+        return coefficients
+
+    def factors(self, changes: Changes) -> FloatArray:
+        """Return ``√(w/2) (y^¼ x^-¾ φ_x - x^¼ y^-¾ φ_y)``: the Hessian has rank one."""
+        x, y = self._x**0.25, self._y**0.25
+        factors: FloatArray = changes(self._first) * (y / x**3)
+        factors -= changes(self._first + 1) * (x / y**3)
+        factors *= np.sqrt(self._weight / 2)
+        return factors
+
+
+class LSML(PairObjective[LSMLLoss]):
+    """Least squared-residual metric learning from relative comparisons.
+
+    ``Q(M) = (1/n) Σ_q max(0, √δ_ab(M) - √δ_cd(M))²`` over n quadruplets q = (a, b, c, d) of
+    samples: a and b are to be nearer to each other than c and d. Where x = δ_ab is above y = δ_cd,
+    the term is ``x + y - 2√(xy)``. Q is convex, and homogeneous: 0 at M = 0. The source adds a
+    log-determinant that keeps the metric away from 0; here that is the smallest eigenvalue of the
+    set, or a sum with `gdaopt.LogDet`.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        Samples × features.
+    y : array-like of shape (N,), optional
+        Class labels, from which quadruplets are drawn: a and b of one class, c and d of two
+        classes.
+    quadruplets : array-like of int, shape (n, 4), optional
+        The samples a, b, c, d of each quadruplet, in place of y.
+    n_quadruplets : int, optional
+        How many are drawn; 20 N when left out. Those that coincide in c and d are dropped.
+    random_state : int, optional
+        Seed of the draw.
+    memory_limit : int, optional
+        Bytes that the numbers of all pairs may take (see `PairObjective`).
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
+        coincide, one class only, no two samples of one class, both y and quadruplets or neither,
+        quadruplets that refer to samples that X does not have, or whose c and d coincide.
+
+    Notes
+    -----
+    Source: Liu, Guo, Zhang, Jojic, Wang, *Metric learning from relative comparisons by minimizing
+    squared residual*, ICDM 2012; "Definition: losses of distances" in ``docs/theory.md``.
+
+    Examples
+    --------
+    >>> lsml = LSML([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]], quadruplets=[[0, 1, 0, 2]])
+    >>> lsml.value(np.eye(2))
+    1.0
+    >>> lsml.value(np.diag([1.0, 9.0]))
+    0.0
+    """
+
+    tested = True
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        quadruplets: Any = None,
+        n_quadruplets: int | None = None,
+        random_state: int = 0,
+        memory_limit: int = 2**28,
+    ) -> None:
+        features = checked_samples(X)
+        rng = np.random.default_rng(integer("random_state", random_state, at_least=0))
+        count = _DRAWN * len(features)
+        if n_quadruplets is not None:
+            count = integer("n_quadruplets", n_quadruplets, at_least=1)
+        if (y is None) == (quadruplets is None):
+            raise InvalidInputError(
+                "pass either labels y or quadruplets, "
+                + ("got neither" if y is None else "got both")
+            )
+        if y is None:
+            found = checked_pairs(quadruplets, len(features), "quadruplets", 4)
+        else:
+            found = _drawn(class_codes(y, len(features)), count, rng)
+        coincide = (features[found[:, 2]] == features[found[:, 3]]).all(axis=1)
+        if y is None and coincide.any():
+            index = int(coincide.argmax())
+            raise InvalidInputError(
+                f"the samples c and d of quadruplet {index} coincide: their distance is 0 under "
+                "every metric; leave it out"
+            )
+        found = found[~coincide]
+        if not len(found):
+            raise InvalidInputError("there are no quadruplets whose samples c and d differ")
+        self.quadruplets = found
+        super().__init__(_compared(features, found), LSMLLoss(1 / len(found)), memory_limit)
+
+    def to_cvxpy(self, metric: Expression) -> Terms:
+        """Return Q for CVXPY: one second-order cone for each quadruplet.
+
+        A term is the least ``(x + s) + y - 2t`` with s ≥ 0 and ``t² ≤ (x + s) y``.
+        """
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        a, b, c, d = self.quadruplets.T
+        features = self.pairs.features
+        near, constraints = squared_distances(features, a, b, metric)
+        far, more = squared_distances(features, c, d, metric)
+        raised = near + cp.Variable(len(a), nonneg=True)
+        root = cp.Variable(len(a))
+        cone = cp.SOC(raised + far, cp.vstack([2 * root, raised - far]))
+        total = cp.sum(raised + far - 2 * root) / len(a)
+        return total, [*constraints, *more, cone]
+
+
+def _drawn(codes: Indices, count: int, rng: np.random.Generator) -> Indices:
+    """Return quadruplets: a and b different samples of one class, c and d of two classes."""
+    sizes = np.bincount(codes)
+    by_class = np.argsort(codes, kind="stable")
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    several = np.flatnonzero(sizes[codes] > 1)
+    if not len(several):
+        raise InvalidInputError(
+            f"each of the {len(codes)} samples is alone in its class; there must be two samples of "
+            "one class"
+        )
+    a, c = rng.choice(several, count), rng.integers(len(codes), size=count)
+    place = np.empty(len(codes), dtype=np.intp)
+    place[by_class] = np.arange(len(codes))
+    own = codes[a]
+    step = _uniform(rng, sizes[own] - 1) + 1
+    b = by_class[first[own] + (place[a] - first[own] + step) % sizes[own]]
+    own = codes[c]
+    skipped = _uniform(rng, len(codes) - sizes[own])  # counted from the end of the class of c
+    d = by_class[(first[own + 1] + skipped) % len(codes)]
+    return np.column_stack([a, b, c, d])
+
+
+def _uniform(rng: np.random.Generator, below: Indices) -> Indices:
+    """Return random indices, each below a bound of its own."""
+    found: FloatArray = np.floor(rng.random(len(below)) * below)
+    return found.astype(np.intp)
+
+
+def _compared(features: FloatArray, quadruplets: Indices) -> ListedPairs:
+    """Return the pairs (a, b) and (c, d) of each quadruplet, one after the other."""
+    left, right = quadruplets[:, [0, 2]].ravel(), quadruplets[:, [1, 3]].ravel()
+    return ListedPairs(features, left, right, group=2)

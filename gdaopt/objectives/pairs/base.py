@@ -1,0 +1,238 @@
+"""Pairs of samples: the sums over them that every objective of distances is made of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.objectives.pairs.blocks import Block
+from gdaopt.objectives.pairs.passes import TransformedSamples
+from gdaopt.support.validation import FloatArray, read_only
+
+__all__ = ["Changes", "Coefficients", "Indices", "Pairs", "less"]
+
+Indices = npt.NDArray[np.intp]
+
+Coefficients = Callable[[], Iterator[FloatArray]]
+"""Yields a number of each pair, block by block; where it is called again, it begins anew.
+
+What it yields is overwritten. It is of no use when it goes on, so that the next block may take the
+same memory.
+"""
+
+
+class Changes(Protocol):
+    """How the distances of the pairs of a block change along n directions.
+
+    They are computed on demand: all changes of all pairs are many numbers, and often few count.
+    """
+
+    def __call__(self, *indices: Any) -> FloatArray:
+        """Return the changes of the pairs at given indices into the block, shape (n, m).
+
+        Without indices these are the changes of all pairs, shape (n, …) with that of the block.
+        The array may be overwritten.
+        """
+
+
+class Pairs(ABC):
+    """Pairs p of samples, each with a difference ``d_p`` of its two samples.
+
+    The pairs are split into blocks, so that an array with one number a pair never has to exist as a
+    whole. Numbers of pairs come out and go in *block by block*, as an iterator over arrays: one
+    array for each block, with the shape that `products` yields for that block. The order of the
+    pairs is always the same.
+
+    Parameters
+    ----------
+    features : ndarray of shape (N, K)
+        Samples.
+    order : ndarray of int, shape (N,), optional
+        The order in which the samples are kept.
+
+    Attributes
+    ----------
+    features : ndarray of shape (N, K)
+        The samples X in that order, read-only and centred: differences stay, cancellation shrinks.
+        All arrays with one row a sample that the methods take are in this order, such as those that
+        ``Direction.factors`` makes of X.
+    n_pairs : int
+        How many numbers all blocks have together.
+    orders : int
+        In how many orders pairs are met: 2 where rows are samples against all, else 1.
+    weight_roundings : float
+        By how many u a weight can be off, beside the round-off of its logarithm.
+    """
+
+    n_pairs: int
+    orders = 1
+    weight_roundings: float = 0.0
+
+    def __init__(self, features: FloatArray, order: Indices | None = None) -> None:
+        offsets = features - features[0]  # first, so that a constant feature becomes 0 exactly
+        centre = offsets.mean(axis=0)
+        kept = slice(None) if order is None else order
+        self.features = read_only(np.ascontiguousarray((offsets - centre)[kept]))
+        # Of sums of sixteen and more roundings relative to X only four are relative to the centre.
+        self._squares = (np.abs(self.features) + np.abs(centre) / 4) ** 2
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """Yield which pairs the blocks have, as long as there is time."""
+
+    @abstractmethod
+    def samples(self, block: Block) -> tuple[Indices, Indices]:
+        """Return both samples of the pairs of a block, as arrays that broadcast to its shape."""
+
+    @abstractmethod
+    def parts(self, block: Block, n_values: int) -> Iterator[tuple[Block, slice]]:
+        """Yield parts of a block, and which rows of its arrays they are.
+
+        A part has rows of the block as a whole. There are so many that ``n_values`` numbers for
+        each of its pairs stay in cache.
+        """
+
+    def chunks(self) -> Sequence[Self]:
+        """Return the pairs in chunks, which together have all of them once, in order."""
+        return [self]
+
+    @abstractmethod
+    def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
+        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for the pairs (r, c) of each block.
+
+        Parameters
+        ----------
+        left, right : ndarray of shape (N, F)
+            a and b, the factors of a direction on `features`: either F is 1, or ``left @ right.T``
+            is symmetric.
+        """
+
+    def transformed(self, metric: FloatArray) -> TransformedSamples:
+        """Return the samples transformed by a metric, which the passes over all chunks share."""
+        return TransformedSamples.of(self.features @ metric, self.features)
+
+    @abstractmethod
+    def distances(self, samples: TransformedSamples) -> Iterator[FloatArray]:
+        """Yield ``δ_p - log w_p`` for the pairs of each block.
+
+        Each array may be overwritten, also by the next.
+        """
+
+    def log_weights(self) -> Iterator[FloatArray] | None:
+        """Yield ``log w_p`` for the pairs of each block; None where all weights are 1.
+
+        A block whose weights are all the same may be an array without dimensions. A pair of weight
+        0 has -inf.
+        """
+        return None
+
+    @abstractmethod
+    def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        """Return ``Σ_p c_p d_p d_p'``, shape (K, K), exactly symmetric."""
+
+    @abstractmethod
+    def scatter_diagonal(
+        self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
+    ) -> FloatArray:
+        """Return ``Σ_p c_p (a_r - a_c)²``, shape (n,), for p = (r, c).
+
+        Parameters
+        ----------
+        coefficients : iterable of ndarray
+            c, block by block.
+        coordinates : ndarray of shape (N, n), optional
+            a. When left out, it is `features`, and the result is the diagonal of `scatter`.
+        """
+
+    @abstractmethod
+    def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
+        """Return one column of `scatter`, shape (K,)."""
+
+    @abstractmethod
+    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> MaskedMatrix:
+        """Return the diagonal of `scatter` and its entries (i, j) for the edges i < j."""
+
+    @property
+    @abstractmethod
+    def scatter_roundings(self) -> int:
+        """The error-growth factor of an entry of `scatter`, with the roundings of centring."""
+
+    @abstractmethod
+    def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        """Return ``e_k² = Σ_p c_p (y_rk² + y_ck²)`` for each feature k, shape (K,), for c ≥ 0.
+
+        y are the magnitudes of X, plus what centring has rounded. The round-off of entry (k, l) of
+        `scatter` is at most ``2 u e_k e_l`` times `scatter_roundings`.
+        """
+
+    @abstractmethod
+    def moments(
+        self, coefficients: Coefficients, are_magnitudes: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return `scatter` of coefficients and `squared_sizes` of their magnitudes, in one pass.
+
+        Parameters
+        ----------
+        coefficients : callable
+            Yields c block by block.
+        are_magnitudes : bool
+            Whether all c are known to be at least 0.
+        """
+
+    def changes(self, block: Block, values: FloatArray, means: FloatArray | None = None) -> Changes:
+        """Return ``φ_k = (a_r - a_c)_k²`` for the pairs of a block or of a part of one.
+
+        With the weight of atom k the distances change by φ_k, if a are the coordinates of the
+        samples along the atoms.
+
+        Parameters
+        ----------
+        block : Block
+            The pairs.
+        values : ndarray of shape (n, N)
+            a, with a row for each k.
+        means : ndarray of shape (n,), optional
+            What is subtracted from φ.
+        """
+        samples = self.samples(block)
+
+        def squares(*indices: Any) -> FloatArray:
+            left, right = samples
+            if indices:
+                left, right = (each[indices] for each in np.broadcast_arrays(left, right))
+            found: FloatArray = values.take(left, axis=1) - values.take(right, axis=1)
+            found *= found
+            if means is not None:
+                found -= means.reshape(-1, *[1] * (found.ndim - 1))
+            return found
+
+        return squares
+
+    def listed(self) -> tuple[Indices, Indices, FloatArray]:
+        """Return both samples of each pair of positive weight, and the weights, block by block."""
+        found = []
+        logarithms = self.log_weights() or repeat(np.zeros(()))
+        for block, log_weight in zip(self.blocks(), logarithms, strict=False):
+            pairs = np.broadcast_arrays(*self.samples(block), np.exp(log_weight))
+            counts = pairs[2] > 0
+            found.append([numbers[counts] for numbers in pairs])
+        left, right, weights = map(np.concatenate, zip(*found, strict=True))
+        return left, right, weights
+
+
+def less(
+    distances: Iterator[FloatArray], log_weights: Iterable[FloatArray] | None
+) -> Iterator[FloatArray]:
+    """Yield the distances less the logarithms of the weights, in the memory of the distances."""
+    if log_weights is None:
+        yield from distances
+        return
+    for distance, log_weight in zip(distances, log_weights, strict=False):
+        yield np.subtract(distance, log_weight, out=distance)
