@@ -27,7 +27,7 @@ class QuadraticPoint(MatrixPoint):
     @cached_property
     def value(self) -> float:
         """``Q(M)``."""
-        linear = float(np.vdot(self.objective.linear, self.metric))
+        linear = float(np.vdot(self.objective.linear, self.metric)) + self.objective.constant
         return linear + self.objective.bend / 2 * float(np.vdot(self.metric, self.metric))
 
     def gradient(self) -> FloatArray:
@@ -44,6 +44,7 @@ class QuadraticPoint(MatrixPoint):
     def round_off(self) -> RoundOff:
         """Return the round-off of the sums: the gradient is A or M itself, without round-off."""
         terms = float(np.abs(self.objective.linear * self.metric).sum()) + abs(self.value)
+        terms += 2 * abs(self.objective.constant)
         return RoundOff((self.metric.size + 8) * UNIT * terms, np.zeros(len(self.metric)))
 
     def curvature(self, atoms: Atoms) -> FloatArray:
@@ -75,7 +76,7 @@ class QuadraticLine:
 
 
 class Quadratic(MatrixObjective[QuadraticPoint]):
-    """``Q(M) = ⟨A, M⟩ + (c/2) ‖M‖²``: what `Ridge` and `Linear` share.
+    """``Q(M) = ⟨A, M⟩ + (c/2) ‖M‖² + d``: what `Ridge` and `Linear` share.
 
     Parameters
     ----------
@@ -83,13 +84,16 @@ class Quadratic(MatrixObjective[QuadraticPoint]):
         A, symmetric.
     bend : float
         c ≥ 0.
+    constant : float, optional
+        d.
     """
 
     point = QuadraticPoint
 
-    def __init__(self, linear: FloatArray, bend: float) -> None:
+    def __init__(self, linear: FloatArray, bend: float, constant: float = 0.0) -> None:
         self.linear = read_only(linear)
         self.bend = bend
+        self.constant = constant
 
     @property
     def n_features(self) -> int:
@@ -104,7 +108,7 @@ class Quadratic(MatrixObjective[QuadraticPoint]):
         """Return Q for CVXPY."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        linear = cp.sum(cp.multiply(self.linear, metric))
+        linear = cp.sum(cp.multiply(self.linear, metric)) + self.constant
         return (linear + self.bend / 2 * cp.sum_squares(metric) if self.bend else linear), []
 
     def conic_bytes(self) -> float:

@@ -1,0 +1,1 @@
+"""Problems written in CVXPY's language, in the terms of this package."""
