@@ -16,6 +16,7 @@ __all__ = [
     "InfeasibleProblemError",
     "InvalidInputError",
     "LeftDomainError",
+    "NoInteriorError",
     "SolverFailedError",
     "SolverNotFoundError",
     "TimeLimitError",
@@ -48,6 +49,10 @@ class DownloadError(GdaoptError):
 
 class InfeasibleProblemError(GdaoptError):
     """A program has no feasible point."""
+
+
+class NoInteriorError(InfeasibleProblemError):
+    """Only metrics on the boundary of the set keep all linear constraints."""
 
 
 class SolverFailedError(GdaoptError):

@@ -96,6 +96,48 @@ class MetricProblem:
         self.feasible_set.check_size(self.n_features)
         self.presolved  # noqa: B018 (refuses constraints that cannot be kept)
 
+    @classmethod
+    def from_cvxpy(cls, problem: cp.Problem) -> MetricProblem:
+        """Return a problem that is written in CVXPY's language.
+
+        Parameters
+        ----------
+        problem : cvxpy.Problem
+            Its constraints are those of a set, as `FeasibleSet.of` returns them for a variable M,
+            and affine ones of M. Its objective is a function of M. Parameters count with the
+            values that they have.
+
+        Returns
+        -------
+        MetricProblem
+            Sums and positive multiples of this package's objectives, linear functions and squares
+            ``cp.sum_squares(M - S)`` are recognised; what is left is a `CvxpyObjective`. Where a
+            distance ``cp.norm(M - S, "fro")`` alone is minimised, the objective is its square,
+            which has the same minimiser. What is maximised is minimised with the other sign.
+
+        Raises
+        ------
+        InvalidInputError
+            For a problem that is no such one: without a set, with a second variable or a constraint
+            that is not affine, or with an objective that is not known to be convex.
+        InfeasibleProblemError
+            See `MetricProblem`.
+
+        Examples
+        --------
+        >>> import cvxpy as cp, gdaopt as gda
+        >>> M = cp.Variable((2, 2), symmetric=True)
+        >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+        >>> constraints = [*gda.GraphMetrics(trace_bound=2.0).of(M), M[0, 1] == 0]
+        >>> model = cp.Problem(cp.Minimize(glr(M) + cp.trace(M)), constraints)
+        >>> gda.MetricProblem.from_cvxpy(model).objective
+        GLR + Quadratic
+        """
+        from gdaopt.modelling.model import read_model  # loads CVXPY
+
+        model = read_model(problem)
+        return cls(model.objective, model.feasible_set, model.rows)
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "constraints": self.rows}
 
@@ -275,7 +317,7 @@ class MetricProblem:
             raise InvalidInputError(
                 f"log=True: the logarithm of {shortened(self.objective)} is not known to be convex"
             )
-        constraints = self.feasible_set.constraints(metric, cone)
+        constraints = self.feasible_set.of(metric, cone=cone)
         asked: Any = self.objective
         objective, defining = (asked.log_to_cvxpy if log else asked.to_cvxpy)(metric)
         own = [] if self.constraints is None else listed(self.constraints(metric))

@@ -305,24 +305,34 @@ for ax, run, title in zip(
     ax.set_title(title, y=-0.08)
 
 # %% [markdown]
-# Linear constraints are written in CVXPY. Say that three features are expensive to measure, and that together they
-# may have a tenth of the trace at most. What does that cost? The *multiplier* of the constraint says it: by how
+# Linear constraints are written in CVXPY. The whole problem can be: an objective called with a CVXPY variable is an
+# expression, and a set is a list of constraints. Say that three features are expensive to measure, and that together they
+# may have a tenth of the trace at most. What does that cost? The *dual value* of the constraint says it: by how
 # much the objective falls when the bound rises by 1.
 
 # %%
 expensive = list(order[:3])
-budget = K / 10
-limited = gda.MetricProblem(
-    glr,
-    gda.GraphMetrics(float(K)),
-    constraints=lambda M: [sum(M[i, i] for i in expensive) <= budget],
-)
-result = gda.solve(limited, "certified")
+metric = cp.Variable((K, K), symmetric=True)
+budget = cp.Parameter(value=K / 10)
+limit = sum(metric[i, i] for i in expensive) <= budget
+limited = cp.Problem(cp.Minimize(glr(metric)), [*gda.GraphMetrics(float(K)).of(metric), limit])
+limited.solve(method="gdaopt")
+price = limit.dual_value
 print("expensive features:", ", ".join(wine.feature_names[i] for i in expensive))
 print(f"their share of the trace before: {np.diag(all_edges.metric)[expensive].sum() / K:.2f}")
-print(f"their share of the trace now:    {np.diag(result.metric)[expensive].sum() / K:.2f}")
-print(f"objective {all_edges.objective:.0f} before, {result.objective:.0f} now")
-print(f"a unit more of their trace is worth {result.multipliers[0]:.0f}")
+print(f"their share of the trace now:    {np.diag(metric.value)[expensive].sum() / K:.2f}")
+print(f"objective {all_edges.objective:.0f} before, {limited.value:.0f} now")
+print(f"a unit more of their trace is worth {price:.0f}")
+
+# %% [markdown]
+# The budget is a CVXPY parameter, so the same problem can be solved for another one. If the dual value is right, a
+# small change of the budget changes the objective by as much as it says:
+
+# %%
+before = limited.value
+budget.value = K / 10 + 0.001
+limited.solve(method="gdaopt")
+print(f"measured: {(before - limited.value) / 0.001:.0f}; the dual value said {price:.0f}")
 
 # %% [markdown]
 # **Exercise 4.** Add a second constraint: no edge between the two features with the largest correlation. Is the
@@ -331,15 +341,12 @@ print(f"a unit more of their trace is worth {result.multipliers[0]:.0f}")
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4
 a, b = np.unravel_index(np.argmax(correlations - np.eye(K)), (K, K))
-both = gda.MetricProblem(
-    glr,
-    gda.GraphMetrics(float(K)),
-    constraints=lambda M: [sum(M[i, i] for i in expensive) <= budget, M[int(a), int(b)] == 0],
-)
-stricter = gda.solve(both, "certified")
-assert abs(stricter.metric[a, b]) <= 1e-6
-assert stricter.objective >= result.objective * (1 - 1e-6)
-assert both.violations(stricter.metric) == ()
+budget.value = K / 10
+both = cp.Problem(limited.objective, [*limited.constraints, metric[int(a), int(b)] == 0])
+both.solve(method="gdaopt")
+assert abs(metric.value[a, b]) <= 1e-6
+assert both.value >= before * (1 - 1e-6)
+assert gda.MetricProblem.from_cvxpy(both).violations(metric.value) == ()
 
 # %%
 folder.cleanup()

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 
 from gdaopt.constraints.column_generation import Extra, LinearProgram, LinearSolution
 from gdaopt.constraints.rows import ROW_TOLERANCE, LinearConstraints
-from gdaopt.errors import InfeasibleProblemError
+from gdaopt.errors import InfeasibleProblemError, NoInteriorError, SolverFailedError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
@@ -248,7 +248,7 @@ def _interior(
 
     Raises
     ------
-    InfeasibleProblemError
+    NoInteriorError
         When all such metrics are on the boundary.
     """
     scale, budget = _scale(feasible_set, rows), feasible_set.budget(rows.n_features)
@@ -256,7 +256,7 @@ def _interior(
         found = _interior_within(feasible_set, rows, atoms, most, scale)
         if found is not None:
             return found
-    raise InfeasibleProblemError(
+    raise NoInteriorError(
         f"the constraints leave {feasible_set!r} no metric but on its boundary: "
         f"{rows.enumerated()}; loosen one, or lower min_eigenvalue"
     )
@@ -273,7 +273,12 @@ def _interior_within(
     for _ in range(_MOST_UNITS):
         middle = Extra(-1.0, forms @ units, float(units.sum()), most=1.0)
         program = LinearProgram(feasible_set, rows, budget, extras=[middle])
-        found = program.solve(basis.joined(atoms), lambda value, bound: value <= _ENOUGH * bound)
+        try:
+            found = program.solve(
+                basis.joined(atoms), lambda value, bound: value <= _ENOUGH * bound
+            )
+        except SolverFailedError:
+            return None  # the share 0 is feasible, so that only round-off makes it infeasible
         share = float(found.extras[0])
         if share >= _WELL_INSIDE or units.min() < _SMALLEST * scale:
             break

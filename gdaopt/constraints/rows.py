@@ -21,7 +21,7 @@ from gdaopt.support.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["ROW_TOLERANCE", "ConstraintsOf", "LinearConstraints", "read_constraints"]
+__all__ = ["ROW_TOLERANCE", "ConstraintsOf", "LinearConstraints", "read_constraints", "rows_of"]
 
 ConstraintsOf: TypeAlias = "Callable[[cp.Expression], Sequence[cp.Constraint]]"
 """A function that takes a metric and returns CVXPY constraints on it."""
@@ -275,7 +275,40 @@ def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstrai
             f"{shortened(function)}"
         )
     metric = cp.Variable((n_features, n_features), symmetric=True, name="M")
-    parts = [_read(constraint, metric) for constraint in listed(function(metric))]
+    return rows_of(listed(function(metric)), metric)[0]
+
+
+def rows_of(
+    constraints: Sequence[Any], metric: cp.Variable
+) -> tuple[LinearConstraints, npt.NDArray[np.intp]]:
+    """Read the rows of CVXPY constraints on a metric.
+
+    Parameters
+    ----------
+    constraints : sequence of cvxpy.Constraint
+        Affine equalities and inequalities.
+    metric : cvxpy.Variable of shape (K, K)
+        The only variable in them.
+
+    Returns
+    -------
+    rows : LinearConstraints
+        Without entries of constraints that hold whatever the metric is, such as ``M == M.T``.
+    places : ndarray of int, shape (m,)
+        The place of each row among the entries of all constraints, column by column.
+
+    Raises
+    ------
+    InvalidInputError, InfeasibleProblemError
+        See `read_constraints`.
+    """
+    n_features = metric.shape[0]
+    held = metric.value
+    metric.save_value(np.zeros(metric.shape))  # CVXPY computes Jacobians at a value only
+    try:
+        parts = [_read(constraint, metric) for constraint in constraints]
+    finally:
+        metric.save_value(held)
     n_rows = [len(bounds) for _, _, bounds, _ in parts]
     matrices = csr_array(
         vstack([csr_array((0, n_features**2)), *(matrices for _, matrices, *_ in parts)])
@@ -296,14 +329,15 @@ def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstrai
             f"constraint {rows.names[k]} is false whatever the metric is; leave it out or mend it"
         )
     scale = np.where(norms > 0, norms, 1.0)
-    return LinearConstraints(
+    scaled = LinearConstraints(
         csr_array(matrices.multiply(1 / scale[:, None])),
         rows.bounds / scale,
         rows.is_equality,
         norms,
         rows.owners,
         rows.labels,
-    ).chosen(kept)
+    )
+    return scaled.chosen(kept), kept
 
 
 def _read(given: Any, metric: cp.Variable) -> tuple[str, csr_array, FloatArray, bool]:
@@ -320,7 +354,8 @@ def _read(given: Any, metric: cp.Variable) -> tuple[str, csr_array, FloatArray, 
     if not isinstance(given, Equality | Inequality) or not given.expr.is_affine():
         raise InvalidInputError(
             f"constraint {label} is not linear: it must be an equality or an inequality that is "
-            "affine in the metric; problem.to_cvxpy can be extended by any other"
+            "affine in the metric; let a conic solver of CVXPY solve a problem with any other "
+            "(MetricProblem.to_cvxpy makes one)"
         )
     expression = given.expr
     others = [
@@ -331,7 +366,6 @@ def _read(given: Any, metric: cp.Variable) -> tuple[str, csr_array, FloatArray, 
             f"constraint {label} has a variable beside the metric: {others[0]}; write it in the "
             "entries of the metric alone"
         )
-    metric.value = np.zeros(metric.shape)
     if expression.value is None:
         raise InvalidInputError(f"constraint {label} has a parameter without a value; set it")
     bounds = -np.asarray(expression.value, dtype=np.float64).ravel(order="F")

@@ -5,6 +5,7 @@ from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.base import Method, ProgramMethod
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
+from gdaopt.methods.cvxpy_method import solve_model
 from gdaopt.methods.frank_wolfe import FrankWolfe
 from gdaopt.methods.joint import Joint
 from gdaopt.methods.projected_gradient import ProjectedGradient
@@ -35,4 +36,5 @@ __all__ = [
     "iterate",
     "make_method",
     "solve",
+    "solve_model",
 ]

@@ -17,7 +17,7 @@ from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_losses import DEML, LogisticPairs, PairHinge, SeparableLoss, Term
 from gdaopt.objectives.pair_objective import PairObjective, PairPoint
 from gdaopt.objectives.protocol import Derivatives, Line, Objective, Point
-from gdaopt.objectives.quadratic import Linear, Ridge
+from gdaopt.objectives.quadratic import Linear, Quadratic, Ridge
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.objectives.scalar_functions import ScalarFunction
 
@@ -60,6 +60,7 @@ __all__ = [
     "PairObjective",
     "PairPoint",
     "Point",
+    "Quadratic",
     "Ridge",
     "RoundOff",
     "ScalarFunction",

@@ -56,6 +56,40 @@ class BaseObjective(Objective, ABC):
 
     __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`
 
+    def __call__(self, metric: Expression) -> Expression:
+        """Return the objective of a CVXPY variable, as a convex CVXPY expression.
+
+        Parameters
+        ----------
+        metric : cvxpy.Variable or affine expression of shape (K, K)
+            M. Where CVXPY does not know that it is symmetric, its symmetric part counts.
+
+        Returns
+        -------
+        cvxpy.Expression
+            A scalar. Its value and its gradient are those of the objective; what a conic solver
+            needs is made only when one is called.
+
+        Raises
+        ------
+        InvalidInputError
+            For something else, or an expression of another size.
+
+        Examples
+        --------
+        >>> import cvxpy as cp, gdaopt as gda
+        >>> M = cp.Variable((2, 2), symmetric=True)
+        >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+        >>> problem = cp.Problem(cp.Minimize(glr(M)), gda.GraphMetrics(trace_bound=2.0).of(M))
+        >>> value = problem.solve(method="gdaopt")
+        >>> problem.status, M.value.round(3)
+        ('optimal', array([[1.667, 0.   ],
+               [0.   , 0.333]]))
+        """
+        from gdaopt.objectives.atom import objective_of  # loads CVXPY
+
+        return objective_of(self, metric)
+
     @underflow_ignored()
     def value(self, metric: FloatArray) -> float:
         """Return ``Q(M)``, infinite outside of Q's domain."""

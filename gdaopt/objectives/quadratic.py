@@ -25,7 +25,7 @@ class QuadraticPoint(MatrixPoint):
 
     @cached_property
     def value(self) -> float:
-        linear = float(np.vdot(self.objective.linear, self.metric))
+        linear = float(np.vdot(self.objective.linear, self.metric)) + self.objective.constant
         return linear + self.objective.bend / 2 * float(np.vdot(self.metric, self.metric))
 
     def gradient(self) -> FloatArray:
@@ -39,6 +39,7 @@ class QuadraticPoint(MatrixPoint):
     def round_off(self) -> RoundOff:
         """Return the round-off of the sums: the gradient is A or M itself, without round-off."""
         terms = float(np.abs(self.objective.linear * self.metric).sum()) + abs(self.value)
+        terms += 2 * abs(self.objective.constant)
         return RoundOff((self.metric.size + 8) * UNIT * terms, np.zeros(len(self.metric)))
 
     def curvature(self, atoms: Atoms) -> FloatArray:
@@ -66,7 +67,7 @@ class QuadraticLine(Line):
 
 
 class Quadratic(BaseObjective):
-    """``Q(M) = ⟨A, M⟩ + (c/2) ‖M‖²``: what `Ridge` and `Linear` share.
+    """``Q(M) = ⟨A, M⟩ + (c/2) ‖M‖² + d``: what `Ridge` and `Linear` share.
 
     Parameters
     ----------
@@ -74,14 +75,17 @@ class Quadratic(BaseObjective):
         A, symmetric.
     bend : float
         c ≥ 0.
+    constant : float, optional
+        d.
     """
 
     tested = True
 
-    def __init__(self, linear: FloatArray, bend: float) -> None:
+    def __init__(self, linear: FloatArray, bend: float, constant: float = 0.0) -> None:
         self.linear = read_only(linear)
         self.bend = bend
         self.n_features = len(linear)
+        self.constant = constant
 
     def at(self, metric: FloatArray) -> QuadraticPoint:
         return QuadraticPoint(self, symmetric_matrix("metric", metric, self.n_features))
@@ -92,7 +96,7 @@ class Quadratic(BaseObjective):
     def to_cvxpy(self, metric: Expression) -> Terms:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        linear = cp.sum(cp.multiply(self.linear, metric))
+        linear = cp.sum(cp.multiply(self.linear, metric)) + self.constant
         return (linear + self.bend / 2 * cp.sum_squares(metric) if self.bend else linear), []
 
 

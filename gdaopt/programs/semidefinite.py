@@ -130,7 +130,7 @@ class SemidefiniteProgram(Program[WholeSet]):
         cost = cp.Parameter(self.size, name="cost")
         metric = cp.reshape(placement(size, self.edges) @ entries, (size, size), order="C")
         # In units of C, as the variables are: solvers see numbers of about 1.
-        constraints = self.feasible_set.constraints(self.feasible_set.trace_bound * metric)
+        constraints = self.feasible_set.of(self.feasible_set.trace_bound * metric)
         return cp.Problem(cp.Minimize(cost @ entries), constraints), entries
 
     def _assign(self, polytope: WholeSet) -> None:

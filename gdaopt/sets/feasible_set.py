@@ -446,13 +446,16 @@ class FeasibleSet(ABC):
         """Return a K×K variable for the metrics of this set, with no entry that must be 0."""
         return self.family.variable(n_features)
 
-    def constraints(self, metric: cp.Expression, cone: str = "semidefinite") -> list[cp.Constraint]:
-        """Return the set as CVXPY constraints.
+    def of(self, metric: cp.Expression, *, cone: str = "semidefinite") -> list[cp.Constraint]:
+        """Return the constraints by which a CVXPY variable is a member of the set.
+
+        They remember the set: ``problem.solve(method="gdaopt")`` knows it by them.
 
         Parameters
         ----------
         metric : cvxpy.Variable or expression of shape (K, K)
-            Symmetric, such as ``cp.Variable((K, K), symmetric=True)``.
+            Such as ``cp.Variable((K, K), symmetric=True)``. Where CVXPY does not know that it is
+            symmetric, one more constraint says so.
         cone : {"semidefinite", "second-order"}, optional
             What says that ``M ⪰ ρI``: one semidefinite cone, or, where the signs of the edges are
             given, a second-order cone for each pair of features
@@ -461,28 +464,41 @@ class FeasibleSet(ABC):
         Raises
         ------
         InvalidInputError
-            For a metric that is not symmetric or too large for the bounds, an unknown cone, or one
+            For a metric that is not square or too large for the bounds, an unknown cone, or one
             that the set has no form for.
 
         Examples
         --------
         >>> import cvxpy as cp, gdaopt as gda
         >>> M = cp.Variable((2, 2), symmetric=True)
-        >>> constraints = gda.GraphMetrics(trace_bound=4.0).constraints(M)
-        >>> cp.Problem(cp.Minimize(M[0, 1]), constraints).solve("CLARABEL").round(4).item()
+        >>> problem = cp.Problem(cp.Minimize(M[0, 1]), gda.GraphMetrics(trace_bound=4.0).of(M))
+        >>> problem.solve("CLARABEL").round(4).item()
+        -2.0
+        >>> round(problem.solve(method="gdaopt"), 9)
         -2.0
         """
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
+        from gdaopt.sets.membership import marked
+
         check_name("cone", cone, _CONES)
         check_instance("metric", metric, cp.Expression)
-        if metric.ndim != 2 or metric.shape[0] != metric.shape[1] or not _is_symmetric(metric):
+        if metric.ndim != 2 or metric.shape[0] != metric.shape[1]:
             raise InvalidInputError(
-                f"metric must be a symmetric K×K expression, got {shortened(metric)} of shape "
+                f"metric must be a K×K expression, got {shortened(metric)} of shape "
                 f"{metric.shape}; make it by cp.Variable((K, K), symmetric=True)"
             )
+        self.check_size(metric.shape[0])
+        if _is_symmetric(metric):
+            return marked(self, metric, self._constraints(metric, cone))
+        made = self._constraints((metric + metric.T) / 2, cone)
+        return marked(self, metric, [*made, metric == metric.T])
+
+    def _constraints(self, metric: cp.Expression, cone: str) -> list[cp.Constraint]:
+        """Return the constraints on a symmetric expression."""
+        import cvxpy as cp
+
         size, family = metric.shape[0], self.family
-        self.check_size(size)
         # In units of C/K, whatever the metric's: solvers judge constraints by absolute tolerances.
         unit = self.trace_bound / size
         beyond_base = (metric - self.base(size)) / unit

@@ -31,7 +31,7 @@ def test_tight_multipliers_are_nearly_the_best(seed: int) -> None:
     point = problem.objective.at(metric)
     variable = cp.Variable((size, size), symmetric=True)
     rows = case.constraints(variable)
-    constraints = [*problem.feasible_set.constraints(variable), *rows]
+    constraints = [*problem.feasible_set.of(variable), *rows]
     linear = cp.trace(point.gradient() @ variable)
     value = float(cp.Problem(cp.Minimize(linear), constraints).solve("CLARABEL"))
     gap = float(np.vdot(point.gradient(), metric)) - value

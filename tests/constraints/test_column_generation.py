@@ -31,7 +31,7 @@ def test_linear_minima_are_cvxpys(seed: int) -> None:
         lambda value, bound: value - bound <= accuracy,
     )
     metric = cp.Variable((size, size), symmetric=True)
-    constraints = [*feasible_set.constraints(metric), *case.constraints(metric)]
+    constraints = [*feasible_set.of(metric), *case.constraints(metric)]
     program = cp.Problem(cp.Minimize(cp.trace(gradient @ metric)), constraints)
     program.solve("CLARABEL")
     base = feasible_set.base(size)
@@ -71,7 +71,7 @@ def test_an_interior_point_is_half_as_far_inside_as_the_best(kind: str) -> None:
     metric = cp.Variable((size, size), symmetric=True)
     best = cp.Problem(
         cp.Maximize(share),
-        [metric - share * np.eye(size) >> 0, *feasible_set.constraints(metric), *rows(metric)],
+        [metric - share * np.eye(size) >> 0, *feasible_set.of(metric), *rows(metric)],
     ).solve("CLARABEL")
     assert found >= 0.5 * best - 1e-7
 

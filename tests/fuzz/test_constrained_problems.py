@@ -218,7 +218,7 @@ def least_violation(made: Constrained) -> float:
     """Return by how much every member breaks some row, by CLARABEL."""
     size, unit = len(made.known), made.scale / len(made.known)
     metric, most = cp.Variable((size, size), symmetric=True), cp.Variable()
-    conditions = made.feasible_set.constraints(unit * metric)
+    conditions = made.feasible_set.of(unit * metric)
     for row in made.rows:
         length = float(np.linalg.norm(row.matrix))
         off = cp.sum(cp.multiply(row.matrix / length, metric)) - row.bound / length / unit

@@ -371,7 +371,7 @@ class TestIndefinite:
         l1 = cp.sum(cp.multiply(penalty, cp.abs(metric)))
         program = cp.Problem(
             cp.Minimize(cp.trace(S @ metric) - cp.log_det(metric) + l1),
-            feasible_set.constraints(metric),
+            feasible_set.of(metric),
         )
         program.solve("SCS", eps=1e-8, max_iters=100_000)
         assert program.status == "optimal"

@@ -32,7 +32,7 @@ def test_both_forms_are_the_exact_oracle(
     for cone in CONES if kind != "definite" else CONES[:1]:
         metric = unit * cp.Variable((size, size), symmetric=True)
         cost = cp.sum(cp.multiply(gradient, metric)) / unit
-        program = cp.Problem(cp.Minimize(cost), feasible_set.constraints(metric, cone))
+        program = cp.Problem(cp.Minimize(cost), feasible_set.of(metric, cone=cone))
         program.solve("CLARABEL")
         value = feasible_set.minimize_linear(gradient).value / unit
         assert program.value == pytest.approx(value, abs=1e-6 * size), cone
@@ -42,7 +42,7 @@ def test_second_order_cones_are_one_for_each_pair_of_features() -> None:
     for size in (2, 5):
         feasible_set = gda.GraphMetrics(float(size))
         M = cp.Variable((size, size), symmetric=True)
-        program = cp.Problem(cp.Minimize(cp.trace(M)), feasible_set.constraints(M, "second-order"))
+        program = cp.Problem(cp.Minimize(cp.trace(M)), feasible_set.of(M, cone="second-order"))
         dims = program.get_problem_data("CLARABEL")[0]["dims"]
         assert dims.soc == [3] * (size * (size - 1) // 2)
         assert not dims.psd

@@ -70,7 +70,7 @@ def assert_oracle_is_the_optimum(
     feasible_set = family.feasible_set(size)
     metric = cp.Variable((size, size), symmetric=True)
     cost = cp.Parameter((size, size), symmetric=True)
-    constraints = family.constraints(metric) if by_hand else feasible_set.constraints(metric)
+    constraints = family.constraints(metric) if by_hand else feasible_set.of(metric)
     problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(cost, metric))), constraints)
     rng = np.random.default_rng(seed + size)
     for gradient in (draw(rng, size) for draw in GRADIENTS.values() for _ in range(n_draws)):
@@ -106,7 +106,7 @@ class TestAgainstCvxpy:
         size, rng = 4, np.random.default_rng(0)
         feasible_set = family.feasible_set(size)
         metric = cp.Variable((size, size), symmetric=True)
-        constraints = feasible_set.constraints(metric)
+        constraints = feasible_set.of(metric)
         points = [any_of.member(rng, size) for any_of in FAMILIES for _ in range(8)]
         points += [2.5 * member for member in points]
         satisfied = []

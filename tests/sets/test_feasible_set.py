@@ -39,9 +39,7 @@ USES: dict[str, Callable[[FeasibleSet], object]] = {
     "check_size": lambda feasible_set: feasible_set.check_size(4),
     "start": lambda feasible_set: feasible_set.start(4),
     "minimize_linear": lambda feasible_set: feasible_set.minimize_linear(np.eye(4)),
-    "constraints": lambda feasible_set: feasible_set.constraints(
-        cp.Variable((4, 4), symmetric=True)
-    ),
+    "of": lambda feasible_set: feasible_set.of(cp.Variable((4, 4), symmetric=True)),
 }
 METHODS = ["start", "minimize_linear", "best_atoms", "contains", "decomposed"]
 

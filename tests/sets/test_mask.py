@@ -259,7 +259,7 @@ def test_projections_are_cvxpys(kind: str, size: int) -> None:
         assert not (found * (1 - is_allowed(size, feasible_set))).any()
         variable = cp.Variable((size, size), symmetric=True)
         program = cp.Problem(
-            cp.Minimize(cp.norm(variable - metric, "fro")), feasible_set.constraints(variable)
+            cp.Minimize(cp.norm(variable - metric, "fro")), feasible_set.of(variable)
         )
         program.solve("CLARABEL")
         assert np.linalg.norm(found - metric) == pytest.approx(program.value, rel=1e-6)
@@ -276,7 +276,7 @@ def test_variables_have_no_entry_outside_of_the_mask(cone: str) -> None:
     gradient = random_symmetric(np.random.default_rng(1), 4)
     for metric in (variable, cp.Variable((4, 4), symmetric=True)):
         program = cp.Problem(
-            cp.Minimize(cp.trace(gradient @ metric)), feasible_set.constraints(metric, cone)
+            cp.Minimize(cp.trace(gradient @ metric)), feasible_set.of(metric, cone=cone)
         )
         value = program.solve("CLARABEL")
         assert value == pytest.approx(feasible_set.minimize_linear(gradient).value, rel=1e-6)

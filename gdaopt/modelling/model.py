@@ -1,0 +1,226 @@
+"""A CVXPY problem over metrics, read: its variable, its set, its objective and its constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.constraints.rows import LinearConstraints, rows_of
+from gdaopt.errors import InfeasibleProblemError, InvalidInputError, NoInteriorError
+from gdaopt.modelling.terms import SquaredDistance, distance_of, objective_of
+from gdaopt.objectives import Objective
+from gdaopt.sets import FeasibleSet
+from gdaopt.sets.membership import Membership
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, check_instance
+
+__all__ = ["Model", "read_model"]
+
+_ADVICE = "add the constraints of a set, such as gdaopt.GraphMetrics(trace_bound=C).of(M)"
+_ROUND_OFF = 1e-14  # of a row of norm 1 that is a multiple of the trace
+_KNOWN_ATTRIBUTES = ("symmetric", "PSD")  # every member of a set has them
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a CVXPY problem over metrics says.
+
+    Attributes
+    ----------
+    metric : cvxpy.Variable of shape (K, K)
+        M.
+    objective : Objective
+        What is minimised; for a distance alone its square.
+    feasible_set : FeasibleSet
+        The set whose constraints the problem has, with the least bound on the trace.
+    rows : LinearConstraints or None
+        The other constraints, beside bounds on the trace; None where there are none.
+    own : list of cvxpy.Constraint
+        The constraints of the user's own: the rows, and bounds on the trace.
+    places : ndarray of int, shape (m,)
+        The place of each row among the entries of these constraints.
+    trace_row : tuple of int and float, or None
+        The place of the least bound on the trace, and by what it multiplies the trace; None where
+        the set has the least bound.
+    distance : SquaredDistance or None
+        The square, where a distance alone is minimised.
+    """
+
+    metric: cp.Variable
+    objective: Objective
+    feasible_set: FeasibleSet
+    rows: LinearConstraints | None
+    own: list[cp.Constraint]
+    places: npt.NDArray[np.intp]
+    trace_row: tuple[int, float] | None
+    distance: SquaredDistance | None
+
+    def dual_values(
+        self, multipliers: FloatArray | None, of_trace: float, objective: float
+    ) -> dict[int, Any]:
+        """Return the dual value of each constraint of the user's own by its id, as CVXPY has them.
+
+        Parameters
+        ----------
+        multipliers : ndarray of shape (m,) or None
+            Of the rows; None where they are not known, or where there are none.
+        of_trace : float
+            The multiplier of the bound on the trace.
+        objective : float
+            The value of the objective, by which a distance is told from its square.
+        """
+        if multipliers is None and self.rows is not None:
+            return {}
+        entries = np.zeros(sum(constraint.size for constraint in self.own))
+        if multipliers is not None:
+            entries[self.places] = multipliers
+        if self.trace_row is not None:
+            place, factor = self.trace_row
+            entries[place] = of_trace / factor
+        if self.distance is not None:
+            entries /= 2 * np.sqrt(objective) if objective > 0 else np.inf
+        found, start = {}, 0
+        for constraint in self.own:
+            part = entries[start : start + constraint.size]
+            found[constraint.id] = part.reshape(constraint.shape, order="F")
+            start += constraint.size
+        return found
+
+
+def read_model(problem: cp.Problem) -> Model:
+    """Read a CVXPY problem over metrics.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Its constraints are those of a set on a variable, and affine ones of this variable.
+        Parameters count with the values that they have.
+
+    Raises
+    ------
+    InvalidInputError
+        For a problem that is no such one: what is wrong, and what to do.
+    InfeasibleProblemError
+        When a constraint is false whatever the metric is.
+    """
+    check_instance("problem", problem, cp.Problem)
+    feasible_set, metric, own = _set_of(problem)
+    expression = problem.objective.args[0]
+    if isinstance(problem.objective, cp.Maximize):
+        expression = -expression
+    _check_variables(metric, {"the objective": expression})
+    _check_variables(metric, {f"constraint {each}": each for each in own})
+    _check_attributes(metric)
+    rows, places = rows_of(own, metric)
+    feasible_set, trace_row, others = _with_least_trace_bound(feasible_set, rows)
+    distance = distance_of(expression, metric)
+    return Model(
+        metric,
+        objective_of(expression, metric) if distance is None else distance.quadratic(1.0),
+        feasible_set,
+        rows.chosen(others) if len(others) else None,
+        own,
+        places[others],
+        None if trace_row is None else (int(places[trace_row[0]]), trace_row[1]),
+        distance,
+    )
+
+
+def _with_least_trace_bound(
+    feasible_set: FeasibleSet, rows: LinearConstraints
+) -> tuple[FeasibleSet, tuple[int, float] | None, npt.NDArray[np.intp]]:
+    """Return the set with the least of its own and the rows' bounds on the trace.
+
+    Returns
+    -------
+    feasible_set : FeasibleSet
+        The set with this bound.
+    trace_row : tuple of int and float, or None
+        The row that it is from, and by what the row multiplies the trace; None for the set's own.
+    others : ndarray of int
+        The rows that are no bounds on the trace.
+
+    Raises
+    ------
+    InfeasibleProblemError
+        When no member of the set keeps the bound, or a single one does.
+    """
+    size = rows.n_features
+    unit = np.eye(size).ravel() / np.sqrt(size)  # rows have norm 1
+    bounds_trace = ~rows.is_equality & (abs(rows.matrices @ unit - 1) < _ROUND_OFF)
+    others = np.flatnonzero(~bounds_trace)
+    if len(others) == len(rows):
+        return feasible_set, None, others
+    k = min(np.flatnonzero(bounds_trace), key=lambda row: float(rows.bounds[row]))
+    bound = float(rows.bounds[k]) * np.sqrt(size)
+    if bound >= feasible_set.trace_bound:
+        return feasible_set, None, others
+    least = feasible_set.trace_bound - feasible_set.budget(size)
+    round_off = 1e-12 * feasible_set.trace_bound
+    if bound <= least + round_off:
+        kind = InfeasibleProblemError if bound < least - round_off else NoInteriorError
+        raise kind(
+            f"{rows.names[k]} bounds the trace by {bound:g}, and each member of {feasible_set!r} "
+            f"has a trace of at least {least:g}; raise the bound, or lower min_eigenvalue"
+        )
+    tightened: Any = feasible_set  # a dataclass
+    return replace(tightened, trace_bound=bound), (int(k), rows.norms[k] / np.sqrt(size)), others
+
+
+def _set_of(problem: cp.Problem) -> tuple[FeasibleSet, cp.Variable, list[cp.Constraint]]:
+    """Return the set of a problem, its variable, and the constraints that are not the set's."""
+    own, marks = [], []
+    for constraint in problem.constraints:
+        mark = constraint.args[0]
+        if isinstance(mark, Membership):
+            marks.append(mark)
+        else:
+            own.append(constraint)
+    if not marks:
+        raise InvalidInputError(f"the problem has no set of metrics; {_ADVICE}")
+    first = marks[0]
+    for mark in marks:
+        if mark.feasible_set != first.feasible_set or mark.metric is not first.metric:
+            raise InvalidInputError(
+                f"the problem has two sets, {first.feasible_set} of {first.metric} and "
+                f"{mark.feasible_set} of {mark.metric}; write the second one as constraints, or "
+                "leave it out"
+            )
+    missing = first.count - len({mark.number for mark in marks})
+    if missing:
+        raise InvalidInputError(
+            f"the problem has not all constraints of {first.feasible_set}: {missing} of "
+            f"{first.count} are missing; pass all that `of` returns"
+        )
+    if not isinstance(first.metric, cp.Variable):
+        raise InvalidInputError(
+            f"the set is one of {shortened(str(first.metric))[1:-1]}, and must be one of a "
+            "variable; scale the bounds of the set instead"
+        )
+    return first.feasible_set, first.metric, own
+
+
+def _check_variables(metric: cp.Variable, parts: dict[str, Any]) -> None:
+    """Refuse parts of a problem that depend on other variables than the metric."""
+    for name, part in parts.items():
+        others = [str(variable) for variable in part.variables() if variable is not metric]
+        if others:
+            raise InvalidInputError(
+                f"{shortened(name)[1:-1]} has the variable(s) {', '.join(others)} beside the "
+                f"metric {metric}; write it in the entries of the metric alone, or let CVXPY "
+                "solve the problem by a conic solver"
+            )
+
+
+def _check_attributes(metric: cp.Variable) -> None:
+    """Refuse attributes of the variable that no set has."""
+    for name, value in metric.attributes.items():
+        if name not in _KNOWN_ATTRIBUTES and value is not None and value is not False:
+            raise InvalidInputError(
+                f"the variable {metric} has the attribute {name}; make it by "
+                "cp.Variable((K, K), symmetric=True), and write the rest as constraints"
+            )

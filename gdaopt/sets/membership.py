@@ -1,0 +1,98 @@
+"""Sets in CVXPY's language: constraints on a variable that remember the set they came from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cvxpy as cp
+from cvxpy.atoms.affine.affine_atom import AffAtom
+
+from gdaopt.support.cvxpy_loading import cvxpy_is_used
+from gdaopt.support.validation import FloatArray
+
+if TYPE_CHECKING:
+    from gdaopt.sets.feasible_set import FeasibleSet
+
+__all__ = ["Membership", "marked"]
+
+cvxpy_is_used()
+
+
+class Membership(AffAtom):
+    """An expression in one of the constraints by which a metric is a member of a set.
+
+    Its value is that of the expression; the rest says where it came from.
+
+    Parameters
+    ----------
+    expression : cvxpy.Expression
+        Affine.
+    metric : cvxpy.Expression of shape (K, K)
+        M.
+    feasible_set : FeasibleSet
+        The set.
+    number, count : int
+        The constraint's place among the constraints of the set, and how many they are.
+    """
+
+    def __init__(
+        self,
+        expression: cp.Expression,
+        metric: cp.Expression,
+        feasible_set: FeasibleSet,
+        number: int,
+        count: int,
+    ) -> None:
+        self.feasible_set = feasible_set
+        self.number = number
+        self.count = count
+        super().__init__(expression, metric)
+
+    @property
+    def metric(self) -> cp.Expression:
+        """M."""
+        metric: cp.Expression = self.args[1]
+        return metric
+
+    def get_data(self) -> Any:
+        return [self.feasible_set, self.number, self.count]  # copies are made with them
+
+    def name(self) -> str:
+        return str(self.args[0].name())
+
+    def shape_from_args(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.args[0].shape
+        return shape
+
+    def sign_from_args(self) -> tuple[bool, bool]:
+        return self.args[0].is_nonneg(), self.args[0].is_nonpos()
+
+    def is_symmetric(self) -> bool:
+        return bool(self.args[0].is_symmetric())
+
+    def numeric(self, values: list[FloatArray]) -> FloatArray:
+        return values[0]
+
+    def graph_implementation(
+        self,
+        arg_objs: list[Any],
+        shape: tuple[int, ...],  # noqa: ARG002 (it is that of the expression)
+        data: Any = None,  # noqa: ARG002
+    ) -> tuple[Any, list[Any]]:
+        return arg_objs[0], []
+
+
+def marked(
+    feasible_set: FeasibleSet, metric: cp.Expression, constraints: list[cp.Constraint]
+) -> list[cp.Constraint]:
+    """Return the constraints of a set on a metric, each of which remembers the set."""
+    count = len(constraints)
+    return [
+        constraint.copy(
+            [
+                Membership(constraint.args[0], metric, feasible_set, number, count),
+                *constraint.args[1:],
+            ]
+        )
+        for number, constraint in enumerate(constraints)
+    ]

@@ -1,0 +1,66 @@
+"""Constraints that remember the set they came from: the same set to CVXPY, also after copies."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.modelling.model import read_model
+from tests.helpers import random_symmetric
+from tests.methods.certified_cases import KINDS, set_of
+
+SIZE = 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("keywords", [{"symmetric": True}, {"PSD": True}, {}])
+def test_members_are_those_of_the_set(kind: str, keywords: Any) -> None:
+    feasible_set = set_of(kind, SIZE, 4.0, 0.05)
+    M: Any = cp.Variable((SIZE, SIZE), **keywords)
+    cost = random_symmetric(np.random.default_rng(5), SIZE)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(cost, M))), feasible_set.of(M))
+    value = problem.solve(solver="CLARABEL")
+    assert value == pytest.approx(feasible_set.minimize_linear(cost).value, abs=1e-6)
+    np.testing.assert_allclose(M.value, M.value.T, atol=1e-7)
+
+
+@pytest.mark.parametrize("cone", ["semidefinite", "second-order"])
+def test_every_copy_remembers_the_set(cone: str) -> None:
+    feasible_set = gda.GraphMetrics(4.0, edges=[(0, 1), (1, 2)])
+    M = cp.Variable((SIZE, SIZE), symmetric=True)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(M)), feasible_set.of(M, cone=cone))
+    for other in (
+        problem,
+        cp.Problem(problem.objective, problem.constraints),
+        copy.copy(problem),
+        copy.deepcopy(problem),
+        pickle.loads(pickle.dumps(problem)),
+        problem + cp.Problem(cp.Minimize(cp.trace(M))),
+    ):
+        model = read_model(other)
+        assert model.feasible_set == feasible_set
+        assert model.rows is None
+
+
+def test_a_violation_is_that_of_the_constraint() -> None:
+    M = cp.Variable((2, 2), symmetric=True)
+    constraints = gda.GraphMetrics(trace_bound=2.0).of(M)
+    M.value = np.array([[2.0, 1.0], [1.0, 2.0]])
+    assert [bool(constraint.value()) for constraint in constraints] == [True, False, False]
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (4,)])
+def test_what_is_not_square_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(gda.InvalidInputError, match="metric must be a K×K expression"):
+        gda.GraphMetrics(2.0).of(cp.Variable(shape))
+
+
+def test_bounds_that_leave_no_room_are_refused() -> None:
+    with pytest.raises(gda.InvalidInputError, match="must exceed n_features"):
+        gda.GraphMetrics(2.0, 1.0).of(cp.Variable((2, 2), symmetric=True))
