@@ -61,7 +61,9 @@ def test_target_neighbors_are_those_of_scikit_learn() -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [Identity(), Logistic(), SmoothHinge(0.5), MinusRoot()], ids=repr
+    "function",
+    [Identity(), Logistic(), SmoothHinge(0.5), MinusRoot()],
+    ids=lambda function: type(function).__name__,
 )
 def test_a_function_for_cvxpy_has_its_values_and_is_convex(function: ScalarFunction) -> None:
     numbers = np.array([0.0, 1e-3, 0.2, 0.5, 0.7, 3.0, 40.0])
