@@ -77,6 +77,7 @@ class ObjectiveAtom(Atom):
         return False
 
     def numeric(self, values: list[FloatArray]) -> float:
+        """Return ``Q(M)``."""
         return float(self.objective.at(_symmetric_part(values[0])).value)
 
     def _grad(self, values: list[FloatArray]) -> list[csc_array | None]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cvxpy as cp
 from cvxpy.atoms.affine.affine_atom import AffAtom
 
 from gdaopt.support.cvxpy_loading import cvxpy_is_used
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    from gdaopt.sets.feasible_set import FeasibleSet
 
 __all__ = ["Membership", "marked"]
 
@@ -39,7 +36,7 @@ class Membership(AffAtom):
         self,
         expression: cp.Expression,
         metric: cp.Expression,
-        feasible_set: FeasibleSet,
+        feasible_set: Any,
         number: int,
         count: int,
     ) -> None:
@@ -71,6 +68,7 @@ class Membership(AffAtom):
         return bool(self.args[0].is_symmetric())
 
     def numeric(self, values: list[FloatArray]) -> FloatArray:
+        """Return the value of the expression."""
         return values[0]
 
     def graph_implementation(
@@ -83,7 +81,7 @@ class Membership(AffAtom):
 
 
 def marked(
-    feasible_set: FeasibleSet, metric: cp.Expression, constraints: list[cp.Constraint]
+    feasible_set: Any, metric: cp.Expression, constraints: list[cp.Constraint]
 ) -> list[cp.Constraint]:
     """Return the constraints of a set on a metric, each of which remembers the set."""
     count = len(constraints)
