@@ -238,11 +238,8 @@ def _solve_here(
     leaves of them.
     """
     began = time.perf_counter()
-    for variable in problem.variables():
+    for variable in (*problem.variables(), *_dual_variables(problem)):
         variable.save_value(None)  # otherwise a solve that does nothing would keep the last answer
-    for constraint in problem.constraints:
-        for dual in constraint.dual_variables:
-            dual.save_value(None)
     own = dict(options)
     warm_start = own.pop("warm_start", True)
     of_cvxpy = {name: own.pop(name) for name in _OF_CVXPY if name in own}

@@ -100,13 +100,10 @@ class Stopwatch:
 
         What this leaves was spent on the way there and back, and counts as writing.
         """
-        before = self._last
         self.lap("write")
-        own = min(elsewhere.total, self._last - before)
-        share = own / elsewhere.total if elsewhere.total > 0 else 0.0
+        self._laps["write"] -= elsewhere.total
         for stage in self._laps:
-            self._laps[stage] += share * getattr(elsewhere, stage)
-        self._laps["write"] -= own
+            self._laps[stage] += getattr(elsewhere, stage)
 
     @property
     def seconds(self) -> StageSeconds:

@@ -135,15 +135,11 @@ def _downloaded(url: str) -> bytes:
     """Return the file at an address; the proxies of the environment are used."""
     # Slow to import, and needed here only.
     from http.client import HTTPException
-    from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
     try:
         with urlopen(Request(url, headers={"User-Agent": "gdaopt"}), timeout=TIMEOUT) as answer:
             content: bytes = answer.read()
-    except HTTPError as error:
-        with error:  # which holds the connection open
-            raise DownloadError(f"{url}: {error}") from error
     except (OSError, HTTPException) as error:
         raise DownloadError(f"{url}: {error}") from error
     return content

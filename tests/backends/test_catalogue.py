@@ -47,6 +47,7 @@ def test_the_extra_has_the_packages_that_hints_say_it_has() -> None:
     assert {package for package in hinted if package not in extra} == set()
     distinct = [entry for entry in CATALOGUE.values() if "[solvers]" in entry.hint]
     assert sum(not entry.is_twin for entry in distinct) >= 14
+    assert [name for name, entry in CATALOGUE.items() if entry.is_twin] == ["ECOS_BB", "GLPK_MI"]
 
 
 @pytest.mark.parametrize("solver", ["HIGHS", "highspy", "CVXOPT", "CBC", "DAQP", "PROXQP", "QOCO"])

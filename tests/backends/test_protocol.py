@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import ANALYTIC, Stopwatch, make_backend
+from gdaopt.backends import ANALYTIC, StageSeconds, Stopwatch, make_backend
 from gdaopt.programs import DiagonalPolytope, DiagonalProgram
 
 
@@ -22,3 +22,13 @@ def test_it_has_no_options() -> None:
         make_backend(ANALYTIC, {"presolve": "off"})
     assert make_backend(ANALYTIC).name == ANALYTIC
     assert Stopwatch().seconds.total == 0.0
+
+
+def test_the_time_of_another_process_is_a_part_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of the call was spent on the way there and back, which counts as writing."""
+    clock = iter([100.0, 110.0, 111.0])
+    monkeypatch.setattr("gdaopt.backends.protocol.time.perf_counter", lambda: next(clock))
+    watch = Stopwatch()
+    watch.lap_elsewhere(StageSeconds(write=1.0, canonicalize=2.0, solve=3.0))
+    watch.lap("unpack")
+    assert watch.seconds == StageSeconds(write=5.0, canonicalize=2.0, solve=3.0, unpack=1.0)
