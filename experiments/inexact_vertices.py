@@ -114,7 +114,7 @@ def tied_share() -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.npz"
         gda.solve(problem(), "alternating", solver="analytic", record=path, trace_every=0)
-        programs = gda.load_programs(path)
+        programs = gda.programs.load_programs(path)
     tied = sum(has_ties(program) for program in programs)
     return f"{tied} of the {len(programs)} programs of the run of `analytic`"
 

@@ -50,7 +50,7 @@ def recorded(method: str, most: int) -> list[RecordedProgram]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.npz"
         gda.solve(wine("class_0"), method, solver="analytic", record=path, max_iterations=most)
-        return gda.load_programs(path)
+        return gda.programs.load_programs(path)
 
 
 def problem_of(data: Data, times_k: float = 1.0, rho: float = RHO) -> gda.MetricProblem:

@@ -87,7 +87,7 @@ print("back:\n", gda.linalg.matrix_of(entries, K))
 # entries. A *polytope* has the data, and a *program* has the CVXPY problem:
 
 # %%
-v = gda.align(start).v
+v = gda.linalg.align(start).v
 polytope = gda.programs.JointPolytope(
     v, rho, C, edges, floor=np.zeros(len(edges[0])), current=gda.linalg.entries_of(start)
 )
@@ -234,7 +234,7 @@ constrained = gda.MetricProblem(
 with tempfile.TemporaryDirectory() as folder:
     file = Path(folder) / "programs.npz"
     limited = gda.solve(constrained, "joint", solver="HIGHS", max_iterations=30, record=file)
-    recorded = gda.load_programs(file)
+    recorded = gda.programs.load_programs(file)
 print("M_01 =", abs(limited.metric[0, 1].round(8)))
 print("M_00 + M_11 =", (limited.metric[0, 0] + limited.metric[1, 1]).round(4))
 print(f"objective {limited.objective:.2f}; without the constraints", end=" ")
@@ -286,7 +286,7 @@ def frank_wolfe(problem, steps):
     for _ in range(steps):
         M = metrics[-1]
         G = glr.gradient(M)
-        v = gda.align(M).v
+        v = gda.linalg.align(M).v
         cost = np.concatenate([np.diag(G), -2 * G[edges]])
         current = gda.linalg.entries_of(M)
         polytope = gda.programs.JointPolytope(v, rho, C, edges, np.zeros(len(edges[0])), current)

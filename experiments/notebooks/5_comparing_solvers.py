@@ -52,7 +52,7 @@ problem = gda.MetricProblem(
 with tempfile.TemporaryDirectory() as folder:
     file = Path(folder) / "programs.npz"
     gda.solve(problem, "alternating", solver="analytic", max_iterations=60, record=file)
-    programs = gda.load_programs(file)
+    programs = gda.programs.load_programs(file)
 
 kinds = [program.kind for program in programs]
 for kind in sorted(set(kinds)):

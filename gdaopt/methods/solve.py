@@ -103,10 +103,10 @@ def solve(
     problem : MetricProblem
         Objective and feasible set.
     method : str or Method, optional
-        A name, such as ``"alternating"``, or a method object, such as `gdaopt.Alternating`.
+        A name, such as ``"alternating"``, or a method object, such as `gdaopt.methods.Alternating`.
     record : path-like, optional
-        An npz file for the linear programs that the run solves (see `gdaopt.load_programs`), which
-        is written at its end.
+        An npz file for the linear programs that the run solves (see
+        `gdaopt.programs.load_programs`), which is written at its end.
     **options
         Options of the named method; with an object they belong in its constructor.
 

@@ -163,7 +163,7 @@ def recording(path: str | os.PathLike[str]) -> Iterator[None]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with recording(Path(folder) / "run.npz"):
     ...         result = gda.solve(problem, "alternating", solver="analytic")
-    ...     programs = gda.load_programs(Path(folder) / "run.npz")
+    ...     programs = gda.programs.load_programs(Path(folder) / "run.npz")
     >>> programs[0].kind, programs[0].cost.shape
     ('diagonal', (2,))
     """
@@ -314,8 +314,8 @@ def checked_programs(programs: Any) -> list[RecordedProgram]:
     """Return programs as a list; refuse other objects with an InvalidInputError."""
     if not isinstance(programs, Iterable) or isinstance(programs, str | bytes):
         raise InvalidInputError(
-            f"programs must be recorded programs, got {shortened(programs)}; gdaopt.load_programs "
-            "returns some"
+            f"programs must be recorded programs, got {shortened(programs)}; "
+            "gdaopt.programs.load_programs returns some"
         )
     found = list(programs)
     for program in found:

@@ -88,7 +88,7 @@ def replay(
     Parameters
     ----------
     programs : iterable of RecordedProgram
-        Such as `gdaopt.load_programs` returns.
+        Such as `gdaopt.programs.load_programs` returns.
     solver : str
         Any solver that CVXPY knows, ``"highspy"`` or ``"analytic"``, in any case.
     start : {"re-solve", "cold", "hot"}, optional
@@ -119,7 +119,7 @@ def replay(
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     result = gda.solve(problem, solver="analytic", record=folder + "/run.npz")
-    ...     programs = gda.load_programs(folder + "/run.npz")
+    ...     programs = gda.programs.load_programs(folder + "/run.npz")
     >>> all(solved.is_verified(1e-6) for solved in replay(programs, "highspy", start="hot"))
     True
     """

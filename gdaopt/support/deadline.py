@@ -2,8 +2,8 @@
 
 A run or a fit sets its deadline once (`until`). It is not passed on from function to function:
 every loop of unknown length, and every pass over pairs of samples, calls `check_time`, which raises
-`gdaopt.TimeLimitError` when the time is up. Whoever has a result by then catches the error. What
-has to be complete runs in `unlimited`. The evaluation of the metric that a run ends at runs in
+`gdaopt.errors.TimeLimitError` when the time is up. Whoever has a result by then catches the error.
+What has to be complete runs in `unlimited`. The evaluation of the metric that a run ends at runs in
 `completing`: it is completed, but no work begins that can take longer and that a result can do
 without, such as eigenvalues of thousands of features. Such work calls `check_time_for`.
 
@@ -113,7 +113,7 @@ def unlimited() -> Iterator[None]:
 
 
 def check_time() -> None:
-    """Raise `gdaopt.TimeLimitError`, with the limit, when the deadline is over.
+    """Raise `gdaopt.errors.TimeLimitError`, with the limit, when the deadline is over.
 
     Loops that can take long call it once in each pass, at a point where they may be left.
     """
@@ -121,7 +121,7 @@ def check_time() -> None:
 
 
 def check_time_for(seconds: float) -> None:
-    """Raise `gdaopt.TimeLimitError` when less time is left than that; in `completing`, too.
+    """Raise `gdaopt.errors.TimeLimitError` when less time is left than that; in `completing`, too.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ def test_the_closed_form_in_any_case(name: str) -> None:
     ("name", "nearest"), [("HIGSH", "HIGHS"), ("clarabell", "CLARABEL"), ("analytical", "analytic")]
 )
 def test_an_unknown_name_suggests_the_nearest(name: str, nearest: str) -> None:
-    with pytest.raises(gda.SolverNotFoundError, match=f"did you mean '{nearest}'") as caught:
+    with pytest.raises(gda.errors.SolverNotFoundError, match=f"did you mean '{nearest}'") as caught:
         ProgramOptions(solver=name)
     assert "Working here: " in str(caught.value)
     for working in ("CLARABEL", "HIGHS", "analytic"):
@@ -62,9 +62,10 @@ def test_a_solver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, probed_
 
     monkeypatch.setattr(SOLVER_MAP_CONIC["MOSEK"], "import_solver", import_solver)
     with pytest.raises(
-        gda.SolverNotFoundError, match=r"MOSEK does not work here: No module named 'mosek'.*HIGHS"
+        gda.errors.SolverNotFoundError,
+        match=r"MOSEK does not work here: No module named 'mosek'.*HIGHS",
     ):
-        gda.Alternating(solver="mosek")
+        gda.methods.Alternating(solver="mosek")
 
 
 def test_ecos_missing_says_how_to_install_it(
@@ -74,7 +75,7 @@ def test_ecos_missing_says_how_to_install_it(
         raise ImportError("No module named 'ecos'")
 
     monkeypatch.setattr(SOLVER_MAP_CONIC["ECOS"], "import_solver", import_solver)
-    with pytest.raises(gda.SolverNotFoundError, match=r"pip install ecos.*CLARABEL solves"):
+    with pytest.raises(gda.errors.SolverNotFoundError, match=r"pip install ecos.*CLARABEL solves"):
         find_solver("ECOS")
     assert not registry._probe("ECOS", isolate=True).usable
 
@@ -91,7 +92,9 @@ def test_installed_is_not_usable(
     change: dict[str, Any], reason: str, fault: Fault, probed_anew: None
 ) -> None:
     vars(fault).update(change)
-    with pytest.raises(gda.SolverNotFoundError, match=f"HIGHS does not work here: .*{reason}"):
+    with pytest.raises(
+        gda.errors.SolverNotFoundError, match=f"HIGHS does not work here: .*{reason}"
+    ):
         find_solver("HIGHS")
 
 
@@ -196,14 +199,15 @@ def test_misspelt_options_are_refused(solver: str) -> None:
     need(solver)
     name = next(iter(GOOD[solver]))
     with pytest.raises(
-        gda.InvalidInputError, match=f"option of {solver} '{name[:-1]}'; did you mean '{name}'"
+        gda.errors.InvalidInputError,
+        match=f"option of {solver} '{name[:-1]}'; did you mean '{name}'",
     ):
         ProgramOptions(solver=solver, solver_opts={name[:-1]: 1})
 
 
 def test_a_fallback_does_not_hide_a_misspelt_option() -> None:
-    with pytest.raises(gda.InvalidInputError, match="did you mean 'presolve'"):
-        gda.Alternating(solver="HIGHS", solver_opts={"presolv": "off"}, fallback="analytic")
+    with pytest.raises(gda.errors.InvalidInputError, match="did you mean 'presolve'"):
+        gda.methods.Alternating(solver="HIGHS", solver_opts={"presolv": "off"}, fallback="analytic")
 
 
 def test_options_of_highs_that_are_not_public() -> None:
@@ -212,5 +216,5 @@ def test_options_of_highs_that_are_not_public() -> None:
 
 def test_solvers_that_refuse_options_themselves() -> None:
     check_option_names("CLARABEL", {"no_such_option": 1})
-    with pytest.raises(gda.SolverFailedError, match="no_such_option"):
+    with pytest.raises(gda.errors.SolverFailedError, match="no_such_option"):
         solve_program(tiny_problem(), "CLARABEL", solver_opts={"no_such_option": 1})

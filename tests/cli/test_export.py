@@ -25,7 +25,7 @@ def test_both_formats(recorded: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["export", str(recorded), *options])
     assert result.exit_code == 0, result.output
     names = [path.name for path in sorted((tmp_path / "out").iterdir())]
-    kinds = [gda.load_programs(recorded)[number].kind for number in (0, 2)]
+    kinds = [gda.programs.load_programs(recorded)[number].kind for number in (0, 2)]
     assert names == [
         f"iris-0000{number}-{kind}{ending}"
         for number, kind in zip((0, 2), kinds, strict=True)

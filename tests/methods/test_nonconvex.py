@@ -43,7 +43,7 @@ def frank_wolfe_gap(result: gda.Result) -> float:
 
 def test_the_objective_is_not_convex() -> None:
     gda.check_objective(problem().objective)
-    with pytest.raises(gda.InvalidInputError, match="the objective is not convex"):
+    with pytest.raises(gda.errors.InvalidInputError, match="the objective is not convex"):
         gda.check_objective(gda.FunctionObjective(saturated, n_features=K), n_metrics=30)
 
 
@@ -80,7 +80,7 @@ def test_projected_gradients_get_there(set_name: str) -> None:
 @pytest.mark.parametrize("method", REFUSING)
 def test_methods_that_need_convexity_refuse(method: str) -> None:
     with pytest.raises(
-        gda.InvalidInputError,
+        gda.errors.InvalidInputError,
         match=rf"method '{method}' needs a convex objective, and FunctionObjective\(saturated\) "
         "says that it is not convex; methods .*: alternating, frank-wolfe, joint, proj",
     ):
@@ -88,7 +88,9 @@ def test_methods_that_need_convexity_refuse(method: str) -> None:
 
 
 def test_there_is_no_certificate() -> None:
-    with pytest.raises(gda.InvalidInputError, match=r"FunctionObjective\(saturated\) says that it"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"FunctionObjective\(saturated\) says that it"
+    ):
         gda.certify(problem(), np.eye(K))
 
 
@@ -99,7 +101,9 @@ def test_a_sum_with_it_is_not_convex() -> None:
     whole = gda.MetricProblem(total, gda.GraphMetrics(4.0))
     result = gda.solve(whole, "projected-gradient")
     assert result.status == "stationary"
-    with pytest.raises(gda.InvalidInputError, match=r"FunctionObjective \+ 0.5 \* Ridge says"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"FunctionObjective \+ 0.5 \* Ridge says"
+    ):
         gda.certify(whole, np.eye(K))
 
 

@@ -30,7 +30,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
     for method, options, solver in cases:
         problem = gda.MetricProblem(glr, graphs, **options)
         gda.solve(problem, method, solver=solver, record=path, max_iterations=8)
-        found += gda.load_programs(path)
+        found += gda.programs.load_programs(path)
     return [found[0], *(p for p in found[1:] if p.kind != "diagonal")][::3]
 
 

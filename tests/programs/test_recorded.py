@@ -23,7 +23,7 @@ def recorded(path: Path, method: str = "alternating", **options: Any) -> list[Re
     options = {"solver": "analytic", "max_iterations": 12, **options}
     problem = options.pop("problem", None) or iris()
     gda.solve(problem, method, record=path, **options)
-    return gda.load_programs(path)
+    return gda.programs.load_programs(path)
 
 
 def numbers(program: RecordedProgram) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def test_the_programs_of_a_run(method: str, tmp_path: Path) -> None:
     """In order, with the gaps of the trace and the answers of the closed form."""
     path = tmp_path / "run.npz"
     result = gda.solve(iris(), method, solver="highspy", record=path, max_iterations=12)
-    programs = gda.load_programs(path)
+    programs = gda.programs.load_programs(path)
     solved = [row for row in result.trace if row.solver == "highspy"]
     assert len(programs) == len(solved) > 3
     for program, row in zip(programs, solved, strict=True):
@@ -58,7 +58,7 @@ def test_the_run_is_the_same(tmp_path: Path) -> None:
 def test_the_file_keeps_every_bit(tmp_path: Path) -> None:
     first = recorded(tmp_path / "a.npz") + recorded(tmp_path / "b.npz", "joint", edge_floor=0.01)
     save_programs(tmp_path / "c.npz", first)
-    second = gda.load_programs(tmp_path / "c.npz")
+    second = gda.programs.load_programs(tmp_path / "c.npz")
     assert [program.kind for program in second] == [program.kind for program in first]
     for one, other in zip(first, second, strict=True):
         for name, value in numbers(one).items():
@@ -73,7 +73,7 @@ def test_programs_of_one_block_share_their_polytope(tmp_path: Path) -> None:
     assert 1 < len(set(polytopes)) < len(programs)
     assert polytopes == sorted(polytopes, key=polytopes.index)
     save_programs(tmp_path / "again.npz", programs[1:])
-    again = gda.load_programs(tmp_path / "again.npz")
+    again = gda.programs.load_programs(tmp_path / "again.npz")
     assert [program.value for program in again] == [program.value for program in programs[1:]]
 
 
@@ -92,31 +92,31 @@ def test_constraints_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_what_is_recorded_when_a_run_is_interrupted(tmp_path: Path) -> None:
-    def stop(state: gda.State) -> None:
+    def stop(state: gda.methods.State) -> None:
         if state.iteration == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         recorded(tmp_path / "run.npz", callback=stop)
-    assert 0 < len(gda.load_programs(tmp_path / "run.npz")) <= 4
+    assert 0 < len(gda.programs.load_programs(tmp_path / "run.npz")) <= 4
 
 
 @pytest.mark.parametrize("method", ["frank-wolfe", "certified", "sdp", "sdp-frank-wolfe"])
 def test_methods_without_linear_programs(method: str, tmp_path: Path) -> None:
-    with pytest.raises(gda.InvalidInputError, match="solves no linear programs"):
+    with pytest.raises(gda.errors.InvalidInputError, match="solves no linear programs"):
         gda.solve(iris(), method, record=tmp_path / "run.npz")
 
 
 def test_a_method_without_linear_programs_inside(tmp_path: Path) -> None:
     with (
-        pytest.raises(gda.InvalidInputError, match="not the semidefinite program"),
+        pytest.raises(gda.errors.InvalidInputError, match="not the semidefinite program"),
         recording(tmp_path / "run.npz"),
     ):
         gda.solve(iris(), "sdp-frank-wolfe", solver="analytic", max_iterations=1)
 
 
 def test_directories_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(gda.UnwritableError, match="does not exist"):
+    with pytest.raises(gda.errors.UnwritableError, match="does not exist"):
         recorded(tmp_path / "no" / "run.npz", callback=lambda _: pytest.fail("work was done"))
 
 
@@ -131,8 +131,8 @@ def test_files_of_other_kinds(content: bytes | str, tmp_path: Path) -> None:
         np.savez(path, programs=np.array('{"format": 99}'))
     says = {"missing": "there is no file", "newer": "another version"}
     expected = says.get(str(content), "does not hold recorded programs")
-    with pytest.raises(gda.InvalidInputError, match=expected):
-        gda.load_programs(path)
+    with pytest.raises(gda.errors.InvalidInputError, match=expected):
+        gda.programs.load_programs(path)
 
 
 @pytest.mark.parametrize("constrained", [False, True])
@@ -140,7 +140,7 @@ def test_any_damage_is_told_in_one_sentence(constrained: bool, tmp_path: Path) -
     path = tmp_path / "run.npz"
     options = {"constraints": lambda M: [M[0, 1] == 0]} if constrained else {}
     recorded(path, problem=iris(**options), solver="highspy", max_iterations=3)
-    assert len(refusals(path, lambda: gda.load_programs(path), 200)) > 150
+    assert len(refusals(path, lambda: gda.programs.load_programs(path), 200)) > 150
 
 
 CHANGES: dict[str, Any] = {
@@ -164,10 +164,10 @@ def test_numbers_that_do_not_go_together(name: str, tmp_path: Path) -> None:
         arrays = dict(archive)
     arrays[name] = CHANGES[name](arrays[name])
     np.savez(path, **arrays)
-    with pytest.raises(gda.InvalidInputError, match="does not hold recorded programs: "):
-        gda.load_programs(path)
+    with pytest.raises(gda.errors.InvalidInputError, match="does not hold recorded programs: "):
+        gda.programs.load_programs(path)
 
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(gda.InvalidInputError, match=r"cannot read .*: Is a directory"):
-        gda.load_programs(tmp_path)
+    with pytest.raises(gda.errors.InvalidInputError, match=r"cannot read .*: Is a directory"):
+        gda.programs.load_programs(tmp_path)

@@ -21,9 +21,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
     path = tmp_path_factory.mktemp("recorded") / "run.npz"
     problem = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
     gda.solve(problem, solver="analytic", record=path, max_iterations=8)
-    alternating = gda.load_programs(path)
+    alternating = gda.programs.load_programs(path)
     gda.solve(problem, "joint", solver="analytic", record=path, max_iterations=5)
-    return alternating + gda.load_programs(path)
+    return alternating + gda.programs.load_programs(path)
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -75,7 +75,7 @@ def test_failures_and_wrong_points_are_seen(
         def minimize(self, program: Any, watch: Any, time_limit: float | None) -> Answer:
             factor: Any = next(points)
             if factor == "fail":
-                raise gda.SolverFailedError("out of luck")
+                raise gda.errors.SolverFailedError("out of luck")
             watch.lap("solve")
             exact, unit = program.closed_form().point, program.polytope.unit
             return Answer(point=None if factor is None else factor * exact / unit)
@@ -103,5 +103,5 @@ def test_failures_and_wrong_points_are_seen(
 def test_bad_options_before_any_work(
     options: dict[str, Any], says: str, programs: list[RecordedProgram]
 ) -> None:
-    with pytest.raises(gda.GdaoptError, match=says):
+    with pytest.raises(gda.errors.GdaoptError, match=says):
         replay(programs, **options)

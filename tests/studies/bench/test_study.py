@@ -69,13 +69,13 @@ def test_a_bench_goes_on_with_what_is_missing(
     kept = [name for name in first if not str(name).endswith("seconds")]
     pd.testing.assert_frame_equal(first[kept], second[kept])
     others = BenchOptions(solvers=["highspy"], programs=["diagonal"], most=4)
-    with pytest.raises(gda.InvalidInputError, match="most is 3 there and 4 now"):
+    with pytest.raises(gda.errors.InvalidInputError, match="most is 3 there and 4 now"):
         Bench(tmp_path / "out", [sequence], others)
 
 
 def test_recordings_are_those_of_runs(recorded: tuple[Path, dict[str, Any]]) -> None:
     path, row = recorded
-    programs = gda.load_programs(path)
+    programs = gda.programs.load_programs(path)
     assert [program.kind for program in programs] == row["kinds"]
     assert set(row["kinds"]) == set(KINDS)
     assert [row["kinds"].count(kind) for kind in KINDS] == [3, 3, 3]
@@ -88,7 +88,7 @@ def test_programs_are_spread_evenly_over_a_run(
     recorded: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     record_task(tmp_path / "all", IRIS, ("column",), 24, 24, False)
-    every, some = (gda.load_programs(path) for path in (tmp_path / "all.npz", recorded[0]))
+    every, some = (gda.programs.load_programs(path) for path in (tmp_path / "all.npz", recorded[0]))
     picked = [one for one in some if one.kind == "column"]
     assert len(every) > 6
     for one, other in zip(
@@ -103,7 +103,7 @@ def test_random_programs_are_the_same_each_time(kind: str, tmp_path: Path) -> No
     for name in ("a", "b"):
         row = record_task(tmp_path / name, sequence, (kind,), 24, 2, False)
         assert row == {"kinds": [kind, kind], "lower_bound": None}
-    first, again = (gda.load_programs(tmp_path / f"{name}.npz") for name in ("a", "b"))
+    first, again = (gda.programs.load_programs(tmp_path / f"{name}.npz") for name in ("a", "b"))
     for one, other in zip(first, again, strict=True):
         np.testing.assert_array_equal(one.cost, other.cost)
         np.testing.assert_array_equal(one.point, other.point)
@@ -163,7 +163,7 @@ def test_a_feasible_program_that_is_called_infeasible(
             name = "refusing"
 
             def minimize(self, program: Any, watch: Any, time_limit: float | None) -> Any:
-                raise gda.InfeasibleProblemError("HIGHS calls the joint program infeasible")
+                raise gda.errors.InfeasibleProblemError("HIGHS calls the joint program infeasible")
 
         return Refusing()
 
