@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ class Deadline:
         time_limit : float or None
             Seconds; None for no limit of its own.
         """
-        around = _current.get()
+        around = _limit()
         if time_limit is None:
             return around
         own = cls(time.perf_counter() + time_limit, time_limit)
@@ -60,12 +60,28 @@ class Deadline:
         return self.at - time.perf_counter()
 
 
-_current: ContextVar[Deadline | None] = ContextVar("gdaopt_deadline", default=None)
-_of_long_work: ContextVar[Deadline | None] = ContextVar("gdaopt_long_work", default=None)
+# The deadline, and whether it holds for long work alone.
+_current: ContextVar[tuple[Deadline | None, bool]] = ContextVar(
+    "gdaopt_deadline", default=(None, False)
+)
+
+
+def _limit() -> Deadline | None:
+    """Return the deadline of what is not long work."""
+    deadline, is_completing = _current.get()
+    return None if is_completing else deadline
 
 
 @contextmanager
-def until(deadline: Deadline | None) -> Iterator[None]:
+def _set(deadline: Deadline | None, is_completing: bool) -> Iterator[None]:
+    token = _current.set((deadline, is_completing))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def until(deadline: Deadline | None) -> AbstractContextManager[None]:
     """Set the deadline of what runs inside, None for no deadline.
 
     Examples
@@ -76,16 +92,10 @@ def until(deadline: Deadline | None) -> Iterator[None]:
         ...
     gdaopt.errors.TimeLimitError: time_limit = 1e-09 s reached
     """
-    with completing(deadline):
-        token = _current.set(deadline)
-        try:
-            yield
-        finally:
-            _current.reset(token)
+    return _set(deadline, False)
 
 
-@contextmanager
-def completing(deadline: Deadline | None) -> Iterator[None]:
+def completing(deadline: Deadline | None) -> AbstractContextManager[None]:
     """Let what runs inside be completed, but for work that asks `check_time_for`.
 
     Examples
@@ -97,12 +107,7 @@ def completing(deadline: Deadline | None) -> Iterator[None]:
         ...
     gdaopt.errors.TimeLimitError: time_limit = 1e-09 s reached
     """
-    tokens = _current.set(None), _of_long_work.set(deadline)
-    try:
-        yield
-    finally:
-        _current.reset(tokens[0])
-        _of_long_work.reset(tokens[1])
+    return _set(deadline, True)
 
 
 @contextmanager
@@ -117,7 +122,7 @@ def check_time() -> None:
 
     Loops that can take long call it once in each pass, at a point where they may be left.
     """
-    _check(_current.get(), 0.0)
+    _check(_limit(), 0.0)
 
 
 def check_time_for(seconds: float) -> None:
@@ -128,7 +133,7 @@ def check_time_for(seconds: float) -> None:
     seconds : float
         What work takes that cannot be left once it has begun; 0 for a pass of work that can.
     """
-    _check(_of_long_work.get(), seconds)
+    _check(_current.get()[0], seconds)
 
 
 def _check(deadline: Deadline | None, seconds: float) -> None:
