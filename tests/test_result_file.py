@@ -61,6 +61,8 @@ CASES: dict[str, tuple[Callable[[Arrays, Arrays], object], str]] = {
     "half a character": (record("message", "\ud800"), "surrogates not allowed"),
     "unknown status": (record("status", "great"), "its status is 'great', not one of conv"),
     "unknown field": (record("colour", "red"), "the unknown colour"),
+    "no gap": (lambda _, record: record.pop("frank_wolfe_gap"), "it lacks frank_wolfe_gap"),
+    "no steps": (lambda arrays, _: arrays.pop("trace/step"), "gdaopt result: .step"),
     "unknown set": (record("feasible_set", {"kind": "round"}), "unknown kind of feasible set"),
     "text as set": (record("feasible_set", "graph"), "is not a saved gdaopt result"),
     "set of other colors": (

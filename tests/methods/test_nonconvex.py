@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -124,18 +123,6 @@ def test_results_are_printed_saved_and_read(tmp_path: Path) -> None:
     assert "not certified, since the objective is not convex" in text
     assert f"Frank–Wolfe gap     {result.frank_wolfe_gap:.3g}" in text
     assert gda.Result.load(result.save(tmp_path / "run.npz")) == result
-
-
-def test_files_without_the_gap_are_read(tmp_path: Path) -> None:
-    convex = gda.solve(gda.MetricProblem(gda.Ridge(K), gda.GraphMetrics(4.0, 0.1)), "certified")
-    assert convex.frank_wolfe_gap is None
-    path = convex.save(tmp_path / "run.npz")
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    record = json.loads(str(arrays.pop("result")))
-    del record["frank_wolfe_gap"]
-    np.savez(path, **arrays, result=np.array(json.dumps(record)))
-    assert gda.Result.load(path) == convex
 
 
 def test_tables_and_pictures() -> None:
