@@ -79,7 +79,7 @@ def measure(case: Case) -> dict[str, float]:
     problem = case.problem()
     counts: dict[str, int] = {}
 
-    def note(state: gda.State) -> None:
+    def note(state: gda.methods.State) -> None:
         assert state.atoms is not None
         counts.update(rounds=state.round, atoms=len(state.atoms), newton=state.newton_steps)
 

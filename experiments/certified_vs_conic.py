@@ -124,7 +124,7 @@ def main() -> None:
     methods = METHODS
     try:
         find_solver("ECOS")
-    except gda.SolverNotFoundError as error:
+    except gda.errors.SolverNotFoundError as error:
         print(f"without ECOS: {error}")
         methods = {name: options for name, options in METHODS.items() if "ECOS" not in name}
     lines = [

@@ -23,7 +23,7 @@ def main() -> None:
     """Learn, draw, write."""
     wine = gda.datasets.load("wine")
     options = LearningOptions()
-    results = dict(learn_classes(options.problems(wine), gda.Alternating(solver="HIGHS")))
+    results = dict(learn_classes(options.problems(wine), gda.methods.Alternating(solver="HIGHS")))
     shown = results[SHOWN]
 
     figure = Figure(figsize=(12, 7.6), layout="constrained")

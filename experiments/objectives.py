@@ -101,7 +101,7 @@ def problem(name: str, data: str) -> gda.MetricProblem:
     objective, size = OBJECTIVES[name](X, y), X.shape[1]
     try:
         bound = auto_trace_bound(objective, gda.GraphMetrics(1.0))
-    except gda.InvalidInputError:
+    except gda.errors.InvalidInputError:
         bound = float(size)
     return gda.MetricProblem(objective, gda.GraphMetrics(bound, SHARE * bound / size))
 
@@ -119,7 +119,7 @@ def run(name: str, data: str, method: str) -> Run:
             result = gda.solve(
                 made, method, tolerance=TOLERANCE, time_limit=LIMIT, trace_every=0, **options
             )
-    except gda.GdaoptError as error:  # such as a program that would not fit in memory
+    except gda.errors.GdaoptError as error:  # such as a program that would not fit in memory
         return Run(0.0, None, "refused", str(error))
     return Run(time.process_time() - start, result.relative_gap, result.status, result.message)
 

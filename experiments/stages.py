@@ -78,7 +78,9 @@ def row(solver: str, found: list[tuple[ProgramSolution, float]]) -> tuple[float,
 
 def main() -> None:
     """Measure, print, write."""
-    warnings.simplefilter("ignore", gda.InaccurateSolutionWarning)  # accuracy is backends.py's
+    warnings.simplefilter(
+        "ignore", gda.errors.InaccurateSolutionWarning
+    )  # accuracy is backends.py's
     programs = [program for method in METHODS for program in recorded(method, MOST)]
     usable = [info.name for info in gda.solvers() if info.usable]
     rows = []

@@ -150,7 +150,7 @@ def run(case: Case, method: str, limit: float) -> Run | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # answers that solvers call inexact
             result = gda.solve(case.problem, name, tolerance=0, time_limit=limit, **options)
-    except gda.InvalidInputError:  # the program would not fit in memory
+    except gda.errors.InvalidInputError:  # the program would not fit in memory
         return None
     seconds = time.perf_counter() - start
     assert result.feasible_set.contains(result.metric)

@@ -24,9 +24,9 @@ import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.support.files import write_text
 
-METHODS: dict[str, type[gda.Alternating | gda.Joint]] = {
-    "alternating": gda.Alternating,
-    "joint": gda.Joint,
+METHODS: dict[str, type[gda.methods.Alternating | gda.methods.Joint]] = {
+    "alternating": gda.methods.Alternating,
+    "joint": gda.methods.Joint,
 }
 EVERY = (1, 10, 0)
 REPEATS = 21
@@ -44,9 +44,9 @@ class NoTracer:
     def record(self, *_: object) -> None:
         """Look away."""
 
-    def trace(self, end: gda.State, *_: object) -> gda.Trace:
+    def trace(self, end: gda.methods.State, *_: object) -> gda.trace.Trace:
         """Return no rows."""
-        return gda.Trace((), np.zeros((0, len(end.metric))))
+        return gda.trace.Trace((), np.zeros((0, len(end.metric))))
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Case:
     bare: list[float] = field(default_factory=list)
     traced: dict[int, list[float]] = field(default_factory=lambda: {n: [] for n in EVERY})
 
-    def make(self, every: int) -> gda.Method:
+    def make(self, every: int) -> gda.methods.Method:
         """Return the method with a trace of every n-th step."""
         kind = METHODS[self.method]
         return kind(solver="analytic", tolerance=0, max_iterations=self.steps, trace_every=every)

@@ -1,52 +1,24 @@
 """Learn positive definite metrics without projections.
 
 The paper's problem, minimise a convex Q(M) over graph metrics, is a `MetricProblem` of an objective
-(`GLR`) and a set (`GraphMetrics`); `solve` runs a method (`Alternating`) on it::
+(`GLR`) and a set (`GraphMetrics`); `solve` runs a method (`"alternating"`) on it::
 
     import gdaopt as gda
 
     problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=X.shape[1]))
     result = gda.solve(problem, "alternating", solver="HIGHS")
+
+The exceptions are in `gdaopt.errors`, the classes of the methods and the step rules in
+`gdaopt.methods`, and all learners and classifiers in `gdaopt.estimators`.
 """
 
 import importlib
 from typing import TYPE_CHECKING
 
-from gdaopt import linalg, programs
+from gdaopt import errors, linalg, methods, programs
 from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate, certify
-from gdaopt.errors import (
-    ClusterError,
-    CutOffSamplesWarning,
-    DirectoryInUseError,
-    DownloadError,
-    GdaoptError,
-    InaccurateSolutionWarning,
-    InfeasibleProblemError,
-    InvalidInputError,
-    LeftDomainError,
-    NoInteriorError,
-    SolverFailedError,
-    SolverNotFoundError,
-    TimeLimitError,
-    UnwritableError,
-)
-from gdaopt.linalg import align
-from gdaopt.methods import (
-    Alternating,
-    Certified,
-    FrankWolfe,
-    Joint,
-    Method,
-    ProjectedGradient,
-    SecondOrder,
-    Semidefinite,
-    SemidefiniteFrankWolfe,
-    State,
-    iterate,
-    solve,
-    steps,
-)
+from gdaopt.methods import iterate, solve
 from gdaopt.objectives import (
     DEML,
     GLR,
@@ -74,37 +46,22 @@ from gdaopt.sets import (
     PositiveDefiniteMetrics,
     SignedGraphMetrics,
 )
-from gdaopt.trace import Trace
 
 if TYPE_CHECKING:
     from gdaopt import bench, datasets, estimators, plotting
     from gdaopt.estimators import (
         DiagonalMetricLearner,
-        DiagonalMetricLearnerCV,
         GraphClassifier,
         GraphMetricLearner,
-        GraphMetricLearnerCV,
-        MetricKNeighborsClassifier,
-        OneVsRestMetricClassifier,
-        PairMetricLearner,
         PositiveDefiniteMetricLearner,
-        PositiveDefiniteMetricLearnerCV,
-        TripletMetricLearner,
     )
 else:
     _PACKAGES = ("bench", "datasets", "estimators", "plotting")
     _ESTIMATORS = (
         "DiagonalMetricLearner",
-        "DiagonalMetricLearnerCV",
         "GraphClassifier",
         "GraphMetricLearner",
-        "GraphMetricLearnerCV",
-        "MetricKNeighborsClassifier",
-        "OneVsRestMetricClassifier",
-        "PairMetricLearner",
         "PositiveDefiniteMetricLearner",
-        "PositiveDefiniteMetricLearnerCV",
-        "TripletMetricLearner",
     )
 
     def __getattr__(name: str) -> object:
@@ -127,72 +84,40 @@ __all__ = [
     "LMNN",
     "LSML",
     "MCML",
-    "Alternating",
     "Certificate",
-    "Certified",
-    "ClusterError",
-    "CutOffSamplesWarning",
     "CvxpyObjective",
     "DenseObjective",
     "DiagonalMetricLearner",
-    "DiagonalMetricLearnerCV",
     "DiagonalMetrics",
-    "DirectoryInUseError",
-    "DownloadError",
-    "FrankWolfe",
     "FunctionObjective",
-    "GdaoptError",
     "GraphClassifier",
     "GraphMetricLearner",
-    "GraphMetricLearnerCV",
     "GraphMetrics",
-    "InaccurateSolutionWarning",
-    "InfeasibleProblemError",
-    "InvalidInputError",
-    "Joint",
-    "LeftDomainError",
     "Linear",
     "LogDet",
     "LogisticPairs",
     "LogisticTriplets",
-    "Method",
-    "MetricKNeighborsClassifier",
     "MetricProblem",
-    "NoInteriorError",
-    "OneVsRestMetricClassifier",
     "PairHinge",
-    "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
-    "PositiveDefiniteMetricLearnerCV",
     "PositiveDefiniteMetrics",
-    "ProjectedGradient",
     "Result",
     "Ridge",
-    "SecondOrder",
-    "Semidefinite",
-    "SemidefiniteFrankWolfe",
     "SignedGraphMetrics",
-    "SolverFailedError",
-    "SolverNotFoundError",
-    "State",
-    "TimeLimitError",
-    "Trace",
     "TripletHinge",
-    "TripletMetricLearner",
-    "UnwritableError",
-    "align",
     "bench",
     "certify",
     "check_objective",
     "datasets",
+    "errors",
     "estimators",
     "iterate",
     "linalg",
+    "methods",
     "plotting",
     "programs",
     "solve",
     "solvers",
-    "steps",
 ]
 
 __version__ = "0.1.0"

@@ -336,8 +336,10 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 def _check_record(record: Mapping[str, Any]) -> None:
     """Refuse a record with unknown fields, or with values of the wrong kind."""
     kinds = {each.name: str(each.type) for each in fields(Result) if each.name not in _OUTSIDE}
-    if unknown := record.keys() - kinds.keys():
-        raise ValueError(f"it has the unknown {', '.join(sorted(unknown))}")
+    names = {"has the unknown": record.keys() - kinds.keys(), "lacks": kinds.keys() - record.keys()}
+    for what, wrong in names.items():
+        if wrong:
+            raise ValueError(f"it {what} {', '.join(sorted(wrong))}")
     for name, kind in kinds.items():
         what, is_right = _KINDS[kind]
         value = record[name]

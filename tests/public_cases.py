@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -36,16 +37,23 @@ MODULES = (
 
 EXEMPT: dict[str, str] = {
     **dict.fromkeys(
-        ("Certificate", "Result", "State", "Trace", "linalg.Alignment"),
+        ("Certificate", "Result", "methods.State", "linalg.Alignment"),
         "what the package returns",
     ),
     **dict.fromkeys(
         ("estimators.MetricGraph", "programs.ProgramSolution"), "what the package returns"
     ),
     **dict.fromkeys(
-        ("Method", "programs.Polytope", "programs.Program", "steps.Step", "linalg.Direction"),
+        (
+            *("methods.AlignedMethod", "methods.Method", "methods.ProgramMethod"),
+            *("programs.Polytope", "programs.Program", "methods.steps.Step", "linalg.Direction"),
+        ),
         "an abstract class: its subclasses are walked",
     ),
+    **{
+        f"methods.{name}": "what methods of one's own are made of: made in each run"
+        for name in ("Clock", "HullRun", "LowerBound", "Patience", "StallRule", "make_method")
+    },
     "estimators.expected_failed_checks": "takes any object, as scikit-learn passes it",
     "linalg.MaskedMatrix": "made in each step",
     **{
@@ -79,12 +87,12 @@ EXEMPT: dict[str, str] = {
     ),
     **dict.fromkeys(("bench.RecordedProgram", "bench.Replayed"), "what the package returns"),
     **dict.fromkeys(
-        ("DiagonalMetricLearnerCV", "PositiveDefiniteMetricLearnerCV"),
+        ("estimators.DiagonalMetricLearnerCV", "estimators.PositiveDefiniteMetricLearnerCV"),
         "as GraphMetricLearnerCV, which takes more and is walked",
     ),
     "solvers": "takes no arguments",
-    "steps.Agnostic": "takes no arguments",
-    "steps.Full": "takes no arguments",
+    "methods.steps.Agnostic": "takes no arguments",
+    "methods.steps.Full": "takes no arguments",
 }
 """Public names that take nothing from users, and why."""
 
@@ -291,24 +299,27 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             gda.SignedGraphMetrics,
             {"colors": [1, -1, 1], **_BOUNDS, "path_weight": 0.5, "edges": [(0, 1), (1, 2)]},
         ),
-        "Alternating": (
-            gda.Alternating,
+        "methods.Alternating": (
+            methods.Alternating,
             {**_ALIGNED, "connectivity": "tree", "block_iterations": 2},
         ),
-        "Joint": (gda.Joint, {**_ALIGNED, "align": "eigenvector", "realign_every": 2}),
-        "Certified": (
-            gda.Certified,
+        "methods.Joint": (methods.Joint, {**_ALIGNED, "align": "eigenvector", "realign_every": 2}),
+        "methods.Certified": (
+            methods.Certified,
             {**_LIMITS, "memory_limit": 100, "pricing": "program", "solver": "HIGHS"}
             | {"solver_opts": None},
         ),
-        "FrankWolfe": (gda.FrankWolfe, {**_LIMITS, "variant": "away", "step": "exact"}),
-        "Semidefinite": (gda.Semidefinite, {**_LIMITS, **_CONIC, "force": False}),
-        "SecondOrder": (gda.SecondOrder, {**_LIMITS, **_CONIC, "force": False}),
-        "SemidefiniteFrankWolfe": (
-            gda.SemidefiniteFrankWolfe,
+        "methods.FrankWolfe": (methods.FrankWolfe, {**_LIMITS, "variant": "away", "step": "exact"}),
+        "methods.Semidefinite": (methods.Semidefinite, {**_LIMITS, **_CONIC, "force": False}),
+        "methods.SecondOrder": (methods.SecondOrder, {**_LIMITS, **_CONIC, "force": False}),
+        "methods.SemidefiniteFrankWolfe": (
+            methods.SemidefiniteFrankWolfe,
             {**_LIMITS, **_LINEAR, "solver": "CLARABEL", "step": "exact"} | {"force": False},
         ),
-        "ProjectedGradient": (gda.ProjectedGradient, {**_LIMITS, "projection": "dykstra"}),
+        "methods.ProjectedGradient": (
+            methods.ProjectedGradient,
+            {**_LIMITS, "projection": "dykstra"},
+        ),
         "certify": (gda.certify, {"problem": problem, "metric": M, "multipliers": None}),
         "check_objective": (
             gda.check_objective,
@@ -325,30 +336,30 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "DiagonalMetricLearner": (_fitted(gda.DiagonalMetricLearner), _LEARNER),
         "PositiveDefiniteMetricLearner": (_fitted(gda.PositiveDefiniteMetricLearner), _LEARNER),
-        "GraphMetricLearnerCV": (
-            _fitted(gda.GraphMetricLearnerCV),
+        "estimators.GraphMetricLearnerCV": (
+            _fitted(estimators.GraphMetricLearnerCV),
             {**_LEARNER_CV, "edge_floor": 0.125, "edges": None},
         ),
-        "PairMetricLearner": (
-            _fitted(gda.PairMetricLearner),
+        "estimators.PairMetricLearner": (
+            _fitted(estimators.PairMetricLearner),
             {**_TUPLES, "objective": "pair-hinge", "pairs": [[0, 1], [2, 3], [1, 3]]}
             | {"y": [1, -1, -1], "calibration_params": {"strategy": "f_beta", "beta": 2.0}},
         ),
-        "TripletMetricLearner": (
-            _fitted(gda.TripletMetricLearner),
+        "estimators.TripletMetricLearner": (
+            _fitted(estimators.TripletMetricLearner),
             {**_TUPLES, "objective": "logistic-triplets", "triplets": [[0, 1, 2], [3, 4, 5]]},
         ),
         "GraphClassifier": (
             _fitted(gda.GraphClassifier),
             {"metric": M, "n_neighbors": 2, **transductive, "y": ["a", "b", -1, -1, "a", "b"]},
         ),
-        "MetricKNeighborsClassifier": (
-            _fitted(gda.MetricKNeighborsClassifier),
+        "estimators.MetricKNeighborsClassifier": (
+            _fitted(estimators.MetricKNeighborsClassifier),
             {"n_neighbors": 2, "metric": M, "weights": "uniform", "algorithm": "auto"}
             | {"n_jobs": 1, "X": X, "y": Y},
         ),
-        "OneVsRestMetricClassifier": (
-            _fitted(gda.OneVsRestMetricClassifier),
+        "estimators.OneVsRestMetricClassifier": (
+            _fitted(estimators.OneVsRestMetricClassifier),
             {"learner": estimators.EuclideanMetric(), "classifier": None, "aggregation": "vote"}
             | transductive,
         ),
@@ -396,8 +407,8 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             datasets.scale_features,
             {"X": X, "scale": "unit", "reference": X},
         ),
-        "align": (
-            gda.align,
+        "linalg.align": (
+            linalg.align,
             {"metric": M, "min_eigenvalue": 0.5, "edge_threshold": 0.0, "guess": V},
         ),
         "linalg.decomposition": (linalg.decomposition, {"matrix": M, "v": V}),
@@ -507,10 +518,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             scaling.read_trace_bound,
             {"trace_bound": 2.0, "objective": glr, "feasible_set": graphs},
         ),
-        "steps.Adaptive": (steps.Adaptive, {"decrease": 0.5, "increase": 2.0}),
-        "steps.Exact": (steps.Exact, {"accuracy": 0.5}),
-        "steps.Short": (steps.Short, {"lipschitz": 0.5}),
-        "steps.find_step": (steps.find_step, {"step": "exact"}),
+        "methods.steps.Adaptive": (steps.Adaptive, {"decrease": 0.5, "increase": 2.0}),
+        "methods.steps.Exact": (steps.Exact, {"accuracy": 0.5}),
+        "methods.steps.Short": (steps.Short, {"lipschitz": 0.5}),
+        "methods.steps.find_step": (steps.find_step, {"step": "exact"}),
         # Not public, but what the command line hands its options to
         "LearningOptions": (
             _learning_problem,
@@ -536,7 +547,7 @@ def public_callables() -> Iterator[tuple[str, Any]]:
     """Yield the public constructors and functions with their names, each once."""
     seen: set[int] = set()
     for name in MODULES:
-        module = getattr(gda, name) if name else gda
+        module = attrgetter(name)(gda) if name else gda
         for public in module.__all__:
             value = getattr(module, public)
             is_error = inspect.isclass(value) and issubclass(value, Exception)

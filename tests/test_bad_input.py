@@ -49,7 +49,7 @@ def solve(method: Any = "alternating", **options: Any) -> Callable[[Path], objec
 
 
 def method(**options: Any) -> Callable[[Path], object]:
-    return lambda _: gda.Alternating(**options)
+    return lambda _: gda.methods.Alternating(**options)
 
 
 def csv(text: str | None, label: str | None = None) -> Callable[[Path], object]:
@@ -63,7 +63,7 @@ def csv(text: str | None, label: str | None = None) -> Callable[[Path], object]:
 
 
 def absent_solver(_: Path) -> object:
-    return gda.Alternating(solver=next(s.name for s in gda.solvers() if not s.usable))
+    return gda.methods.Alternating(solver=next(s.name for s in gda.solvers() if not s.usable))
 
 
 def raw_wine(_: Path) -> object:
@@ -270,7 +270,11 @@ CASES: list[Case] = [
     ("method of no kind", solve(3), "method must be a name or a method object, got 3"),
     ("option", solve(tolerence=1), "'alternating': 'tolerence'; did you mean 'tolerance'"),
     ("step", method(step="exakt"), "unknown step 'exakt'; did you mean 'exact'"),
-    ("step class", method(step=gda.steps.Exact), "unknown step <class .*Known: adaptive, agno"),
+    (
+        "step class",
+        method(step=gda.methods.steps.Exact),
+        "unknown step <class .*Known: adaptive, agno",
+    ),
     ("connectivity", method(connectivity="tre"), "connectivity 'tre'; did you mean 'tree'"),
     ("on_interrupt", method(on_interrupt="retrun"), "on_interrupt 'retrun'; .* 'return'"),
     ("data set", lambda _: load("whine"), "unknown data set 'whine'; did you mean 'wine'"),
@@ -316,23 +320,23 @@ OTHER_ERRORS: list[tuple[str, Callable[[Path], object], type[Exception], str]] =
     (
         "solver not installed",
         absent_solver,
-        gda.SolverNotFoundError,
+        gda.errors.SolverNotFoundError,
         r"solver \w+ does not work here: .+Working here: .*HIGHS.*analytic",
     ),
     (
         "solver unknown",
         method(solver="HIGSH"),
-        gda.SolverNotFoundError,
+        gda.errors.SolverNotFoundError,
         "unknown solver 'HIGSH'; did you mean 'HIGHS'.*Working here: .*HIGHS",
     ),
     (
         "options beside an object",
-        solve(gda.Alternating(), tolerance=1e-3),
+        solve(gda.methods.Alternating(), tolerance=1e-3),
         TypeError,
         r"options \['tolerance'\] go to the constructor of Alternating",
     ),
 ]
-ALL = [(id, make, gda.InvalidInputError, match) for id, make, match in CASES] + OTHER_ERRORS
+ALL = [(id, make, gda.errors.InvalidInputError, match) for id, make, match in CASES] + OTHER_ERRORS
 
 
 @pytest.mark.parametrize(
@@ -383,7 +387,7 @@ def test_numbers_of_our_own_are_not_called_missing(name: str, broken: str) -> No
         try:
             target = gda.MetricProblem(TurningNaN(broken, calls), gda.GraphMetrics(4.0))
             said = gda.solve(target, name, max_iterations=5).message
-        except gda.GdaoptError as error:
+        except gda.errors.GdaoptError as error:
             said = str(error)
         assert "impute" not in said
         assert "\n" not in said
@@ -394,6 +398,6 @@ def test_there_are_enough_cases() -> None:
 
 
 def test_one_except_clause_catches_them() -> None:
-    assert issubclass(gda.InvalidInputError, gda.GdaoptError)
-    assert issubclass(gda.InvalidInputError, ValueError)
-    assert issubclass(gda.SolverNotFoundError, gda.GdaoptError)
+    assert issubclass(gda.errors.InvalidInputError, gda.errors.GdaoptError)
+    assert issubclass(gda.errors.InvalidInputError, ValueError)
+    assert issubclass(gda.errors.SolverNotFoundError, gda.errors.GdaoptError)

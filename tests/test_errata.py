@@ -64,7 +64,7 @@ class TestErratum2:
     """One kept edge, ζ at ε in each column, does not keep the graph connected."""
 
     feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=1e-3)
-    method = gda.Alternating(edge_floor=0.01)
+    method = gda.methods.Alternating(edge_floor=0.01)
 
     def sweeps(self, rule: str, n_sweeps: int) -> list[FloatArray]:
         """Return the metric after each column of the example, full steps from the path start."""
@@ -116,7 +116,7 @@ class TestErratum2:
         assert problem.feasible_set.violations(zeta.metric) == ()
         tree = gda.solve(problem, "alternating", connectivity="tree", **options)
         for end in (zeta, tree):
-            assert gda.Alternating(edge_floor=0.05).n_components(end.metric) == 1
+            assert gda.methods.Alternating(edge_floor=0.05).n_components(end.metric) == 1
         assert tree.status == "stalled"
         assert problem.feasible_set.violations(tree.metric) == ()
         assert tree.objective < zeta.objective

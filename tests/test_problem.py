@@ -90,7 +90,9 @@ def test_objectives_of_ones_own(method: str) -> None:
         def gradient(self, metric: FloatArray) -> FloatArray:
             return 2 * metric
 
-    with pytest.raises(gda.InvalidInputError, match="Nameless has no CVXPY expression; define"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match="Nameless has no CVXPY expression; define"
+    ):
         gda.solve(gda.MetricProblem(Nameless(4), gda.GraphMetrics(4.0)), method)
 
 
@@ -106,7 +108,7 @@ def test_objectives_of_ones_own(method: str) -> None:
     ids=["variable", "expression", "product", "small", "vector"],
 )
 def test_metrics_that_do_not_fit_are_refused(metric: cp.Expression, match: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=match):
+    with pytest.raises(gda.errors.InvalidInputError, match=match):
         small().to_cvxpy(metric)
 
 
@@ -126,12 +128,12 @@ def test_expressions_that_turn_out_symmetric_are_taken() -> None:
 
 def test_refuses_other_cones_and_logarithms() -> None:
     M = cp.Variable((3, 3), symmetric=True)
-    with pytest.raises(gda.InvalidInputError, match="did you mean 'second-order'"):
+    with pytest.raises(gda.errors.InvalidInputError, match="did you mean 'second-order'"):
         small().to_cvxpy(M, cone="second order")
-    with pytest.raises(gda.InvalidInputError, match="no form in second-order cones"):
+    with pytest.raises(gda.errors.InvalidInputError, match="no form in second-order cones"):
         small("definite").to_cvxpy(M, cone="second-order")
     log_det = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
-    with pytest.raises(gda.InvalidInputError, match=r"log=True.* is not known to be convex"):
+    with pytest.raises(gda.errors.InvalidInputError, match=r"log=True.* is not known to be convex"):
         log_det.to_cvxpy(M, log=True)
 
 

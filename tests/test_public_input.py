@@ -92,7 +92,7 @@ def is_clear(error: Exception) -> bool:
     """Say whether an error is the package's own or scikit-learn's, in one line."""
     if isinstance(error, InvalidParameterError):
         return True
-    if isinstance(error, gda.GdaoptError):
+    if isinstance(error, gda.errors.GdaoptError):
         return len(str(error)) < 400 and "\n" not in str(error)
     return raised_by_scikit_learn(error)
 

@@ -61,7 +61,7 @@ class TestFiles:
     ) -> None:
         gap = None if bound is None else 0.25
         rows = tuple(replace(row, lower_bound=bound, relative_gap=gap) for row in closed.trace)
-        trace = gda.Trace(rows, closed.trace.left_ends.copy())
+        trace = gda.trace.Trace(rows, closed.trace.left_ends.copy())
         other = replace(closed, lower_bound=bound, trace=trace)
         loaded = gda.Result.load(other.save(tmp_path / "run.npz"))
         assert loaded == other != closed
@@ -85,8 +85,8 @@ class TestFiles:
     def test_equality_sees_the_trace(self, closed: gda.Result) -> None:
         trace = closed.trace
         for other in (
-            gda.Trace(trace.rows[:-1], trace.left_ends),
-            gda.Trace(trace.rows, trace.left_ends * (1 + 1e-15)),
+            gda.trace.Trace(trace.rows[:-1], trace.left_ends),
+            gda.trace.Trace(trace.rows, trace.left_ends * (1 + 1e-15)),
         ):
             assert replace(closed, trace=other) != closed
 
@@ -130,7 +130,7 @@ class TestFiles:
         record = np.array(json.dumps({"format": written, "novel": 1}))
         np.savez(path, metric=closed.metric, result=record)
         with pytest.raises(
-            gda.InvalidInputError,
+            gda.errors.InvalidInputError,
             match=rf"run\.npz is not .*: its format is {written!r}.* upgrade, or solve the problem",
         ):
             gda.Result.load(path)
@@ -162,7 +162,9 @@ class TestFiles:
             case "half":
                 closed.save(path)
                 path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-        with pytest.raises(gda.InvalidInputError, match=r"run\.npz is not a saved gdaopt result"):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match=r"run\.npz is not a saved gdaopt result"
+        ):
             gda.Result.load(path)
 
     def test_a_missing_file(self, tmp_path: Path) -> None:
@@ -218,7 +220,7 @@ class TestResult:
 
     def test_prints_a_smallest_eigenvalue_that_was_not_measured(self, closed: gda.Result) -> None:
         rows = tuple(replace(row, lambda_min=None) for row in closed.trace)
-        trace = gda.Trace(rows, closed.trace.left_ends)
+        trace = gda.trace.Trace(rows, closed.trace.left_ends)
         assert "\n  smallest eigenvalue \n" in repr(replace(closed, trace=trace))
 
     def test_is_what_the_trace_ends_with(self, result: gda.Result) -> None:

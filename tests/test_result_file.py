@@ -61,6 +61,8 @@ CASES: dict[str, tuple[Callable[[Arrays, Arrays], object], str]] = {
     "half a character": (record("message", "\ud800"), "surrogates not allowed"),
     "unknown status": (record("status", "great"), "its status is 'great', not one of conv"),
     "unknown field": (record("colour", "red"), "the unknown colour"),
+    "no gap": (lambda _, record: record.pop("frank_wolfe_gap"), "it lacks frank_wolfe_gap"),
+    "no steps": (lambda arrays, _: arrays.pop("trace/step"), "gdaopt result: .step"),
     "unknown set": (record("feasible_set", {"kind": "round"}), "unknown kind of feasible set"),
     "text as set": (record("feasible_set", "graph"), "is not a saved gdaopt result"),
     "set of other colors": (
@@ -93,7 +95,7 @@ def test_damaged_ones(name: str, tmp_path: Path) -> None:
     arrays, content = parts(tmp_path / "run.npz")
     change(arrays, content)
     np.savez(tmp_path / "run.npz", result=np.array(json.dumps(content)), **arrays)
-    with pytest.raises(gda.InvalidInputError, match=message) as caught:
+    with pytest.raises(gda.errors.InvalidInputError, match=message) as caught:
         gda.Result.load(tmp_path / "run.npz")
     assert f"{tmp_path / 'run.npz'} is not a saved gdaopt result: " in str(caught.value)
 
@@ -109,7 +111,9 @@ def test_more_rows_than_were_measured(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "run.npz", result=np.array(json.dumps(content)), **arrays)
 
     def refused() -> None:
-        with pytest.raises(gda.InvalidInputError, match="too small for 200000 rows of a trace"):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match="too small for 200000 rows of a trace"
+        ):
             gda.Result.load(tmp_path / "run.npz")
 
     assert traced_peak(refused) < 2**27
@@ -119,7 +123,7 @@ def test_more_rows_than_were_measured(tmp_path: Path) -> None:
 def test_records_that_are_none(text: str, tmp_path: Path) -> None:
     arrays, _ = parts(tmp_path / "run.npz")
     np.savez(tmp_path / "run.npz", result=np.array(text), **arrays)
-    with pytest.raises(gda.InvalidInputError, match="is not a saved gdaopt result"):
+    with pytest.raises(gda.errors.InvalidInputError, match="is not a saved gdaopt result"):
         gda.Result.load(tmp_path / "run.npz")
 
 

@@ -24,7 +24,7 @@ def closed() -> gda.Result:
 
 
 def test_columns(result: gda.Result) -> None:
-    assert gda.Trace.columns() == COLUMNS
+    assert gda.trace.Trace.columns() == COLUMNS
     assert tuple(result.trace.to_pandas().columns) == COLUMNS
 
 
@@ -57,7 +57,7 @@ def test_none_is_an_empty_cell(closed: gda.Result, tmp_path: Path) -> None:
 
 
 def test_unknown_columns_are_refused(closed: gda.Result) -> None:
-    with pytest.raises(gda.InvalidInputError, match="did you mean 'objective'"):
+    with pytest.raises(gda.errors.InvalidInputError, match="did you mean 'objective'"):
         closed.trace.column("objectiv")
 
 
@@ -90,7 +90,7 @@ def test_prints_few_rows_all(steps: int) -> None:
 
 def test_notebooks_show_the_same_rows(closed: gda.Result) -> None:
     rows = tuple(replace(row, phase="<b>") for row in closed.trace)
-    html = gda.Trace(rows, closed.trace.left_ends)._repr_html_()
+    html = gda.trace.Trace(rows, closed.trace.left_ends)._repr_html_()
     assert html.count("<tr>") == 12
     assert html.count("<td>&lt;b&gt;</td>") == 10
     assert "<b>" not in html

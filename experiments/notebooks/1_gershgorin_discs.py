@@ -100,7 +100,7 @@ v2, v3 = np.meshgrid(np.linspace(0.2, 1.6, 141), np.linspace(0.2, 1.6, 141))
 V = np.stack([np.ones_like(v2), v2, v3])
 bounds = (np.tensordot(M, V, axes=1) / V).min(axis=0)
 
-aligned = gda.align(M)
+aligned = gda.linalg.align(M)
 best = aligned.v / aligned.v[0]
 
 figure, ax = plt.subplots(figsize=(5.6, 4.4), layout="constrained")
@@ -169,7 +169,7 @@ _ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=Fals
 # solution of $M v = \mathbf 1$. Its left-ends need no eigenvector to be computed; what do they prove?
 #
 # **Exercise 2.** Put a second, separate block into the matrix, so that the graph is not connected. Is there
-# still a $v > 0$ for which all left-ends are *equal*? Which bound does `gda.align` reach?
+# still a $v > 0$ for which all left-ends are *equal*? Which bound does `gda.linalg.align` reach?
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1: the scale of v does not matter. For v = M⁻¹ 1 the left-ends are 1 / v_i > 0,
@@ -183,12 +183,12 @@ assert 0 < gda.linalg.left_ends(M, solution).min() <= np.linalg.eigvalsh(M)[0]
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 2: with v > 0 the left-ends of a block are all equal only if v is a first
 # eigenvector of that block, and then they are the block's own smallest eigenvalue. The two blocks have
-# different ones, so that no v makes all left-ends equal. `gda.align` still reaches the smaller of the two,
+# different ones, so that no v makes all left-ends equal. `gda.linalg.align` still reaches the smaller of the two,
 # which is λ_min of the whole matrix; the other left-ends are larger.
 two = np.zeros((5, 5))
 two[:3, :3] = M
 two[3:, 3:] = [[3.0, -1.0], [-1.0, 3.0]]
-found = gda.align(two)
+found = gda.linalg.align(two)
 assert gda.linalg.n_components(two, 0.0) == 2
 assert np.isclose(found.left_ends.min(), np.linalg.eigvalsh(two)[0])
 assert found.spread > 1
@@ -272,7 +272,7 @@ def draw(step, ax=None):
     state = states[step]
     if ax is None:
         ax = plt.subplots(figsize=(6, 2.6), layout="constrained")[1]
-    v = gda.align(state.metric).v if state.v is None else state.v
+    v = gda.linalg.align(state.metric).v if state.v is None else state.v
     gda.plotting.discs(state.metric, v, names=iris.feature_names, ax=(None, ax))
     ax.set_xlim(-0.2, 5.2)
     moved = "start" if step == 0 else state.phase

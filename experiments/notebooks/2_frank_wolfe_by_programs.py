@@ -87,7 +87,7 @@ print("back:\n", gda.linalg.matrix_of(entries, K))
 # entries. A *polytope* has the data, and a *program* has the CVXPY problem:
 
 # %%
-v = gda.align(start).v
+v = gda.linalg.align(start).v
 polytope = gda.programs.JointPolytope(
     v, rho, C, edges, floor=np.zeros(len(edges[0])), current=gda.linalg.entries_of(start)
 )
@@ -287,7 +287,7 @@ def frank_wolfe(problem, steps):
     for _ in range(steps):
         M = metrics[-1]
         G = glr.gradient(M)
-        v = gda.align(M).v
+        v = gda.linalg.align(M).v
         cost = np.concatenate([np.diag(G), -2 * G[edges]])
         current = gda.linalg.entries_of(M)
         polytope = gda.programs.JointPolytope(v, rho, C, edges, np.zeros(len(edges[0])), current)

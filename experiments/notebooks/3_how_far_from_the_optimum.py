@@ -132,7 +132,7 @@ N = -np.abs(rng.standard_normal((5, 5)))
 N = N + N.T
 N += (0.5 - np.linalg.eigvalsh(N)[0]) * np.eye(5)  # smallest eigenvalue 0.5
 
-v = gda.align(N).v
+v = gda.linalg.align(N).v
 total = np.diag(N @ v / v)
 for i in range(5):
     for j in range(i):
@@ -338,7 +338,7 @@ _ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=Fals
 
 # %%
 stuck = ends[-1]
-aligned = gda.align(stuck)
+aligned = gda.linalg.align(stuck)
 slack = np.maximum(aligned.left_ends - 0.05, 0)
 diagonal = gda.programs.DiagonalPolytope.at(stuck, slack, 2.0)
 others = np.array([1])

@@ -69,7 +69,7 @@ print("\n".join(line[:90] for line in lines[:3]))
 # %%
 try:
     read_csv(file)
-except gda.InvalidInputError as error:
+except gda.errors.InvalidInputError as error:
     print(str(error).replace(folder.name, "…"))
 
 data = read_csv(file, drop=["number"], impute="median")
@@ -192,7 +192,7 @@ for ax in axes:
 # From left to right features join, and edges come with them. The errors fall as long as the metric lacks features
 # that it needs, and rise again at the very right, where samples see hardly more than their nearest neighbours. In
 # between, the bounds of a whole decade differ by a sample or two: there is no reason to tune $C$ to the last percent.
-# `gda.GraphMetricLearnerCV` follows such a path by itself, and chooses a bound by cross-validation.
+# `gda.estimators.GraphMetricLearnerCV` follows such a path by itself, and chooses a bound by cross-validation.
 #
 # **Exercise 2.** The objective decreases along the path. Why must it? Assert it for the metrics above.
 
@@ -263,7 +263,7 @@ print(by_function.status, round(by_function.objective, 5))
 wrong = gda.FunctionObjective(lambda M: (loss_and_gradient(M)[0], np.eye(4)), n_features=4)
 try:
     gda.check_objective(wrong)
-except gda.GdaoptError as error:
+except gda.errors.GdaoptError as error:
     print(type(error).__name__ + ":", str(error).split(";")[0][:60], "…")
 
 # %% [markdown]

@@ -255,7 +255,7 @@ class SupervisedMetricLearner(MetricLearner):
         ValueError
             If a parameter is invalid, if all labels are of one class, or if the samples are not
             finite, are too few, or cannot be told apart by any metric. Some of these errors are
-            `gdaopt.InvalidInputError`, a subclass of `ValueError`.
+            `gdaopt.errors.InvalidInputError`, a subclass of `ValueError`.
         TypeError
             If the samples are sparse.
         """
@@ -306,7 +306,7 @@ class TransductiveMetricLearner(MetricLearner):
         ValueError
             If a parameter is invalid, if all labels are of one class, if the labels are -1 and 1
             while -1 is `missing_label`, or if the samples are not finite, are too few, or cannot be
-            told apart by any metric. Some of these errors are `gdaopt.InvalidInputError`, a
+            told apart by any metric. Some of these errors are `gdaopt.errors.InvalidInputError`, a
             subclass of `ValueError`.
         TypeError
             If the samples are sparse.

@@ -99,7 +99,7 @@ class GraphMetricLearner(ProblemLearner):
         Seconds for the whole fit; no limit by default. The metric is then that of the method's last
         complete step. The first evaluations of the objective, for the trace bound ``"auto"`` and
         for the start, are completed whatever the limit is. If the time is up while the neighbours
-        are searched, `fit` raises `gdaopt.TimeLimitError`.
+        are searched, `fit` raises `gdaopt.errors.TimeLimitError`.
     verbose : bool, optional
         Whether to print a line for each round of the method.
 

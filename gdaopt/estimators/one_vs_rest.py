@@ -52,7 +52,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     classifier : estimator, default=None
         Any classifier of two classes with `decision_function` or `predict_proba`. It works with
         Euclidean distances, since it is given mapped samples. None stands for
-        `gdaopt.MetricKNeighborsClassifier` with five neighbours.
+        `gdaopt.estimators.MetricKNeighborsClassifier` with five neighbours.
     aggregation : {"vote", "score"}, default="vote"
         With ``"vote"``, each z > 0 is a vote for its class, and the class with a vote wins. If
         several classes or no class have a vote, the first of them in `classes_` wins. The published

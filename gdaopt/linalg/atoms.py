@@ -40,7 +40,7 @@ __all__ = [
 
 _SPARSE = 2  # up to so many entries an atom, gathering them is faster than products of matrices
 _ROUNDINGS = 16 * 2.0**-53  # of a price, relative to its terms
-_BLOCK_ENTRIES = 2**16  # of a matrix that are priced at a time: they stay in cache
+_BLOCK_ENTRIES = 2**15  # of a matrix that are priced at a time: the allocator keeps such arrays
 _LISTED = 2**14  # pairs that are priced at a time
 _LEAST_SCALE = 1e-8  # of the largest: replaces 0, for which any small positive number will do
 

@@ -55,21 +55,18 @@ class Direction(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class DiagonalDirection:
+class DiagonalDirection(Direction):
     """``D = diag(change)``, `change` of shape (K,)."""
 
     change: FloatArray
 
     def inner(self, matrix: FloatArray) -> float:
-        """Return ``⟨matrix, D⟩``."""
         return float(np.diagonal(matrix) @ self.change)
 
     def norm_squared(self) -> float:
-        """Return ``‖D‖²``."""
         return float(self.change @ self.change)
 
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
-        """Return ``metric + gamma · D``."""
         moved = metric.copy()
         moved.flat[:: len(moved) + 1] += gamma * self.change
         return moved
@@ -86,22 +83,19 @@ class DiagonalDirection:
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnDirection:
+class ColumnDirection(Direction):
     """``D = e_c change' + change e_c'``: column and row c change, the diagonal does not."""
 
     column: int
     change: FloatArray  # shape (K,), zero at `column`
 
     def inner(self, matrix: FloatArray) -> float:
-        """Return ``⟨matrix, D⟩``."""
         return float(2 * (matrix[:, self.column] @ self.change))
 
     def norm_squared(self) -> float:
-        """Return ``‖D‖²``."""
         return float(2 * (self.change @ self.change))
 
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
-        """Return ``metric + gamma · D``."""
         moved = metric.copy()
         moved[:, self.column] += gamma * self.change
         moved[self.column, :] = moved[:, self.column]
@@ -117,14 +111,13 @@ class ColumnDirection:
 
 
 @dataclass(frozen=True, eq=False)
-class AtomsDirection:
+class AtomsDirection(Direction):
     """``D = Σ_k c_k u_k u_k'``: the weights of a few atoms change."""
 
     change: FloatArray  # shape (n,): c
     atoms: Atoms
 
     def inner(self, matrix: FloatArray) -> float:
-        """Return ``⟨matrix, D⟩``."""
         return float(self.change @ self.atoms.quadratic_forms(matrix))
 
     def norm_squared(self) -> float:
@@ -132,7 +125,6 @@ class AtomsDirection:
         return float(self.change @ self.atoms.products(self.atoms) ** 2 @ self.change)
 
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
-        """Return ``metric + gamma · D``."""
         return self.atoms.added_to(metric, gamma * self.change)
 
     def magnitude(self) -> AtomsDirection:
@@ -146,21 +138,18 @@ class AtomsDirection:
 
 
 @dataclass(frozen=True, eq=False)
-class DenseDirection:
+class DenseDirection(Direction):
     """Any symmetric matrix."""
 
     matrix: FloatArray
 
     def inner(self, matrix: FloatArray) -> float:
-        """Return ``⟨matrix, D⟩``."""
         return float(np.vdot(matrix, self.matrix))
 
     def norm_squared(self) -> float:
-        """Return ``‖D‖²``."""
         return float(np.vdot(self.matrix, self.matrix))
 
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
-        """Return ``metric + gamma · D``."""
         moved: FloatArray = metric + gamma * self.matrix
         return moved
 

@@ -50,10 +50,11 @@ def geometric_mean(A: FloatArray, B: FloatArray, t: float = 0.5) -> FloatArray:
     array([[2., 0.],
            [0., 6.]])
     """
-    A, B, t = _checked("A", A, "B", B, t)
+    t = number("t", t, at_least=0, at_most=1)
+    A, factor = _factored("A", A)
+    B, other = _factored("B", B, len(A))
     if reciprocal_condition(A) < reciprocal_condition(B):
-        A, B, t = B, A, 1 - t
-    factor = _factor(A)
+        factor, B, t = other, A, 1 - t
     half = solve_triangular(factor, B, lower=True)
     whitened = solve_triangular(factor, half.T, lower=True)
     return _congruent(factor, _power(whitened, t))
@@ -93,11 +94,11 @@ def geometric_mean_of_inverse(S: FloatArray, D: FloatArray, t: float = 0.5) -> F
     array([[2. , 0. ],
            [0. , 1.5]])
     """
-    S, D, t = _checked("S", S, "D", D, t)
+    t = number("t", t, at_least=0, at_most=1)
+    S, factor = _factored("S", S)
+    D, other = _factored("D", D, len(S))
     if reciprocal_condition(S) < reciprocal_condition(D):
-        factor = _factor(D)
-        return _congruent(factor, _power(factor.T @ S @ factor, t - 1))
-    factor = _factor(S)
+        return _congruent(other, _power(other.T @ S @ other, t - 1))
     power = _power(factor.T @ D @ factor, t)
     half = solve_triangular(factor, power, lower=True, trans="T")
     mean = solve_triangular(factor, half.T, lower=True, trans="T")
@@ -118,29 +119,19 @@ def reciprocal_condition(matrix: FloatArray) -> float:
     return 1 / float(np.linalg.cond(matrix, 1))
 
 
-def _checked(
-    first: str, A: FloatArray, second: str, B: FloatArray, t: float
-) -> tuple[FloatArray, FloatArray, float]:
-    """Return both matrices and t; refuse matrices that are not symmetric and definite."""
-    t = number("t", t, at_least=0, at_most=1)
-    A = symmetric_matrix(first, A)
-    B = symmetric_matrix(second, B, len(A))
-    for name, matrix in ((first, A), (second, B)):
-        try:
-            cholesky(matrix, lower=True)
-        except LinAlgError as error:
-            least = float(np.linalg.eigvalsh(matrix)[0])
-            raise InvalidInputError(
-                f"{name} is not positive definite: its smallest eigenvalue is {least:.3g}; add a "
-                "small multiple of the identity"
-            ) from error
-    return A, B, t
-
-
-def _factor(matrix: FloatArray) -> FloatArray:
-    """Return L, lower triangular, with ``LL' = A``."""
-    factor: FloatArray = cholesky(matrix, lower=True)
-    return factor
+def _factored(
+    name: str, value: FloatArray, size: int | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return a matrix A and its L, lower triangular, with ``LL' = A``; refuse an indefinite one."""
+    matrix = symmetric_matrix(name, value, size)
+    try:
+        return matrix, cholesky(matrix, lower=True)
+    except LinAlgError as error:
+        least = float(np.linalg.eigvalsh(matrix)[0])
+        raise InvalidInputError(
+            f"{name} is not positive definite: its smallest eigenvalue is {least:.3g}; add a "
+            "small multiple of the identity"
+        ) from error
 
 
 def _power(matrix: FloatArray, exponent: float) -> FloatArray:

@@ -41,8 +41,7 @@ __all__ = ["Alignment", "align", "comparison_matrix", "discs", "left_ends"]
 _SMALLEST_DIAGONAL = 1e-12  # of tr M / K, for the preconditioner
 _LOBPCG_ITERATIONS = 20
 _LOBPCG_TOLERANCE = 1e-5  # of tr M / K: its square is about the polish's margin
-_MARGINS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # σ below the estimate of λ_min, in tr M / K
-_RESOLVENT_MARGINS = (1e-12, *_MARGINS)  # σ below ρ: the first is within `_ACCURACY`
+_MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # of tr M / K: σ is below ρ or λ_min by so much
 _POLISH_ROUNDS = 12
 _POLISH_SOLVES = 4  # with one factor
 _SPREAD = 1e-9  # of tr M / K: left-ends this close are aligned
@@ -283,10 +282,9 @@ def _polished(metric: FloatArray, v: FloatArray, unit: float) -> Iterator[FloatA
     """
     for _ in range(_POLISH_ROUNDS):
         check_time()
-        factor = shifted_factor(metric, _rayleigh(metric, v) - _MARGINS[0] * unit)
+        factor = shifted_factor(metric, _rayleigh(metric, v) - _MARGINS[1] * unit)
         if factor is None:
-            lowest = float(left_ends(metric, v).min())
-            factor = _first_factor(metric, lowest, _RESOLVENT_MARGINS, unit)
+            factor = _first_factor(metric, float(left_ends(metric, v).min()), unit)
         if factor is None:
             return
         for _ in range(_POLISH_SOLVES):
@@ -298,10 +296,10 @@ def _resolvent(metric: FloatArray, min_eigenvalue: float, unit: float) -> Alignm
     """Return ``v = (M - σI)⁻¹ 1`` with σ just below both ρ and λ_min: positive for every M in S."""
     wanted = min_eigenvalue
     check_time()
-    factor = shifted_factor(metric, wanted - _RESOLVENT_MARGINS[0] * unit)
+    factor = shifted_factor(metric, wanted - _MARGINS[0] * unit)
     if factor is None:
         wanted = min(min_eigenvalue, smallest_eigenvalue(metric))
-        factor = _first_factor(metric, wanted, _RESOLVENT_MARGINS, unit)
+        factor = _first_factor(metric, wanted, unit)
         if factor is None:
             raise SolverFailedError(
                 f"M - σI has no Cholesky factor for any σ near λ_min = {wanted:.6g}"
@@ -326,11 +324,9 @@ def _solved(factor: FloatArray, v: FloatArray) -> FloatArray:
     return solution
 
 
-def _first_factor(
-    metric: FloatArray, estimate: float, margins: tuple[float, ...], unit: float
-) -> FloatArray | None:
-    """Return the factor for the largest σ = ``estimate - margin · unit`` that has one, or None."""
-    for margin in margins:
+def _first_factor(metric: FloatArray, estimate: float, unit: float) -> FloatArray | None:
+    """Return the factor for the largest σ just below an estimate of λ_min that has one, or None."""
+    for margin in _MARGINS:
         check_time()
         if (factor := shifted_factor(metric, estimate - margin * unit)) is not None:
             return factor

@@ -17,6 +17,7 @@ from scipy.linalg.blas import dasum
 from scipy.linalg.lapack import dlange
 
 from gdaopt.linalg.entries import Edges, IndexArray
+from gdaopt.support import validation
 from gdaopt.support.validation import FloatArray
 
 __all__ = [
@@ -125,11 +126,10 @@ def like(pattern: Symmetric, matrix: FloatArray) -> Any:
 
 
 def is_finite(matrix: Symmetric) -> bool:
-    """Say whether all entries are finite; where the sum of an array is, its entries are."""
+    """Say whether all entries are finite."""
     if isinstance(matrix, MaskedMatrix):
-        return bool(np.isfinite(matrix.on_diagonal).all() and np.isfinite(matrix.on_edges).all())
-    with np.errstate(over="ignore", invalid="ignore"):
-        return math.isfinite(float(matrix.sum())) or bool(np.isfinite(matrix).all())
+        return all(map(validation.is_finite, (matrix.on_diagonal, matrix.on_edges)))
+    return validation.is_finite(matrix)
 
 
 def inner(first: Symmetric, second: Symmetric) -> float:

@@ -124,7 +124,7 @@ def _smallest(matrix: FloatArray) -> float:
 
 
 def _check_time_for(size: int, share: float = 1.0) -> None:
-    """Raise `gdaopt.TimeLimitError` when the time left is less than a share of the expected."""
+    """Raise `TimeLimitError` when the time left is less than a share of the expected."""
     if size > _LARGE:
         check_time_for(share * _UNCACHED * (size / _TIMED) ** 3 * _seconds())
 

@@ -14,7 +14,6 @@ lowers the objective.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +21,7 @@ from scipy.linalg import eigh
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
-from gdaopt.objectives.protocol import Objective, Point
+from gdaopt.objectives.protocol import Objective
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
@@ -58,7 +57,7 @@ def refined(
     >>> abs(better.atoms.values).round(3), better.weights
     (array([[0.6, 0.8]]), array([2.]))
     """
-    start = _Factorization.of(objective, base, total_weight, _orthogonal(active_set, len(base)))
+    start = _Factorization(objective, base, total_weight, _orthogonal(active_set, len(base)))
     current, taken = start, 0
     while taken < _NEWTON_STEPS and current.steepness > _FLAT:
         following = _line_search(current, _newton_step(current))
@@ -82,28 +81,20 @@ def _orthogonal(active_set: ActiveSet, n_features: int) -> FloatArray:
     return factor
 
 
-@dataclass(frozen=True, eq=False)
 class _Factorization:
-    """A matrix V on the sphere, and the objective at ``B + V V'``."""
+    """The matrix V on the sphere that is nearest to a given one, and Q at ``B + V V'``."""
 
-    objective: Objective
-    base: FloatArray
-    total_weight: float  # τ
-    factor: FloatArray  # V, K×r
-    point: Point
-
-    @classmethod
-    def of(
-        cls, objective: Objective, base: FloatArray, total_weight: float, factor: FloatArray
-    ) -> _Factorization:
-        """Return the matrix on the sphere that is nearest to V."""
+    def __init__(
+        self, objective: Objective, base: FloatArray, total_weight: float, factor: FloatArray
+    ) -> None:
         check_time()
-        factor = factor * np.sqrt(total_weight / np.vdot(factor, factor))
-        return cls(objective, base, total_weight, factor, objective.at(base + factor @ factor.T))
+        self.objective, self.base, self.total_weight = objective, base, total_weight
+        self.factor: FloatArray = factor * np.sqrt(total_weight / np.vdot(factor, factor))
+        self.point = objective.at(base + self.factor @ self.factor.T)
 
     def moved(self, step: FloatArray) -> _Factorization:
         """Return the matrix on the sphere that is nearest to V + U, for a step U."""
-        return _Factorization.of(self.objective, self.base, self.total_weight, self.factor + step)
+        return _Factorization(self.objective, self.base, self.total_weight, self.factor + step)
 
     @cached_property
     def _unit(self) -> float:

@@ -122,21 +122,12 @@ def _duality_gap(iterate: Iterate, rows: Rows, multipliers: FloatArray) -> float
 
 @dataclass(frozen=True, eq=False)
 class _Quadratic:
-    """min g'd + ½ d'Hd  s.t.  x + d ≥ 0, and rows on x + d, first the equalities.
+    """min g'd + ½ d'Hd  s.t.  x + d ≥ 0 and ``left·(x + d) ≤ right``, first `n_equal` equalities.
 
     The unknown is the step d, because digits would cancel in ``g - Hx``. Each variable is in units
     of the largest value that the rows and the trace allow, each row in units of its largest
     coefficient, and values in units of the steepest slope. So rows that bound a weight by a
     billionth of other weights are kept as accurately as all other rows.
-
-    Attributes
-    ----------
-    x, slope, hessian : ndarray of shape (n,), (n,) and (n, n)
-        Where the step starts, with g and H there.
-    left, right : ndarray of shape (m, n) and (m,)
-        The rows ``left·(x + d) ≤ right``.
-    n_equal : int
-        How many of the rows are equalities.
     """
 
     x: FloatArray

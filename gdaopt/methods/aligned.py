@@ -111,7 +111,7 @@ class AlignedMethod(ProgramMethod):
         ("Definition: edge floor"). Such metrics form no convex set, so that lower bounds
         hold for the feasible set without the floor.
     **limits
-        See `gdaopt.Method`; the tolerance is 1e-5 here.
+        See `gdaopt.methods.Method`; the tolerance is 1e-5 here.
 
     Raises
     ------

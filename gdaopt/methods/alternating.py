@@ -53,7 +53,7 @@ class Alternating(AlignedMethod):
         become infeasible; the run then ends with that status and the metric before the step.
     **options
         ``solver``, ``step``, ``edge_floor`` and more: see `gdaopt.methods.AlignedMethod`;
-        limits: see `gdaopt.Method`.
+        limits: see `gdaopt.methods.Method`.
 
     Notes
     -----
@@ -64,7 +64,7 @@ class Alternating(AlignedMethod):
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
-    >>> result = gda.solve(problem, gda.Alternating(solver="HIGHS"))
+    >>> result = gda.solve(problem, gda.methods.Alternating(solver="HIGHS"))
     >>> result.status, problem.feasible_set.contains(result.metric)
     ('stalled', True)
     """

@@ -195,7 +195,7 @@ class ProgramMethod(Method):
         second or two of that limit. Each thread has a worker of its own. By default, large
         semidefinite programs with a time limit are solved there.
     **limits
-        See `gdaopt.Method`.
+        See `gdaopt.methods.Method`.
 
     Raises
     ------

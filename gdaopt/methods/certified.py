@@ -75,7 +75,7 @@ class Certified(Method):
     solver, solver_opts : str and mapping, optional
         Who solves that program; ``"HIGHS"`` when left out.
     **limits
-        See `gdaopt.Method`.
+        See `gdaopt.methods.Method`.
 
     Raises
     ------

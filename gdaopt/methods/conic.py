@@ -75,7 +75,7 @@ class ConicMethod(Method):
     force : bool, optional
         Go on where the program is estimated to need more memory than is free.
     **limits
-        See `gdaopt.Method`. `initial` is where the run stays when the solver fails.
+        See `gdaopt.methods.Method`. `initial` is where the run stays when the solver fails.
 
     Raises
     ------

@@ -43,7 +43,7 @@ class FrankWolfe(Method):
     step : str or Step, optional
         A name from `gdaopt.methods.steps`, or an object. At γ = 1 an atom has lost its weight.
     **limits
-        See `gdaopt.Method`.
+        See `gdaopt.methods.Method`.
 
     Notes
     -----

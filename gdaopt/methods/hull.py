@@ -187,6 +187,6 @@ class HullRun(ABC):
         return certificate
 
     def _check_priced(self) -> None:
-        """Raise `gdaopt.TimeLimitError` when there was no time to price the atoms of a state."""
+        """Raise `TimeLimitError` when there was no time to price the atoms of a state."""
         if self._unpriced is not None:
             raise self._unpriced

@@ -44,7 +44,7 @@ class Joint(AlignedMethod):
         Steps between alignments; K by default, which is once a round.
     **options
         ``solver``, ``step``, ``edge_floor`` and more: see `gdaopt.methods.AlignedMethod`;
-        limits: see `gdaopt.Method`.
+        limits: see `gdaopt.methods.Method`.
 
     Examples
     --------

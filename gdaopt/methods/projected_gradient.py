@@ -50,7 +50,7 @@ class ProjectedGradient(Method):
         is made feasible. It takes one eigen-decomposition and is **no projection**: the run may end
         anywhere.
     **limits
-        See `gdaopt.Method`.
+        See `gdaopt.methods.Method`.
 
     Notes
     -----

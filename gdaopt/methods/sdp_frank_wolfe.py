@@ -29,10 +29,10 @@ _ROUNDS = 2  # of K steps that have to change the objective together
 class SemidefiniteFrankWolfe(ProgramMethod):
     """Frank–Wolfe with vertices from a semidefinite program, compiled once, over any set.
 
-    The vertices are those of `gdaopt.FrankWolfe`, which has them in closed form; here a conic
-    solver finds them, as it would have to without that closed form. A round is K steps. The run has
-    *converged* when the certificate says so, and has *stalled* when two rounds in a row lower the
-    objective by less than `tolerance` of its size together (`gdaopt.methods.StallRule`).
+    The vertices are those of `gdaopt.methods.FrankWolfe`, which has them in closed form; here a
+    conic solver finds them, as it would have to without that closed form. A round is K steps. The
+    run has *converged* when the certificate says so, and has *stalled* when two rounds in a row
+    lower the objective by less than `tolerance` of its size together (`gdaopt.methods.StallRule`).
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     force : bool, optional
         Go on where the program is estimated to need more memory than is free.
     **limits
-        See `gdaopt.Method`.
+        See `gdaopt.methods.Method`.
 
     Raises
     ------

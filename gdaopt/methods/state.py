@@ -95,7 +95,7 @@ class Clock:
         return self._deadline is not None and self._deadline.left <= 0
 
     def check(self) -> None:
-        """Raise `gdaopt.TimeLimitError` when the limit is reached."""
+        """Raise `gdaopt.errors.TimeLimitError` when the limit is reached."""
         with self.limiting():
             check_time()
 

@@ -34,9 +34,9 @@ class Step(ABC):
     Examples
     --------
     >>> import gdaopt as gda
-    >>> class Timid(gda.steps.Step):
+    >>> class Timid(gda.methods.steps.Step):
     ...     def size(self, line, iteration):
-    ...         return gda.steps.Exact().size(line, iteration) / 2
+    ...         return gda.methods.steps.Exact().size(line, iteration) / 2
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> gda.solve(problem, step=Timid(), solver="analytic").status
@@ -143,7 +143,7 @@ class Short(Step):
         if constant is None:
             raise InvalidInputError(
                 "the objective knows no Lipschitz constant of its gradient; define "
-                "lipschitz(min_eigenvalue), or pass gda.steps.Short(lipschitz=...)"
+                "lipschitz(min_eigenvalue), or pass gda.methods.steps.Short(lipschitz=...)"
             )
         # A constant of 0 means that the objective is flat: then any L will do.
         return replace(self, lipschitz=constant or 1.0)

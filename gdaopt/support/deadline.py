@@ -2,8 +2,8 @@
 
 A run or a fit sets its deadline once (`until`). It is not passed on from function to function:
 every loop of unknown length, and every pass over pairs of samples, calls `check_time`, which raises
-`gdaopt.TimeLimitError` when the time is up. Whoever has a result by then catches the error. What
-has to be complete runs in `unlimited`. The evaluation of the metric that a run ends at runs in
+`gdaopt.errors.TimeLimitError` when the time is up. Whoever has a result by then catches the error.
+What has to be complete runs in `unlimited`. The evaluation of the metric that a run ends at runs in
 `completing`: it is completed, but no work begins that can take longer and that a result can do
 without, such as eigenvalues of thousands of features. Such work calls `check_time_for`.
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ class Deadline:
         time_limit : float or None
             Seconds; None for no limit of its own.
         """
-        around = _current.get()
+        around = _limit()
         if time_limit is None:
             return around
         own = cls(time.perf_counter() + time_limit, time_limit)
@@ -60,12 +60,28 @@ class Deadline:
         return self.at - time.perf_counter()
 
 
-_current: ContextVar[Deadline | None] = ContextVar("gdaopt_deadline", default=None)
-_of_long_work: ContextVar[Deadline | None] = ContextVar("gdaopt_long_work", default=None)
+# The deadline, and whether it holds for long work alone.
+_current: ContextVar[tuple[Deadline | None, bool]] = ContextVar(
+    "gdaopt_deadline", default=(None, False)
+)
+
+
+def _limit() -> Deadline | None:
+    """Return the deadline of what is not long work."""
+    deadline, is_completing = _current.get()
+    return None if is_completing else deadline
 
 
 @contextmanager
-def until(deadline: Deadline | None) -> Iterator[None]:
+def _set(deadline: Deadline | None, is_completing: bool) -> Iterator[None]:
+    token = _current.set((deadline, is_completing))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def until(deadline: Deadline | None) -> AbstractContextManager[None]:
     """Set the deadline of what runs inside, None for no deadline.
 
     Examples
@@ -76,16 +92,10 @@ def until(deadline: Deadline | None) -> Iterator[None]:
         ...
     gdaopt.errors.TimeLimitError: time_limit = 1e-09 s reached
     """
-    with completing(deadline):
-        token = _current.set(deadline)
-        try:
-            yield
-        finally:
-            _current.reset(token)
+    return _set(deadline, False)
 
 
-@contextmanager
-def completing(deadline: Deadline | None) -> Iterator[None]:
+def completing(deadline: Deadline | None) -> AbstractContextManager[None]:
     """Let what runs inside be completed, but for work that asks `check_time_for`.
 
     Examples
@@ -97,12 +107,7 @@ def completing(deadline: Deadline | None) -> Iterator[None]:
         ...
     gdaopt.errors.TimeLimitError: time_limit = 1e-09 s reached
     """
-    tokens = _current.set(None), _of_long_work.set(deadline)
-    try:
-        yield
-    finally:
-        _current.reset(tokens[0])
-        _of_long_work.reset(tokens[1])
+    return _set(deadline, True)
 
 
 @contextmanager
@@ -113,22 +118,22 @@ def unlimited() -> Iterator[None]:
 
 
 def check_time() -> None:
-    """Raise `gdaopt.TimeLimitError`, with the limit, when the deadline is over.
+    """Raise `gdaopt.errors.TimeLimitError`, with the limit, when the deadline is over.
 
     Loops that can take long call it once in each pass, at a point where they may be left.
     """
-    _check(_current.get(), 0.0)
+    _check(_limit(), 0.0)
 
 
 def check_time_for(seconds: float) -> None:
-    """Raise `gdaopt.TimeLimitError` when less time is left than that; in `completing`, too.
+    """Raise `gdaopt.errors.TimeLimitError` when less time is left than that; in `completing`, too.
 
     Parameters
     ----------
     seconds : float
         What work takes that cannot be left once it has begun; 0 for a pass of work that can.
     """
-    _check(_of_long_work.get(), seconds)
+    _check(_current.get()[0], seconds)
 
 
 def _check(deadline: Deadline | None, seconds: float) -> None:

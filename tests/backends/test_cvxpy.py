@@ -33,7 +33,9 @@ def test_options_come_before_ours(fault: Fault) -> None:
 
 
 def test_an_option_the_solver_refuses() -> None:
-    with pytest.raises(gda.SolverFailedError, match="HIGHS failed on the diagonal program") as info:
+    with pytest.raises(
+        gda.errors.SolverFailedError, match="HIGHS failed on the diagonal program"
+    ) as info:
         solve_diagonal(presolve="no such value")
     assert info.value.__cause__ is not None
 
@@ -85,7 +87,9 @@ def test_a_solver_that_does_not_report_its_time(reported: float | None, fault: F
 @pytest.mark.parametrize("error", [cp.SolverError("no licence"), RuntimeError("core dumped")])
 def test_a_solver_that_raises(error: Exception, fault: Fault) -> None:
     fault.error = error
-    with pytest.raises(gda.SolverFailedError, match=f"HIGHS failed on the diagonal.*{error}") as e:
+    with pytest.raises(
+        gda.errors.SolverFailedError, match=f"HIGHS failed on the diagonal.*{error}"
+    ) as e:
         solve_diagonal()
     assert e.value.__cause__ is error
 
@@ -99,7 +103,9 @@ def test_an_interrupt_is_no_fault(fault: Fault) -> None:
 @pytest.mark.parametrize("status", [cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE])
 def test_infeasible(status: str, fault: Fault) -> None:
     fault.status = status
-    with pytest.raises(gda.InfeasibleProblemError, match=f"HIGHS calls the diagonal .* {status}"):
+    with pytest.raises(
+        gda.errors.InfeasibleProblemError, match=f"HIGHS calls the diagonal .* {status}"
+    ):
         solve_diagonal()
 
 
@@ -108,7 +114,9 @@ def test_infeasible(status: str, fault: Fault) -> None:
 )
 def test_other_ends(status: str, fault: Fault) -> None:
     fault.status = status
-    with pytest.raises(gda.SolverFailedError, match=f"HIGHS ended on the diagonal .*'{status}'"):
+    with pytest.raises(
+        gda.errors.SolverFailedError, match=f"HIGHS ended on the diagonal .*'{status}'"
+    ):
         solve_diagonal()
 
 

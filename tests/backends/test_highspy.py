@@ -140,18 +140,20 @@ def test_ten_thousand_hot_programs_of_real_runs(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_options_that_highs_does_not_know(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=says):
-        gda.Alternating(solver="highspy", solver_opts=options)
+    with pytest.raises(gda.errors.InvalidInputError, match=says):
+        gda.methods.Alternating(solver="highspy", solver_opts=options)
 
 
 def test_no_cones() -> None:
-    with pytest.raises(gda.SolverNotFoundError, match="Working here, with that cone: "):
-        gda.Semidefinite(solver="highspy")
+    with pytest.raises(gda.errors.SolverNotFoundError, match="Working here, with that cone: "):
+        gda.methods.Semidefinite(solver="highspy")
 
 
 @pytest.mark.parametrize("options", [{"simplex_iteration_limit": 0, "presolve": "off"}])
 def test_the_users_own_limit(options: dict[str, Any]) -> None:
-    with pytest.raises(gda.SolverFailedError, match=r"'user_limit'.*fallback=.*simplex_iter"):
+    with pytest.raises(
+        gda.errors.SolverFailedError, match=r"'user_limit'.*fallback=.*simplex_iter"
+    ):
         solve_diagonal(solver_opts=options)
 
 
@@ -259,7 +261,7 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Fault:
 
 
 @pytest.mark.covering(1)
-@pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
+@pytest.mark.filterwarnings("ignore::gdaopt.errors.InaccurateSolutionWarning")
 @pytest.mark.parametrize("steps", [0, 1])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", FAULTS)
@@ -277,7 +279,7 @@ def test_a_fault_ends_the_run(kind: str, method: str, steps: int, fault: Fault) 
 
 
 @pytest.mark.covering(1)
-@pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
+@pytest.mark.filterwarnings("ignore::gdaopt.errors.InaccurateSolutionWarning")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", FAULTS)
 def test_the_closed_form_takes_over(kind: str, method: str, fault: Fault) -> None:
@@ -314,7 +316,9 @@ def test_wrong_hot_answers_are_asked_again(strike: Strike, presolve: bool, fault
 
 def test_answers_that_are_off_are_called_inaccurate(fault: Fault) -> None:
     fault.strike = lambda solved: changed(point=1.01 * solved.point)(solved)
-    with pytest.warns(gda.InaccurateSolutionWarning, match="highspy calls its answer to the diag"):
+    with pytest.warns(
+        gda.errors.InaccurateSolutionWarning, match="highspy calls its answer to the diag"
+    ):
         solution = solve_diagonal()
     assert solution.status == "optimal_inaccurate, asked again"
     np.testing.assert_allclose(solution.point, [1.0, 4.0], rtol=0.02)
@@ -347,10 +351,14 @@ def test_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     options = ProgramOptions(solver="highspy", isolate=True)
     monkeypatch.setattr(highspy, "HighsModel", HangingModel)
     start = time.perf_counter()
-    with pytest.raises(gda.SolverFailedError, match=r"highspy failed .*killed after 0\.\d+ s"):
+    with pytest.raises(
+        gda.errors.SolverFailedError, match=r"highspy failed .*killed after 0\.\d+ s"
+    ):
         DiagonalProgram(2, options).solve(cost, polytope, time_limit=0.5)
     assert time.perf_counter() - start < 30  # it would hang for 60
     assert not isolated._mine.workers
     monkeypatch.setattr(highspy, "HighsModel", DyingModel)
-    with pytest.raises(gda.SolverFailedError, match=r"highspy failed .*ended its worker process"):
+    with pytest.raises(
+        gda.errors.SolverFailedError, match=r"highspy failed .*ended its worker process"
+    ):
         DiagonalProgram(2, options).solve(cost, polytope)

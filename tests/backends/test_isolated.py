@@ -106,12 +106,14 @@ def test_ids_of_the_worker_do_not_clash(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_options_and_errors_cross_over() -> None:
-    with pytest.raises(gda.SolverFailedError, match="HIGHS failed on the program: no lic") as info:
+    with pytest.raises(
+        gda.errors.SolverFailedError, match="HIGHS failed on the program: no lic"
+    ) as info:
         sabotaged(fault="raise")
     assert type(info.value.__cause__) is cp.SolverError
     assert "sabotage.py" in str(info.value.__cause__.__cause__)  # the worker's traceback
     before = worker()
-    with pytest.raises(gda.SolverFailedError, match="no_such_option"):
+    with pytest.raises(gda.errors.SolverFailedError, match="no_such_option"):
         sabotaged(no_such_option=1)
     assert worker() == before
 
@@ -127,7 +129,7 @@ def test_options_and_errors_cross_over() -> None:
 def test_errors_that_cannot_cross_over_say_what_they_were(fault: str, says: str) -> None:
     sabotaged()
     before = worker()
-    with pytest.raises(gda.SolverFailedError, match=f"HIGHS failed on the program: {says}"):
+    with pytest.raises(gda.errors.SolverFailedError, match=f"HIGHS failed on the program: {says}"):
         sabotaged(fault=fault)
     assert worker() == before
 
@@ -143,7 +145,7 @@ def test_a_worker_killed_in_a_solve(tmp_path: Path) -> None:
     killer = threading.Thread(target=kill)
     killer.start()
     with pytest.raises(
-        gda.SolverFailedError, match=r"HIGHS failed .*it ended its worker process.*SIGKILL"
+        gda.errors.SolverFailedError, match=r"HIGHS failed .*it ended its worker process.*SIGKILL"
     ):
         sabotaged(fault="hang", note=str(note))
     killer.join()
@@ -167,7 +169,7 @@ def test_a_hanging_worker_is_killed_at_its_limit(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     sabotaged()
     start = time.perf_counter()
-    with pytest.raises(gda.SolverFailedError, match=r"HIGHS failed .*killed after 0\.\d+ s"):
+    with pytest.raises(gda.errors.SolverFailedError, match=r"HIGHS failed .*killed after 0\.\d+ s"):
         sabotaged(fault="hang", note=str(note), time_limit=0.5)
     assert 0.5 <= time.perf_counter() - start < 30  # it would hang for 60
     assert not is_alive(int(note.read_text()))
@@ -219,7 +221,9 @@ def test_the_end_of_a_worker_disturbs_no_other_thread(fault: str) -> None:
         runs = [run_isolated()]
         while not failing.done():
             runs.append(run_isolated())
-        with pytest.raises(gda.SolverFailedError, match=r"killed after 2 s|ended its worker"):
+        with pytest.raises(
+            gda.errors.SolverFailedError, match=r"killed after 2 s|ended its worker"
+        ):
             failing.result()
         runs.append(run_isolated())
     assert worker() == before

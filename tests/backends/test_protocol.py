@@ -18,7 +18,7 @@ def test_its_answer_is_exact_and_all_of_its_time_is_in_the_solver() -> None:
 
 
 def test_it_has_no_options() -> None:
-    with pytest.raises(gda.InvalidInputError, match="make no sense with solver='analytic'"):
+    with pytest.raises(gda.errors.InvalidInputError, match="make no sense with solver='analytic'"):
         make_backend(ANALYTIC, {"presolve": "off"})
     assert make_backend(ANALYTIC).name == ANALYTIC
     assert Stopwatch().seconds.total == 0.0

@@ -47,7 +47,7 @@ def test_the_closed_form_in_any_case(name: str) -> None:
     ("name", "nearest"), [("HIGSH", "HIGHS"), ("clarabell", "CLARABEL"), ("analytical", "analytic")]
 )
 def test_an_unknown_name_suggests_the_nearest(name: str, nearest: str) -> None:
-    with pytest.raises(gda.SolverNotFoundError, match=f"did you mean '{nearest}'") as caught:
+    with pytest.raises(gda.errors.SolverNotFoundError, match=f"did you mean '{nearest}'") as caught:
         ProgramOptions(solver=name)
     assert "Working here: " in str(caught.value)
     for working in ("CLARABEL", "HIGHS", "analytic"):
@@ -61,9 +61,10 @@ def test_a_solver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, probed_
 
     monkeypatch.setattr(SOLVER_MAP_CONIC["MOSEK"], "import_solver", import_solver)
     with pytest.raises(
-        gda.SolverNotFoundError, match=r"MOSEK does not work here: No module named 'mosek'.*HIGHS"
+        gda.errors.SolverNotFoundError,
+        match=r"MOSEK does not work here: No module named 'mosek'.*HIGHS",
     ):
-        gda.Alternating(solver="mosek")
+        gda.methods.Alternating(solver="mosek")
 
 
 def test_ecos_missing_says_how_to_install_it(
@@ -73,7 +74,7 @@ def test_ecos_missing_says_how_to_install_it(
         raise ImportError("No module named 'ecos'")
 
     monkeypatch.setattr(SOLVER_MAP_CONIC["ECOS"], "import_solver", import_solver)
-    with pytest.raises(gda.SolverNotFoundError, match=r"pip install ecos.*CLARABEL solves"):
+    with pytest.raises(gda.errors.SolverNotFoundError, match=r"pip install ecos.*CLARABEL solves"):
         find_solver("ECOS")
     assert not registry._probe("ECOS", isolate=True).usable
 
@@ -90,7 +91,9 @@ def test_installed_is_not_usable(
     change: dict[str, Any], reason: str, fault: Fault, probed_anew: None
 ) -> None:
     vars(fault).update(change)
-    with pytest.raises(gda.SolverNotFoundError, match=f"HIGHS does not work here: .*{reason}"):
+    with pytest.raises(
+        gda.errors.SolverNotFoundError, match=f"HIGHS does not work here: .*{reason}"
+    ):
         find_solver("HIGHS")
 
 

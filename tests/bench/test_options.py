@@ -32,7 +32,7 @@ from gdaopt.bench.options import BenchOptions, algorithm_of, starts_of, version_
     ],
 )
 def test_bad_options(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(gda.GdaoptError, match=message):
+    with pytest.raises(gda.errors.GdaoptError, match=message):
         BenchOptions(**{"solvers": ["highspy"], **given})
 
 

@@ -96,7 +96,7 @@ def test_constraints_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_what_is_recorded_when_a_run_is_interrupted(tmp_path: Path) -> None:
-    def stop(state: gda.State) -> None:
+    def stop(state: gda.methods.State) -> None:
         if state.iteration == 4:
             raise KeyboardInterrupt
 
@@ -116,14 +116,14 @@ def test_methods_without_linear_programs(method: str, tmp_path: Path) -> None:
 
 def test_a_method_without_linear_programs_inside(tmp_path: Path) -> None:
     with (
-        pytest.raises(gda.InvalidInputError, match="not the semidefinite program"),
+        pytest.raises(gda.errors.InvalidInputError, match="not the semidefinite program"),
         recording(tmp_path / "run.npz"),
     ):
         gda.solve(iris(), "sdp-frank-wolfe", solver="analytic", max_iterations=1)
 
 
 def test_directories_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(gda.UnwritableError, match="does not exist"):
+    with pytest.raises(gda.errors.UnwritableError, match="does not exist"):
         recorded(tmp_path / "no" / "run.npz", callback=lambda _: pytest.fail("work was done"))
 
 

@@ -75,7 +75,7 @@ def test_failures_and_wrong_points_are_seen(
         def minimize(self, program: Any, watch: Any, time_limit: float | None) -> Answer:
             factor: Any = next(points)
             if factor == "fail":
-                raise gda.SolverFailedError("out of luck")
+                raise gda.errors.SolverFailedError("out of luck")
             watch.lap("solve")
             exact, unit = program.closed_form().point, program.polytope.unit
             return Answer(point=None if factor is None else factor * exact / unit)
@@ -103,5 +103,5 @@ def test_failures_and_wrong_points_are_seen(
 def test_bad_options_before_any_work(
     options: dict[str, Any], says: str, programs: list[RecordedProgram]
 ) -> None:
-    with pytest.raises(gda.GdaoptError, match=says):
+    with pytest.raises(gda.errors.GdaoptError, match=says):
         replay(programs, **options)

@@ -69,7 +69,7 @@ def test_a_bench_goes_on_with_what_is_missing(
     kept = [name for name in first if not str(name).endswith("seconds")]
     pd.testing.assert_frame_equal(first[kept], second[kept])
     others = BenchOptions(solvers=["highspy"], programs=["diagonal"], most=4)
-    with pytest.raises(gda.InvalidInputError, match="most is 3 there and 4 now"):
+    with pytest.raises(gda.errors.InvalidInputError, match="most is 3 there and 4 now"):
         Bench(tmp_path / "out", [sequence], others)
 
 
@@ -163,7 +163,7 @@ def test_a_feasible_program_that_is_called_infeasible(
             name = "refusing"
 
             def minimize(self, program: Any, watch: Any, time_limit: float | None) -> Any:
-                raise gda.InfeasibleProblemError("HIGHS calls the joint program infeasible")
+                raise gda.errors.InfeasibleProblemError("HIGHS calls the joint program infeasible")
 
         return Refusing()
 

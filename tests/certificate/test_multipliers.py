@@ -57,7 +57,7 @@ def test_the_next_search_starts_from_the_last_one() -> None:
 def test_without_constraints_there_are_none() -> None:
     problem = gda.MetricProblem(gda.LogDet(np.eye(2)), gda.GraphMetrics(2.0))
     assert TightMultipliers(problem).at(problem.objective.at(np.eye(2))) is None
-    with pytest.raises(gda.InvalidInputError, match="has 1 entries, and the problem has 0"):
+    with pytest.raises(gda.errors.InvalidInputError, match="has 1 entries, and the problem has 0"):
         gda.certify(problem, np.eye(2), np.ones(1))
 
 
@@ -82,5 +82,5 @@ def test_any_multipliers_give_a_lower_bound() -> None:
 )
 def test_bad_multipliers_are_refused(multipliers: list[float], message: str) -> None:
     problem = wine()
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.certify(problem, problem.central_metric(), np.array(multipliers))

@@ -310,7 +310,7 @@ class TestDirectories:
 
 class TestTables:
     @pytest.mark.parametrize("solver", ["ECOS", "analytic", "highs"])
-    @pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
+    @pytest.mark.filterwarnings("ignore::gdaopt.errors.InaccurateSolutionWarning")
     @pytest.mark.usefixtures("no_pictures")
     def test_a_file_of_ones_own(self, tmp_path: Path, solver: str) -> None:
         if solver == "ECOS":
@@ -673,7 +673,7 @@ class TestEnds:
 
     def test_solver_failure(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: Any, **__: Any) -> None:
-            raise gda.SolverFailedError("HIGHS fell over")
+            raise gda.errors.SolverFailedError("HIGHS fell over")
 
         monkeypatch.setattr("gdaopt.backends.cvxpy.solve_program", fail)
         output = learn("iris", "--out", tmp_path, code=1)

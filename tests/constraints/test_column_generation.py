@@ -108,7 +108,7 @@ def test_infeasible_problems_end_with_a_proof(
     kind: str, constraints: Callable[[cp.Expression], list[cp.Constraint]]
 ) -> None:
     feasible_set = set_of(kind, 3, 3.0, 0.01)
-    with pytest.raises(gda.InfeasibleProblemError, match="keeps all constraints") as caught:
+    with pytest.raises(gda.errors.InfeasibleProblemError, match="keeps all constraints") as caught:
         gda.MetricProblem(gda.LogDet(np.eye(3)), feasible_set, constraints=constraints)
     metric = cp.Variable((3, 3), symmetric=True, name="M")
     assert str(constraints(metric)[0]) in str(caught.value)
@@ -119,7 +119,7 @@ def test_problems_without_interior_end_with_their_sentence(
     kind: str, constraints: Callable[[cp.Expression], list[cp.Constraint]]
 ) -> None:
     feasible_set = set_of(kind, 3, 3.0, 0.01)
-    with pytest.raises(gda.InfeasibleProblemError, match="no metric but on its boundary"):
+    with pytest.raises(gda.errors.InfeasibleProblemError, match="no metric but on its boundary"):
         gda.MetricProblem(gda.LogDet(np.eye(3)), feasible_set, constraints=constraints)
 
 

@@ -67,7 +67,7 @@ def test_rows_that_rounding_contradicts_are_kept_to_the_tolerance(
 )
 def test_what_is_beyond_the_tolerance_is_refused_by_name(constraints: Constraints) -> None:
     metric = cp.Variable((SIZE, SIZE), symmetric=True, name="M")
-    with pytest.raises(gda.InfeasibleProblemError, match="cannot hold together") as caught:
+    with pytest.raises(gda.errors.InfeasibleProblemError, match="cannot hold together") as caught:
         problem_of(constraints)
     names = [" ".join(str(constraint).split()) for constraint in constraints(metric)]
     assert any(name in str(caught.value) for name in names)
@@ -163,7 +163,7 @@ def test_rows_through_a_member_are_feasible_however_they_are_rounded(data: st.Da
 
 def test_messages_name_the_first_of_many_rows() -> None:
     with pytest.raises(
-        gda.InfeasibleProblemError, match=r"\[7\]; and 12 more cannot hold"
+        gda.errors.InfeasibleProblemError, match=r"\[7\]; and 12 more cannot hold"
     ) as error:
         gda.MetricProblem(
             gda.LogDet(np.eye(20)),
@@ -224,7 +224,7 @@ def test_interior_points_are_of_the_size_of_the_rows() -> None:
 
 
 def test_rows_that_have_no_part_in_a_contradiction_are_not_named() -> None:
-    with pytest.raises(gda.InfeasibleProblemError) as caught:
+    with pytest.raises(gda.errors.InfeasibleProblemError) as caught:
         problem_of(lambda M: [M[1, 1] <= 0.5, M[0, 0] >= 4, M[0, 1] >= -0.1])
     assert "keeps all constraints: 4.0 <= M[0, 0] cannot hold together" in str(caught.value)
 

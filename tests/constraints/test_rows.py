@@ -238,17 +238,17 @@ class Wrong:
 
 @pytest.mark.parametrize(("function", "message"), Wrong.CASES)
 def test_refused(function: Callable[[cp.Expression], Any], message: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0), constraints=function)
 
 
 def test_what_is_no_function_is_refused() -> None:
-    with pytest.raises(gda.InvalidInputError, match="constraints must be a function"):
+    with pytest.raises(gda.errors.InvalidInputError, match="constraints must be a function"):
         read_constraints([cp.Variable() == 0], 3)  # type: ignore[arg-type]
 
 
 def test_false_whatever_the_metric_is() -> None:
-    with pytest.raises(gda.InfeasibleProblemError, match="false whatever the metric is"):
+    with pytest.raises(gda.errors.InfeasibleProblemError, match="false whatever the metric is"):
         read_constraints(lambda M: [0 * M[0, 1] <= -1], 3)
 
 
@@ -289,6 +289,6 @@ def test_long_labels_are_cut_and_stay_distinct() -> None:
         lambda M: [(cp.norm(M) <= 1).set_label("a" * 10_000)],
         lambda M: [M[0, 0] <= cp.Variable(name="a" * 10_000)],
     ):
-        with pytest.raises(gda.InvalidInputError) as caught:
+        with pytest.raises(gda.errors.InvalidInputError) as caught:
             read_constraints(wrong, 2)
         assert len(str(caught.value)) < 500

@@ -63,7 +63,9 @@ def alternating() -> Callable[[], object]:
     samples[:, 0] += signal
     problem = gda.MetricProblem(gda.GLR(samples, signal), gda.GraphMetrics(3.0, 1e-3))
     gda.solve(problem, "alternating", solver="HIGHS", max_iterations=1)  # tries the solver
-    method = gda.Alternating(solver="HIGHS", tolerance=0, block_iterations=2, max_iterations=16)
+    method = gda.methods.Alternating(
+        solver="HIGHS", tolerance=0, block_iterations=2, max_iterations=16
+    )
     return lambda: gda.solve(problem, method)
 
 

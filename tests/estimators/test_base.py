@@ -92,9 +92,9 @@ def test_the_distance_goes_into_a_neighbours_classifier(wine: tuple[FloatArray, 
 @pytest.mark.parametrize("shape", [(4, 13), (4, 3, 13), (4, 2, 12)])
 def test_pairs_of_another_shape(shape: tuple[int, ...], wine: tuple[FloatArray, Any]) -> None:
     learner = gda.DiagonalMetricLearner().fit(*wine)
-    with pytest.raises(gda.InvalidInputError, match=re.escape(f"pairs has shape {shape}")):
+    with pytest.raises(gda.errors.InvalidInputError, match=re.escape(f"pairs has shape {shape}")):
         learner.pair_distance(np.zeros(shape))
-    with pytest.raises(gda.InvalidInputError, match="vectors have 2 entries"):
+    with pytest.raises(gda.errors.InvalidInputError, match="vectors have 2 entries"):
         learner.get_metric()([0.0, 0.0], [1.0, 1.0])
 
 

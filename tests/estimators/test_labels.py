@@ -70,7 +70,10 @@ class TestLabels:
 @pytest.mark.filterwarnings("ignore::gdaopt.errors.CutOffSamplesWarning")
 @pytest.mark.parametrize(
     "kind",
-    [gda.GraphClassifier, pytest.param(gda.OneVsRestMetricClassifier, marks=pytest.mark.slow)],
+    [
+        gda.GraphClassifier,
+        pytest.param(gda.estimators.OneVsRestMetricClassifier, marks=pytest.mark.slow),
+    ],
 )
 def test_all_checks_of_scikit_learn_that_fail_are_named(kind: Any) -> None:
     """With a `missing_label` that leaves -1 to be a class all pass."""

@@ -146,7 +146,7 @@ def test_few_samples_of_many_features(learner: Any, k: int) -> None:
 )
 def test_samples_too_near_or_far_for_a_rule(objective: str, message: str, scale: float) -> None:
     X, codes = samples()
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.GraphMetricLearner(objective, scale="none").fit(scale * X, codes)
 
 
@@ -163,7 +163,7 @@ def test_raw_and_standardised_features_give_the_same_predictions(
     data = load("wine")
     raw, standardised = data.features, StandardScaler().fit_transform(data.features)
     predictions = [
-        gda.MetricKNeighborsClassifier(metric=learner(objective))
+        gda.estimators.MetricKNeighborsClassifier(metric=learner(objective))
         .fit(X[::2], data.labels[::2])
         .predict(X[1::2])
         for X in (raw, raw * 10.0 ** np.arange(-6, 7), raw[:, ::-1] + 1e3, standardised)
@@ -208,7 +208,9 @@ def test_constant_features_are_left_as_they_are() -> None:
 def test_features_whose_squares_leave_floating_point() -> None:
     X, codes = samples()
     X[:, 2] *= 1e-160
-    with pytest.raises(gda.InvalidInputError, match=r"feature x2 varies by .*e-161, and the squar"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"feature x2 varies by .*e-161, and the squar"
+    ):
         gda.GraphMetricLearner().fit(X, codes)
 
 

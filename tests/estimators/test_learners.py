@@ -92,7 +92,7 @@ def test_an_edge_floor_takes_a_tree_of_the_mask() -> None:
 )
 def test_bad_edges(edges: Any, message: str) -> None:
     X, codes = samples()
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.GraphMetricLearner(edges=edges).fit(pd.DataFrame(X, columns=NAMES), codes)
 
 
@@ -179,7 +179,7 @@ def test_balanced_weights_make_up_for_the_sizes_of_classes() -> None:
 @pytest.mark.parametrize("weight", [0.0, -1.0, np.nan])
 def test_weights_that_are_not_positive(weight: float) -> None:
     X, codes = samples()
-    with pytest.raises(gda.InvalidInputError, match=r"class_weight of 1 must be .*, got "):
+    with pytest.raises(gda.errors.InvalidInputError, match=r"class_weight of 1 must be .*, got "):
         gda.GraphMetricLearner(class_weight={1: weight}).fit(X, codes)
 
 
@@ -232,7 +232,7 @@ def test_methods_and_solvers() -> None:
     floor = 1e-3 * best.metric.trace()
     connected = gda.GraphMetricLearner(edge_floor=floor).fit(X, codes)
     assert connected.result_.components == 1
-    with pytest.raises(gda.InvalidInputError, match="has no programs to solve"):
+    with pytest.raises(gda.errors.InvalidInputError, match="has no programs to solve"):
         gda.GraphMetricLearner(solver="HIGHS").fit(X, codes)
 
 
@@ -245,7 +245,7 @@ def test_an_objective_of_ones_own() -> None:
     learner = gda.GraphMetricLearner(distances).fit(X, codes)
     assert certified_by_the_learner(learner, X)
     with pytest.raises(
-        gda.InvalidInputError, match="class_weight, n_neighbors and max_pairs are for"
+        gda.errors.InvalidInputError, match="class_weight, n_neighbors and max_pairs are for"
     ):
         gda.GraphMetricLearner(distances, n_neighbors=3).fit(X, codes)
 
@@ -256,7 +256,8 @@ def test_the_rule_for_the_trace_is_one_of_the_objective() -> None:
 
     X, codes = samples()
     with pytest.raises(
-        gda.InvalidInputError, match="trace_bound='auto' is a rule of the objective, and LogDet"
+        gda.errors.InvalidInputError,
+        match="trace_bound='auto' is a rule of the objective, and LogDet",
     ):
         gda.GraphMetricLearner(likelihood).fit(X, codes)
     learner = gda.GraphMetricLearner(likelihood, trace_bound=10.0).fit(X, codes)
@@ -337,7 +338,7 @@ def test_the_time_limit_covers_the_whole_fit(
 def test_the_search_for_neighbours_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     learner = gda.GraphMetricLearner("glr", n_neighbors=2, time_limit=1e-9)
     message = "time_limit = 1e-09 s reached in the search for the neighbours of 60 samples"
-    with pytest.raises(gda.TimeLimitError, match=message):
+    with pytest.raises(gda.errors.TimeLimitError, match=message):
         learner.fit(*samples())
     assert not hasattr(learner, "metric_")
 
@@ -360,7 +361,7 @@ def test_no_output_unless_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_fewer_than_two_classes() -> None:
     X, codes = samples()
-    with pytest.raises(gda.InvalidInputError, match="y has 1 class, 'a'"):
+    with pytest.raises(gda.errors.InvalidInputError, match="y has 1 class, 'a'"):
         gda.GraphMetricLearner().fit(X, ["a"] * len(X))
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         gda.GraphMetricLearner().fit(X, codes + 0.5)
@@ -394,5 +395,5 @@ def test_bad_parameters(bad: dict[str, Any]) -> None:
 def test_bounds_that_leave_no_metric() -> None:
     learner = gda.GraphMetricLearner(trace_bound=1.0, min_eigenvalue=0.5)
     message = "trace_bound 1 must exceed n_features · min_eigenvalue = 4 · 0.5 = 2"
-    with pytest.raises(gda.InvalidInputError, match=re.escape(message)):
+    with pytest.raises(gda.errors.InvalidInputError, match=re.escape(message)):
         learner.fit(*samples())

@@ -20,15 +20,15 @@ from gdaopt.estimators.trace_bound_path import path_results
 from tests.estimators.cases import samples
 
 SINGLE = {
-    gda.GraphMetricLearnerCV: gda.GraphMetricLearner,
-    gda.DiagonalMetricLearnerCV: gda.DiagonalMetricLearner,
-    gda.PositiveDefiniteMetricLearnerCV: gda.PositiveDefiniteMetricLearner,
+    gda.estimators.GraphMetricLearnerCV: gda.GraphMetricLearner,
+    gda.estimators.DiagonalMetricLearnerCV: gda.DiagonalMetricLearner,
+    gda.estimators.PositiveDefiniteMetricLearnerCV: gda.PositiveDefiniteMetricLearner,
 }
 SMALL: dict[str, Any] = {"trace_bounds": 2, "cv": 2, "path_tolerance": 0.1}
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    [gda.DiagonalMetricLearnerCV(**SMALL)]
+    [gda.estimators.DiagonalMetricLearnerCV(**SMALL)]
 )
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
@@ -37,7 +37,10 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 
 @pytest.mark.slow
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    [gda.GraphMetricLearnerCV(**SMALL), gda.PositiveDefiniteMetricLearnerCV(**SMALL)]
+    [
+        gda.estimators.GraphMetricLearnerCV(**SMALL),
+        gda.estimators.PositiveDefiniteMetricLearnerCV(**SMALL),
+    ]
 )
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
 def test_scikit_learns_checks_of_the_siblings(estimator: Any, check: Any) -> None:
@@ -88,9 +91,9 @@ def test_each_fit_of_a_path_is_a_single_fit(learner: Any, objective: str) -> Non
 @pytest.mark.parametrize(
     "learner",
     [
-        gda.DiagonalMetricLearnerCV,
-        pytest.param(gda.GraphMetricLearnerCV, marks=pytest.mark.slow),
-        pytest.param(gda.PositiveDefiniteMetricLearnerCV, marks=pytest.mark.slow),
+        gda.estimators.DiagonalMetricLearnerCV,
+        pytest.param(gda.estimators.GraphMetricLearnerCV, marks=pytest.mark.slow),
+        pytest.param(gda.estimators.PositiveDefiniteMetricLearnerCV, marks=pytest.mark.slow),
     ],
 )
 def test_as_many_jobs_as_one_likes(learner: Any) -> None:
@@ -106,7 +109,7 @@ def test_as_many_jobs_as_one_likes(learner: Any) -> None:
 
 def test_the_path_goes_around_the_rule_auto() -> None:
     X, y = samples()
-    found = gda.GraphMetricLearnerCV(trace_bounds=5, cv=2).fit(100 * X, y)
+    found = gda.estimators.GraphMetricLearnerCV(trace_bounds=5, cv=2).fit(100 * X, y)
     auto = gda.GraphMetricLearner().fit(100 * X, y).trace_bound_
     bounds = found.cv_results_["param_trace_bound"]
     assert bounds[[0, -1]] == pytest.approx([auto / 16, 3 * auto])
@@ -115,7 +118,7 @@ def test_the_path_goes_around_the_rule_auto() -> None:
 
 def test_the_rule_of_one_standard_error() -> None:
     X, y = samples(n=90)
-    found = gda.DiagonalMetricLearnerCV(trace_bounds=6).fit(X, y)
+    found = gda.estimators.DiagonalMetricLearnerCV(trace_bounds=6).fit(X, y)
     best = clone(found).set_params(rule="best").fit(X, y)
     scores = np.array([found.cv_results_[f"split{n}_test_score"] for n in range(5)])
     means, top = scores.mean(axis=0), scores.mean(axis=0).argmax()
@@ -137,21 +140,25 @@ def test_of_several_objectives_the_first_near_place_counts() -> None:
 
 def test_what_is_fitted_is_the_learner_of_the_choice() -> None:
     X, y = samples()
-    found = gda.GraphMetricLearnerCV("mcml", trace_bounds=3, cv=2, edges=[(0, 1)]).fit(X, y)
+    found = gda.estimators.GraphMetricLearnerCV("mcml", trace_bounds=3, cv=2, edges=[(0, 1)]).fit(
+        X, y
+    )
     assert found.result_.status == "converged"
     assert found.result_.relative_gap <= 1e-4
     assert {tuple(edge) for edge in found.graph_.edges.tolist()} <= {(0, 1)}
     assert found.learner_.get_params()["edges"] == [(0, 1)]
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.transform(X), found.transform(X))
-    by_function = gda.DiagonalMetricLearnerCV(gda.GLR, trace_bounds=2, cv=2, n_jobs=2).fit(X, y)
+    by_function = gda.estimators.DiagonalMetricLearnerCV(
+        gda.GLR, trace_bounds=2, cv=2, n_jobs=2
+    ).fit(X, y)
     assert by_function.objective_ is gda.GLR
 
 
 def test_other_scores_classifiers_and_folds() -> None:
     X, y = samples()
     folds = list(StratifiedKFold(2, shuffle=True, random_state=1).split(X, y))
-    found = gda.DiagonalMetricLearnerCV(
+    found = gda.estimators.DiagonalMetricLearnerCV(
         scoring="neg_log_loss",
         classifier=KNeighborsClassifier(9),
         cv=folds,
@@ -159,13 +166,13 @@ def test_other_scores_classifiers_and_folds() -> None:
     ).fit(X, y)
     assert "split1_test_score" in found.cv_results_
     assert (found.cv_results_["mean_test_score"] < 0).all()
-    single = gda.DiagonalMetricLearnerCV(cv=folds[:1], trace_bounds=2).fit(X, y)
+    single = gda.estimators.DiagonalMetricLearnerCV(cv=folds[:1], trace_bounds=2).fit(X, y)
     assert single.best_index_ in (0, 1)
 
 
 def test_a_limit_ends_paths_and_the_last_fit_and_warns() -> None:
     X, y = samples()
-    learner = gda.GraphMetricLearnerCV(trace_bounds=3, cv=2, time_limit=1e-6)
+    learner = gda.estimators.GraphMetricLearnerCV(trace_bounds=3, cv=2, time_limit=1e-6)
     with pytest.warns(ConvergenceWarning, match="GraphMetricLearnerCV did not conv") as caught:
         learner.fit(X, y)
     assert caught[0].filename == __file__
@@ -190,4 +197,4 @@ def test_a_limit_ends_paths_and_the_last_fit_and_warns() -> None:
 def test_bad_parameters(bad: dict[str, Any], message: str) -> None:
     X, y = samples()
     with pytest.raises(ValueError, match=message):
-        gda.GraphMetricLearnerCV(**bad).fit(X, y)
+        gda.estimators.GraphMetricLearnerCV(**bad).fit(X, y)

@@ -35,7 +35,10 @@ AGGREGATIONS = ("vote", "score")
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    [gda.OneVsRestMetricClassifier(), gda.OneVsRestMetricClassifier(missing_label=None)],
+    [
+        gda.estimators.OneVsRestMetricClassifier(),
+        gda.estimators.OneVsRestMetricClassifier(missing_label=None),
+    ],
     expected_failed_checks=expected_failed_checks,
 )
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
@@ -80,14 +83,16 @@ def literal_labels(
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 @pytest.mark.parametrize(
     "classifier",
-    [gda.MetricKNeighborsClassifier(4), gda.GraphClassifier(missing_label=None)],
+    [gda.estimators.MetricKNeighborsClassifier(4), gda.GraphClassifier(missing_label=None)],
     ids=["neighbours", "graph"],
 )
 def test_it_is_the_published_rule(classifier: Any, aggregation: str) -> None:
     X, y = samples(n=90)
     train, test = (X[:50], y[:50]), X[50:]
     learner = gda.DiagonalMetricLearner()
-    one_vs_rest = gda.OneVsRestMetricClassifier(learner, classifier, aggregation=aggregation)
+    one_vs_rest = gda.estimators.OneVsRestMetricClassifier(
+        learner, classifier, aggregation=aggregation
+    )
     one_vs_rest.fit(*train)
     expected = literal_labels(learner, classifier, train, test, aggregation)
     assert one_vs_rest.predict(test).tolist() == expected
@@ -98,7 +103,9 @@ def test_it_is_the_published_rule(classifier: Any, aggregation: str) -> None:
 def test_the_aggregations_differ() -> None:
     X, y = samples(n=120)
     labels = [
-        gda.OneVsRestMetricClassifier(aggregation=how).fit(X[:30], y[:30]).predict(X[30:])
+        gda.estimators.OneVsRestMetricClassifier(aggregation=how)
+        .fit(X[:30], y[:30])
+        .predict(X[30:])
         for how in AGGREGATIONS
     ]
     assert (labels[0] != labels[1]).any()
@@ -106,7 +113,7 @@ def test_the_aggregations_differ() -> None:
 
 def test_a_metric_for_each_class() -> None:
     X, y = samples()
-    fitted = gda.OneVsRestMetricClassifier().fit(X, np.array(["a", "b", "c"])[y])
+    fitted = gda.estimators.OneVsRestMetricClassifier().fit(X, np.array(["a", "b", "c"])[y])
     assert len(fitted.learners_) == len(fitted.estimators_) == len(fitted.metrics_) == 3
     for c, (metric, learner) in enumerate(zip(fitted.metrics_, fitted.learners_, strict=True)):
         alone = gda.GraphMetricLearner("glr").fit(X, y == c)
@@ -119,10 +126,12 @@ def test_a_metric_for_each_class() -> None:
 def test_two_classes_are_one_problem(aggregation: str) -> None:
     X, codes = samples(classes=2)
     y = np.where(codes, "yes", "no")
-    classifier = gda.MetricKNeighborsClassifier(4, metric=gda.DiagonalMetricLearner())
+    classifier = gda.estimators.MetricKNeighborsClassifier(4, metric=gda.DiagonalMetricLearner())
     alone = classifier.fit(X[:40], y[:40])
-    fitted = gda.OneVsRestMetricClassifier(
-        gda.DiagonalMetricLearner(), gda.MetricKNeighborsClassifier(4), aggregation=aggregation
+    fitted = gda.estimators.OneVsRestMetricClassifier(
+        gda.DiagonalMetricLearner(),
+        gda.estimators.MetricKNeighborsClassifier(4),
+        aggregation=aggregation,
     ).fit(X[:40], y[:40])
     assert len(fitted.metrics_) == 1
     np.testing.assert_array_equal(fitted.predict(X[40:]), alone.predict(X[40:]))
@@ -149,7 +158,7 @@ def test_unlabelled_samples_are_classified_together() -> None:
     names = np.array(["a", "b", "c"])[y]
     half = np.where(np.arange(80) < 12, names, "?")
     learner, labelled = gda.DiagonalMetricLearner(), half != "?"
-    fitted = gda.OneVsRestMetricClassifier(
+    fitted = gda.estimators.OneVsRestMetricClassifier(
         learner, gda.GraphClassifier(), aggregation="score", missing_label="?"
     ).fit(X, half)
     assert fitted.classes_.tolist() == ["a", "b", "c"]
@@ -168,19 +177,21 @@ def test_unlabelled_samples_are_classified_together() -> None:
 def test_others_see_labelled_samples_only() -> None:
     X, y = samples(n=80)
     half = np.where(np.arange(80) % 2, y, -1)
-    fitted = gda.OneVsRestMetricClassifier().fit(X, half)
-    alone = gda.OneVsRestMetricClassifier().fit(X[half >= 0], half[half >= 0])
+    fitted = gda.estimators.OneVsRestMetricClassifier().fit(X, half)
+    alone = gda.estimators.OneVsRestMetricClassifier().fit(X[half >= 0], half[half >= 0])
     np.testing.assert_allclose(fitted.metrics_, alone.metrics_)
     expected = alone.predict(X[half < 0])
     np.testing.assert_array_equal(fitted.transduction_[half < 0], expected)
 
 
-@pytest.mark.parametrize("classifier", [gda.GraphClassifier(), gda.MetricKNeighborsClassifier()])
+@pytest.mark.parametrize(
+    "classifier", [gda.GraphClassifier(), gda.estimators.MetricKNeighborsClassifier()]
+)
 def test_learners_that_take_unlabelled_samples_get_them(classifier: Any) -> None:
     X, y = samples(n=80)
     half = np.where(np.arange(80) % 2, y, -1)
     Weights.seen.clear()
-    fitted = gda.OneVsRestMetricClassifier(Weights(), classifier).fit(X, half)
+    fitted = gda.estimators.OneVsRestMetricClassifier(Weights(), classifier).fit(X, half)
     assert Weights.seen == [(80, 40)] * 3
     np.testing.assert_allclose(fitted.metrics_[0], np.diag(1 / X.var(axis=0)))
     Weights.seen.clear()
@@ -192,7 +203,7 @@ def test_minus_one_is_a_label_where_it_does_not_stand_for_none() -> None:
     X, y = samples(classes=2)
     signs = np.where(y, 1, -1)
     learner = Weights(missing_label=-1)
-    fitted = gda.OneVsRestMetricClassifier(learner, missing_label=None).fit(X, signs)
+    fitted = gda.estimators.OneVsRestMetricClassifier(learner, missing_label=None).fit(X, signs)
     assert fitted.classes_.tolist() == [-1, 1]
     assert set(fitted.predict(X)) == {-1, 1}
     assert gda.GraphClassifier(learner, missing_label=None).fit(X, signs).score(X, signs) > 0.5
@@ -209,7 +220,7 @@ def test_minus_one_is_a_label_where_it_does_not_stand_for_none() -> None:
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 def test_any_classifier(classifier: Any, aggregation: str) -> None:
     X, y = make_blobs(90, centers=3, n_features=3, cluster_std=1.5, random_state=0)
-    fitted = gda.OneVsRestMetricClassifier(None, classifier, aggregation=aggregation)
+    fitted = gda.estimators.OneVsRestMetricClassifier(None, classifier, aggregation=aggregation)
     assert fitted.fit(X[:60], y[:60]).score(X[60:], y[60:]) > 0.8
 
 
@@ -217,7 +228,9 @@ def test_search_over_what_is_inside() -> None:
     X, y = samples(n=90)
     estimator = make_pipeline(
         StandardScaler(),
-        gda.OneVsRestMetricClassifier(gda.GraphMetricLearner(), gda.MetricKNeighborsClassifier()),
+        gda.estimators.OneVsRestMetricClassifier(
+            gda.GraphMetricLearner(), gda.estimators.MetricKNeighborsClassifier()
+        ),
     )
     grid = {
         "onevsrestmetricclassifier__learner__trace_bound": ["auto", 0.01],
@@ -245,7 +258,7 @@ def test_search_over_what_is_inside() -> None:
 )
 def test_bad_labels_and_learners(parameters: Any, y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        gda.OneVsRestMetricClassifier(**parameters).fit(samples()[0], y)
+        gda.estimators.OneVsRestMetricClassifier(**parameters).fit(samples()[0], y)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +266,7 @@ def test_bad_labels_and_learners(parameters: Any, y: Any, message: str) -> None:
 )
 def test_bad_parameters(parameters: Any) -> None:
     with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        gda.OneVsRestMetricClassifier(**parameters).fit(*samples())
+        gda.estimators.OneVsRestMetricClassifier(**parameters).fit(*samples())
 
 
 # --- Probabilities -------------------------------------------------------------------------------

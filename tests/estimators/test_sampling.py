@@ -94,9 +94,9 @@ def test_auto_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(problem_learner, "_AUTO_SAMPLES", 20)
     X, y = samples()
     assert len(gda.DiagonalMetricLearner().fit(X, y).sample_indices_) == 21  # 7 of each class
-    chosen = gda.DiagonalMetricLearnerCV(trace_bounds=2, cv=2).fit(X, y)
+    chosen = gda.estimators.DiagonalMetricLearnerCV(trace_bounds=2, cv=2).fit(X, y)
     assert len(chosen.sample_indices_) == 21
-    every = gda.DiagonalMetricLearnerCV(trace_bounds=2, cv=2, max_samples=None).fit(X, y)
+    every = gda.estimators.DiagonalMetricLearnerCV(trace_bounds=2, cv=2, max_samples=None).fit(X, y)
     assert every.sample_indices_ is None
 
 

@@ -27,7 +27,7 @@ SETS = {
     "diagonal": gda.DiagonalMetrics,
     "definite": gda.PositiveDefiniteMetrics,
 }
-LEARNERS = [gda.PairMetricLearner, gda.TripletMetricLearner]
+LEARNERS = [gda.estimators.PairMetricLearner, gda.estimators.TripletMetricLearner]
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -60,7 +60,7 @@ def triplets() -> tuple[FloatArray, np.ndarray]:
 
 def fit(learner: Any, with_indices: bool = False) -> Any:
     """Fit a learner to its tuples."""
-    if isinstance(learner, gda.PairMetricLearner):
+    if isinstance(learner, gda.estimators.PairMetricLearner):
         X, found, y = pairs()
         given: tuple[Any, ...] = (found if with_indices else X[found], y)
     else:
@@ -76,7 +76,7 @@ def fit(learner: Any, with_indices: bool = False) -> Any:
 @pytest.mark.parametrize("objective", ["logistic-pairs", "pair-hinge"])
 def test_the_metric_of_pairs_is_the_optimum_of_its_problem(objective: str, kind: str) -> None:
     X, found, y = pairs()
-    learner = gda.PairMetricLearner(objective, feasible_set=kind).fit(X[found], y)
+    learner = gda.estimators.PairMetricLearner(objective, feasible_set=kind).fit(X[found], y)
     make = {"logistic-pairs": gda.LogisticPairs, "pair-hinge": gda.PairHinge}[objective]
     spreads = X[found].reshape(-1, 4).std(axis=0)
     np.testing.assert_allclose(learner.scale_, spreads, rtol=1e-12)
@@ -95,7 +95,7 @@ def test_the_metric_of_pairs_is_the_optimum_of_its_problem(objective: str, kind:
 @pytest.mark.parametrize("objective", ["triplet-hinge", "logistic-triplets"])
 def test_the_metric_of_triplets_is_the_optimum_of_its_problem(objective: str, kind: str) -> None:
     X, found = triplets()
-    learner = gda.TripletMetricLearner(objective, feasible_set=kind).fit(X[found])
+    learner = gda.estimators.TripletMetricLearner(objective, feasible_set=kind).fit(X[found])
     make = {"triplet-hinge": gda.TripletHinge, "logistic-triplets": gda.LogisticTriplets}[objective]
     by_hand = make(X / learner.scale_, found)
     assert learner.trace_bound_ == pytest.approx(by_hand.auto_trace_bound())
@@ -135,15 +135,15 @@ def test_ones_own_objective_and_set() -> None:
         return gda.DEML(samples, labels, pairs=places)
 
     only = partial(gda.GraphMetrics, edges=[(0, 1)])
-    learner = gda.PairMetricLearner(deml, feasible_set=only).fit(X[found], y)
+    learner = gda.estimators.PairMetricLearner(deml, feasible_set=only).fit(X[found], y)
     assert learner.result_.status == "converged"
     assert not learner.metric_[0, 2:].any()
 
     def wrong(trace_bound: float, min_eigenvalue: float) -> Any:
         return np.eye(3)
 
-    with pytest.raises(gda.InvalidInputError, match="what feasible_set returns must be"):
-        gda.PairMetricLearner(feasible_set=wrong).fit(X[found], y)
+    with pytest.raises(gda.errors.InvalidInputError, match="what feasible_set returns must be"):
+        gda.estimators.PairMetricLearner(feasible_set=wrong).fit(X[found], y)
 
 
 # --- Predictions ---------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def test_ones_own_objective_and_set() -> None:
 
 def test_predictions_of_pairs() -> None:
     X, found, y = pairs()
-    learner = gda.PairMetricLearner().fit(X[found], y)
+    learner = gda.estimators.PairMetricLearner().fit(X[found], y)
     distances = learner.pair_distance(X[found])
     np.testing.assert_array_equal(learner.decision_function(X[found]), -distances)
     assert learner.score(X[found], y) == roc_auc_score(y, -distances)
@@ -192,7 +192,7 @@ def test_thresholds_are_the_best_of_all(strategy: str, seed: int) -> None:
 
 def test_calibration_by_other_pairs() -> None:
     X, found, y = pairs()
-    learner = gda.PairMetricLearner(preprocessor=X)
+    learner = gda.estimators.PairMetricLearner(preprocessor=X)
     strict = clone(learner).fit(found, y, {"strategy": "max_tpr", "min_rate": 1.0})
     assert (strict.predict(found)[y == -1] == -1).all()
     learner.fit(found[:40], y[:40])
@@ -205,17 +205,17 @@ def test_calibration_by_other_pairs() -> None:
         ({"strategy": "f_beta", "beta": 0}, "beta must be"),
     ]
     for bad, message in cases:
-        with pytest.raises(gda.InvalidInputError, match=message):
+        with pytest.raises(gda.errors.InvalidInputError, match=message):
             learner.calibrate_threshold(found, y, **bad)
-        with pytest.raises(gda.InvalidInputError, match=message):
+        with pytest.raises(gda.errors.InvalidInputError, match=message):
             learner.fit(found, y, bad)
-    with pytest.raises(gda.InvalidInputError, match="all 2 pairs are similar"):
+    with pytest.raises(gda.errors.InvalidInputError, match="all 2 pairs are similar"):
         learner.calibrate_threshold(found[:2], [1, 1])
 
 
 def test_predictions_of_triplets() -> None:
     X, found = triplets()
-    learner = gda.TripletMetricLearner(preprocessor=X).fit(found)
+    learner = gda.estimators.TripletMetricLearner(preprocessor=X).fit(found)
     near, far = learner.pair_distance(found[:, :2]), learner.pair_distance(found[:, [0, 2]])
     np.testing.assert_allclose(learner.decision_function(found), far - near)
     np.testing.assert_array_equal(learner.predict(X[found]), np.where(far > near, 1, -1))
@@ -226,7 +226,7 @@ def test_predictions_of_triplets() -> None:
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_searches_and_copies(learner: Any) -> None:
     X, found, y = pairs()
-    given: Any = (found, y) if learner is gda.PairMetricLearner else (triplets()[1],)
+    given: Any = (found, y) if learner is gda.estimators.PairMetricLearner else (triplets()[1],)
     search = GridSearchCV(learner(preprocessor=X), {"feasible_set": list(SETS)}, cv=2).fit(*given)
     scores = cross_val_score(learner(preprocessor=X, min_eigenvalue=1e-3), *given, cv=3)
     assert len(scores) == 3
@@ -270,7 +270,7 @@ X, FOUND, Y = pairs()
 )
 def test_bad_pairs(given: Any, y: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        gda.PairMetricLearner(**options).fit(given, y)
+        gda.estimators.PairMetricLearner(**options).fit(given, y)
 
 
 @pytest.mark.parametrize("bad", [{"objective": "glr"}, {"feasible_set": "signed"}, {"scale": 1}])
@@ -282,13 +282,13 @@ def test_bad_parameters(learner: Any, bad: dict[str, Any]) -> None:
 
 def test_nothing_before_fit_and_other_features_after_it() -> None:
     for call in (
-        lambda: gda.PairMetricLearner().predict(X[FOUND]),
-        lambda: gda.PairMetricLearner().score(X[FOUND], Y),
-        lambda: gda.PairMetricLearner().set_threshold(1),
-        lambda: gda.PairMetricLearner().calibrate_threshold(X[FOUND], Y),
-        lambda: gda.TripletMetricLearner().predict(X[FOUND]),
+        lambda: gda.estimators.PairMetricLearner().predict(X[FOUND]),
+        lambda: gda.estimators.PairMetricLearner().score(X[FOUND], Y),
+        lambda: gda.estimators.PairMetricLearner().set_threshold(1),
+        lambda: gda.estimators.PairMetricLearner().calibrate_threshold(X[FOUND], Y),
+        lambda: gda.estimators.TripletMetricLearner().predict(X[FOUND]),
     ):
         with pytest.raises(NotFittedError):
             call()
-    with pytest.raises(gda.InvalidInputError, match="pairs of samples with 4 features have"):
-        gda.PairMetricLearner().fit(X[FOUND], Y).predict(X[FOUND][:, :, :3])
+    with pytest.raises(gda.errors.InvalidInputError, match="pairs of samples with 4 features have"):
+        gda.estimators.PairMetricLearner().fit(X[FOUND], Y).predict(X[FOUND][:, :, :3])

@@ -87,7 +87,7 @@ class Case:
 
     def _is_explained(self, run: Run, error: Exception | None) -> bool:
         """Whether a run was refused with a reason that the data confirm."""
-        if not isinstance(error, gda.InvalidInputError):
+        if not isinstance(error, gda.errors.InvalidInputError):
             return False
         if "knows no Lipschitz constant" in str(error):
             unbounded = self.problem.feasible_set.min_eigenvalue == 0
@@ -100,7 +100,7 @@ class Case:
         """Return where a run starts: half-way along the path start's edges, or in the middle."""
         feasible_set, size = self.problem.feasible_set, self.problem.n_features
         if run.method in ("joint", "alternating"):
-            return gda.Alternating(edge_floor=run.options.get("edge_floor", 0.0)).start(
+            return gda.methods.Alternating(edge_floor=run.options.get("edge_floor", 0.0)).start(
                 self.problem
             )
         middle: FloatArray = feasible_set.budget(size) / size * np.eye(size)

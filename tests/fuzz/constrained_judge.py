@@ -97,7 +97,7 @@ class Judged:
     def _run(self, others: bool) -> Iterator[Fault]:
         try:
             problem = self.made.problem()
-        except gda.InfeasibleProblemError as error:
+        except gda.errors.InfeasibleProblemError as error:
             self.end = "refused"
             yield from self._of_refusal(str(error))
             return
@@ -109,7 +109,7 @@ class Judged:
             self.result = gda.solve(
                 problem, "certified", tolerance=TOLERANCE, max_iterations=300, time_limit=LIMIT
             )
-        except gda.InvalidInputError as error:
+        except gda.errors.InvalidInputError as error:
             self.end = "nothing to learn from"
             if "nothing to learn from at the start" not in str(error):
                 yield Fault("InvalidInputError", str(error))
@@ -275,7 +275,7 @@ class Judged:
         self.checked.append(method)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", gda.InaccurateSolutionWarning)
+                warnings.simplefilter("ignore", gda.errors.InaccurateSolutionWarning)
                 result = gda.solve(
                     problem,
                     method,
@@ -283,7 +283,7 @@ class Judged:
                     time_limit=LIMIT,
                     **options,
                 )
-        except gda.InvalidInputError as error:
+        except gda.errors.InvalidInputError as error:
             if "nothing to learn from at the start" not in str(error):
                 yield Fault(f"InvalidInputError, {method}", str(error))
             return

@@ -92,7 +92,7 @@ def kept_or_refused(objective: Any, feasible_set: Any, rows: Rows) -> gda.Result
     constraints = rows(metric)
     try:
         problem = gda.MetricProblem(objective, feasible_set, constraints=rows)
-    except gda.InfeasibleProblemError as error:
+    except gda.errors.InfeasibleProblemError as error:
         message = str(error)
         if any(str(constraint) in message for constraint in constraints):
             return None
@@ -308,7 +308,7 @@ def test_the_judge_sees(
 
 def test_the_judge_sees_what_is_refused_for_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(self: Constrained) -> gda.MetricProblem:
-        raise gda.InfeasibleProblemError("nothing can be kept")
+        raise gda.errors.InfeasibleProblemError("nothing can be kept")
 
     monkeypatch.setattr(Constrained, "problem", refusing)
     kinds = [fault.kind for fault in Judged(of_sort("plain")).faults]

@@ -76,12 +76,12 @@ def test_ends_of_the_geodesic() -> None:
 def test_bad_matrices() -> None:
     good = np.eye(2)
     message = "B is not positive definite: its smallest eigenvalue is -1; add a small multiple"
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         geometric_mean(good, np.diag([1.0, -1.0]))
-    with pytest.raises(gda.InvalidInputError, match="S is not positive definite"):
+    with pytest.raises(gda.errors.InvalidInputError, match="S is not positive definite"):
         geometric_mean_of_inverse(np.zeros((2, 2)), good)
-    with pytest.raises(gda.InvalidInputError, match=re.escape("B must be 2×2, got 3×3")):
+    with pytest.raises(gda.errors.InvalidInputError, match=re.escape("B must be 2×2, got 3×3")):
         geometric_mean(good, np.eye(3))
     for t in (-0.1, 1.1):
-        with pytest.raises(gda.InvalidInputError, match="t must be at "):
+        with pytest.raises(gda.errors.InvalidInputError, match="t must be at "):
             geometric_mean(good, good, t)

@@ -93,7 +93,7 @@ def test_the_curvature_is_that_of_the_sphere() -> None:
 
     rng = np.random.default_rng(5)
     factor = rng.standard_normal((13, 3))
-    current = _Factorization.of(wine(), 1e-3 * np.eye(13), 13.0, factor)
+    current = _Factorization(wine(), 1e-3 * np.eye(13), 13.0, factor)
     step: FloatArray = rng.standard_normal((13, 3))
     step -= current.factor * (np.vdot(current.factor, step) / 13.0)
     length = 1e-5 / float(np.linalg.norm(step))

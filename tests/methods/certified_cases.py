@@ -192,9 +192,9 @@ class Watch:
     """A callback: each state is a member, none has a larger objective or a smaller bound."""
 
     feasible_set: FeasibleSet
-    states: list[gda.State] = field(default_factory=list)
+    states: list[gda.methods.State] = field(default_factory=list)
 
-    def __call__(self, state: gda.State) -> None:
+    def __call__(self, state: gda.methods.State) -> None:
         assert not self.feasible_set.violations(state.metric)
         assert state.lower_bound is not None
         if self.states:

@@ -64,7 +64,7 @@ class Invariants:
     may_rise: bool = False
     values: list[float] = field(default_factory=list)
 
-    def __call__(self, state: gda.State) -> None:
+    def __call__(self, state: gda.methods.State) -> None:
         metric, bound = state.metric, self.feasible_set.trace_bound
         assert (metric == metric.T).all()
         assert (metric - np.diag(np.diagonal(metric))).max(initial=0.0) <= 0

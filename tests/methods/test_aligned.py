@@ -10,9 +10,9 @@ from gdaopt.support.validation import FloatArray
 from tests.helpers import scaled
 
 SET = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)
-METHODS: dict[str, type[gda.Alternating] | type[gda.Joint]] = {
-    "alternating": gda.Alternating,
-    "joint": gda.Joint,
+METHODS: dict[str, type[gda.methods.Alternating] | type[gda.methods.Joint]] = {
+    "alternating": gda.methods.Alternating,
+    "joint": gda.methods.Joint,
 }
 
 
@@ -21,7 +21,7 @@ def problem() -> gda.MetricProblem:
 
 
 def start(**options: float) -> FloatArray:
-    return gda.Alternating(**options).start(problem())  # type: ignore[arg-type]
+    return gda.methods.Alternating(**options).start(problem())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -36,7 +36,9 @@ def test_an_edge_counts_from_the_floor_on(method: str, share: float, components:
     if components == 1:
         assert gda.solve(problem(), runner).iterations == 3
         return
-    with pytest.raises(gda.InvalidInputError, match=r"≥ edge_floor = 0.25 leave 2 components"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"≥ edge_floor = 0.25 leave 2 components"
+    ):
         gda.solve(problem(), runner)
 
 
@@ -57,9 +59,9 @@ def test_a_floor_that_no_constant_diagonal_can_carry() -> None:
     assert floor > bound
     metric = start(edge_floor=floor)
     assert SET.contains(metric)
-    assert gda.Alternating(edge_floor=floor).n_components(metric) == 1
+    assert gda.methods.Alternating(edge_floor=floor).n_components(metric) == 1
     assert np.trace(metric) == pytest.approx(4.0, rel=1e-15)
-    with pytest.raises(gda.InvalidInputError, match="would not be a metric"):
+    with pytest.raises(gda.errors.InvalidInputError, match="would not be a metric"):
         start(edge_floor=floor, initial_edge_weight=floor)
 
 

@@ -51,17 +51,17 @@ def test_invariants_at_a_fixed_trace_bound(n_cases: int) -> None:
     @given(cases(bounds_follow=False))
     def check(case: Case) -> None:
         problem = case.problem()
-        start = gda.Alternating(edge_floor=case.edge_floor).start(problem)
+        start = gda.methods.Alternating(edge_floor=case.edge_floor).start(problem)
         if problem.objective.at(start).vanished() is None:
             check_invariants(case, "analytic")
         else:  # features a million times too large: refused before any step
-            with pytest.raises(gda.InvalidInputError, match="multiply the features by"):
+            with pytest.raises(gda.errors.InvalidInputError, match="multiply the features by"):
                 gda.solve(problem, solver="analytic", edge_floor=case.edge_floor)
 
     check()
 
 
-@pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
+@pytest.mark.filterwarnings("ignore::gdaopt.errors.InaccurateSolutionWarning")
 @pytest.mark.parametrize(
     ("solver", "n_cases"),
     [
@@ -152,7 +152,7 @@ def test_the_trees_floor_keeps_the_graph_connected() -> None:
 def test_other_sets_are_refused() -> None:
     feasible_set = gda.DiagonalMetrics(trace_bound=4.0)
     problem = gda.MetricProblem(gda.GLR([[0.0], [1.0]], [1, -1]), feasible_set)
-    with pytest.raises(gda.InvalidInputError, match="needs a set of GraphMetrics"):
+    with pytest.raises(gda.errors.InvalidInputError, match="needs a set of GraphMetrics"):
         gda.solve(problem, "alternating", solver="analytic")
 
 

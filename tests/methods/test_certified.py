@@ -195,7 +195,9 @@ def test_any_scale_converges_or_says_what_to_rescale(case: Case, kind: str) -> N
     feasible_set, size = problem.feasible_set, problem.n_features
     start = feasible_set.base(size) + feasible_set.budget(size) / size * np.eye(size)
     if problem.objective.at(start).vanished():
-        with pytest.raises(gda.InvalidInputError, match=f"nothing to learn from.* is 0 .*{ADVICE}"):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match=f"nothing to learn from.* is 0 .*{ADVICE}"
+        ):
             gda.solve(problem, "certified")
         return
     result = gda.solve(problem, "certified", tolerance=1e-9)
@@ -286,13 +288,19 @@ def test_improves_on_the_end_of_alternating() -> None:
 def test_refuses_a_start_outside_of_the_set() -> None:
     X, z = samples("iris", "setosa", "half", "unit")
     problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(4.0, 1e-3).containing_path(0.05))
-    with pytest.raises(gda.InvalidInputError, match=r"not in the set: .* trace 7.7 exceeds .* 3.7"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"not in the set: .* trace 7.7 exceeds .* 3.7"
+    ):
         gda.solve(problem, "certified", initial=2 * np.eye(4))
     star = np.diag([1.0, 0.5, 0.5, 0.5])  # connects all, but not along the path
     star[0, 1:] = star[1:, 0] = -0.1
-    with pytest.raises(gda.InvalidInputError, match=r"without the fixed part of the set: off-d"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"without the fixed part of the set: off-d"
+    ):
         gda.solve(problem, "certified", initial=star)
-    with pytest.raises(gda.InvalidInputError, match=r"contains a path; .* pass edge_floor=0.05"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"contains a path; .* pass edge_floor=0.05"
+    ):
         gda.solve(problem, "alternating", solver="analytic")
     over_all = gda.MetricProblem(problem.objective, gda.GraphMetrics(4.0, 1e-3))
     assert over_all.feasible_set.contains(star)
@@ -357,7 +365,7 @@ def test_a_target_in_the_set_is_reached() -> None:
 )
 def test_bad_options_are_refused(options: dict[str, Any], match: str) -> None:
     problem = Case(4, 0, 0.0, True, False).problem()
-    with pytest.raises(gda.GdaoptError, match=match):
+    with pytest.raises(gda.errors.GdaoptError, match=match):
         gda.solve(problem, "certified", **options)
 
 
@@ -448,7 +456,7 @@ def test_a_callback_ends_the_run() -> None:
 
 
 def test_interrupts() -> None:
-    def interrupt(state: gda.State) -> None:
+    def interrupt(state: gda.methods.State) -> None:
         if state.iteration == 3:
             raise KeyboardInterrupt
 
@@ -502,5 +510,7 @@ def test_duplicates_and_constants_change_nothing(kind: str) -> None:
 def test_an_objective_that_vanishes_at_the_start_is_refused(kind: str) -> None:
     X, z = samples("wine", "class_0", "half", "unit")
     problem = gda.MetricProblem(gda.GLR(1000 * X, z), set_of(kind, 13, 13.0, 1e-6))
-    with pytest.raises(gda.InvalidInputError, match=f"nothing to learn from.*{ADVICE} 0.001"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=f"nothing to learn from.*{ADVICE} 0.001"
+    ):
         gda.solve(problem, "certified")

@@ -64,7 +64,9 @@ def test_is_the_certified_optimum(
         feasible_set = set_of(kind, size, multiple * size, rho, floor)
         problem = gda.MetricProblem(objective_of(name, size, 4 * size), feasible_set)
         if method == "socp" and kind == "definite":
-            with pytest.raises(gda.InvalidInputError, match=r"no form in second-order.*'sdp'"):
+            with pytest.raises(
+                gda.errors.InvalidInputError, match=r"no form in second-order.*'sdp'"
+            ):
                 gda.solve(problem, method, solver=solver)
             return
         result = gda.solve(problem, method, solver=solver)
@@ -232,7 +234,9 @@ def test_what_would_not_fit_is_refused_before_it_is_built(
         pytest.fail("it has been built")
 
     monkeypatch.setattr(gda.MetricProblem, "to_cvxpy", to_cvxpy)
-    with pytest.raises(gda.InvalidInputError, match=r"need about [\d.e-]+ GB.* 1e-05 are.*force"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"need about [\d.e-]+ GB.* 1e-05 are.*force"
+    ):
         gda.solve(small(), method)
 
 

@@ -28,7 +28,7 @@ class Stub:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("CLARABEL", "SCS"):
-            gda.Semidefinite(solver=name)  # probed before they are stubbed
+            gda.methods.Semidefinite(solver=name)  # probed before they are stubbed
         self.calls: list[dict[str, Any]] = []
         self.strike: Strike = lambda _: None
 
@@ -233,11 +233,11 @@ def test_solvers_without_the_cone_are_refused_at_construction(
     if not any(info.name == solver.upper() and info.usable for info in gda.solvers()):
         pytest.skip(f"{solver} does not work here")
     match = rf"{solver.upper()} has no {cone} cone\. Working here, with that cone: {working}"
-    with pytest.raises(gda.SolverNotFoundError, match=match):
+    with pytest.raises(gda.errors.SolverNotFoundError, match=match):
         gda.methods.METHODS[method](solver=solver)  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("method", [gda.Semidefinite, gda.SecondOrder])
+@pytest.mark.parametrize("method", [gda.methods.Semidefinite, gda.methods.SecondOrder])
 @pytest.mark.parametrize(
     ("options", "match"),
     [
@@ -248,7 +248,7 @@ def test_solvers_without_the_cone_are_refused_at_construction(
     ids=str,
 )
 def test_bad_options_are_refused(method: Any, options: dict[str, Any], match: str) -> None:
-    with pytest.raises(gda.GdaoptError, match=match) as info:
+    with pytest.raises(gda.errors.GdaoptError, match=match) as info:
         method(**options)
     assert "mean 'analytic'" not in str(info.value)
 
@@ -265,7 +265,7 @@ def test_bad_options_are_refused(method: Any, options: dict[str, Any], match: st
     ids=["outside", "small", "NaN", "positive"],
 )
 def test_bad_starts_are_refused(method: str, initial: Any, match: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=match):
+    with pytest.raises(gda.errors.InvalidInputError, match=match):
         gda.solve(problem(), method, initial=initial)
 
 
@@ -274,5 +274,5 @@ def test_nothing_to_learn_from(method: str) -> None:
     X, z = synthetic(3, 10)
     for features, match in ((0 * X, "all samples coincide"), (1e4 * X, "multiply the features by")):
         case = gda.MetricProblem(gda.GLR(features, z), gda.GraphMetrics(3.0, 1e-2))
-        with pytest.raises(gda.InvalidInputError, match=f"nothing to learn from.*{match}"):
+        with pytest.raises(gda.errors.InvalidInputError, match=f"nothing to learn from.*{match}"):
             gda.solve(case, method)

@@ -82,7 +82,9 @@ def test_every_method_keeps_them_or_refuses(method: str) -> None:
     problem = wine(three)
     if not METHODS[method].keeps_constraints:
         for run in (gda.solve, lambda *args: list(gda.iterate(*args))):
-            with pytest.raises(gda.InvalidInputError, match="cannot keep linear constraints") as e:
+            with pytest.raises(
+                gda.errors.InvalidInputError, match="cannot keep linear constraints"
+            ) as e:
                 run(problem, method)
             assert "certified" in str(e.value)
         return
@@ -118,7 +120,7 @@ def test_one_feature(kind: str, method: str, bound: float) -> None:
         "socp",
         "definite",
     ):
-        with pytest.raises(gda.InvalidInputError, match=r"needs a set of|second-order"):
+        with pytest.raises(gda.errors.InvalidInputError, match=r"needs a set of|second-order"):
             gda.solve(problem, method)
         return
     result = gda.solve(problem, method, max_iterations=400)
@@ -198,7 +200,7 @@ def test_results_and_traces_carry_and_keep_multipliers(tmp_path: Path) -> None:
 def test_options_that_do_not_go_with_constraints(
     method: str, options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.solve(wine(three), method, **options)
 
 

@@ -151,14 +151,14 @@ def test_answers_called_inaccurate_are_used(method: str, stub: Stub) -> None:
             assert variable.value is not None
             variable.save_value(1.01 * variable.value)  # beyond the budget
 
-    def check(state: gda.State) -> None:
+    def check(state: gda.methods.State) -> None:
         values.append(state.objective)
         assert not problem.feasible_set.violations(state.metric)
 
     values: list[float] = []
     problem = iris()
     stub.faults["HIGHS"] = strike, STEPS
-    with pytest.warns(gda.InaccurateSolutionWarning, match="HIGHS calls its answer to the"):
+    with pytest.warns(gda.errors.InaccurateSolutionWarning, match="HIGHS calls its answer to the"):
         result = gda.solve(problem, method, callback=check, max_iterations=40)
     assert result.status in ("stalled", "iteration_limit")
     assert values == sorted(values, reverse=True)
@@ -236,9 +236,9 @@ def test_when_all_solvers_fail_the_first_error_counts(method: str, stub: Stub) -
 
 
 @pytest.mark.parametrize("fallback", ["higsh", ["analytic", "higsh"]])
-@pytest.mark.parametrize("method", [gda.Alternating, gda.Joint])
+@pytest.mark.parametrize("method", [gda.methods.Alternating, gda.methods.Joint])
 def test_unknown_fall_backs_are_refused_at_once(method: Any, fallback: str | list[str]) -> None:
-    with pytest.raises(gda.SolverNotFoundError, match="did you mean 'HIGHS'"):
+    with pytest.raises(gda.errors.SolverNotFoundError, match="did you mean 'HIGHS'"):
         method(solver="analytic", fallback=fallback)
 
 
@@ -254,13 +254,13 @@ def test_time_limits_are_accepted_and_obeyed(solver: str) -> None:
     loose = {"SCS": {"eps": 1e-3}, "OSQP": {"eps_abs": 1e-2, "eps_rel": 1e-2}}.get(solver, {})
     mine = loose | {entry_of(solver).time_limit: 300.0}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", gda.InaccurateSolutionWarning)
+        warnings.simplefilter("ignore", gda.errors.InaccurateSolutionWarning)
         solve_program(problem, solver, time_limit=300.0, solver_opts=loose)
         solve_program(problem, solver, time_limit=1e-9, solver_opts=mine)  # the user's comes first
         if solver == "SCS":  # it returns its last iterate, and calls it inaccurate
             assert solve_program(problem, solver, time_limit=1e-9).status == "optimal_inaccurate"
         else:
-            with pytest.raises(gda.SolverFailedError, match="user_limit"):
+            with pytest.raises(gda.errors.SolverFailedError, match="user_limit"):
                 solve_program(problem, solver, time_limit=1e-9)
 
 

@@ -127,7 +127,7 @@ def test_every_iterate_is_a_member_and_the_objective_falls(case: Case) -> None:
     given_problem = case.hull_problem()
     values: list[float] = []
 
-    def check(state: gda.State) -> None:
+    def check(state: gda.methods.State) -> None:
         assert given_problem.feasible_set.contains(state.metric)
         assert not values or state.objective <= values[-1] * (1 + 1e-12)
         assert state.lower_bound is not None
@@ -149,7 +149,7 @@ def test_every_iterate_is_a_member_and_the_objective_falls(case: Case) -> None:
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.solve(problem(SETS["graph"]), "frank-wolfe", **options)
 
 

@@ -62,5 +62,5 @@ def test_a_step_out_of_the_domain_is_shortened() -> None:
 
 def test_a_start_without_information_is_refused() -> None:
     problem = gda.MetricProblem(clouds(250.0), gda.GraphMetrics(3.0))
-    with pytest.raises(gda.InvalidInputError, match="nothing to learn from at the start"):
+    with pytest.raises(gda.errors.InvalidInputError, match="nothing to learn from at the start"):
         gda.solve(problem, "certified")

@@ -185,8 +185,10 @@ def test_by_gradient_no_eigenvector_is_needed(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_by_gradient_it_refuses_a_floor() -> None:
-    with pytest.raises(gda.InvalidInputError, match=r"align='gradient' .* edge_floor is 0\.01"):
-        gda.Joint(edge_floor=0.01, align="gradient")
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"align='gradient' .* edge_floor is 0\.01"
+    ):
+        gda.methods.Joint(edge_floor=0.01, align="gradient")
 
 
 @pytest.mark.parametrize(
@@ -198,12 +200,12 @@ def test_by_gradient_it_refuses_a_floor() -> None:
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=message):
-        gda.Joint(**options)
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
+        gda.methods.Joint(**options)
 
 
 def test_the_floor_keeps_the_graph_connected(on_wine: gda.Result) -> None:
-    method = gda.Joint(solver="analytic", edge_floor=0.01, tolerance=1e-4, trace_every=0)
+    method = gda.methods.Joint(solver="analytic", edge_floor=0.01, tolerance=1e-4, trace_every=0)
     result = gda.solve(wine(), method)
     assert (result.status, result.components) == ("stalled", 1)
     assert method.n_components(result.metric) == 1 < method.n_components(on_wine.metric)

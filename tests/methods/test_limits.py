@@ -52,7 +52,7 @@ def solve(method: str, **options: Any) -> gda.Result:
     return gda.solve(problem(), method, **(METHODS[method] | options))
 
 
-def iterate(method: str, **options: Any) -> Iterator[gda.State]:
+def iterate(method: str, **options: Any) -> Iterator[gda.methods.State]:
     return gda.iterate(problem(), method, **(METHODS[method] | options))
 
 
@@ -115,7 +115,7 @@ def test_iterate_takes_no_step_before_it_is_asked_to(
 
 
 def test_limits_hold_in_iterate(method: str, fake: FakeTime) -> None:
-    def last(**limits: Any) -> gda.State:
+    def last(**limits: Any) -> gda.methods.State:
         fake.now = 0.0
         *_, state = iterate(method, **limits)
         return state
@@ -274,7 +274,7 @@ def test_an_interrupt_within_a_block_leaves_a_member(
 
 
 def test_an_interrupt_within_a_callback_propagates_by_default(method: str) -> None:
-    def act(state: gda.State) -> None:
+    def act(state: gda.methods.State) -> None:
         if state.iteration == 3:
             signal.raise_signal(signal.SIGINT)
 
@@ -297,7 +297,7 @@ def test_every_nth_step_has_a_row_and_all_times(method: str, every: int, fake: F
     assert [row.iteration for row in thin.trace] == kept
     np.testing.assert_array_equal(thin.trace.left_ends, full.trace.left_ends[kept])
     apart = (*TIMES, "seconds", *BOUNDS)
-    columns = [name for name in gda.Trace.columns() if name not in apart]
+    columns = [name for name in gda.trace.Trace.columns() if name not in apart]
     pd.testing.assert_frame_equal(
         thin.trace.to_pandas()[columns],
         full.trace.to_pandas()[columns].iloc[kept].reset_index(drop=True),
@@ -350,7 +350,7 @@ def test_an_interrupted_trace_ends_with_the_last_step(method: str, every: int) -
 
 @pytest.mark.parametrize("every", [-1, 1.5, "all", None])
 def test_other_periods_are_refused(method: str, every: Any) -> None:
-    with pytest.raises(gda.InvalidInputError, match="trace_every"):
+    with pytest.raises(gda.errors.InvalidInputError, match="trace_every"):
         solve(method, trace_every=every)
 
 
@@ -382,8 +382,8 @@ def test_round_trip_with_iterates(method: str, tmp_path: Path) -> None:
     assert result.trace.iterates is not None
     assert not loaded.trace.iterates.flags.writeable
     np.testing.assert_array_equal(loaded.trace.iterates, result.trace.iterates)
-    changed = gda.Trace(result.trace.rows, result.trace.left_ends, result.trace.iterates * 2)
-    without = gda.Trace(result.trace.rows, result.trace.left_ends)
+    changed = gda.trace.Trace(result.trace.rows, result.trace.left_ends, result.trace.iterates * 2)
+    without = gda.trace.Trace(result.trace.rows, result.trace.left_ends)
     assert result.trace not in (changed, without)
 
 
@@ -428,5 +428,5 @@ def test_any_member_is_a_start(method: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("metric", [7 * np.eye(6), np.eye(5), np.zeros((6, 6)), 1 - np.eye(6)])
 def test_other_starts_are_refused(method: str, metric: FloatArray) -> None:
-    with pytest.raises(gda.InvalidInputError, match="initial"):
+    with pytest.raises(gda.errors.InvalidInputError, match="initial"):
         solve(method, initial=metric)

@@ -202,6 +202,6 @@ def test_a_pass_asks_the_clock_in_each_block(name: str, clock: SimpleNamespace) 
     assert clock.asked >= n_blocks
     with until(Deadline(at=clock.now + 0.5, time_limit=0.5)):
         start = clock.now
-        with pytest.raises(gda.TimeLimitError):
+        with pytest.raises(gda.errors.TimeLimitError):
             asked.at(np.eye(SIZE)).gradient()
     assert clock.now - start <= 0.5 + 2 / n_blocks + 0.1

@@ -194,7 +194,7 @@ def test_an_edge_floor_that_the_mask_cannot_keep_is_refused() -> None:
     message = r"edge_floor 0\.1 asks for edges that connect all features.* leave 4 components"
     cases: tuple[dict[str, Any], ...] = ({}, {"initial": np.eye(6)})
     for options in cases:
-        with pytest.raises(gda.InvalidInputError, match=message):
+        with pytest.raises(gda.errors.InvalidInputError, match=message):
             gda.solve(problem, "alternating", edge_floor=0.1, **options)
 
 

@@ -91,12 +91,12 @@ class Moved:
         return getattr(self._point, name)
 
 
-def at(state: gda.State, metric: FloatArray) -> gda.State:
+def at(state: gda.methods.State, metric: FloatArray) -> gda.methods.State:
     point: Any = Moved(state.point, metric)
     return replace(state, point=point)
 
 
-FAULTS: dict[str, tuple[Callable[[gda.State], gda.State], str]] = {
+FAULTS: dict[str, tuple[Callable[[gda.methods.State], gda.methods.State], str]] = {
     "trace": (lambda s: at(s, s.metric + C * np.eye(K)), "exceeds the bound 3|fixed part"),
     "eigenvalue": (lambda s: at(s, s.metric - C * np.eye(K)), r"smallest eigenvalue -.* is below"),
     "not symmetric": (lambda s: at(s, s.metric + np.eye(K, k=1)), "is not symmetric"),
@@ -110,7 +110,7 @@ FAULTS: dict[str, tuple[Callable[[gda.State], gda.State], str]] = {
 }
 """What is done to a state, and what the message has to say."""
 
-CONTRADICTIONS: dict[str, Callable[[gda.State], gda.State]] = {
+CONTRADICTIONS: dict[str, Callable[[gda.methods.State], gda.methods.State]] = {
     "value below a bound": lambda s: replace(s, objective=-1e6 * (1 + abs(s.objective))),
     "bound above a value": lambda s: replace(s, lower_bound=2 * abs(s.objective) + 1),
 }
@@ -119,13 +119,15 @@ CONTRADICTIONS: dict[str, Callable[[gda.State], gda.State]] = {
 def struck(
     monkeypatch: pytest.MonkeyPatch,
     method: str,
-    change: Callable[[gda.State], gda.State],
+    change: Callable[[gda.methods.State], gda.methods.State],
     step: int,
 ) -> None:
     """Let a method yield a state that has been changed as the given one."""
     original = METHODS[method].states
 
-    def states(self: gda.Method, problem: gda.MetricProblem, clock: Clock) -> Iterator[gda.State]:
+    def states(
+        self: gda.methods.Method, problem: gda.MetricProblem, clock: Clock
+    ) -> Iterator[gda.methods.State]:
         for n, state in enumerate(original(self, problem, clock)):
             yield change(state) if n == step else state
 
@@ -164,12 +166,12 @@ def test_a_state_that_is_not_in_order_ends_the_run(
     if fault in CONTRADICTIONS:
         struck(monkeypatch, method, CONTRADICTIONS[fault], 1)
         with pytest.raises(
-            gda.GdaoptError, match=r"below .* bound .*check_objective.*convex=False"
+            gda.errors.GdaoptError, match=r"below .* bound .*check_objective.*convex=False"
         ):
             gda.solve(problem, method, **options)
         struck(monkeypatch, method, CONTRADICTIONS["bound above a value"], 0)  # for those without
         with pytest.raises(
-            gda.GdaoptError, match=r"below .* bound .*check_objective.*convex=False"
+            gda.errors.GdaoptError, match=r"below .* bound .*check_objective.*convex=False"
         ):
             list(gda.iterate(problem, method, **options))
         return
@@ -185,11 +187,11 @@ def test_a_state_that_is_not_in_order_ends_the_run(
         "the result is the state after step 0",
     ):
         assert words in result.message
-    with pytest.raises(gda.LeftDomainError, match=says):
-        raise gda.LeftDomainError(result.message)
+    with pytest.raises(gda.errors.LeftDomainError, match=says):
+        raise gda.errors.LeftDomainError(result.message)
     states = gda.iterate(problem, method, **options)
     next(states)
-    with pytest.raises(gda.LeftDomainError, match=says):
+    with pytest.raises(gda.errors.LeftDomainError, match=says):
         next(states)
 
 
@@ -201,7 +203,10 @@ def test_a_start_that_is_not_in_order(
     problem, options = case(method, "GLR", "graph", False)
     change, says = FAULTS[fault]
     struck(monkeypatch, method, change, 0)
-    for given, error in ((None, gda.LeftDomainError), (np.eye(K), gda.InvalidInputError)):
+    for given, error in (
+        (None, gda.errors.LeftDomainError),
+        (np.eye(K), gda.errors.InvalidInputError),
+    ):
         with pytest.raises(error, match=says) as found:
             gda.solve(problem, method, initial=given, **options)
         assert type(found.value) is error
@@ -246,15 +251,15 @@ def test_a_step_out_of_the_objectives_domain() -> None:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Wanderer(gda.Method):
+class Wanderer(gda.methods.Method):
     """A method of one's own that shrinks the metric, and says that it has converged."""
 
     name: ClassVar[str] = "wanderer"
 
-    def states(self, problem: gda.MetricProblem, clock: Clock) -> Iterator[gda.State]:
+    def states(self, problem: gda.MetricProblem, clock: Clock) -> Iterator[gda.methods.State]:
         point = self.start_point(problem)
         for n in range(100):
-            yield gda.State(point=point, objective=point.value, iteration=n, round=n)
+            yield gda.methods.State(point=point, objective=point.value, iteration=n, round=n)
             point = problem.objective.at(0.5 * point.metric)
         raise RunEnded("converged", "so it says")
 
@@ -267,10 +272,10 @@ def test_methods_of_ones_own_are_looked_at() -> None:
     np.testing.assert_array_equal(result.metric, np.eye(K) / 4)
 
 
-def states_at(problem: gda.MetricProblem, *metrics: FloatArray) -> list[gda.State]:
+def states_at(problem: gda.MetricProblem, *metrics: FloatArray) -> list[gda.methods.State]:
     points = [problem.objective.at(metric) for metric in metrics]
     return [
-        gda.State(point=point, objective=point.value, iteration=n, round=n)
+        gda.methods.State(point=point, objective=point.value, iteration=n, round=n)
         for n, point in enumerate(points)
     ]
 
@@ -286,7 +291,7 @@ def test_metrics_that_are_outside_of_the_set_by_round_off_may_be_below_the_optim
     conditions.check(third, in_full=True)
     assert conditions.in_order is third
     assert third.objective < second.objective < -C
-    with pytest.raises(gda.GdaoptError, match="below the certified lower bound"):
+    with pytest.raises(gda.errors.GdaoptError, match="below the certified lower bound"):
         conditions.claim(-C * (1 - 1e-12), None)
 
 
@@ -332,7 +337,7 @@ def test_rows_that_contradict_each_other_by_little(off: float, method: str) -> N
     try:
         problem = gda.MetricProblem(gda.Ridge(2), gda.GraphMetrics(1.0), constraints=rows)
         result = gda.solve(problem, method, max_iterations=20)
-    except gda.GdaoptError:
+    except gda.errors.GdaoptError:
         return  # what is infeasible may be refused
     assert not problem.violations(result.metric)
 

@@ -25,7 +25,7 @@ from tests.methods.run_cases import Case
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("path_weight", [0.0, 0.05])
 @pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL", "ECOS", "SCS", "SCIPY"])
-@pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
+@pytest.mark.filterwarnings("ignore::gdaopt.errors.InaccurateSolutionWarning")
 def test_a_program_finds_the_same_optimum(solver: str, path_weight: float) -> None:
     if not any(info.name == solver and info.usable for info in gda.solvers()):
         pytest.skip(f"{solver} does not work here")
@@ -40,15 +40,15 @@ def test_a_program_finds_the_same_optimum(solver: str, path_weight: float) -> No
 
 
 def test_highs_is_the_default_program_solver() -> None:
-    assert gda.Certified(pricing="program").solver_name == "HIGHS"
-    assert gda.Certified(pricing="program", solver="scs").solver_name == "SCS"
-    assert gda.Certified().solver_name == "analytic"
+    assert gda.methods.Certified(pricing="program").solver_name == "HIGHS"
+    assert gda.methods.Certified(pricing="program", solver="scs").solver_name == "SCS"
+    assert gda.methods.Certified().solver_name == "analytic"
 
 
 @pytest.mark.parametrize("kind", ["diagonal", "definite", "signed"])
 def test_other_sets_have_no_program(kind: str) -> None:
     problem = of_kind(Case(4, 0, 0.0, True, False).problem(), kind)
-    with pytest.raises(gda.InvalidInputError, match="needs a set of GraphMetrics, got"):
+    with pytest.raises(gda.errors.InvalidInputError, match="needs a set of GraphMetrics, got"):
         gda.solve(problem, "certified", pricing="program")
 
 

@@ -43,7 +43,7 @@ def objective_of(name: str, size: int) -> gda.GLR | gda.LogDet | Nearest:
 class Counting(Watch):
     """A watch that sees eigen-decompositions never fall."""
 
-    def __call__(self, state: gda.State) -> None:
+    def __call__(self, state: gda.methods.State) -> None:
         if self.states:
             assert state.eigen_decompositions >= self.states[-1].eigen_decompositions
         super().__call__(state)
@@ -162,7 +162,9 @@ def test_a_start_without_the_path_of_the_set_is_refused() -> None:
     star[0, 1:] = star[1:, 0] = -0.1
     problem = gda.MetricProblem(objective_of("glr", 3), gda.GraphMetrics(3.0, 0.1, 0.05))
     assert gda.GraphMetrics(3.0, 0.1).contains(star)
-    with pytest.raises(gda.InvalidInputError, match="initial is not in the set: without the fixed"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match="initial is not in the set: without the fixed"
+    ):
         gda.solve(problem, METHOD, initial=star)
 
 
@@ -237,7 +239,9 @@ def test_a_gradient_of_zero_ends_the_run() -> None:
 def test_an_objective_that_vanishes_is_refused_with_advice() -> None:
     X, z = samples("wine", "class_0", "half", "unit")
     problem = gda.MetricProblem(gda.GLR(1000 * X, z), gda.GraphMetrics(13.0))
-    with pytest.raises(gda.InvalidInputError, match=f"nothing to learn from.*{ADVICE} 0.001"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=f"nothing to learn from.*{ADVICE} 0.001"
+    ):
         gda.solve(problem, METHOD)
 
 
@@ -260,9 +264,9 @@ def test_clipping_is_no_projection_and_the_certificate_says_so(kind: str, floor:
     assert result.eigen_decompositions >= result.iterations
     exact = gda.solve(problem, METHOD)
     assert exact.objective < result.objective
-    assert "no projection" in " ".join((gda.ProjectedGradient.__doc__ or "").split()).replace(
-        "*", ""
-    )
+    assert "no projection" in " ".join(
+        (gda.methods.ProjectedGradient.__doc__ or "").split()
+    ).replace("*", "")
 
 
 # --- Limits and options --------------------------------------------------------------------------
@@ -308,7 +312,7 @@ def test_tolerance_zero_ends_where_the_gap_no_longer_shrinks() -> None:
     ids=["clipp", "dijkstra", "solver", "tolerance", "small", "outside"],
 )
 def test_bad_options_are_refused(options: dict[str, Any], match: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=match):
+    with pytest.raises(gda.errors.InvalidInputError, match=match):
         gda.solve(wine(), METHOD, **options)
 
 

@@ -89,7 +89,7 @@ def test_one_feature(kind: str) -> None:
 @pytest.fixture
 def solves(monkeypatch: pytest.MonkeyPatch) -> list[cp.Problem]:
     """Return the problems that CVXPY solves, one after the other."""
-    gda.SemidefiniteFrankWolfe(fallback="SCS")  # probed before
+    gda.methods.SemidefiniteFrankWolfe(fallback="SCS")  # probed before
     solved: list[cp.Problem] = []
 
     def solve(program: cp.Problem, options: dict[str, Any], real: Real) -> None:
@@ -121,7 +121,7 @@ def test_compiled_once(
 
 @pytest.mark.parametrize("fault", ["raise", "NaN", "far"])
 def test_fall_backs(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    gda.SemidefiniteFrankWolfe(fallback="SCS")
+    gda.methods.SemidefiniteFrankWolfe(fallback="SCS")
 
     def solve(program: cp.Problem, options: dict[str, Any], real: Real) -> None:
         real()
@@ -157,7 +157,9 @@ def test_in_a_worker_it_is_the_same() -> None:
 
 def test_what_would_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conic, "free_memory", lambda: 1000)
-    with pytest.raises(gda.InvalidInputError, match=r"semidefinite program would need about .* GB"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"semidefinite program would need about .* GB"
+    ):
         gda.solve(problem(), METHOD)
     for options in ({"force": True}, {"solver": "analytic"}):
         assert gda.solve(problem(), METHOD, max_iterations=2, **options).iterations == 2
@@ -176,5 +178,5 @@ def test_what_would_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_bad_options_are_refused(options: dict[str, Any], match: str) -> None:
-    with pytest.raises(gda.GdaoptError, match=match):
+    with pytest.raises(gda.errors.GdaoptError, match=match):
         gda.solve(problem(), METHOD, **options)

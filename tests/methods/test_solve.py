@@ -66,7 +66,7 @@ def test_time_limit_within_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def out_of_time(*_: Any, time_limit: float, **__: Any) -> None:
         assert 0 < time_limit <= 0.05
         time.sleep(0.06)
-        raise gda.SolverFailedError("ended with status 'user_limit'")
+        raise gda.errors.SolverFailedError("ended with status 'user_limit'")
 
     monkeypatch.setattr("gdaopt.backends.cvxpy.solve_program", out_of_time)
     assert solve(solver="HIGHS", time_limit=0.05).status == "time_limit"
@@ -74,7 +74,7 @@ def test_time_limit_within_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_solver_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
-        raise gda.SolverFailedError("HIGHS fell over")
+        raise gda.errors.SolverFailedError("HIGHS fell over")
 
     monkeypatch.setattr("gdaopt.backends.cvxpy.solve_program", fail)
     result = solve(solver="HIGHS", time_limit=60)
@@ -144,7 +144,7 @@ def test_keyboard_interrupt_propagates(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_errors_of_callbacks_propagate() -> None:
-    def fail(state: gda.State) -> None:
+    def fail(state: gda.methods.State) -> None:
         raise ZeroDivisionError("in the callback")
 
     with pytest.raises(ZeroDivisionError, match="in the callback"):
@@ -301,7 +301,7 @@ def test_verbose_prints_a_line_a_round(capsys: pytest.CaptureFixture[str]) -> No
 def test_by_name_and_by_object_are_equal() -> None:
     by_name = solve(step="full", max_iterations=30)
     by_object = gda.solve(
-        problem(), gda.Alternating(solver="analytic", step="full", max_iterations=30)
+        problem(), gda.methods.Alternating(solver="analytic", step="full", max_iterations=30)
     )
     np.testing.assert_array_equal(by_name.metric, by_object.metric)
     untimed = [name for name in COLUMNS if not name.endswith("seconds")]

@@ -32,7 +32,7 @@ PROBLEMS = [
 
 pytestmark = [
     pytest.mark.parametrize(("dataset", "positive"), PROBLEMS),
-    pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning"),
+    pytest.mark.filterwarnings("ignore::gdaopt.errors.InaccurateSolutionWarning"),
 ]
 
 

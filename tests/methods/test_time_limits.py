@@ -129,7 +129,7 @@ def test_at_most_one_evaluation_after_the_limit(
 ) -> None:
     for limit in LIMITS:
         counted.now = 0.0
-        states: list[gda.State] = []
+        states: list[gda.methods.State] = []
         result = solve(
             objective, method, time_limit=limit, trace_every=every, callback=states.append
         )
@@ -219,7 +219,7 @@ def test_after_the_limit_no_eigenvalues_of_many_features(
             assert result.trace[-1].lambda_min is None
         if result.lower_bound is not None:
             assert result.lower_bound <= optimum * (1 + 1e-9)
-        path = gda.Trace.from_arrays(result.trace.to_arrays())
+        path = gda.trace.Trace.from_arrays(result.trace.to_arrays())
         assert path == result.trace
 
 
@@ -288,7 +288,7 @@ def test_large_conic_programs_with_a_limit_are_solved_where_they_can_be_killed(
 
     def noting(*_: Any, isolate: bool, **__: Any) -> None:
         asked.append(isolate)
-        raise gda.SolverFailedError("not today")
+        raise gda.errors.SolverFailedError("not today")
 
     monkeypatch.setattr(conic, "solve_program", noting)
     rng = np.random.default_rng(0)

@@ -103,7 +103,7 @@ def test_left_ends(result: gda.Result) -> None:
     metrics: list[np.ndarray] = []
     scalings: list[np.ndarray] = []
 
-    def keep(state: gda.State) -> None:
+    def keep(state: gda.methods.State) -> None:
         assert state.v is not None
         metrics.append(state.metric)
         scalings.append(state.v)
@@ -154,7 +154,7 @@ def test_metrics_are_held_only_where_they_are_kept(keep_iterates: bool) -> None:
     metrics: list[weakref.ref[np.ndarray]] = []
     alive: list[int] = []
 
-    def count(state: gda.State) -> None:
+    def count(state: gda.methods.State) -> None:
         metrics.append(weakref.ref(state.metric))
         if state.iteration >= 10:
             gc.collect()

@@ -36,12 +36,12 @@ def problem(function: Any, tested: bool = False, **options: Any) -> gda.MetricPr
 @pytest.mark.parametrize("method", grid.METHODS)
 def test_the_wrong_sign_is_found_at_the_start(method: str) -> None:
     with pytest.raises(
-        gda.InvalidInputError,
+        gda.errors.InvalidInputError,
         match=r"the gradient of FunctionObjective\(wrong_sign\) is wrong: .* slope is -?\d.* to "
         r"-?\d.*gdaopt.check_objective",
     ):
         gda.solve(problem(wrong_sign), method, **grid.METHODS[method])
-    with pytest.raises(gda.InvalidInputError, match="is wrong"):
+    with pytest.raises(gda.errors.InvalidInputError, match="is wrong"):
         next(gda.iterate(problem(wrong_sign), method, **grid.METHODS[method]))
 
 
@@ -51,7 +51,7 @@ def test_a_bound_above_an_earlier_value_is_an_error(method: str) -> None:
 
     Projected gradients find no step that lowers it, and stall at the start.
     """
-    with pytest.raises(gda.GdaoptError) as found:
+    with pytest.raises(gda.errors.GdaoptError) as found:
         gda.solve(problem(wrong_sign, tested=True), method, **grid.METHODS[method])
     said = re.search(
         r"the objective is (\S+) at a member of the set, below the certified lower bound of "
@@ -69,7 +69,9 @@ def test_a_bound_above_an_earlier_value_is_an_error(method: str) -> None:
 def test_a_vertex_below_the_bound_is_an_error(trace_bound: float, method: str) -> None:
     """The gradient of a concave function is right, and its tangents are above it."""
     made = gda.FunctionObjective(concave, 3)
-    with pytest.raises(gda.GdaoptError, match=r"the objective is -\d.* bound of -\d.*convex=False"):
+    with pytest.raises(
+        gda.errors.GdaoptError, match=r"the objective is -\d.* bound of -\d.*convex=False"
+    ):
         gda.solve(
             gda.MetricProblem(made, gda.GraphMetrics(trace_bound)), method, **grid.METHODS[method]
         )
@@ -79,13 +81,15 @@ def test_where_it_is_said_not_to_be_convex_nothing_is_claimed() -> None:
     result = gda.solve(problem(concave, convex=False), "projected-gradient")
     assert result.status == "stationary"
     assert result.lower_bound is None
-    with pytest.raises(gda.InvalidInputError, match="is wrong"):
+    with pytest.raises(gda.errors.InvalidInputError, match="is wrong"):
         gda.solve(problem(wrong_sign, convex=False), "projected-gradient")
 
 
 def test_the_sum_of_an_honest_objective_and_a_wrong_one() -> None:
     total = gda.Ridge(3) + 0.5 * gda.FunctionObjective(wrong_sign, 3)
-    with pytest.raises(gda.InvalidInputError, match=r"the gradient of .*FunctionObjective.* wrong"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"the gradient of .*FunctionObjective.* wrong"
+    ):
         gda.solve(gda.MetricProblem(total, GRAPHS), "certified")
 
 
@@ -190,7 +194,7 @@ def test_nothing_is_converged_that_is_not(
 ) -> None:
     case = problem_of(method, set_name, seed)
     result = run(case, method, fault)
-    if isinstance(result, gda.GdaoptError):
+    if isinstance(result, gda.errors.GdaoptError):
         # A decomposition refuses a matrix that is not symmetric before anything is compared.
         assert "check_objective" in str(result) or "is not symmetric" in str(result)
         return

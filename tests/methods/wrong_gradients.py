@@ -72,11 +72,11 @@ class Case:
         return gda.MetricProblem(gda.FunctionObjective(wrong, size), feasible_set)
 
 
-def run(case: Case, method: str, fault: str = "honest") -> gda.Result | gda.GdaoptError:
+def run(case: Case, method: str, fault: str = "honest") -> gda.Result | gda.errors.GdaoptError:
     """Return what a run returns or raises."""
     try:
         return gda.solve(case.problem(fault), method, tolerance=TOLERANCE, **METHODS[method])
-    except gda.GdaoptError as error:
+    except gda.errors.GdaoptError as error:
         return error
 
 

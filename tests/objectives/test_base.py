@@ -280,7 +280,7 @@ def test_objectives_of_other_classes_can_be_terms() -> None:
     ],
 )
 def test_bad_terms_are_refused(make: Any, message: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         make(gda.Ridge(K))
 
 

@@ -110,7 +110,7 @@ def test_samples_are_sent_once(client: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_is_no_client_is_refused() -> None:
-    with pytest.raises(gda.InvalidInputError, match=r"client must be a distributed\.Client"):
+    with pytest.raises(gda.errors.InvalidInputError, match=r"client must be a distributed\.Client"):
         gda.GLR(X, Z).distributed("tcp://127.0.0.1:8786")
 
 
@@ -123,7 +123,7 @@ def test_other_samples_on_the_workers_are_an_error(client: Any) -> None:
     assert glr._cluster is not None
     assert other._cluster is not None
     glr._cluster._sent = other._cluster._sent
-    with pytest.raises(gda.ClusterError, match="other samples"):
+    with pytest.raises(gda.errors.ClusterError, match="other samples"):
         glr.value(2 * M)
 
 
@@ -140,7 +140,7 @@ def test_a_time_limit_ends_the_wait(client: Any) -> None:
     assert glr._cluster is not None
     glr._cluster._loss = Slow(glr.pairs.n_pairs)
     start = time.monotonic()
-    with until(Deadline.after(0.5)), pytest.raises(gda.TimeLimitError):
+    with until(Deadline.after(0.5)), pytest.raises(gda.errors.TimeLimitError):
         glr.value(M)
     assert time.monotonic() - start < 4.0
 
@@ -157,7 +157,7 @@ def test_a_closed_scheduler_is_an_error(closed: str, monkeypatch: pytest.MonkeyP
         else:
             cluster.close()
         start = time.monotonic()
-        with pytest.raises(gda.ClusterError, match=r"cluster"):
+        with pytest.raises(gda.errors.ClusterError, match=r"cluster"):
             glr.value(2 * M)
         assert time.monotonic() - start < 30.0
         client.close()

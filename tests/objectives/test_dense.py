@@ -41,9 +41,11 @@ class TestSeam:
         gda.check_objective(gda.GLR(rng.standard_normal((9, size)), rng.standard_normal(9)))
 
     def test_a_users_objective_has_no_expression_by_default(self) -> None:
-        with pytest.raises(gda.InvalidInputError, match="LogDet has no CVXPY expression; define"):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match="LogDet has no CVXPY expression; define"
+        ):
             LogDet(np.eye(K)).to_cvxpy(cp.Constant(np.eye(K)))
-        with pytest.raises(gda.InvalidInputError, match="define log_expression"):
+        with pytest.raises(gda.errors.InvalidInputError, match="define log_expression"):
             LogDet(np.eye(K)).log_to_cvxpy(cp.Constant(np.eye(K)))
 
 
@@ -72,7 +74,11 @@ def test_values_and_gradients_that_are_no_numbers(wrong: Any) -> None:
             return np.full((2, 2), wrong) if not isinstance(wrong, list) else np.array(wrong)
 
     point = Wrong(2).at(np.eye(2))
-    with pytest.raises(gda.InvalidInputError, match=r"value returned .* must return a number"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"value returned .* must return a number"
+    ):
         point.value  # noqa: B018
-    with pytest.raises(gda.InvalidInputError, match=r"gradient returned .* must return an array"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"gradient returned .* must return an array"
+    ):
         point.gradient()

@@ -146,7 +146,7 @@ def test_outside_of_the_domain(name: str, outside: np.ndarray) -> None:
     assert point.value == math.inf
     assert not np.isfinite(point.gradient()).any()
     assert point.vanished() is not None
-    with pytest.raises(gda.InvalidInputError, match="nothing to learn from at the start"):
+    with pytest.raises(gda.errors.InvalidInputError, match="nothing to learn from at the start"):
         gda.solve(
             gda.MetricProblem(
                 gda.CvxpyObjective(lambda M: SMOOTH[name](M - 10 * np.eye(K)), n_features=K),
@@ -224,5 +224,5 @@ BAD: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("expression", "message"), BAD)
 def test_what_is_no_objective_is_refused(expression: Any, message: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.CvxpyObjective(expression, n_features=K)

@@ -80,5 +80,7 @@ def test_what_the_matrix_does_not_change() -> None:
 
 
 def test_atoms_without_a_derivative() -> None:
-    with pytest.raises(gda.InvalidInputError, match="no derivative of von_neumann_entr; write"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match="no derivative of von_neumann_entr; write"
+    ):
         ExpressionTree(cp.square(M[0, 0]) - cp.von_neumann_entr(M), M)

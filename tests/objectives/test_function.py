@@ -56,7 +56,9 @@ def test_gradients_become_symmetric() -> None:
 
 
 def test_conic_methods_need_an_expression() -> None:
-    with pytest.raises(gda.InvalidInputError, match="has no CVXPY expression unless it is given"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match="has no CVXPY expression unless it is given"
+    ):
         gda.solve(problem(), "sdp")
     given = problem(expression=lambda M: cp.sum_squares(M - TARGET) / 2)
     exact = gda.solve(given, "certified").objective
@@ -102,5 +104,5 @@ def test_a_domain() -> None:
     ],
 )
 def test_wrong_functions_are_refused(function: Any, message: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.FunctionObjective(function, n_features=K)

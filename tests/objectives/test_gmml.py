@@ -134,7 +134,7 @@ def test_lipschitz(rng: np.random.Generator) -> None:
     ],
 )
 def test_bad_input(S: Any, D: Any, message: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.GMML(S, D)
 
 

@@ -283,5 +283,5 @@ def test_colours_and_no_legend(results: dict[str, gda.Result]) -> None:
 )
 def test_bad_input(arguments: dict[str, Any], message: str) -> None:
     given = {"results": solved(max_iterations=1), **arguments}
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         plotting.convergence(**given)

@@ -111,7 +111,7 @@ def test_given_axes() -> None:
     ],
 )
 def test_bad_input(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         plotting.discs(**{"metric": METRIC, **arguments})
 
 

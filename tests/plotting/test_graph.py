@@ -98,7 +98,7 @@ def test_very_long_names() -> None:
 
 
 def test_negative_threshold() -> None:
-    with pytest.raises(gda.InvalidInputError, match="threshold must be at least 0, got -1"):
+    with pytest.raises(gda.errors.InvalidInputError, match="threshold must be at least 0, got -1"):
         plotting.graph(METRIC, threshold=-1)
 
 

@@ -216,7 +216,7 @@ def test_no_scaling_at_all_is_said() -> None:
     run = runs()["certified"]
     assert set(run.trace.column("scaling")) == {"components"}
     rows = tuple(replace(row, scaling="") for row in run.trace)
-    raw = replace(run, trace=gda.Trace(rows, run.trace.left_ends))
+    raw = replace(run, trace=gda.trace.Trace(rows, run.trace.left_ends))
     assert plotting.left_ends(run, Figure().subplots()).get_ylabel().startswith("left-ends")
     assert "scaled" in plotting.left_ends(run, Figure().subplots()).get_ylabel()
     assert "raw" in plotting.left_ends(raw, Figure().subplots()).get_ylabel()

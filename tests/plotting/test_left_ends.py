@@ -94,10 +94,12 @@ def test_few_rows(steps: int) -> None:
 
 def test_no_rows(results: dict[str, gda.Result]) -> None:
     empty = replace(results["c"], trace=Trace((), np.empty((0, 3))))
-    with pytest.raises(gda.InvalidInputError, match="trace of the run has no rows"):
+    with pytest.raises(gda.errors.InvalidInputError, match="trace of the run has no rows"):
         plotting.left_ends(empty)
 
 
 def test_a_trace_is_no_run(results: dict[str, gda.Result]) -> None:
-    with pytest.raises(gda.InvalidInputError, match=r"pass runs, as gdaopt\.solve returns them"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"pass runs, as gdaopt\.solve returns them"
+    ):
         plotting.left_ends(results["c"].trace)  # type: ignore[arg-type]

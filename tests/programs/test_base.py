@@ -49,7 +49,9 @@ kinds = st.sampled_from(["", *KINDS])
 
 
 @pytest.mark.covering(1)
-@pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")  # judged by the answer
+@pytest.mark.filterwarnings(
+    "ignore::gdaopt.errors.InaccurateSolutionWarning"
+)  # judged by the answer
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [2, 3, 10, pytest.param(60, marks=pytest.mark.slow)])
@@ -251,12 +253,14 @@ def test_the_movement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_costs_that_are_not_finite_are_refused(solver: str, bad: float) -> None:
     polytope = DiagonalPolytope(np.ones(2), trace_bound=3.0)
-    with pytest.raises(gda.InvalidInputError, match=f"cost of the diagonal program holds {bad}"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=f"cost of the diagonal program holds {bad}"
+    ):
         DiagonalProgram(2, solver).solve(np.array([1.0, bad]), polytope)
 
 
 def test_options_without_a_solver_are_refused() -> None:
-    with pytest.raises(gda.InvalidInputError, match="make no sense"):
+    with pytest.raises(gda.errors.InvalidInputError, match="make no sense"):
         ProgramOptions(solver="analytic", solver_opts={"presolve": "off"})
 
 
@@ -335,7 +339,9 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Fault:
 
 def test_inaccurate_answers_are_made_feasible_with_a_warning(fault: Fault) -> None:
     fault.status, fault.value = cp.OPTIMAL_INACCURATE, 1.04  # in units of C/K = 2.5
-    with pytest.warns(gda.InaccurateSolutionWarning, match="calls its answer to the diagonal"):
+    with pytest.warns(
+        gda.errors.InaccurateSolutionWarning, match="calls its answer to the diagonal"
+    ):
         solution = solve_diagonal()
     assert solution.status == "optimal_inaccurate"
     np.testing.assert_allclose(solution.point, [2.5, 2.5])  # shrunk to the trace bound
@@ -345,14 +351,16 @@ def test_inaccurate_answers_are_made_feasible_with_a_warning(fault: Fault) -> No
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_answers_that_are_not_finite(value: float, fault: Fault) -> None:
     fault.value = value
-    with pytest.raises(gda.SolverFailedError, match=rf"diagonal program optimal and .*{value}"):
+    with pytest.raises(
+        gda.errors.SolverFailedError, match=rf"diagonal program optimal and .*{value}"
+    ):
         solve_diagonal()
 
 
 def test_answers_that_are_missing(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fault, "strike", lambda problem: problem._clear_solution())
     monkeypatch.setattr(cp.Problem, "status", cp.OPTIMAL)
-    with pytest.raises(gda.SolverFailedError, match="returned None"):
+    with pytest.raises(gda.errors.SolverFailedError, match="returned None"):
         solve_diagonal()
 
 
@@ -368,10 +376,10 @@ def test_highspy_in_any_case(name: str) -> None:
 
 @pytest.mark.parametrize("fallback", [3, ["HIGHS", 3]])
 def test_fall_backs_are_names(fallback: Any) -> None:
-    with pytest.raises(gda.GdaoptError, match="3"):
+    with pytest.raises(gda.errors.GdaoptError, match="3"):
         ProgramOptions(fallback=fallback)
 
 
 def test_the_closed_form_has_no_options() -> None:
-    with pytest.raises(gda.InvalidInputError, match="make no sense with solver='analytic'"):
+    with pytest.raises(gda.errors.InvalidInputError, match="make no sense with solver='analytic'"):
         ProgramOptions(solver="analytic", solver_opts={"presolve": "off"})

@@ -100,7 +100,7 @@ def test_there_is_no_closed_form() -> None:
     pairs = (np.arange(2), np.arange(2))
     polytope: Any = keeping_rows(DiagonalPolytope(np.ones(2), 5.0), rows, np.eye(2), pairs)
     program = ConstrainedProgram(DiagonalProgram(2, "analytic"), rows)
-    with pytest.raises(gda.InvalidInputError, match="no closed form"):
+    with pytest.raises(gda.errors.InvalidInputError, match="no closed form"):
         program.solve(np.array([-1.0, 0.0]), polytope)
 
 

@@ -127,7 +127,7 @@ def test_the_semidefinite_program_has_those_of_ones_own_constraints() -> None:
     assert solution.duals is not None
     assert solution.duals.keys() == {"3.0 * M[0, 0] <= 3.0"}
     np.testing.assert_allclose(solution.duals["3.0 * M[0, 0] <= 3.0"], [1 / 3], rtol=1e-4)
-    with pytest.raises(gda.InvalidInputError, match="not linear"):
+    with pytest.raises(gda.errors.InvalidInputError, match="not linear"):
         SemidefiniteProgram(feasible_set, 2).arrays(np.zeros(3), whole)
 
 

@@ -188,7 +188,7 @@ class TestProgram:
         assert len(where) > 1
 
     @pytest.mark.parametrize("solver", ["ECOS", "CLARABEL"])
-    @pytest.mark.filterwarnings("ignore::gdaopt.InaccurateSolutionWarning")
+    @pytest.mark.filterwarnings("ignore::gdaopt.errors.InaccurateSolutionWarning")
     def test_interior_points_come_close(self, solver: str) -> None:
         if not any(info.name == solver and info.usable for info in gda.solvers()):
             pytest.skip(f"{solver} does not work here")
@@ -268,7 +268,9 @@ class TestProgram:
             )
 
     def test_infeasible_floors_are_refused_with_their_numbers(self) -> None:
-        with pytest.raises(gda.InfeasibleProblemError, match=r"floors need 2 of a budget of 1\.5"):
+        with pytest.raises(
+            gda.errors.InfeasibleProblemError, match=r"floors need 2 of a budget of 1\.5"
+        ):
             JointPolytope(np.ones(2), 0.25, 2.0, all_edges(2), floor=np.ones(1))
 
     def test_floors_above_the_budget_by_round_off_are_made_feasible(self) -> None:

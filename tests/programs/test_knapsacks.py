@@ -12,7 +12,7 @@ from tests.programs.cases import answer, assert_inside, program_for
 
 def test_infeasible_diagonals_are_refused_with_their_numbers() -> None:
     with pytest.raises(
-        gda.InfeasibleProblemError, match=r"add up to 3, above the trace bound 2\.5"
+        gda.errors.InfeasibleProblemError, match=r"add up to 3, above the trace bound 2\.5"
     ):
         DiagonalPolytope(np.array([1.0, 2.0]), trace_bound=2.5)
 
@@ -33,7 +33,7 @@ def test_round_off_of_a_diagonal_is_removed() -> None:
 def test_infeasible_columns_are_refused_with_their_numbers(
     upper: list[float], budget: float, message: str
 ) -> None:
-    with pytest.raises(gda.InfeasibleProblemError, match=message):
+    with pytest.raises(gda.errors.InfeasibleProblemError, match=message):
         ColumnPolytope(np.array(upper), np.ones(2), np.full(2, 0.5), budget)
 
 

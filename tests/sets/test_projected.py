@@ -270,7 +270,7 @@ def test_many_features(size: int) -> None:
 )
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
 def test_refuses_what_is_no_metric(kind: str, floor: float, target: FloatArray, match: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=match):
+    with pytest.raises(gda.errors.InvalidInputError, match=match):
         set_of(kind, 3, 3.0, 0.1, floor).projected(target)
 
 
@@ -285,5 +285,5 @@ def test_refuses_what_is_no_metric(kind: str, floor: float, target: FloatArray, 
     ids=["graph", "floor", "definite", "colours"],
 )
 def test_refuses_a_size_that_does_not_fit(feasible_set: FeasibleSet, match: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=match):
+    with pytest.raises(gda.errors.InvalidInputError, match=match):
         feasible_set.projected(np.eye(3))

@@ -47,6 +47,6 @@ def test_the_distances_are_those_of_the_metric(scale: str) -> None:
 def test_a_run_that_is_not_finished_says_so() -> None:
     data = load("iris")
     run = LearnedRun(data, "unit", None, None, {"setosa": np.eye(4), "virginica": np.eye(4)})
-    with pytest.raises(gda.InvalidInputError, match="no metric of class 'versicolor' yet"):
+    with pytest.raises(gda.errors.InvalidInputError, match="no metric of class 'versicolor' yet"):
         run.predict(data.features[:3])
     assert run.predict(data.features[:3], 3, "setosa").tolist() == ["setosa"] * 3

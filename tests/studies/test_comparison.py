@@ -28,7 +28,7 @@ class TestComparison:
         begin(3.0, "a")
         begin(3.0, "a")
         for shift, label in ((3.1, "a"), (3.0, "b")):
-            with pytest.raises(gda.InvalidInputError, match="data_sha256 is"):
+            with pytest.raises(gda.errors.InvalidInputError, match="data_sha256 is"):
                 begin(shift, label)
 
     def test_problems_with_linear_constraints(self, tmp_path: Path) -> None:
@@ -49,9 +49,9 @@ class TestComparison:
         assert abs(metric[0, 1]) < 1e-9
         assert metric[0, 0] <= 0.5 + 1e-9
         assert "linear constraints" in (tmp_path / "out" / "comparison.md").read_text()
-        with pytest.raises(gda.InvalidInputError, match="constraints is"):
+        with pytest.raises(gda.errors.InvalidInputError, match="constraints is"):
             compare(["joint:max_iterations=4"], 0.4)
-        with pytest.raises(gda.InvalidInputError, match="cannot keep linear constraints"):
+        with pytest.raises(gda.errors.InvalidInputError, match="cannot keep linear constraints"):
             compare(["frank-wolfe"], 0.5)
 
 
@@ -70,7 +70,7 @@ class TestOptions:
         ],
     )
     def test_where_runs_are_computed(self, options: dict[str, Any], message: str) -> None:
-        with pytest.raises(gda.InvalidInputError, match=message):
+        with pytest.raises(gda.errors.InvalidInputError, match=message):
             ComparisonOptions(methods=["joint"], **options)
         assert isinstance(ComparisonOptions(methods=["joint"]).executor(), ProcessPerTask)
         pool = ComparisonOptions(methods=["joint"], backend="loky", jobs=2).executor()

@@ -53,7 +53,7 @@ def test_nothing_remains(tmp_path: Path) -> None:
 @posix_only
 def test_another_process_is_named_and_its_death_ends_it(tmp_path: Path) -> None:
     with holder(tmp_path) as process:
-        with pytest.raises(gda.DirectoryInUseError) as caught, sole_writer(tmp_path):
+        with pytest.raises(gda.errors.DirectoryInUseError) as caught, sole_writer(tmp_path):
             pass
         said = str(caught.value)
         assert said.startswith(f"process {process.pid} on ")
@@ -73,7 +73,7 @@ def test_threads_keep_each_other_out(tmp_path: Path) -> None:
         try:
             with sole_writer(tmp_path):
                 pass
-        except gda.DirectoryInUseError as error:
+        except gda.errors.DirectoryInUseError as error:
             refused.append(str(error))
 
     with sole_writer(tmp_path):
@@ -98,7 +98,7 @@ def test_one_at_a_time(tmp_path: Path) -> None:
                         time.sleep(0.001)
                         count.write_text(str(number + 1))
                     break
-                except gda.DirectoryInUseError:
+                except gda.errors.DirectoryInUseError:
                     continue
         entered.release()
 
@@ -116,7 +116,7 @@ def test_a_holder_that_is_not_known(text: str, tmp_path: Path) -> None:
     with sole_writer(tmp_path):
         (tmp_path / ".gdaopt.lock.json").write_text(text)
         with (
-            pytest.raises(gda.DirectoryInUseError, match="another process is writing to"),
+            pytest.raises(gda.errors.DirectoryInUseError, match="another process is writing to"),
             sole_writer(tmp_path),
         ):
             pass
@@ -146,7 +146,9 @@ def test_a_directory_that_cannot_be_written_to(below: str, tmp_path: Path) -> No
     (tmp_path / "file").write_text("mine")
     path = tmp_path / "file" / below
     with (
-        pytest.raises(gda.InvalidInputError, match=r"cannot write to .*; choose another --figures"),
+        pytest.raises(
+            gda.errors.InvalidInputError, match=r"cannot write to .*; choose another --figures"
+        ),
         sole_writer(path, "--figures"),
     ):
         pass
@@ -156,5 +158,8 @@ def test_a_directory_that_cannot_be_written_to(below: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("elsewhere")])
 def test_something_else_in_the_place_of_the_lock(make: object, tmp_path: Path) -> None:
     make(tmp_path / ".gdaopt.lock")  # type: ignore[operator]
-    with pytest.raises(gda.InvalidInputError, match="cannot write to"), sole_writer(tmp_path):
+    with (
+        pytest.raises(gda.errors.InvalidInputError, match="cannot write to"),
+        sole_writer(tmp_path),
+    ):
         pass

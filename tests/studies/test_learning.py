@@ -76,5 +76,5 @@ class TestRules:
         ],
     )
     def test_unknown_names(self, options: dict[str, Any], message: str) -> None:
-        with pytest.raises(gda.InvalidInputError, match=message):
+        with pytest.raises(gda.errors.InvalidInputError, match=message):
             LearningOptions(**options)

@@ -31,13 +31,13 @@ class TestSpecs:
         ],
     )
     def test_malformed(self, text: str, message: str) -> None:
-        with pytest.raises(gda.InvalidInputError, match=message):
+        with pytest.raises(gda.errors.InvalidInputError, match=message):
             MethodSpec.parse(text)
 
     def test_options_reach_the_method(self) -> None:
         spec = MethodSpec.parse("joint: solver = analytic :tolerance=1e-3:max_iterations=None")
         method = spec.method({"tolerance": 1e-5, "time_limit": 3.0})
-        assert isinstance(method, gda.Joint)
+        assert isinstance(method, gda.methods.Joint)
         assert (method.solver, method.tolerance, method.max_iterations) == ("analytic", 1e-3, None)
         assert method.time_limit == 3.0
         assert MethodSpec.parse(str(spec)) == spec
@@ -79,7 +79,7 @@ class TestSpecs:
 
         def method(spec: MethodSpec, common: dict[str, Any]) -> Any:
             if spec.name == "joint" and common.get("solver") == "HIGHS":
-                raise gda.SolverNotFoundError("HIGHS lacks a cone")
+                raise gda.errors.SolverNotFoundError("HIGHS lacks a cone")
             return original(spec, common)
 
         monkeypatch.setattr(MethodSpec, "method", method)
@@ -96,9 +96,9 @@ class TestSpecs:
 
     @pytest.mark.usefixtures("refused")
     def test_a_solver_that_no_method_takes_is_an_error(self) -> None:
-        with pytest.raises(gda.SolverNotFoundError, match="HIGHS lacks a cone"):
+        with pytest.raises(gda.errors.SolverNotFoundError, match="HIGHS lacks a cone"):
             combinations(["joint"], ["HIGHS", "analytic"], {})
-        with pytest.raises(gda.SolverNotFoundError, match="HIGHS has no semidefinite cone"):
+        with pytest.raises(gda.errors.SolverNotFoundError, match="HIGHS has no semidefinite cone"):
             combinations(["sdp"], ["HIGHS"], {})
 
     def test_a_method_without_any_solver_is_left_out(self) -> None:

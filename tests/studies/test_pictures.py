@@ -53,5 +53,5 @@ def test_runs_are_chosen_by_their_names() -> None:
     every = runs(3)
     chosen = select_runs(every, ["class 2, run 0", "class 0, run 0", "class 2, run 0"])
     assert chosen == [every[2], every[0]]
-    with pytest.raises(gda.InvalidInputError, match="unknown run 'class 9'"):
+    with pytest.raises(gda.errors.InvalidInputError, match="unknown run 'class 9'"):
         select_runs(every, ["class 9"])

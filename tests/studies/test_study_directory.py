@@ -60,7 +60,7 @@ class TestKeys:
     def test_unsafe_ones_are_refused_before_any_work(self, key: str, tmp_path: Path) -> None:
         directory = study(tmp_path)
         tasks = {**squares(1), key: Task(task_cases.square, (2,))}
-        with pytest.raises(gda.InvalidInputError, match="is no safe file name"):
+        with pytest.raises(gda.errors.InvalidInputError, match="is no safe file name"):
             run_tasks(directory, tasks, ProcessPerTask())
         assert list(directory.tasks.iterdir()) == []
 
@@ -76,14 +76,16 @@ class TestDirectory:
     def test_other_options_are_refused_by_name(self, tmp_path: Path) -> None:
         study(tmp_path)
         before = content(tmp_path)
-        with pytest.raises(gda.InvalidInputError) as caught:
+        with pytest.raises(gda.errors.InvalidInputError) as caught:
             study(tmp_path, tolerance=1e-3, methods=["joint"], new="x")
         assert str(caught.value) == (
             f"{tmp_path} holds a study of other options: tolerance is 1e-06 there and 0.001 now; "
             'methods is ["joint", "certified"] there and ["joint"] now; new is absent there and '
             '"x" now; choose another --out, or the options there to go on with it'
         )
-        with pytest.raises(gda.InvalidInputError, match="limit is null there and absent now"):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match="limit is null there and absent now"
+        ):
             StudyDirectory(tmp_path, {k: v for k, v in OPTIONS.items() if k != "limit"})
         assert content(tmp_path) == before
 
@@ -92,7 +94,9 @@ class TestDirectory:
     ) -> None:
         study(tmp_path)
         monkeypatch.setattr(gda, "__version__", "99.0")
-        with pytest.raises(gda.InvalidInputError, match=r'gdaopt is ".*" there and "99.0" now'):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match=r'gdaopt is ".*" there and "99.0" now'
+        ):
             study(tmp_path)
 
     def test_values_that_are_equal_are_the_same(self, tmp_path: Path) -> None:
@@ -101,7 +105,7 @@ class TestDirectory:
 
     def test_one_of_others_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "mine.txt").write_text("mine")
-        with pytest.raises(gda.InvalidInputError, match=r"holds files but no study\.json"):
+        with pytest.raises(gda.errors.InvalidInputError, match=r"holds files but no study\.json"):
             study(tmp_path)
         assert content(tmp_path) == {"mine.txt": b"mine"}
 
@@ -114,7 +118,9 @@ class TestDirectory:
     @pytest.mark.parametrize("below", [".", "out", "deep/er"])
     def test_one_that_cannot_be_written_to(self, below: str, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("mine")
-        with pytest.raises(gda.InvalidInputError, match=r"cannot write to .*choose another --out"):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match=r"cannot write to .*choose another --out"
+        ):
             study(tmp_path / "file" / below)
 
     @pytest.mark.parametrize(
@@ -129,7 +135,7 @@ class TestDirectory:
     )
     def test_damaged_records(self, text: str, message: str, tmp_path: Path) -> None:
         (tmp_path / "study.json").write_text(text)
-        with pytest.raises(gda.InvalidInputError, match=message):
+        with pytest.raises(gda.errors.InvalidInputError, match=message):
             study(tmp_path)
 
     @pytest.mark.parametrize(

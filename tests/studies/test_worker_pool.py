@@ -143,12 +143,12 @@ class TestFailures:
     def test_tasks_that_workers_cannot_load(self, tmp_path: Path, scheduler: str) -> None:
         pool = WorkerPool(backend="dask", scheduler=scheduler)
         tasks = {"a": Task(task_cases.square, (task_cases.Unloadable(),))}
-        with pytest.raises(gda.GdaoptError, match="the workers cannot run tasks") as caught:
+        with pytest.raises(gda.errors.GdaoptError, match="the workers cannot run tasks") as caught:
             run_tasks(study(tmp_path), tasks, pool)
         assert "rows that are finished are kept" in str(caught.value)
 
     def test_workers_of_another_version(self) -> None:
-        with pytest.raises(gda.GdaoptError, match=r"gdaopt is .* there and 0\.0 here"):
+        with pytest.raises(gda.errors.GdaoptError, match=r"gdaopt is .* there and 0\.0 here"):
             worker_pool._compute("0.0", "a", b"")
 
     @posix_only
@@ -221,7 +221,7 @@ class TestWithoutWorkers:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(worker_pool, "_dask", self._without_workers)
-        with pytest.raises(gda.GdaoptError, match="no worker process of Dask starts"):
+        with pytest.raises(gda.errors.GdaoptError, match="no worker process of Dask starts"):
             run_tasks(study(tmp_path), squares(1), WorkerPool(1, "dask"))
 
     @staticmethod
@@ -236,16 +236,20 @@ class TestWithoutWorkers:
 
 class TestArguments:
     def test_bad_ones(self) -> None:
-        with pytest.raises(gda.InvalidInputError, match="jobs must be at least 1, got 0"):
+        with pytest.raises(gda.errors.InvalidInputError, match="jobs must be at least 1, got 0"):
             WorkerPool(0)
-        with pytest.raises(gda.InvalidInputError, match=r"unknown backend 'Dusk'; did you mean"):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match=r"unknown backend 'Dusk'; did you mean"
+        ):
             WorkerPool(backend="Dusk")
-        with pytest.raises(gda.InvalidInputError, match='a scheduler goes with backend "dask"'):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match='a scheduler goes with backend "dask"'
+        ):
             WorkerPool(scheduler="tcp://127.0.0.1:8786")
 
     def test_dask_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "distributed", None)
-        with pytest.raises(gda.InvalidInputError, match=r'pip install "gdaopt\[dask\]"'):
+        with pytest.raises(gda.errors.InvalidInputError, match=r'pip install "gdaopt\[dask\]"'):
             WorkerPool(backend="dask")
 
     @needs_dask
@@ -253,7 +257,9 @@ class TestArguments:
     def test_unreachable_schedulers(self, address: str, tmp_path: Path) -> None:
         pool = WorkerPool(backend="dask", scheduler=address)
         start = time.monotonic()
-        with pytest.raises(gda.InvalidInputError, match="cannot reach a Dask scheduler at '"):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match="cannot reach a Dask scheduler at '"
+        ):
             run_tasks(study(tmp_path), squares(1), pool)
         assert time.monotonic() - start < 60
 
@@ -266,7 +272,7 @@ class TestArguments:
         monkeypatch.setattr(worker_pool, "_FIRST_ANSWER", 1.0)
         with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster:
             pool = WorkerPool(backend="dask", scheduler=cluster.scheduler_address)
-            with pytest.raises(gda.GdaoptError, match="gave no worker within 1 s"):
+            with pytest.raises(gda.errors.GdaoptError, match="gave no worker within 1 s"):
                 run_tasks(study(tmp_path), squares(1), pool)
 
     @needs_dask
@@ -278,7 +284,7 @@ class TestArguments:
             n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
         ) as cluster:
             pool = WorkerPool(backend="dask", scheduler=cluster.scheduler_address)
-            with pytest.raises(gda.GdaoptError, match="have several threads; start some by"):
+            with pytest.raises(gda.errors.GdaoptError, match="have several threads; start some by"):
                 run_tasks(study(tmp_path), squares(1), pool)
 
 

@@ -32,7 +32,7 @@ def test_what_is_found_is_in_order(n_threads: int) -> None:
 
 @pytest.mark.usefixtures("n_threads")
 def test_deadlines_and_errors_reach_the_caller() -> None:
-    with until(Deadline(-np.inf, 2.0)), pytest.raises(gda.TimeLimitError):
+    with until(Deadline(-np.inf, 2.0)), pytest.raises(gda.errors.TimeLimitError):
         mapped(lambda _: check_time(), range(5))
     with pytest.raises(ZeroDivisionError):
         mapped(lambda number: 1 / number, range(5))

@@ -81,5 +81,5 @@ def test_labels_are_names_only(learner: Any) -> None:
     for y in (names, names.astype(object), pd.Series(names), 10 * codes - 5):
         np.testing.assert_array_equal(learner.fit(X, y).metric_, expected)
         assert list(learner.classes_) == list(np.unique(y))
-    with pytest.raises(gda.InvalidInputError, match="y has 1 class, 'a'"):
+    with pytest.raises(gda.errors.InvalidInputError, match="y has 1 class, 'a'"):
         learner.fit(X, ["a"] * 60)

@@ -263,12 +263,14 @@ def test_bad_parameters(bad: dict[str, Any]) -> None:
 
 def test_hopeless_input() -> None:
     X, codes = samples()
-    with pytest.raises(gda.InvalidInputError, match="y has 1 class, 'a'"):
+    with pytest.raises(gda.errors.InvalidInputError, match="y has 1 class, 'a'"):
         FeatureGraphLearning().fit(X, ["a"] * 60)
-    with pytest.raises(gda.InvalidInputError, match="samples of different classes differ by 0 "):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match="samples of different classes differ by 0 "
+    ):
         FeatureGraphLearning().fit(0 * X, codes)
-    with pytest.raises(gda.InvalidInputError, match="trace_bound 4: all samples coincide"):
+    with pytest.raises(gda.errors.InvalidInputError, match="trace_bound 4: all samples coincide"):
         FeatureGraphLearning(4).fit(0 * X, codes)
     message = re.escape("trace_bound 4: the objective is 0 in floating point or nearly so (log Q")
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         FeatureGraphLearning(4).fit(1e6 * X, codes)

@@ -151,7 +151,9 @@ def test_scores_are_those_of_scikit_learns_neighbours() -> None:
     for seed in range(5):
         rng = np.random.default_rng(seed)
         metric, (train, test) = definite(rng, 4), np.split(rng.permutation(70), [40])
-        expected = gda.MetricKNeighborsClassifier(5, metric=metric).fit(X[train], codes[train])
+        expected = gda.estimators.MetricKNeighborsClassifier(5, metric=metric).fit(
+            X[train], codes[train]
+        )
         found = _accuracy(metric, X, codes, train, test)
         assert found == pytest.approx(expected.score(X[test], codes[test]))
 
@@ -160,7 +162,7 @@ def test_on_wine() -> None:
     X, y = load("wine").features, load("wine").labels
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     learner = GeometricMeanMetric(random_state=0)
-    classifier = gda.MetricKNeighborsClassifier(5, metric=learner).fit(X[::2], y[::2])
+    classifier = gda.estimators.MetricKNeighborsClassifier(5, metric=learner).fit(X[::2], y[::2])
     assert classifier.score(X[1::2], y[1::2]) > 0.9
 
 
@@ -235,8 +237,8 @@ def test_hopeless_input() -> None:
     X, codes = samples()
     for scale in (0.0, 1e-150, 1e150):
         with pytest.raises(
-            gda.InvalidInputError, match="in their largest feature, which is out of"
+            gda.errors.InvalidInputError, match="in their largest feature, which is out of"
         ):
             GeometricMeanMetric().fit(scale * X, codes)
-    with pytest.raises(gda.InvalidInputError, match="each class has 1; pass a number for t"):
+    with pytest.raises(gda.errors.InvalidInputError, match="each class has 1; pass a number for t"):
         GeometricMeanMetric("cv").fit(X[:3], codes[:3])

@@ -183,7 +183,7 @@ def test_many_classes(baseline: Any) -> None:
 def test_samples_and_labels_that_nothing_can_be_learned_from(
     baseline: Any, samples: FloatArray, labels: list[int], message: str
 ) -> None:
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         baseline().fit(samples, labels)
 
 

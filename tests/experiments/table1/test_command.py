@@ -241,7 +241,7 @@ class TestBadInput:
     @pytest.mark.usefixtures("in_process")
     def test_a_task_that_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(*_: Any) -> Any:
-            raise gda.InvalidInputError("no such luck")
+            raise gda.errors.InvalidInputError("no such luck")
 
         monkeypatch.setattr("table1.learner_rows.with_matrix_trace", refuse)
         output = command(*SMALL, "--out", tmp_path, code=1)

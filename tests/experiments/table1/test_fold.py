@@ -114,7 +114,9 @@ class TestLiterally:
         learner = FeatureGraphLearning(trace_bound=4.0)
         for aggregation in ("vote", "score"):
             for name, classifier in (("knn", None), ("gb", gda.GraphClassifier())):
-                both = gda.OneVsRestMetricClassifier(learner, classifier, aggregation=aggregation)
+                both = gda.estimators.OneVsRestMetricClassifier(
+                    learner, classifier, aggregation=aggregation
+                )
                 labels = both.fit(X, y).transduction_
                 wrong = int((labels[test] != codes[test]).sum())
                 assert found["wrong"][name][aggregation] == wrong
@@ -170,16 +172,18 @@ class TestMetrics:
         assert np.linalg.eigvalsh(metric)[0] >= -1e-9
 
     def test_a_metric_of_zeros_cannot_be_scaled(self) -> None:
-        with pytest.raises(gda.GdaoptError, match="has trace 0: it cannot be scaled"):
+        with pytest.raises(gda.errors.GdaoptError, match="has trace 0: it cannot be scaled"):
             with_matrix_trace(np.zeros((2, 2)), 2.0)
 
     def test_a_run_that_did_not_end_is_no_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from table1 import objective_rows
 
         monkeypatch.setattr(
-            objective_rows, "_method", lambda *_: gda.Certified(tolerance=1e-9, max_iterations=1)
+            objective_rows,
+            "_method",
+            lambda *_: gda.methods.Certified(tolerance=1e-9, max_iterations=1),
         )
-        with pytest.raises(gda.GdaoptError, match="certified ended as iteration_limit"):
+        with pytest.raises(gda.errors.GdaoptError, match="certified ended as iteration_limit"):
             fold_row(HERE, load("iris"), "certified-graph", 0, 0, Protocol())
 
 
@@ -206,7 +210,7 @@ class TestSplits:
         for fold in (0, 1):
             try:
                 fold_row(HERE, bad, "euclidean", 0, fold, Protocol())
-            except gda.InvalidInputError as error:
+            except gda.errors.InvalidInputError as error:
                 messages.append(str(error))
         (message,) = messages
         assert message.startswith("data set 'bad': class 'alone' has no sample in the training")

@@ -52,7 +52,9 @@ class TestStudy:
 
     def test_another_protocol_is_refused(self, tmp_path: Path) -> None:
         Table1(tmp_path, self.parts("euclidean"), Protocol())
-        with pytest.raises(gda.InvalidInputError, match='scaling is "train" there and "halves"'):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match='scaling is "train" there and "halves"'
+        ):
             Table1(tmp_path, self.parts("euclidean"), Protocol(scaling="halves"))
 
     def test_a_failing_row_is_shown(self, tmp_path: Path) -> None:
@@ -68,12 +70,12 @@ class TestStudy:
 
     def test_classes_that_are_too_small(self, tmp_path: Path) -> None:
         data = Dataset("bad", np.eye(3), np.array(["a", "a", "b"]), ("x", "y", "z"))
-        with pytest.raises(gda.InvalidInputError, match="has 1 sample of class 'b'"):
+        with pytest.raises(gda.errors.InvalidInputError, match="has 1 sample of class 'b'"):
             Table1(tmp_path / "new", [Part(data, "euclidean", 1)], Protocol())
         assert names(tmp_path) == set()
 
     def test_nothing_to_run(self, tmp_path: Path) -> None:
-        with pytest.raises(gda.InvalidInputError, match="nothing to run: lmnn: why"):
+        with pytest.raises(gda.errors.InvalidInputError, match="nothing to run: lmnn: why"):
             Table1(tmp_path, [], Protocol(), left_out=["lmnn: why"])
-        with pytest.raises(gda.InvalidInputError, match="seeds must be at least 1, got 0"):
+        with pytest.raises(gda.errors.InvalidInputError, match="seeds must be at least 1, got 0"):
             Part(clouds(), "euclidean", 0)

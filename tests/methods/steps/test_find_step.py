@@ -67,13 +67,13 @@ class Returning(Step):
 def test_what_a_rule_returns_is_checked(method: str, found: Any, message: str) -> None:
     glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     problem = gda.MetricProblem(glr, gda.GraphMetrics(2.0))
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.solve(problem, method, step=Returning(found))
 
 
 @pytest.mark.parametrize("step", ["exakt", "EXACT", "", None, 1, Half])
 def test_others_are_refused(step: Any) -> None:
-    with pytest.raises(gda.InvalidInputError, match=r"unknown step .*Known: adaptive, "):
+    with pytest.raises(gda.errors.InvalidInputError, match=r"unknown step .*Known: adaptive, "):
         find_step(step)
 
 
@@ -91,7 +91,7 @@ def test_others_are_refused(step: Any) -> None:
     ],
 )
 def test_bad_parameters_are_refused(make: Callable[[], Any], what: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=what):
+    with pytest.raises(gda.errors.InvalidInputError, match=what):
         make()
 
 

@@ -30,7 +30,9 @@ def test_short_is_its_formula_and_decreases(rng: np.random.Generator) -> None:
 def test_short_needs_a_constant_before_any_work(method: str) -> None:
     objective = Nearest(np.array([[2.0, -1.0], [-1.0, 2.0]]))
     problem = gda.MetricProblem(objective, gda.GraphMetrics(10.0))
-    with pytest.raises(gda.InvalidInputError, match=r"no Lipschitz constant .*Short\(lipschitz="):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"no Lipschitz constant .*Short\(lipschitz="
+    ):
         gda.solve(problem, method, solver="analytic", step="short")
     assert objective.asked == 0
     result = gda.solve(problem, method, solver="analytic", step=Short(lipschitz=1.0))

@@ -27,5 +27,5 @@ import gdaopt as gda
     ],
 )
 def test_bad_weights_and_pairs(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=re.escape(message)):
+    with pytest.raises(gda.errors.InvalidInputError, match=re.escape(message)):
         gda.GLR([[0.0], [1.0], [2.0]], [1, -1, -1], **options)
