@@ -288,8 +288,9 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = gda.solve(problem, solver="analytic", record=folder + "/run.npz")
-    ...     programs = load_programs(folder + "/run.npz")
+    ...     path = folder + "/run.npz"
+    ...     result = gda.solve(problem, "alternating", solver="analytic", record=path)
+    ...     programs = load_programs(path)
     >>> sorted({program.kind for program in programs})
     ['column', 'diagonal']
     """

@@ -118,8 +118,9 @@ def replay(
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = gda.solve(problem, solver="analytic", record=folder + "/run.npz")
-    ...     programs = gda.load_programs(folder + "/run.npz")
+    ...     path = folder + "/run.npz"
+    ...     result = gda.solve(problem, "alternating", solver="analytic", record=path)
+    ...     programs = gda.load_programs(path)
     >>> all(solved.is_verified(1e-6) for solved in replay(programs, "highspy", start="hot"))
     True
     """

@@ -16,7 +16,7 @@ from tests.helpers import scaled
 def recorded(tmp_path: Path) -> Path:
     path = tmp_path / "iris.npz"
     problem = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
-    gda.solve(problem, solver="analytic", record=path, max_iterations=6)
+    gda.solve(problem, "alternating", solver="analytic", record=path, max_iterations=6)
     return path
 
 

@@ -20,7 +20,7 @@ STARTS = ("cold", "re-solve", "hot")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
     path = tmp_path_factory.mktemp("recorded") / "run.npz"
     problem = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
-    gda.solve(problem, solver="analytic", record=path, max_iterations=8)
+    gda.solve(problem, "alternating", solver="analytic", record=path, max_iterations=8)
     alternating = gda.load_programs(path)
     gda.solve(problem, "joint", solver="analytic", record=path, max_iterations=5)
     return alternating + gda.load_programs(path)

@@ -39,7 +39,9 @@ class Half(Step):
 def test_a_rule_of_ones_own_is_used() -> None:
     point = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     problem = gda.MetricProblem(point, gda.GraphMetrics(2.0))
-    trace = gda.solve(problem, solver="analytic", step=Half(), max_iterations=3).trace
+    trace = gda.solve(
+        problem, "alternating", solver="analytic", step=Half(), max_iterations=3
+    ).trace
     assert [row.step for row in trace][1:] == [0.5, 0.5, 0.5]
 
 
