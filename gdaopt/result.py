@@ -280,7 +280,7 @@ class Result:
     >>> gda.solve(problem, "alternating", solver="analytic")
     alternating: 2×2 metric
       status              stalled
-      reason              stopped: ...
+      reason              no block improves on its own: ...
     """
 
     metric: FloatArray

@@ -160,6 +160,13 @@ def test_other_sets_are_refused() -> None:
         gda.solve(problem, "alternating", solver="analytic")
 
 
+def test_an_end_above_the_optimum_says_that_no_block_improves() -> None:
+    problem = wine_problem()
+    result = gda.solve(problem, "alternating", solver="analytic")
+    assert result.objective > 1.1 * gda.solve(problem).objective
+    assert result.message.startswith("no block improves on its own: the last round lowered")
+
+
 def test_one_feature() -> None:
     problem = gda.MetricProblem(gda.GLR([[0.0], [1.0], [3.0]], [1, -1, 1]), gda.GraphMetrics(2.0))
     result = gda.solve(problem, "alternating", solver="HIGHS")
