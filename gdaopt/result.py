@@ -119,10 +119,10 @@ class Result:
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
-    >>> gda.solve(problem, solver="analytic")
+    >>> gda.solve(problem, "alternating", solver="analytic")
     alternating: 2×2 metric
       status              stalled
-      reason              stopped: ...
+      reason              no block improves on its own: ...
     """
 
     metric: FloatArray

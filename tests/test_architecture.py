@@ -25,7 +25,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
         for name in ("cells", "sequences", "table")
     },
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
-    "gdaopt.methods.steps": "tests/methods/steps/test_find_step.py",
     # log Q, as the master problem sees it
     "gdaopt.objectives.logarithm": "tests/master/test_master_point.py",
     # Objectives of pairs: one grid over all losses, and what is special of each

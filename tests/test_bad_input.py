@@ -206,12 +206,12 @@ CASES: list[Case] = [
     ),
     (
         "floor leaves no budget",
-        lambda _: gda.solve(problem(3.0, 0.0), edge_floor=0.75),
+        lambda _: gda.solve(problem(3.0, 0.0), "alternating", edge_floor=0.75),
         "edge_floor 0.75 leaves no budget: 2 edges .* trace of 3, trace_bound is 3; lower",
     ),
     (
         "path for a method that moves all edges",
-        lambda _: gda.solve(problem(3.0, 0.0, 0.1)),
+        lambda _: gda.solve(problem(3.0, 0.0, 0.1), "alternating"),
         "method 'alternating' moves all edges, .* contains a path; .* edge_floor=0.1 to the method",
     ),
     # starts
@@ -222,7 +222,7 @@ CASES: list[Case] = [
     ),
     (
         "initial edge weight below the floor",
-        lambda _: gda.solve(problem(), edge_floor=0.1, initial_edge_weight=0.05),
+        lambda _: gda.solve(problem(), "alternating", edge_floor=0.1, initial_edge_weight=0.05),
         r"initial_edge_weight 0\.05 is below edge_floor 0\.1; raise it",
     ),
     ("edge weight negative", method(initial_edge_weight=-0.1), "weight must be at least 0, got -0"),
@@ -250,7 +250,7 @@ CASES: list[Case] = [
     ("initial singular", solve(initial=np.diag([1.0, 1, 0])), r"eigenvalue 0 is below 0\.001"),
     (
         "initial disconnected",
-        lambda _: gda.solve(problem(), edge_floor=0.1, initial=np.eye(3)),
+        lambda _: gda.solve(problem(), "alternating", edge_floor=0.1, initial=np.eye(3)),
         "edges of weight ≥ edge_floor = 0.1 leave 3 components, not 1",
     ),
     # limits

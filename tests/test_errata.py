@@ -139,7 +139,9 @@ class TestErratum2:
         bounds = gda.GraphMetrics(3.0, float(eigvalsh(initial)[0]))
         glr = gda.GLR(np.random.default_rng(0).standard_normal((9, 3)), np.arange(9) % 2)
         options: dict[str, Any] = {"solver": "analytic", "connectivity": "zeta", "edge_floor": 0.25}
-        result = gda.solve(gda.MetricProblem(glr, bounds), initial=initial, **options)
+        result = gda.solve(
+            gda.MetricProblem(glr, bounds), "alternating", initial=initial, **options
+        )
         assert result.status == "infeasible"
         assert "the floor 0.25 of entry 0 exceeds its bound 0.25" in result.message
         np.testing.assert_allclose(result.metric, initial, rtol=0, atol=1e-9)

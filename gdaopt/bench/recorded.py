@@ -266,7 +266,7 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with gda.bench.recording(folder + "/run.npz"):
-    ...         result = gda.solve(problem, solver="analytic")
+    ...         result = gda.solve(problem, "alternating", solver="analytic")
     ...     programs = load_programs(folder + "/run.npz")
     >>> sorted({program.kind for program in programs})
     ['column', 'diagonal']

@@ -119,7 +119,7 @@ def replay(
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with gda.bench.recording(folder + "/run.npz"):
-    ...         result = gda.solve(problem, solver="analytic")
+    ...         result = gda.solve(problem, "alternating", solver="analytic")
     ...     programs = gda.bench.load_programs(folder + "/run.npz")
     >>> all(solved.is_verified(1e-6) for solved in replay(programs, "highspy", start="hot"))
     True

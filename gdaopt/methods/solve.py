@@ -82,7 +82,7 @@ def make_method(name: str, **options: Any) -> Method:
 
 def solve(
     problem: MetricProblem,
-    method: str | Method = "alternating",
+    method: str | Method = "certified",
     **options: Any,
 ) -> Result:
     """Solve a problem.
@@ -92,7 +92,13 @@ def solve(
     problem : MetricProblem
         Objective and feasible set.
     method : str or Method, optional
-        A name, such as ``"alternating"``, or a method object, such as `gdaopt.Alternating`.
+        A name, or an object of the class, which lists the options. ``"certified"``, the default,
+        finds the optimum of a convex objective, with a proof (`gdaopt.methods.Certified`);
+        ``"alternating"`` and ``"joint"`` are the methods of linear programs (`gdaopt.methods.Alternating`,
+        `gdaopt.methods.Joint`); ``"frank-wolfe"`` and ``"sdp-frank-wolfe"`` go to the vertices of the whole
+        set (`gdaopt.methods.FrankWolfe`, `gdaopt.methods.SemidefiniteFrankWolfe`); ``"sdp"`` and ``"socp"`` hand
+        the whole problem to a conic solver (`gdaopt.methods.Semidefinite`, `gdaopt.methods.SecondOrder`); and
+        ``"projected-gradient"`` is the standard method (`gdaopt.methods.ProjectedGradient`).
     **options
         Options of the named method; with an object they belong in its constructor.
 
@@ -129,7 +135,7 @@ def solve(
 
 
 def iterate(
-    problem: MetricProblem, method: str | Method = "alternating", **options: Any
+    problem: MetricProblem, method: str | Method = "certified", **options: Any
 ) -> Iterator[State]:
     """Yield the state of a run after each step, for teaching and for loops of one's own.
 
@@ -158,7 +164,7 @@ def iterate(
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
-    >>> for state in gda.iterate(problem, solver="analytic", max_iterations=2):
+    >>> for state in gda.iterate(problem, "alternating", solver="analytic", max_iterations=2):
     ...     print(state.iteration, state.phase, round(state.objective, 3))
     0 start 1.085
     1 diagonal 0.538

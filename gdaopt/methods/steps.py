@@ -39,7 +39,7 @@ class Step(ABC):
     ...         return gda.methods.steps.Exact().size(line, iteration) / 2
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
-    >>> gda.solve(problem, step=Timid(), solver="analytic").status
+    >>> gda.solve(problem, "alternating", step=Timid(), solver="analytic").status
     'stalled'
     """
 
@@ -97,8 +97,8 @@ class Full(Step):
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
-    >>> trace = gda.solve(problem, solver="analytic", step="full", max_iterations=1).trace
-    >>> [row.step for row in trace]
+    >>> method = gda.Alternating(solver="analytic", step="full", max_iterations=1)
+    >>> [row.step for row in gda.solve(problem, method).trace]
     [None, 1.0]
     """
 

@@ -45,6 +45,8 @@ class StallRule:
         turns.
     rises_count : bool
         Whether a rise of the objective is a change, too: open-loop steps may raise it and go on.
+    what : str
+        What has happened then, as the message begins.
     """
 
     def __init__(
@@ -55,10 +57,12 @@ class StallRule:
         *,
         rounds: int = 1,
         rises_count: bool = False,
+        what: str = "stopped",
     ) -> None:
         self._points = deque([start], maxlen=rounds + 1)
         self._tolerance = tolerance
         self._rises_count = rises_count
+        self._what = what
         self._log_convex = problem.objective.log_convex
 
     def check(self, point: Point) -> None:
@@ -72,8 +76,8 @@ class StallRule:
         if change <= self._tolerance * self._size(before):
             last = "the last round" if rounds == 1 else f"the last {rounds} rounds"
             message = (
-                f"stopped: {last} lowered the objective by {max(decrease, 0.0):.3g}, at most the "
-                f"tolerance of {self._tolerance:g} of its size"
+                f"{self._what}: {last} lowered the objective by {max(decrease, 0.0):.3g}, at most "
+                f"the tolerance of {self._tolerance:g} of its size"
             )
             raise RunEnded("stalled", point.vanished() or message)
 

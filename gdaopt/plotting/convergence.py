@@ -174,10 +174,10 @@ def convergence(
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
-    >>> axes = convergence({"run": gda.solve(problem, solver="analytic")})
+    >>> axes = convergence({"run": gda.solve(problem, "alternating", solver="analytic")})
     >>> axes.shape, axes[1, 1].get_xlabel()
     ((2, 2), 'seconds')
-    >>> convergence({"run": gda.solve(problem)}, x="oracle_calls").get_xlabel()
+    >>> convergence({"run": gda.solve(problem, "alternating")}, x="oracle_calls").get_xlabel()
     'calls of the oracle'
     """
     from matplotlib.axes import Axes

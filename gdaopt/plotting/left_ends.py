@@ -65,7 +65,7 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0, min_eigenvalue=1e-3))
-    >>> ax = left_ends(gda.solve(problem, solver="analytic"))
+    >>> ax = left_ends(gda.solve(problem, "alternating", solver="analytic"))
     >>> ax.get_xlabel(), ax.get_yscale()
     ('iteration', 'log')
     """

@@ -70,7 +70,7 @@ def time_split(
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
-    >>> ax = time_split({"run": gda.solve(problem, solver="analytic")})
+    >>> ax = time_split({"run": gda.solve(problem, "alternating", solver="analytic")})
     >>> [bars.get_label() for bars in ax.containers]
     ['build', 'solve', 'eigenvectors', 'objective', 'rest']
     """

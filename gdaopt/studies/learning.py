@@ -393,7 +393,7 @@ def summary(result: Result) -> dict[str, str | int | float | None]:
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
-    >>> summary(gda.solve(problem, solver="analytic"))["status"]
+    >>> summary(gda.solve(problem, "alternating", solver="analytic"))["status"]
     'stalled'
     """
     trace = result.trace

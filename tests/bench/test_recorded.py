@@ -53,9 +53,9 @@ def test_the_programs_of_a_run(method: str, tmp_path: Path) -> None:
 
 
 def test_the_run_is_the_same(tmp_path: Path) -> None:
-    plain = gda.solve(iris(), solver="analytic", max_iterations=12)
+    plain = gda.solve(iris(), "alternating", solver="analytic", max_iterations=12)
     with recording(tmp_path / "run.npz"):
-        result = gda.solve(iris(), solver="analytic", max_iterations=12)
+        result = gda.solve(iris(), "alternating", solver="analytic", max_iterations=12)
     np.testing.assert_array_equal(result.metric, plain.metric)
 
 
@@ -133,7 +133,7 @@ def test_files_of_other_kinds(content: bytes | str, tmp_path: Path) -> None:
     if isinstance(content, bytes):
         path.write_bytes(content)
     elif content == "result":
-        gda.solve(iris(), solver="analytic", max_iterations=1).save(path)
+        gda.solve(iris(), "alternating", solver="analytic", max_iterations=1).save(path)
     elif content == "newer":
         np.savez(path, programs=np.array('{"format": 99}'))
     says = {"missing": "there is no file", "newer": "another version"}

@@ -21,7 +21,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
     path = tmp_path_factory.mktemp("recorded") / "run.npz"
     problem = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
     with recording(path):
-        gda.solve(problem, solver="analytic", max_iterations=8)
+        gda.solve(problem, "alternating", solver="analytic", max_iterations=8)
         gda.solve(problem, "joint", solver="analytic", max_iterations=5)
     return load_programs(path)
 

@@ -17,7 +17,7 @@ def recorded(tmp_path: Path) -> Path:
     path = tmp_path / "iris.npz"
     problem = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
     with gda.bench.recording(path):
-        gda.solve(problem, solver="analytic", max_iterations=6)
+        gda.solve(problem, "alternating", solver="analytic", max_iterations=6)
     return path
 
 

@@ -84,7 +84,9 @@ class TestDefaults:
         data = gda.datasets.load("iris")
         X = gda.datasets.scale_features(data.features)
         feasible_set = gda.GraphMetrics(4.0, 1e-6)
-        own = gda.solve(gda.MetricProblem(gda.GLR(X, data.signal("setosa")), feasible_set))
+        own = gda.solve(
+            gda.MetricProblem(gda.GLR(X, data.signal("setosa")), feasible_set), "alternating"
+        )
         for name in IRIS:
             loaded = gda.Result.load(iris[0] / f"{name}.npz")
             assert np.array_equal(loaded.metric, own.metric) is (name == "setosa")

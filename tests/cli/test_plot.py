@@ -52,7 +52,7 @@ class TestPlot:
             gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1]), gda.GraphMetrics(2.0)
         )
         for stem in stems:
-            gda.solve(problem, solver="analytic").save(folder / stem)
+            gda.solve(problem, "alternating", solver="analytic").save(folder / stem)
         return folder
 
     @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ class TestPlot:
                 self.plot(folder, "--format", suffix)  # beside the results
                 assert len(names(folder)) == 1 + len(ALL_PICTURES)
                 first = content(folder)
-                gda.solve(problem, solver="analytic").save(folder / "run")
+                gda.solve(problem, "alternating", solver="analytic").save(folder / "run")
                 self.plot(folder, "--format", suffix)
             assert names(folder) == set(first)
             assert content(folder)[f"discs.{suffix}"] != first[f"discs.{suffix}"]

@@ -22,7 +22,7 @@ def check_invariants(case: Case, solver: str) -> float:
     floor = case.edge_floor
     invariants = Invariants(feasible_set, floor)
     options: dict[str, Any] = {"solver": solver, "edge_floor": floor, "max_iterations": 400}
-    result = gda.solve(problem, callback=invariants, **options)
+    result = gda.solve(problem, "alternating", callback=invariants, **options)
     assert result.status in ("stalled", "iteration_limit"), result.message
     assert feasible_set.contains(result.metric)
     return result.objective / invariants.values[0]
@@ -56,7 +56,7 @@ def test_invariants_at_a_fixed_trace_bound(n_cases: int) -> None:
             check_invariants(case, "analytic")
         else:  # features a million times too large: refused before any step
             with pytest.raises(gda.errors.InvalidInputError, match="multiply the features by"):
-                gda.solve(problem, solver="analytic", edge_floor=case.edge_floor)
+                gda.solve(problem, "alternating", solver="analytic", edge_floor=case.edge_floor)
 
     check()
 
@@ -84,9 +84,9 @@ def test_invariants_with_a_solver(solver: str, n_cases: int) -> None:
 def test_the_run_does_not_depend_on_the_feature_scale(scale: float) -> None:
     rng = np.random.default_rng(5)
     X, z = rng.standard_normal((20, 5)) / np.sqrt(10), np.repeat([1.0, -1.0], 10)
-    plain = gda.solve(gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(5.0, 1e-3)))
+    plain = gda.solve(gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(5.0, 1e-3)), "alternating")
     feasible_set = gda.GraphMetrics(5.0 / scale**2, 1e-3 / scale**2)
-    scaled = gda.solve(gda.MetricProblem(gda.GLR(X * scale, z), feasible_set))
+    scaled = gda.solve(gda.MetricProblem(gda.GLR(X * scale, z), feasible_set), "alternating")
     assert scaled.objective == pytest.approx(plain.objective, rel=1e-5)
     assert scaled.metric * scale**2 == pytest.approx(plain.metric, abs=2e-2)
 
@@ -102,13 +102,15 @@ def test_every_vertex_is_in_the_set() -> None:
     problem = wine_problem()
     assert isinstance(problem.feasible_set, gda.GraphMetrics)
     check = Invariants(problem.feasible_set, may_rise=True)
-    gda.solve(problem, solver="analytic", step="full", callback=check, max_iterations=300)
+    gda.solve(
+        problem, "alternating", solver="analytic", step="full", callback=check, max_iterations=300
+    )
     assert len(check.values) > 13
 
 
 def test_realigning_never_cuts_off_the_iterate() -> None:
     """Theorem 1: right after alignment all left-ends are at λ_min, or above ρ."""
-    trace = gda.solve(wine_problem(), solver="analytic").trace
+    trace = gda.solve(wine_problem(), "alternating", solver="analytic").trace
     for row in trace:
         assert row.aligned_spread is not None
         assert row.lambda_min is not None
@@ -121,19 +123,21 @@ def test_realigning_never_cuts_off_the_iterate() -> None:
 
 @pytest.mark.parametrize("block_iterations", [1, 3])
 def test_block_iterations_bound_the_steps_of_a_block(block_iterations: int) -> None:
-    trace = gda.solve(wine_problem(), solver="analytic", block_iterations=block_iterations).trace
+    trace = gda.solve(
+        wine_problem(), "alternating", solver="analytic", block_iterations=block_iterations
+    ).trace
     visits = [(row.round, row.phase, row.block) for row in trace]
     assert max(visits.count(visit) for visit in set(visits)) == block_iterations
 
 
 def test_blocks_come_in_order() -> None:
-    trace = gda.solve(wine_problem(), solver="analytic").trace
+    trace = gda.solve(wine_problem(), "alternating", solver="analytic").trace
     first_round = [row.block for row in trace if row.round == 1]
     assert list(dict.fromkeys(first_round)) == [None, *range(13)]
 
 
 def test_stops_when_a_round_gains_too_little() -> None:
-    result = gda.solve(wine_problem(), solver="analytic", tolerance=1e-3)
+    result = gda.solve(wine_problem(), "alternating", solver="analytic", tolerance=1e-3)
     rounds = result.trace.column("round")
     objective = result.trace.column("objective")
     ends = np.array([objective[rounds == r][-1] for r in range(rounds[-1] + 1)])
@@ -143,9 +147,9 @@ def test_stops_when_a_round_gains_too_little() -> None:
 
 
 def test_the_trees_floor_keeps_the_graph_connected() -> None:
-    result = gda.solve(wine_problem(), solver="HIGHS", edge_floor=0.01)
+    result = gda.solve(wine_problem(), "alternating", solver="HIGHS", edge_floor=0.01)
     assert (result.status, result.components) == ("stalled", 1)
-    without = gda.solve(wine_problem("class_0"), solver="HIGHS")
+    without = gda.solve(wine_problem("class_0"), "alternating", solver="HIGHS")
     assert without.components > 1
 
 
@@ -156,9 +160,16 @@ def test_other_sets_are_refused() -> None:
         gda.solve(problem, "alternating", solver="analytic")
 
 
+def test_an_end_above_the_optimum_says_that_no_block_improves() -> None:
+    problem = wine_problem()
+    result = gda.solve(problem, "alternating", solver="analytic")
+    assert result.objective > 1.1 * gda.solve(problem).objective
+    assert result.message.startswith("no block improves on its own: the last round lowered")
+
+
 def test_one_feature() -> None:
     problem = gda.MetricProblem(gda.GLR([[0.0], [1.0], [3.0]], [1, -1, 1]), gda.GraphMetrics(2.0))
-    result = gda.solve(problem, solver="HIGHS")
+    result = gda.solve(problem, "alternating", solver="HIGHS")
     assert result.metric == pytest.approx(np.array([[2.0]]))
     assert result.status == "stalled"
 
@@ -168,7 +179,7 @@ def test_an_objective_that_vanishes_during_the_run_stalls_with_advice() -> None:
     problem = gda.MetricProblem(
         gda.GLR([[0.0, 0.0], [1.0, 0.5]], [1, -1]), gda.GraphMetrics(2 * 600.0)
     )
-    result = gda.solve(problem, solver="analytic", initial=np.diag([500.0, 500.0]))
+    result = gda.solve(problem, "alternating", solver="analytic", initial=np.diag([500.0, 500.0]))
     assert result.status == "stalled"
     assert result.objective == 0
     assert "multiply the features by" in result.message

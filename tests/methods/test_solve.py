@@ -151,12 +151,19 @@ def test_errors_of_callbacks_propagate() -> None:
         solve(callback=fail)
 
 
+def test_without_a_method_the_optimum_is_found_and_certified() -> None:
+    result = gda.solve(problem())
+    assert (result.method, result.status) == ("certified", "converged")
+    *_, end = gda.iterate(problem())
+    assert end.objective == result.objective
+
+
 @pytest.mark.parametrize("edge_floor", [0.0, 0.05])
 @pytest.mark.parametrize("rho", [0.0, 1e-3, 0.5])
 def test_a_run_continued_from_its_end_takes_one_more_round(edge_floor: float, rho: float) -> None:
     options: dict[str, Any] = {"solver": "analytic", "edge_floor": edge_floor}
-    first = gda.solve(problem(rho=rho), **options)
-    again = gda.solve(problem(rho=rho), initial=first.metric, **options)
+    first = gda.solve(problem(rho=rho), "alternating", **options)
+    again = gda.solve(problem(rho=rho), "alternating", initial=first.metric, **options)
     assert first.status == again.status == "stalled"
     assert again.trace[-1].round == 1
     assert again.trace[0].objective == pytest.approx(first.objective, rel=1e-9)

@@ -26,7 +26,7 @@ from gdaopt.linalg.directions import (
 from gdaopt.objectives import PairPoint
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric
-from tests.methods.steps.cases import segment
+from tests.methods.step_cases import segment
 from tests.objectives.cases import (
     SIGNALS,
     TWO_SPARSE,

@@ -25,7 +25,7 @@ def problem(path_weight: float = 0.0) -> gda.MetricProblem:
 
 
 def solved(**options: Any) -> gda.Result:
-    return gda.solve(problem(), solver="analytic", **options)
+    return gda.solve(problem(), **{"method": "alternating", "solver": "analytic"} | options)
 
 
 def with_rows(result: gda.Result, **columns: FloatArray) -> gda.Result:

@@ -22,7 +22,7 @@ from gdaopt.methods.steps import Exact
 from gdaopt.objectives.protocol import Line
 from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 from tests.methods.run_cases import Case, cases
-from tests.methods.steps.cases import Function, parabola
+from tests.methods.step_cases import Function, parabola
 
 
 def exponentials(weights: np.ndarray, rates: np.ndarray, *, curved: bool = True) -> Function:
