@@ -69,10 +69,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     # Files, processes and printing, tested by those who use them
     "gdaopt.datasets.download": "tests/datasets/test_uci_files.py",
     "gdaopt.errors": "tests/test_bad_input.py",
-    "gdaopt.support.workers": "tests/support/test_workers.py",
+    "gdaopt.support.processes": "tests/studies/test_runner.py",
     "gdaopt.studies.comparison_table": "tests/cli/test_compare.py",
     "gdaopt.studies.comparison_task": "tests/cli/test_compare.py",
-    "gdaopt.studies.process_per_task": "tests/studies/test_runner.py",
     "gdaopt.studies.run_directory": "tests/cli/test_learn.py",
     "gdaopt.studies.saved_runs": "tests/cli/test_plot.py",
     "gdaopt.cli.options": "tests/cli/test_learn.py",

@@ -12,8 +12,9 @@ from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.pictures import FORMATS
-from gdaopt.studies.runner import Executor, Progress, Task, run_tasks
+from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
+from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.support.files import write_atomically, write_text
 from gdaopt.support.validation import integer
 from table1.fold import class_codes, fold_row
@@ -133,7 +134,7 @@ class Table1:
         """How many tasks are finished on disk."""
         return sum(self._directory.row(key) is not None for key in self.tasks)
 
-    def run(self, executor: Executor, progress: Progress | None = None) -> Outcome:
+    def run(self, workers: TaskWorkers, progress: Progress | None = None) -> Outcome:
         """Run what is missing, write all files, and return the numbers.
 
         Raises
@@ -142,7 +143,7 @@ class Table1:
             When another process is writing to the directory.
         """
         with sole_writer(self.path):
-            return self.written(run_tasks(self._directory, self.tasks, executor, progress=progress))
+            return self.written(run_tasks(self._directory, self.tasks, workers, progress=progress))
 
     def written(self, rows: Mapping[str, Mapping[str, Any]]) -> Outcome:
         """Write all files from the rows of all tasks, by key, and return the numbers."""

@@ -16,9 +16,9 @@ from gdaopt.bench.sequences import Sequence, record_task
 from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.directory_lock import sole_writer
-from gdaopt.studies.process_per_task import ProcessPerTask
 from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
+from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.studies.versions import machine, versions
 from gdaopt.support.files import write_atomically, write_text
 
@@ -128,7 +128,7 @@ class Bench:
             recorded = run_tasks(
                 self._directory,
                 self.recordings,
-                ProcessPerTask(options.jobs, _RECORDING_DEADLINE),
+                TaskWorkers(options.jobs, deadline=_RECORDING_DEADLINE),
                 progress=progress,
             )
             for row in recorded.values():
@@ -136,8 +136,8 @@ class Bench:
                     raise InvalidInputError(
                         f"{row['data']} could not be recorded: {row['status']}: {row['message']}"
                     )
-            executor = ProcessPerTask(options.jobs, options.budget + _GRACE)
-            rows = run_tasks(self._directory, self.tasks, executor, progress=progress)
+            workers = TaskWorkers(options.jobs, deadline=options.budget + _GRACE)
+            rows = run_tasks(self._directory, self.tasks, workers, progress=progress)
             return self._write({row["data"]: row for row in recorded.values()}, rows)
 
     def _write(

@@ -23,21 +23,15 @@ from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.method_spec import Combination, combinations
 from gdaopt.studies.pictures import Run, write_pictures
-from gdaopt.studies.process_per_task import ProcessPerTask
-from gdaopt.studies.runner import Executor, Progress, Task, run_tasks
+from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
+from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.studies.versions import versions
-from gdaopt.studies.worker_pool import BACKENDS as POOLS
-from gdaopt.studies.worker_pool import WorkerPool
 from gdaopt.support.files import write_atomically, write_text
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_instance, check_name, store_integer, store_number
+from gdaopt.support.validation import check_instance, store_integer, store_number
 
-__all__ = ["BACKENDS", "Comparison", "ComparisonOptions"]
-
-_PROCESS = "process"
-BACKENDS = (_PROCESS, *POOLS)
-"""Where the runs of a comparison may be computed: each in a process of its own, or by a pool."""
+__all__ = ["Comparison", "ComparisonOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +53,10 @@ class ComparisonOptions:
         Steps between rows of the trace, for all methods that do not give their own number.
     jobs : int
         How many runs at a time.
-    backend : {"process", "loky", "dask"}
-        Where the runs are computed: in a process for each run, or by a pool of workers, see
-        `gdaopt.studies.worker_pool.WorkerPool`. Only a process of its own measures the memory of a
-        single run, and is killed at the `deadline`.
+    backend : {"process", "pool", "dask"}
+        Where the runs are computed: in a process for each run, or by workers that compute many, see
+        `gdaopt.studies.task_workers.TaskWorkers`. Only a process of its own measures the memory of
+        a single run; a worker of Dask is not killed at the `deadline`.
     scheduler : str or None
         The address of a Dask cluster whose workers compute the runs, with the backend ``dask``.
 
@@ -95,15 +89,11 @@ class ComparisonOptions:
         if self.time_limit is not None:
             store_number(self, "time_limit", above=0)
         store_integer(self, "trace_every", at_least=0)
-        store_integer(self, "jobs", at_least=1)
-        check_name("backend", self.backend, BACKENDS)
-        self.executor()  # refuses here what it would refuse later
+        self.workers()  # refuses here what it would refuse later
 
-    def executor(self) -> Executor:
+    def workers(self) -> TaskWorkers:
         """Return what computes the runs."""
-        if self.backend == _PROCESS and self.scheduler is None:
-            return ProcessPerTask(self.jobs, self.deadline)
-        return WorkerPool(self.jobs, self.backend, self.scheduler)
+        return TaskWorkers(self.jobs, self.backend, self.scheduler, self.deadline)
 
     @property
     def common(self) -> dict[str, Any]:
@@ -194,9 +184,9 @@ class Comparison:
         DirectoryInUseError
             When another process is writing to the directory.
         """
-        executor = self._options.executor()
+        workers = self._options.workers()
         with sole_writer(self.path):
-            return self._write(run_tasks(self._directory, self.tasks, executor, progress=progress))
+            return self._write(run_tasks(self._directory, self.tasks, workers, progress=progress))
 
     def _write(self, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
         """Write tables and picture from the finished rows; return all rows with their excess."""

@@ -10,7 +10,7 @@ from gdaopt.datasets import Dataset
 from gdaopt.methods import solve
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.method_spec import Combination
-from gdaopt.support.workers import peak_memory
+from gdaopt.support.processes import peak_memory
 
 __all__ = ["solve_task"]
 
