@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,23 +16,29 @@ import numpy as np
 from gdaopt.constraints import ConstraintsOf, LinearConstraints
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
+from gdaopt.methods import solve
 from gdaopt.result import Result
 from gdaopt.sets import EdgeMask
 from gdaopt.studies.comparison_table import completed, markdown, name_among, to_pandas
-from gdaopt.studies.comparison_task import solve_task
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.method_spec import Combination, combinations
 from gdaopt.studies.pictures import Run, write_pictures
 from gdaopt.studies.runner import Progress, Task, run_tasks
-from gdaopt.studies.study_directory import StudyDirectory, task_key
+from gdaopt.studies.study_directory import Study, StudyDirectory, task_key, write_frame
 from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.studies.versions import versions
-from gdaopt.support.files import write_atomically, write_text
+from gdaopt.support.files import write_text
+from gdaopt.support.processes import peak_memory
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, store_integer, store_number
 
-__all__ = ["Comparison", "ComparisonOptions"]
+__all__ = ["Comparison", "ComparisonOptions", "solve_task"]
+
+_OF_RESULT = (
+    *("objective", "lower_bound", "components", "seconds", "tracing_seconds", "iterations"),
+    *("oracle_calls", "eigen_decompositions", "repair_distance", "status", "message"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +118,7 @@ class ComparisonOptions:
         return None if self.time_limit is None else 60 + 2 * self.time_limit
 
 
-class Comparison:
+class Comparison(Study):
     """A directory with a row and a saved result for each class, method and solver.
 
     Parameters
@@ -159,20 +166,10 @@ class Comparison:
         }
         self._directory = StudyDirectory(path, _protocol(dataset, options))
 
-    @property
-    def path(self) -> Path:
-        """The directory."""
-        return self._directory.path
-
     def label(self, key: str) -> str:
         """Return what a task is called where it is one of many."""
         about = self.tasks[key].about
         return f"{about['class']}: {self._name(about)}"
-
-    @property
-    def n_done(self) -> int:
-        """How many tasks are finished on disk."""
-        return sum(self._directory.row(key) is not None for key in self.tasks)
 
     def run(self, progress: Progress | None = None) -> list[dict[str, Any]]:
         """Run what is missing, write tables and picture, and return the rows.
@@ -193,10 +190,7 @@ class Comparison:
         results = {key: self._load(key) for key, row in rows.items() if "objective" in row}
         whole = completed(rows, results)
         finished = [row for row in whole if row["status"] != "died"]
-        frame = to_pandas(finished)
-        write_atomically(
-            self.path / "comparison.parquet", lambda file: frame.to_parquet(file, index=False)
-        )
+        write_frame(self.path / "comparison.parquet", to_pandas(finished))
         write_text(
             self.path / "comparison.md",
             markdown(
@@ -236,6 +230,27 @@ class Comparison:
     def _name(self, row: Mapping[str, Any]) -> str:
         """Return a method with its options, and with its solver where it is run with several."""
         return name_among(row, (task.about for task in self.tasks.values()))
+
+
+def solve_task(
+    path: Path, dataset: Dataset, options: LearningOptions, positive: str, pair: Combination
+) -> dict[str, Any]:
+    """Solve the problem of a class by a method with its solver, and save the result at `path`.
+
+    Return plain values: the columns of the comparison's table.
+    """
+    problem = options.problem(dataset, positive)
+    result = solve(problem, pair.method)
+    result.save(path)
+    smallest, least = result.trace[-1].lambda_min, problem.feasible_set.min_eigenvalue
+    gap = result.relative_gap
+    return {
+        **{name: getattr(result, name) for name in _OF_RESULT},
+        "relative_gap": gap if gap is not None and math.isfinite(gap) else None,
+        "eigenvalue_slack": None if smallest is None else smallest - least,
+        "edges": problem.feasible_set.n_edges(result.metric),
+        "peak_memory": peak_memory(),
+    }
 
 
 def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:

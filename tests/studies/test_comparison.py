@@ -10,8 +10,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.sets import SETS
-from gdaopt.studies.comparison import Comparison, ComparisonOptions
-from gdaopt.studies.comparison_task import solve_task
+from gdaopt.studies.comparison import Comparison, ComparisonOptions, solve_task
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.method_spec import combinations
 from gdaopt.studies.task_workers import TaskWorkers
