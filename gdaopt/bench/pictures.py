@@ -86,7 +86,7 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         title = f"verified at {tolerances}, %"
         if loosest > tightest:
             title += f"\n(pale: {loosest:.0e})".replace("e-0", "e-")
-        _entitle(right, title)
+        _entitle(right, title, beside=left)
         right.set_xlim(0, 100)
         for ax in (left, right):
             ax.grid(axis="x", color=_PALE, linewidth=0.5)
@@ -232,11 +232,13 @@ PICTURES: Mapping[str, Callable[..., Figure]] = {
 """The pictures that a study writes, by the names of their files."""
 
 
-def _entitle(ax: Axes, title: str) -> None:
-    """Write a title to the left above axes without a frame, and their labels in small letters."""
-    size = _small(ax)
-    ax.set_title(title, fontsize=size + 1, loc="left")
-    ax.tick_params(labelsize=size)
+def _entitle(ax: Axes, title: str, beside: Axes | None = None) -> None:
+    """Write a title to the left above axes without a frame, and their labels in small letters.
+
+    The title of axes beside wider ones is as large as theirs.
+    """
+    ax.set_title(title, fontsize=_small(beside or ax) + 1, loc="left")
+    ax.tick_params(labelsize=_small(ax))
     ax.spines[["top", "right"]].set_visible(False)
 
 
