@@ -26,7 +26,8 @@ from gdaopt.bench.pictures import pareto, profiles, times
 from gdaopt.bench.sequences import Sequence
 from gdaopt.bench.study import Bench
 from gdaopt.datasets import load
-from gdaopt.support.files import write_atomically, write_text
+from gdaopt.plotting.saving import save_figure
+from gdaopt.support.files import write_text
 
 FIGURES = Path(__file__).parent.parent / "figures"
 WORK = Path(tempfile.gettempdir()) / "gdaopt-backends"
@@ -64,11 +65,7 @@ def main() -> None:
     first = next(iter(STUDIES))
     programs = pd.read_parquet(WORK / first / "programs.parquet")
     for name, draw in PICTURES.items():
-        figure = draw(programs, BenchOptions.cap)
-        write_atomically(
-            FIGURES / f"{name}.png",
-            lambda file, figure=figure: figure.savefig(file, format="png", dpi=150),  # type: ignore[misc]
-        )
+        save_figure(FIGURES / f"{name}.png", draw(programs, BenchOptions.cap))
     write_text(FIGURES / "backends.md", joined(pages, taken_away(programs)))
     shutil.rmtree(WORK)
 

@@ -20,8 +20,8 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.support.files import write_text
+from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
-from gdaopt.support.workers import peak_memory
 
 OUT = Path(__file__).parent.parent / "figures" / "certified_scale.md"
 LONG = 5.0  # seconds: a run that takes less is repeated

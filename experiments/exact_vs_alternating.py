@@ -21,9 +21,9 @@ from problems import SEED, half, problem_of
 import gdaopt as gda
 from gdaopt.plotting.style import COLOURS, MARKERS
 from gdaopt.studies.directory_lock import sole_writer
-from gdaopt.studies.process_per_task import ProcessPerTask
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
+from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.studies.versions import versions
 from gdaopt.support.files import write_atomically, write_text
 
@@ -165,7 +165,7 @@ def main() -> None:
             print(f"{done} of {total}: {key}", flush=True)
 
     with sole_writer(directory.path):
-        rows = list(run_tasks(directory, tasks, ProcessPerTask(), progress=show).values())
+        rows = list(run_tasks(directory, tasks, TaskWorkers(), progress=show).values())
     failed = [row for row in rows if row["status"] != "finished"]
     if failed:
         raise SystemExit(f"{len(failed)} problems failed: {failed[0]['message']}")

@@ -19,8 +19,8 @@ import numpy as np
 
 import gdaopt as gda
 from gdaopt.support.files import write_text
+from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
-from gdaopt.support.workers import peak_memory
 
 SIGNALS = ("labels", "real")
 SPEED_SIZE = (2000, 50)  # N, K

@@ -30,8 +30,8 @@ from gdaopt.objectives import PairObjective
 from gdaopt.objectives.subsamples import stratified
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.support.files import write_text
+from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
-from gdaopt.support.workers import peak_memory
 
 OUT = Path(__file__).parent.parent / "figures" / "large_n.md"
 TOLERANCE = 1e-4

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.support.files import write_text
-from gdaopt.support.workers import peak_memory
+from gdaopt.support.processes import peak_memory
 
 OUT = Path(__file__).parent.parent / "figures" / "masks.md"
 SIDE = 8  # pixels of a digit

@@ -30,7 +30,7 @@ from gdaopt.datasets import load, scale_features
 from gdaopt.objectives import Objective
 from gdaopt.plotting.style import COLOURS, GREY, MARKERS
 from gdaopt.scaling import auto_trace_bound
-from gdaopt.studies.worker_pool import ONE_THREAD
+from gdaopt.studies.task_workers import ONE_THREAD
 from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
 

@@ -19,8 +19,7 @@ import gdaopt as gda
 from gdaopt import bench, datasets, estimators, linalg, plotting, programs, scaling, steps
 from gdaopt.studies.comparison import ComparisonOptions
 from gdaopt.studies.learning import LearningOptions, load_source
-from gdaopt.studies.process_per_task import ProcessPerTask
-from gdaopt.studies.worker_pool import WorkerPool
+from gdaopt.studies.task_workers import TaskWorkers
 
 MODULES = (
     "",
@@ -538,8 +537,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             lambda **options: load_source(**options).features,
             {"source": "iris", "label": None, "data_dir": None, "drop": [], "impute": None},
         ),
-        "WorkerPool": (WorkerPool, {"jobs": 2, "backend": "loky", "scheduler": None}),
-        "ProcessPerTask": (ProcessPerTask, {"jobs": 2, "deadline": 2.0}),
+        "TaskWorkers": (
+            TaskWorkers,
+            {"jobs": 2, "backend": "pool", "scheduler": None, "deadline": 2.0},
+        ),
     }
 
 

@@ -62,17 +62,15 @@ TESTED_ELSEWHERE: dict[str, str] = {
     # Parts of pictures
     "gdaopt.plotting.canvas": "tests/plotting/test_layout.py",
     "gdaopt.plotting.legends": "tests/plotting/test_layout.py",
+    "gdaopt.plotting.saving": "tests/studies/test_pictures.py",
     "gdaopt.plotting.ticks": "tests/plotting/test_layout.py",
     "gdaopt.plotting.runs": "tests/plotting/test_convergence.py",
     "gdaopt.plotting.style": "tests/plotting/test_convergence.py",
     # Files, processes and printing, tested by those who use them
     "gdaopt.errors": "tests/test_bad_input.py",
-    "gdaopt.support.workers": "tests/support/test_workers.py",
+    "gdaopt.support.processes": "tests/studies/test_runner.py",
     "gdaopt.studies.comparison_table": "tests/cli/test_compare.py",
-    "gdaopt.studies.comparison_task": "tests/cli/test_compare.py",
-    "gdaopt.studies.process_per_task": "tests/studies/test_runner.py",
     "gdaopt.studies.run_directory": "tests/cli/test_learn.py",
-    "gdaopt.studies.saved_runs": "tests/cli/test_plot.py",
     "gdaopt.cli.options": "tests/cli/test_learn.py",
     "gdaopt.cli.progress": "tests/cli/test_compare.py",
 }

@@ -19,8 +19,8 @@ import gdaopt
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
-from gdaopt.studies.worker_pool import ONE_THREAD, WorkerPool
-from gdaopt.support import workers
+from gdaopt.studies.task_workers import ONE_THREAD, TaskWorkers
+from gdaopt.support import processes
 from gdaopt.support.files import write_atomically
 from gdaopt.support.validation import FloatArray
 from learners import child, data
@@ -46,7 +46,7 @@ def fit_task(
     # The child ends with us: nobody else holds the end of the pipe that it reads from.
     its_end, our_end = os.pipe()
     ended = subprocess.run(
-        [*command, workers.__file__],
+        [*command, processes.__file__],
         stdin=its_end,
         capture_output=True,
         text=True,
@@ -97,7 +97,7 @@ def run_fits(
             tasks[key] = Task(fit_task, (python, learner, str(source), LIMIT))
             labels[key] = name, learner.name
     with sole_writer(path):
-        rows = run_tasks(directory, tasks, WorkerPool(), progress=progress)
+        rows = run_tasks(directory, tasks, TaskWorkers(backend="pool"), progress=progress)
     for key, row in rows.items():
         matrices = []
         if row["status"] == "finished":

@@ -18,7 +18,7 @@ from gdaopt.cli.options import DataDir
 from gdaopt.datasets import Dataset, load
 from gdaopt.errors import DownloadError, GdaoptError, InvalidInputError
 from gdaopt.studies.directory_lock import sole_writer
-from gdaopt.studies.worker_pool import BACKENDS, WorkerPool
+from gdaopt.studies.task_workers import BACKENDS, TaskWorkers
 from gdaopt.support.validation import integer, unknown_name
 from table1.outcome import Outcome
 from table1.protocol import AGGREGATIONS, CLASSIFIERS, SCALINGS, Protocol
@@ -71,8 +71,12 @@ def table1(
     ] = Protocol.aggregation,
     jobs: Annotated[int, typer.Option(help="tasks at a time; no number depends on it")] = 1,
     backend: Annotated[
-        str, typer.Option(help=f"{' or '.join(BACKENDS)}: processes of joblib, or of Dask")
-    ] = "loky",
+        str,
+        typer.Option(
+            help=f"{', '.join(BACKENDS)}: a process for each task, or workers for many, here or of "
+            "Dask"
+        ),
+    ] = "pool",
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -98,7 +102,7 @@ def table1(
     console = Console(highlight=False, markup=False, emoji=False)
     protocol = Protocol(scaling=scaling, aggregation=aggregation)
     integer("seeds", seeds, at_least=1)
-    pool = WorkerPool(jobs=jobs, backend=backend, scheduler=scheduler)
+    workers = TaskWorkers(jobs=jobs, backend=backend, scheduler=scheduler)
     shown = _names("classifier", classifiers, CLASSIFIERS)
     names = _names("data set", datasets, DATASETS)
     chosen, left_out = available(DEFAULT if rows is None else find_rows(rows.split(",")))
@@ -124,7 +128,7 @@ def table1(
         with sole_writer(figures, "--figures"):  # refused here rather than in the end
             pass
     n_missing = len(study.tasks) - study.n_done
-    outcome = _run(study, pool, console)
+    outcome = _run(study, workers, console)
     _tell(outcome, console)
     minutes = (time.monotonic() - start) / 60
     console.print(f"{n_missing} tasks in {minutes:.1f} minutes, {jobs} at a time")
@@ -162,7 +166,7 @@ def _found(names: Sequence[str], data_dir: Path | None) -> tuple[list[Dataset], 
     return found, missing
 
 
-def _run(study: Table1, pool: WorkerPool, console: Console) -> Outcome:
+def _run(study: Table1, workers: TaskWorkers, console: Console) -> Outcome:
     """Run the study with a bar on the terminal, and a line for each task that failed or died."""
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -186,7 +190,7 @@ def _run(study: Table1, pool: WorkerPool, console: Console) -> Outcome:
                 progress.print(said, soft_wrap=True)
 
         try:
-            return study.run(pool, show)
+            return study.run(workers, show)
         except KeyboardInterrupt:
             progress.stop()
             console.print(

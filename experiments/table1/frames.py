@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.support.files import write_atomically
 from table1.outcome import Outcome
 from table1.rows import ROWS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["comparison_frame", "metric_frame", "score_frame", "write_frame"]
+__all__ = ["comparison_frame", "metric_frame", "score_frame"]
 
 _SCORES = {
     **dict.fromkeys(("dataset", "row", "title", "classifier", "aggregation"), "string"),
@@ -70,11 +68,6 @@ def metric_frame(outcome: Outcome) -> pd.DataFrame:
     """Return a line for each metric learned, with its seconds, which differ from run to run."""
     lines = [metric for block in outcome.blocks for metric in block.metrics()]
     return _frame(lines, _METRICS, outcome)
-
-
-def write_frame(path: Path, frame: pd.DataFrame) -> None:
-    """Write a frame as a parquet file, atomically."""
-    write_atomically(path, lambda file: frame.to_parquet(file, index=False))
 
 
 def _frame(lines: list[dict[str, Any]], kinds: dict[str, str], outcome: Outcome) -> pd.DataFrame:

@@ -10,14 +10,15 @@ from typing import Any
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
+from gdaopt.plotting.saving import save_figure
 from gdaopt.studies.directory_lock import sole_writer
-from gdaopt.studies.pictures import FORMATS
-from gdaopt.studies.runner import Executor, Progress, Task, run_tasks
-from gdaopt.studies.study_directory import StudyDirectory, task_key
-from gdaopt.support.files import write_atomically, write_text
+from gdaopt.studies.runner import Progress, Task, run_tasks
+from gdaopt.studies.study_directory import Study, StudyDirectory, task_key, write_frame
+from gdaopt.studies.task_workers import TaskWorkers
+from gdaopt.support.files import write_text
 from gdaopt.support.validation import integer
 from table1.fold import class_codes, fold_row
-from table1.frames import comparison_frame, metric_frame, score_frame, write_frame
+from table1.frames import comparison_frame, metric_frame, score_frame
 from table1.latex import latex
 from table1.markdown import markdown
 from table1.outcome import Block, Outcome
@@ -54,7 +55,7 @@ class Part:
         integer("seeds", self.n_seeds, at_least=1)
 
 
-class Table1:
+class Table1(Study):
     """A directory with a row for each task, and with tables and a picture of all rows.
 
     Parameters
@@ -118,22 +119,12 @@ class Table1:
             path, {"study": "table1", **protocol.record(), **used_versions()}
         )
 
-    @property
-    def path(self) -> Path:
-        """The directory."""
-        return self._directory.path
-
     def label(self, key: str) -> str:
         """Return what a task is called."""
         about = self.tasks[key].about
         return f"{about['row']} on {about['dataset']}, seed {about['seed']}, fold {about['fold']}"
 
-    @property
-    def n_done(self) -> int:
-        """How many tasks are finished on disk."""
-        return sum(self._directory.row(key) is not None for key in self.tasks)
-
-    def run(self, executor: Executor, progress: Progress | None = None) -> Outcome:
+    def run(self, workers: TaskWorkers, progress: Progress | None = None) -> Outcome:
         """Run what is missing, write all files, and return the numbers.
 
         Raises
@@ -142,7 +133,7 @@ class Table1:
             When another process is writing to the directory.
         """
         with sole_writer(self.path):
-            return self.written(run_tasks(self._directory, self.tasks, executor, progress=progress))
+            return self.written(run_tasks(self._directory, self.tasks, workers, progress=progress))
 
     def written(self, rows: Mapping[str, Mapping[str, Any]]) -> Outcome:
         """Write all files from the rows of all tasks, by key, and return the numbers."""
@@ -172,10 +163,7 @@ def write_outcome(outcome: Outcome, folder: Path) -> None:
     write_text(folder / "table1.md", markdown(outcome))
     write_text(folder / "table1.tex", latex(outcome))
     write_frame(folder / "table1.parquet", score_frame(outcome))
-    figure, options = picture(outcome), FORMATS["png"]
-    write_atomically(
-        folder / "table1.png", lambda file: figure.savefig(file, format="png", **options)
-    )
+    save_figure(folder / "table1.png", picture(outcome))
 
 
 def _key(part: Part, seed: int, fold: int) -> str:

@@ -13,53 +13,33 @@ from gdaopt.bench.recorded import RecordedProgram, load_programs
 from gdaopt.bench.replayed import Replayed, Start, replay
 from gdaopt.bench.sequences import Sequence
 from gdaopt.methods import solve
-from gdaopt.support.files import write_atomically
+from gdaopt.studies.study_directory import write_frame
 from gdaopt.support.text import shortened
 from gdaopt.support.warning_filters import ignoring
 
 __all__ = ["Limits", "replay_task", "run_task"]
 
 
+_OF_RUN = (
+    *("objective", "iterations", "oracle_calls", "repair_distance", "seconds"),
+    *("status", "message"),
+)
+
+
 @dataclass(frozen=True)
 class Limits:
-    """What time a cell has.
+    """What time a cell has."""
 
-    Attributes
-    ----------
-    cap : float
-        Seconds for a program.
-    budget : float
-        Seconds for all programs of a cell, and for a whole run.
-    """
-
-    cap: float
-    budget: float
+    cap: float  # seconds for a program
+    budget: float  # seconds for all programs of a cell, and for a whole run
 
 
 def replay_task(
     path: Path, recorded: Path, solver: str, start: Start, tolerance: float, limits: Limits
 ) -> dict[str, Any]:
-    """Solve a recorded sequence again, and write a line for each program.
+    """Solve a recorded sequence again; return how many programs were reached, and their seconds.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        The path of the task's files, without their ending; the lines are in the parquet file.
-    recorded : pathlib.Path
-        The recorded programs.
-    solver : str
-        A canonical name of `gdaopt.backends.find_backend`.
-    start : {"cold", "re-solve", "hot"}
-        See `gdaopt.programs.replay`.
-    tolerance : float
-        The tolerance to ask the solver for.
-    limits : Limits
-        For a program, and for all.
-
-    Returns
-    -------
-    dict
-        How many programs were reached, and the seconds of all.
+    A line for each of them is in the parquet file at `path`.
     """
     import pandas as pd  # on demand: it is slow to import
 
@@ -78,8 +58,7 @@ def replay_task(
             if time.perf_counter() - begun > limits.budget:
                 break
     seconds = time.perf_counter() - begun
-    frame = pd.DataFrame(lines)
-    write_atomically(Path(f"{path}.parquet"), lambda file: frame.to_parquet(file, index=False))
+    write_frame(Path(f"{path}.parquet"), pd.DataFrame(lines))
     return {"reached": len(lines), "seconds": seconds}
 
 
@@ -116,24 +95,7 @@ def run_task(
     steps: int,
     limits: Limits,
 ) -> dict[str, Any]:
-    """Solve a whole problem, its programs by a solver at a tolerance.
-
-    Parameters
-    ----------
-    sequence : Sequence
-        Whose problem it is.
-    method : {"alternating", "joint"}
-        The method.
-    solver, tolerance, limits
-        As for `replay_task`.
-    steps : int
-        Most steps of the run.
-
-    Returns
-    -------
-    dict
-        Where the run ended, and how.
-    """
+    """Solve a whole problem in at most so many steps, its programs by a solver at a tolerance."""
     options = tolerance_options(solver, tolerance)
     with ignoring(category=Warning):
         result = solve(
@@ -145,12 +107,4 @@ def run_task(
             time_limit=limits.budget,
             trace_every=0,
         )
-    return {
-        "objective": result.objective,
-        "iterations": result.iterations,
-        "oracle_calls": result.oracle_calls,
-        "repair_distance": result.repair_distance,
-        "seconds": result.seconds,
-        "status": result.status,
-        "message": result.message,
-    }
+    return {name: getattr(result, name) for name in _OF_RUN}

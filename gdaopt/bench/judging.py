@@ -38,14 +38,7 @@ calls the program so, which none is. *Unreached*: the budget of the cell was use
 def verdict(replayed: Replayed, tolerance: float, cap: float) -> str:
     """Return what is to be said of an answer, one of `VERDICTS`.
 
-    Parameters
-    ----------
-    replayed : Replayed
-        The answer, with its residuals and times.
-    tolerance : float
-        What was asked of the solver.
-    cap : float
-        Seconds after which an answer does not count any more.
+    After `cap` seconds an answer does not count any more.
     """
     if replayed.seconds.total > cap:
         return "timed_out"

@@ -17,6 +17,7 @@ from gdaopt.bench.judging import (
 )
 from gdaopt.bench.options import algorithm_of
 from gdaopt.plotting.canvas import font_size
+from gdaopt.plotting.saving import new_figure
 from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _KINDS = (
     *("closed form", "unknown"),
 )
 _LOOKS = {kind: (COLOURS[i], MARKERS[i]) for i, kind in enumerate(_KINDS)}
+_MARGIN = 0.35  # inches, for the legend
+_PALE = "#DDDDDD"
 _STARTS = {"cold": ("o", "none"), "re-solve": ("o", "full"), "hot": ("D", "full")}
 _GROUPS = {  # panels of the profiles
     **{kind: (kind,) for kind in ("simplex", "interior point", "first order")},
@@ -53,7 +56,7 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     names = list(programs["data"].unique())
     tightest, loosest = programs["tolerance"].min(), programs["tolerance"].max()
     longest = programs.groupby("data")["solver"].nunique().max()
-    figure = _figure(width, len(names) * (0.75 + 0.135 * longest))
+    figure = new_figure(width, _MARGIN + len(names) * (0.75 + 0.135 * longest))
     grid = figure.subplots(len(names), 2, squeeze=False, width_ratios=[3, 2], sharey="row")
     for name, (left, right) in zip(names, grid, strict=True):
         own = programs[programs["data"] == name]
@@ -73,23 +76,22 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         shares = _shares(own, tightest, loosest)
         for solver, (tight, loose) in shares.items():
             row = order.index(solver)
-            right.barh(row, 100 * loose, color="#DDDDDD", edgecolor=GREY, linewidth=0.5)
+            right.barh(row, 100 * loose, color=_PALE, edgecolor=GREY, linewidth=0.5)
             right.barh(row, 100 * tight, color=_LOOKS[algorithm_of(solver)][0], height=0.45)
         left.set_xscale("log")
-        left.set_yticks(range(len(order)), order, fontsize=_small(left))
+        left.set_yticks(range(len(order)), order)
         left.set_ylim(-0.7, len(order) - 0.3)
-        left.set_title(f"{name}: ms a program", fontsize=_small(left) + 1, loc="left")
+        _entitle(left, f"{name}: ms a program")
         tolerances = f"{tightest:.0e}".replace("e-0", "e-")
         title = f"verified at {tolerances}, %"
         if loosest > tightest:
             title += f"\n(pale: {loosest:.0e})".replace("e-0", "e-")
-        right.set_title(title, fontsize=_small(left) + 1, loc="left")
+        _entitle(right, title, beside=left)
         right.set_xlim(0, 100)
         for ax in (left, right):
-            ax.grid(axis="x", color="#DDDDDD", linewidth=0.5)
+            ax.grid(axis="x", color=_PALE, linewidth=0.5)
             ax.set_axisbelow(True)
-            ax.tick_params(labelsize=_small(ax), length=2)
-            ax.spines[["top", "right"]].set_visible(False)
+            ax.tick_params(length=2)
         right.tick_params(axis="y", length=0)
     _legend(figure, programs, starts=True)
     return figure
@@ -120,7 +122,7 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     panels = [panel for panel in panels if panel[2]]
     columns = max(min(2 if width > 5 else 1, len(panels)), 1)
     n_rows = max(-(-len(panels) // columns), 1)
-    figure = _figure(width, n_rows * 2.3)
+    figure = new_figure(width, _MARGIN + n_rows * 2.3)
     grid = figure.subplots(n_rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
     ends = [
         float(ratios[-1]) for one in found.values() for ratios, _ in one.values() if len(ratios)
@@ -130,18 +132,17 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         profile = found[name]
         for solver in profile:
             if solver not in solvers:
-                _draw_profile(ax, profile[solver], last, color="#DDDDDD", linewidth=0.6, zorder=1)
+                _draw_profile(ax, profile[solver], last, color=_PALE, linewidth=0.6, zorder=1)
         solvers.sort(key=lambda one: _half(profile[one]))
         for i, solver in enumerate(solvers):
             line = LINE_STYLES[i % len(LINE_STYLES)]
             look = {"color": COLOURS[i % len(COLOURS)], "linestyle": line, "linewidth": 1.4}
             _draw_profile(ax, profile[solver], last, label=solver, **look)
         ax.legend(loc="upper left", fontsize=_small(ax), frameon=False, handlelength=2.4)
-        ax.set_title(f"{name}: {group}", fontsize=_small(ax) + 1, loc="left")
+        _entitle(ax, f"{name}: {group}")
         ax.set_xscale("log")
         ax.set_ylim(0, 1.02)
-        ax.tick_params(labelsize=_small(ax), labelbottom=True)
-        ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(labelbottom=True)
     size = _small(grid[0]) + 1
     for ax in grid[len(panels) :]:
         ax.remove()
@@ -170,7 +171,7 @@ def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         As for `times`. Each solver has a mark for each tolerance that was asked of it.
     """
     names = list(programs["data"].unique())
-    figure = _figure(width, 0.5 + len(names) * min(3.4, 0.9 * width))
+    figure = new_figure(width, _MARGIN + 0.5 + len(names) * min(3.4, 0.9 * width))
     grid = figure.subplots(len(names), 1, squeeze=False)[:, 0]
     for name, ax in zip(names, grid, strict=True):
         own = programs[(programs["data"] == name) & (programs["start"] == "re-solve")]
@@ -216,10 +217,8 @@ def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
             )
         ax.set_xscale("log")
         ax.set_yscale("log")
-        ax.set_title(name, fontsize=_small(ax) + 1, loc="left")
+        _entitle(ax, name)
         ax.set_ylabel("mean residual, at least\nthe tolerance asked", fontsize=_small(ax) + 1)
-        ax.tick_params(labelsize=_small(ax))
-        ax.spines[["top", "right"]].set_visible(False)
     grid[-1].set_xlabel("ms a program (full: tighter tolerance)", fontsize=_small(grid[-1]) + 1)
     _legend(figure, programs, markers=True)
     return figure
@@ -233,10 +232,14 @@ PICTURES: Mapping[str, Callable[..., Figure]] = {
 """The pictures that a study writes, by the names of their files."""
 
 
-def _figure(width: float, height: float) -> Figure:
-    from matplotlib.figure import Figure
+def _entitle(ax: Axes, title: str, beside: Axes | None = None) -> None:
+    """Write a title to the left above axes without a frame, and their labels in small letters.
 
-    return Figure(figsize=(width, height + 0.35), layout="constrained")
+    The title of axes beside wider ones is as large as theirs.
+    """
+    ax.set_title(title, fontsize=_small(beside or ax) + 1, loc="left")
+    ax.tick_params(labelsize=_small(ax))
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def _small(ax: Axes) -> float:
@@ -300,44 +303,25 @@ def _half(profile: tuple[Any, Any]) -> float:
 
 
 def _legend(
-    figure: Figure,
-    programs: pd.DataFrame,
-    *,
-    starts: bool = False,
-    markers: bool = False,
+    figure: Figure, programs: pd.DataFrame, *, starts: bool = False, markers: bool = False
 ) -> None:
     """Write which colour is which kind of algorithm, below the panels."""
     from matplotlib.lines import Line2D
 
     used = {algorithm_of(name) for name in programs["solver"].unique()}
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=_LOOKS[kind][0],
-            linestyle="none",
-            marker=_LOOKS[kind][1] if markers else "s",
-            markersize=4.5,
-            label=kind,
-        )
-        for kind in _KINDS
+    looks: dict[str, dict[str, Any]] = {
+        kind: {"color": colour, "marker": marker if markers else "s", "markersize": 4.5}
+        for kind, (colour, marker) in _LOOKS.items()
         if kind in used
-    ]
+    }
     if starts:
-        handles += [
-            Line2D(
-                [],
-                [],
-                color=GREY,
-                marker=_STARTS[start][0],
-                fillstyle=_STARTS[start][1],  # type: ignore[arg-type]
-                linestyle="none",
-                markersize=4,
-                label=start,
-            )
-            for start in _STARTS
-            if start in set(programs["start"])
-        ]
+        shown = set(programs["start"])
+        looks |= {
+            start: {"color": GREY, "marker": marker, "fillstyle": fill, "markersize": 4}
+            for start, (marker, fill) in _STARTS.items()
+            if start in shown
+        }
+    handles = [Line2D([], [], linestyle="none", label=name, **look) for name, look in looks.items()]
     columns = 4 if figure.get_figwidth() > 5 else 3
     size = _small(figure.axes[0])
     figure.legend(

@@ -84,27 +84,11 @@ class Sequence:
 def record_task(
     path: Path, sequence: Sequence, kinds: tuple[str, ...], steps: int, most: int, bounded: bool
 ) -> dict[str, Any]:
-    """Record a sequence: the function of its task.
+    """Record the programs of a sequence that are of some kinds, into the npz file at `path`.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        The path of the task's files, without their ending; the programs are in the npz file.
-    sequence : Sequence
-        What is recorded.
-    kinds : tuple of str
-        The kinds of programs that are kept.
-    steps : int
-        Most steps of each method's run.
-    most : int
-        Programs of each kind: spread evenly over the programs of a run, or random ones.
-    bounded : bool
-        Whether a lower bound of the optimum is needed as well.
-
-    Returns
-    -------
-    dict
-        The kinds of the programs in order, and the bound or None.
+    Return their kinds in order, and a lower bound of the optimum where one is needed (`bounded`).
+    Each method makes at most so many steps. Of each kind `most` programs are kept: spread evenly
+    over the programs of a run, or random ones.
     """
     if sequence.is_random:
         assert sequence.size is not None

@@ -15,12 +15,13 @@ from gdaopt.bench.replayed import Start
 from gdaopt.bench.sequences import Sequence, record_task
 from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary
 from gdaopt.errors import InvalidInputError
+from gdaopt.plotting.saving import save_figure
 from gdaopt.studies.directory_lock import sole_writer
-from gdaopt.studies.process_per_task import ProcessPerTask
 from gdaopt.studies.runner import Progress, Task, run_tasks
-from gdaopt.studies.study_directory import StudyDirectory, task_key
+from gdaopt.studies.study_directory import Study, StudyDirectory, task_key, write_frame
+from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.studies.versions import machine, versions
-from gdaopt.support.files import write_atomically, write_text
+from gdaopt.support.files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,7 @@ _GRACE = 120.0  # seconds for the start of a process, imports, and what a cell d
 _RECORDING_DEADLINE = 3600.0
 
 
-class Bench:
+class Bench(Study):
     """A directory with the recorded sequences, and a row for each cell.
 
     Parameters
@@ -64,7 +65,7 @@ class Bench:
         self._options = options
         self._directory = StudyDirectory(path, _protocol(sequences, options))
         self.recordings: dict[str, Task] = {}
-        self.tasks: dict[str, Task] = {}
+        self.tasks = {}
         limits = Limits(options.cap, options.budget)
         for sequence in sequences:
             key = task_key("recorded", sequence.name)
@@ -95,11 +96,6 @@ class Bench:
                         found[key] = Task(replay_task, cell, own)
         return found
 
-    @property
-    def path(self) -> Path:
-        """The directory."""
-        return self._directory.path
-
     def label(self, key: str) -> str:
         """Return what a task is called."""
         if key in self.recordings:
@@ -107,11 +103,6 @@ class Bench:
         about = self.tasks[key].about
         what = about.get("method") or about["start"]
         return f"{about['data']}: {about['solver']}, {what}, tolerance {about['tolerance']:g}"
-
-    @property
-    def n_done(self) -> int:
-        """How many cells are finished on disk."""
-        return sum(self._directory.row(key) is not None for key in self.tasks)
 
     def run(self, progress: Progress | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Run what is missing, write tables and pictures, and return the summary and the runs.
@@ -128,7 +119,7 @@ class Bench:
             recorded = run_tasks(
                 self._directory,
                 self.recordings,
-                ProcessPerTask(options.jobs, _RECORDING_DEADLINE),
+                TaskWorkers(options.jobs, deadline=_RECORDING_DEADLINE),
                 progress=progress,
             )
             for row in recorded.values():
@@ -136,8 +127,8 @@ class Bench:
                     raise InvalidInputError(
                         f"{row['data']} could not be recorded: {row['status']}: {row['message']}"
                     )
-            executor = ProcessPerTask(options.jobs, options.budget + _GRACE)
-            rows = run_tasks(self._directory, self.tasks, executor, progress=progress)
+            workers = TaskWorkers(options.jobs, deadline=options.budget + _GRACE)
+            rows = run_tasks(self._directory, self.tasks, workers, progress=progress)
             return self._write({row["data"]: row for row in recorded.values()}, rows)
 
     def _write(
@@ -152,20 +143,12 @@ class Bench:
             "runs": runs_frame(rows, recorded),
         }
         for name, frame in frames.items():
-            text = frame.to_csv(index=False)
-            write_text(self.path / f"{name}.csv", text)
-            write_atomically(
-                self.path / f"{name}.parquet",
-                lambda file, frame=frame: frame.to_parquet(file, index=False),  # type: ignore[misc]
-            )
+            write_text(self.path / f"{name}.csv", frame.to_csv(index=False))
+            write_frame(self.path / f"{name}.parquet", frame)
         text = markdown(frames["summary"], frames["runs"], self._options)
         write_text(self.path / "bench.md", text)
         for name, draw in PICTURES.items():
-            figure = draw(programs, self._options.cap)
-            write_atomically(
-                self.path / f"{name}.png",
-                lambda file, figure=figure: figure.savefig(file, format="png", dpi=150),  # type: ignore[misc]
-            )
+            save_figure(self.path / f"{name}.png", draw(programs, self._options.cap))
         return frames["summary"], frames["runs"]
 
     def _file(self, key: str) -> Path:

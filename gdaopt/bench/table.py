@@ -42,16 +42,8 @@ def programs_frame(
 ) -> pd.DataFrame:
     """Return a line for each program of each cell, also for programs that were not reached.
 
-    Parameters
-    ----------
-    rows : mapping of str to row
-        The rows of the cells, by key; rows of whole runs are left out.
-    lines : mapping of str to pathlib.Path
-        The parquet file that each finished cell has written, by key.
-    recorded : mapping of str to row
-        The rows of the recordings, by the name of their data.
-    cap : float
-        What a program that was not reached counts.
+    Rows of cells, and the parquet files that finished cells have written, are by key; rows of
+    recordings are by the name of their data. A program that was not reached counts `cap` seconds.
     """
     import pandas as pd
 
@@ -84,15 +76,7 @@ def programs_frame(
 
 
 def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
-    """Return a line for each kind of programs, solver, start and tolerance.
-
-    Parameters
-    ----------
-    programs : DataFrame
-        As `programs_frame` returns it.
-    options : BenchOptions
-        Of the study.
-    """
+    """Return a line for each kind of programs, solver, start and tolerance of `programs_frame`."""
     import pandas as pd
 
     loosest = max(options.tolerances)
@@ -142,14 +126,7 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
 def runs_frame(rows: Mapping[str, Row], recorded: Mapping[str, Row]) -> pd.DataFrame:
     """Return a line for each whole run, with its excess over the certified bound.
 
-    The excess is a share of the objective.
-
-    Parameters
-    ----------
-    rows : mapping of str to row
-        The rows of the cells, by key.
-    recorded : mapping of str to row
-        The rows of the recordings, which have the bounds, by the name of their data.
+    The excess is a share of the objective. The rows of the recordings have the bounds.
     """
     import pandas as pd
 
@@ -169,15 +146,7 @@ def runs_frame(rows: Mapping[str, Row], recorded: Mapping[str, Row]) -> pd.DataF
 
 
 def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> str:
-    """Return a page with a table for each tolerance, data and kind of programs, and the runs.
-
-    Parameters
-    ----------
-    frame, runs : DataFrame
-        As `summary` and `runs_frame` return them.
-    options : BenchOptions
-        Of the study.
-    """
+    """Return a page of the summary, in a table for each tolerance, data and kind, and the runs."""
     loosest = max(options.tolerances)
     used = ", ".join(f"{name} {version}" for name, version in versions().items())
     asked = " and ".join(f"{tolerance:g}" for tolerance in options.tolerances)

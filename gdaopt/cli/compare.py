@@ -34,9 +34,10 @@ from gdaopt.cli.progress import run_study
 from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import METHODS
 from gdaopt.result import FAILURES
-from gdaopt.studies.comparison import BACKENDS, Comparison, ComparisonOptions
+from gdaopt.studies.comparison import Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import COMPACT, LEGEND, written
 from gdaopt.studies.learning import LearningOptions, load_source, read_edges
+from gdaopt.studies.task_workers import BACKENDS
 from gdaopt.support.text import plain
 
 __all__ = ["compare"]
@@ -89,7 +90,7 @@ def compare(
         str,
         typer.Option(
             help=f"{', '.join(BACKENDS)}: a process for each run, which alone measures the memory "
-            "of a single run, or the workers of joblib or of Dask"
+            "of a single run, or workers for many runs, here or of Dask"
         ),
     ] = "process",
     scheduler: Annotated[

@@ -92,13 +92,13 @@ def solve(
     problem : MetricProblem
         Objective and feasible set.
     method : str or Method, optional
-        A name, or an object of the class, which lists the options. ``"certified"``, the default,
-        finds the optimum of a convex objective, with a proof (`gdaopt.methods.Certified`);
-        ``"alternating"`` and ``"joint"`` are the methods of linear programs (`gdaopt.methods.Alternating`,
-        `gdaopt.methods.Joint`); ``"frank-wolfe"`` and ``"sdp-frank-wolfe"`` go to the vertices of the whole
-        set (`gdaopt.methods.FrankWolfe`, `gdaopt.methods.SemidefiniteFrankWolfe`); ``"sdp"`` and ``"socp"`` hand
-        the whole problem to a conic solver (`gdaopt.methods.Semidefinite`, `gdaopt.methods.SecondOrder`); and
-        ``"projected-gradient"`` is the standard method (`gdaopt.methods.ProjectedGradient`).
+        A name, or an object of the class in `gdaopt.methods`, which lists the options.
+        ``"certified"``, the default, finds the optimum of a convex objective, with a proof
+        (`Certified`); ``"alternating"`` and ``"joint"`` are the methods of linear programs
+        (`Alternating`, `Joint`); ``"frank-wolfe"`` and ``"sdp-frank-wolfe"`` go to the vertices of
+        the whole set (`FrankWolfe`, `SemidefiniteFrankWolfe`); ``"sdp"`` and ``"socp"`` hand the
+        whole problem to a conic solver (`Semidefinite`, `SecondOrder`); and
+        ``"projected-gradient"`` is the standard method (`ProjectedGradient`).
     **options
         Options of the named method; with an object they belong in its constructor.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -39,29 +39,24 @@ _COLUMNS: tuple[Time, ...] = ("iterations", "seconds")
 _LINE, _BOUND_LINE, _MARKER = 1.3, 0.9, 4.0  # points
 
 
+class _Looks(TypedDict, total=False):
+    """The options that do not decide what is returned."""
+
+    relative: bool
+    problems: Sequence[Hashable] | None
+    colors: Sequence[ColorType] | None
+    legend: bool
+
+
 @overload
 def convergence(
-    results: Results,
-    ax: None = None,
-    *,
-    x: None = None,
-    y: None = None,
-    relative: bool = False,
-    problems: Sequence[Hashable] | None = None,
-    colors: Sequence[ColorType] | None = None,
-    legend: bool = True,
+    results: Results, ax: None = None, *, x: None = None, y: None = None, **looks: Unpack[_Looks]
 ) -> AxesArray: ...
 
 
 @overload
 def convergence(
-    results: Results,
-    ax: AxesArray | Sequence[Sequence[Axes | None]],
-    *,
-    relative: bool = False,
-    problems: Sequence[Hashable] | None = None,
-    colors: Sequence[ColorType] | None = None,
-    legend: bool = True,
+    results: Results, ax: AxesArray | Sequence[Sequence[Axes | None]], **looks: Unpack[_Looks]
 ) -> AxesArray: ...
 
 
@@ -72,10 +67,7 @@ def convergence(
     *,
     x: Time | None = None,
     y: Quantity | None = None,
-    relative: bool = False,
-    problems: Sequence[Hashable] | None = None,
-    colors: Sequence[ColorType] | None = None,
-    legend: bool = True,
+    **looks: Unpack[_Looks],
 ) -> Axes: ...
 
 
@@ -86,24 +78,13 @@ def convergence(
     *,
     x: Time,
     y: Quantity | None = None,
-    relative: bool = False,
-    problems: Sequence[Hashable] | None = None,
-    colors: Sequence[ColorType] | None = None,
-    legend: bool = True,
+    **looks: Unpack[_Looks],
 ) -> Axes: ...
 
 
 @overload
 def convergence(
-    results: Results,
-    ax: None = None,
-    *,
-    x: Time | None = None,
-    y: Quantity,
-    relative: bool = False,
-    problems: Sequence[Hashable] | None = None,
-    colors: Sequence[ColorType] | None = None,
-    legend: bool = True,
+    results: Results, ax: None = None, *, x: None = None, y: Quantity, **looks: Unpack[_Looks]
 ) -> Axes: ...
 
 

@@ -18,8 +18,7 @@ from gdaopt.estimators import MetricKNeighborsClassifier
 from gdaopt.estimators.metric_parameter import metric_space
 from gdaopt.result import Result
 from gdaopt.scaling import scale_features
-from gdaopt.studies.samples_file import SAMPLES, read_samples
-from gdaopt.studies.saved_runs import RECORD, read_record
+from gdaopt.studies.saved_runs import RECORD, SAMPLES, read_record, read_samples
 from gdaopt.support.validation import FloatArray, check_name, integer
 
 __all__ = ["LearnedRun"]
@@ -27,27 +26,13 @@ __all__ = ["LearnedRun"]
 
 @dataclass(frozen=True, eq=False)
 class LearnedRun:
-    """Metrics that `gdaopt learn` has written, with the samples that they were learned from.
+    """Metrics that `gdaopt learn` has written, with the samples that they were learned from."""
 
-    Attributes
-    ----------
-    dataset : Dataset
-        The samples, not scaled.
-    scale : str
-        How the features are scaled, see `gdaopt.scaling.scale_features`.
-    fill : ndarray of shape (K,) or None
-        What missing values of new samples are replaced by.
-    label : str or None
-        The column of the labels, where the run was given one.
-    metrics : mapping of str to ndarray of shape (K, K)
-        M of each class.
-    """
-
-    dataset: Dataset
-    scale: str
-    fill: FloatArray | None
-    label: str | None
-    metrics: Mapping[str, FloatArray]
+    dataset: Dataset  # not scaled
+    scale: str  # of the features, see `gdaopt.scaling.scale_features`
+    fill: FloatArray | None  # what missing values of new samples are replaced by
+    label: str | None  # the column of the labels, where the run was given one
+    metrics: Mapping[str, FloatArray]  # of each class
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
@@ -91,25 +76,10 @@ class LearnedRun:
     def read(
         self, path: str | os.PathLike[str], label: str | None = None
     ) -> tuple[FloatArray, npt.NDArray[np.str_] | None]:
-        """Read new samples from a table with the columns of the features.
+        """Read new samples, not scaled, from a table with the columns of the features.
 
-        Parameters
-        ----------
-        path : path-like
-            See `gdaopt.datasets.read_csv`.
-        label : str, optional
-            A column of labels; the column of the run by default, where the table has it.
-
-        Returns
-        -------
-        X : ndarray of shape (N, K)
-            Not scaled.
-        labels : ndarray of str, shape (N,), or None
-
-        Raises
-        ------
-        InvalidInputError
-            See `gdaopt.datasets.tabular.read_features`; also when there is no column `label`.
+        Labels come from the column of that name; by default from the column of the run, where the
+        table has it. See `gdaopt.datasets.tabular.read_features`.
         """
         names = self.dataset.feature_names
         X, labels = read_features(path, names, fill=self.fill, label=label or self.label)
@@ -120,16 +90,8 @@ class LearnedRun:
     def transform(self, X: FloatArray, name: str | None = None) -> FloatArray:
         """Return coordinates in which the Euclidean distance is the distance under a metric.
 
-        Parameters
-        ----------
-        X : ndarray of shape (N, K)
-            Not scaled.
-        name : str, optional
-            The class whose metric it is; it may be left out where there is only one.
-
-        Returns
-        -------
-        ndarray of shape (N, K)
+        Samples are not scaled; the class whose metric it is may be left out where there is only
+        one.
         """
         names = np.asarray(self.dataset.labels)
         samples = self._scaled(self.dataset.features)
@@ -137,25 +99,12 @@ class LearnedRun:
         return space.coordinates(self._scaled(X))
 
     def shares(self, X: FloatArray, n_neighbors: int = 5, name: str | None = None) -> FloatArray:
-        """Return the share of each class among the nearest neighbours of new samples.
+        """Return the share of each class among the nearest neighbours, shape (N, n_classes).
 
         Under several metrics it is the share of each class under the metric that was learned for
-        this class against the rest, so that the shares of a sample need not add up to 1.
-
-        Parameters
-        ----------
-        X : ndarray of shape (N, K)
-            Not scaled.
-        n_neighbors : int, optional
-            How many neighbours.
-        name : str, optional
-            The class whose metric alone is used.
-
-        Returns
-        -------
-        ndarray of shape (N, n_classes)
-            In the order of `Dataset.classes`. The class of a sample is the first one with the
-            largest share.
+        this class against the rest, so that the shares of a sample need not add up to 1; with the
+        name of a class its metric alone is used. Samples are not scaled. The classes are in the
+        order of `Dataset.classes`; that of a sample is the first one with the largest share.
         """
         n_neighbors = integer("neighbors", n_neighbors, at_least=1)
         if n_neighbors > len(self.dataset.labels):

@@ -31,18 +31,7 @@ _MEANINGS = {
 def closing(results: Collection[Result], method: str, edge_floor: float = 0.0) -> list[str]:
     """Return what the statuses of results mean, and how to reach the optimum where it is far.
 
-    Parameters
-    ----------
-    results : collection of Result
-        Those of a run.
-    method : str
-        The name of its method.
-    edge_floor : float, optional
-        ε of its method. A positive one makes another problem, which `certified` does not solve.
-
-    Returns
-    -------
-    list of str
+    A positive edge floor makes another problem, which `certified` does not solve.
 
     Examples
     --------

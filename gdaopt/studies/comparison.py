@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,29 +16,29 @@ import numpy as np
 from gdaopt.constraints import ConstraintsOf, LinearConstraints
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
+from gdaopt.methods import solve
 from gdaopt.result import Result
 from gdaopt.sets import EdgeMask
 from gdaopt.studies.comparison_table import completed, markdown, name_among, to_pandas
-from gdaopt.studies.comparison_task import solve_task
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.method_spec import Combination, combinations
 from gdaopt.studies.pictures import Run, write_pictures
-from gdaopt.studies.process_per_task import ProcessPerTask
-from gdaopt.studies.runner import Executor, Progress, Task, run_tasks
-from gdaopt.studies.study_directory import StudyDirectory, task_key
+from gdaopt.studies.runner import Progress, Task, run_tasks
+from gdaopt.studies.study_directory import Study, StudyDirectory, task_key, write_frame
+from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.studies.versions import versions
-from gdaopt.studies.worker_pool import BACKENDS as POOLS
-from gdaopt.studies.worker_pool import WorkerPool
-from gdaopt.support.files import write_atomically, write_text
+from gdaopt.support.files import write_text
+from gdaopt.support.processes import peak_memory
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_instance, check_name, store_integer, store_number
+from gdaopt.support.validation import check_instance, store_integer, store_number
 
-__all__ = ["BACKENDS", "Comparison", "ComparisonOptions"]
+__all__ = ["Comparison", "ComparisonOptions", "solve_task"]
 
-_PROCESS = "process"
-BACKENDS = (_PROCESS, *POOLS)
-"""Where the runs of a comparison may be computed: each in a process of its own, or by a pool."""
+_OF_RESULT = (
+    *("objective", "lower_bound", "components", "seconds", "tracing_seconds", "iterations"),
+    *("oracle_calls", "eigen_decompositions", "repair_distance", "status", "message"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +60,10 @@ class ComparisonOptions:
         Steps between rows of the trace, for all methods that do not give their own number.
     jobs : int
         How many runs at a time.
-    backend : {"process", "loky", "dask"}
-        Where the runs are computed: in a process for each run, or by a pool of workers, see
-        `gdaopt.studies.worker_pool.WorkerPool`. Only a process of its own measures the memory of a
-        single run, and is killed at the `deadline`.
+    backend : {"process", "pool", "dask"}
+        Where the runs are computed: in a process for each run, or by workers that compute many, see
+        `gdaopt.studies.task_workers.TaskWorkers`. Only a process of its own measures the memory of
+        a single run; a worker of Dask is not killed at the `deadline`.
     scheduler : str or None
         The address of a Dask cluster whose workers compute the runs, with the backend ``dask``.
 
@@ -95,15 +96,11 @@ class ComparisonOptions:
         if self.time_limit is not None:
             store_number(self, "time_limit", above=0)
         store_integer(self, "trace_every", at_least=0)
-        store_integer(self, "jobs", at_least=1)
-        check_name("backend", self.backend, BACKENDS)
-        self.executor()  # refuses here what it would refuse later
+        self.workers()  # refuses here what it would refuse later
 
-    def executor(self) -> Executor:
+    def workers(self) -> TaskWorkers:
         """Return what computes the runs."""
-        if self.backend == _PROCESS and self.scheduler is None:
-            return ProcessPerTask(self.jobs, self.deadline)
-        return WorkerPool(self.jobs, self.backend, self.scheduler)
+        return TaskWorkers(self.jobs, self.backend, self.scheduler, self.deadline)
 
     @property
     def common(self) -> dict[str, Any]:
@@ -121,7 +118,7 @@ class ComparisonOptions:
         return None if self.time_limit is None else 60 + 2 * self.time_limit
 
 
-class Comparison:
+class Comparison(Study):
     """A directory with a row and a saved result for each class, method and solver.
 
     Parameters
@@ -169,20 +166,10 @@ class Comparison:
         }
         self._directory = StudyDirectory(path, _protocol(dataset, options))
 
-    @property
-    def path(self) -> Path:
-        """The directory."""
-        return self._directory.path
-
     def label(self, key: str) -> str:
         """Return what a task is called where it is one of many."""
         about = self.tasks[key].about
         return f"{about['class']}: {self._name(about)}"
-
-    @property
-    def n_done(self) -> int:
-        """How many tasks are finished on disk."""
-        return sum(self._directory.row(key) is not None for key in self.tasks)
 
     def run(self, progress: Progress | None = None) -> list[dict[str, Any]]:
         """Run what is missing, write tables and picture, and return the rows.
@@ -194,19 +181,16 @@ class Comparison:
         DirectoryInUseError
             When another process is writing to the directory.
         """
-        executor = self._options.executor()
+        workers = self._options.workers()
         with sole_writer(self.path):
-            return self._write(run_tasks(self._directory, self.tasks, executor, progress=progress))
+            return self._write(run_tasks(self._directory, self.tasks, workers, progress=progress))
 
     def _write(self, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
         """Write tables and picture from the finished rows; return all rows with their excess."""
         results = {key: self._load(key) for key, row in rows.items() if "objective" in row}
         whole = completed(rows, results)
         finished = [row for row in whole if row["status"] != "died"]
-        frame = to_pandas(finished)
-        write_atomically(
-            self.path / "comparison.parquet", lambda file: frame.to_parquet(file, index=False)
-        )
+        write_frame(self.path / "comparison.parquet", to_pandas(finished))
         write_text(
             self.path / "comparison.md",
             markdown(
@@ -246,6 +230,27 @@ class Comparison:
     def _name(self, row: Mapping[str, Any]) -> str:
         """Return a method with its options, and with its solver where it is run with several."""
         return name_among(row, (task.about for task in self.tasks.values()))
+
+
+def solve_task(
+    path: Path, dataset: Dataset, options: LearningOptions, positive: str, pair: Combination
+) -> dict[str, Any]:
+    """Solve the problem of a class by a method with its solver, and save the result at `path`.
+
+    Return plain values: the columns of the comparison's table.
+    """
+    problem = options.problem(dataset, positive)
+    result = solve(problem, pair.method)
+    result.save(path)
+    smallest, least = result.trace[-1].lambda_min, problem.feasible_set.min_eigenvalue
+    gap = result.relative_gap
+    return {
+        **{name: getattr(result, name) for name in _OF_RESULT},
+        "relative_gap": gap if gap is not None and math.isfinite(gap) else None,
+        "eigenvalue_slack": None if smallest is None else smallest - least,
+        "edges": problem.feasible_set.n_edges(result.metric),
+        "peak_memory": peak_memory(),
+    }
 
 
 def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:

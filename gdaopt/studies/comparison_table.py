@@ -59,12 +59,7 @@ _MORE_LEGEND = (
 def completed(rows: Mapping[str, Row], results: Mapping[str, Result]) -> list[dict[str, Any]]:
     """Return the rows with their excess over the best lower bound of their class.
 
-    Parameters
-    ----------
-    rows : mapping of str to row
-        By key of the task.
-    results : mapping of str to Result
-        The saved results, by key of the task.
+    Rows and saved results are by the key of the task.
     """
     bounds = {
         name: largest_bound([results[key] for key in results if rows[key]["class"] == name])
@@ -167,18 +162,9 @@ def written(rows: Iterable[Row], columns: Iterable[str]) -> list[list[str]]:
 
 
 def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence[str]) -> str:
-    """Return a page with a table for each class.
+    """Return a page with a table of `completed` rows for each class.
 
-    Parameters
-    ----------
-    rows : sequence of row
-        As `completed` returns them.
-    title : str
-        The title of the page: the data set.
-    statement : str
-        The problem in words.
-    left_out : sequence of str
-        Sentences on what was not run.
+    It is called after the data set, states the problem, and says what was left out.
     """
     names = [name for name in _COLUMNS if name != "class"]
     rule = ["---" if name in _WORDS else "--:" for name in names]

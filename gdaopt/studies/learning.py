@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -316,19 +317,8 @@ def check_starts(problems: Iterable[tuple[str, MetricProblem]], method: Method) 
     """Raise the errors that the runs would raise at their start, before any of them is begun.
 
     Such an error says that a method does not work over the problem's set. Where there are
-    many samples, a problem of fewer is tried, and the problem itself if that fails.
-
-    Parameters
-    ----------
-    problems : iterable of tuple of str and MetricProblem
-        Each class with its problem; one is held in memory at a time.
-    method : Method
-        The method that is to solve them.
-
-    Raises
-    ------
-    InvalidInputError, SolverNotFoundError
-        See `gdaopt.solve`.
+    many samples, a problem of fewer is tried, and the problem itself if that fails. One problem is
+    held in memory at a time.
 
     Examples
     --------
@@ -355,34 +345,17 @@ def learn_classes(
     method: Method,
     progress: Callable[[str, State], None] | None = None,
 ) -> Iterator[tuple[str, Result]]:
-    """Solve the problem of each class in turn; an interrupted run is the last.
+    """Yield each class and its result, as soon as it is there; an interrupted run is the last.
 
-    Parameters
-    ----------
-    problems : iterable of tuple of str and MetricProblem
-        Each class with its problem; one is held in memory at a time.
-    method : Method
-        Applied to each problem.
-    progress : callable, optional
-        Called with the class and the state after each step.
-
-    Yields
-    ------
-    tuple of str and Result
-        A class and its result, as soon as it is there.
+    One problem is held in memory at a time. `progress` is called after each step.
     """
     for name, problem in problems:
-        result = solve(problem, _reporting(method, name, progress))
+        if progress is not None:
+            method = replace(method, callback=partial(progress, name))
+        result = solve(problem, method)
         yield name, result
         if result.status == "interrupted":
             return
-
-
-def _reporting(method: Method, name: str, progress: Callable[[str, State], None] | None) -> Method:
-    """Return the method with a callback that reports progress."""
-    if progress is None:
-        return method
-    return replace(method, callback=lambda state: progress(name, state))
 
 
 def summary(result: Result) -> dict[str, str | int | float | None]:
@@ -399,16 +372,12 @@ def summary(result: Result) -> dict[str, str | int | float | None]:
     trace = result.trace
 
     times = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
+    own = ("objective", "lower_bound", "relative_gap", "components", "oracle_calls", "solver")
     return {
         "objective_start": trace[0].objective,
-        "objective": result.objective,
-        "lower_bound": result.lower_bound,
-        "relative_gap": result.relative_gap,
+        **{name: getattr(result, name) for name in own},
         "lambda_min": trace[-1].lambda_min,
         "trace_bound": result.feasible_set.trace_bound,
-        "components": result.components,
-        "oracle_calls": result.oracle_calls,
-        "solver": result.solver,
         **{name: float(np.nansum(trace.column(name))) for name in times},
         "seconds": result.seconds,
         "status": result.status,

@@ -12,8 +12,8 @@ from gdaopt import plotting
 from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.legends import shared_legend
 from gdaopt.plotting.names import shortened, written
+from gdaopt.plotting.saving import FORMATS, is_picture, new_figure, save_figure
 from gdaopt.result import Result
-from gdaopt.support.files import write_atomically
 from gdaopt.support.validation import check_name
 
 if TYPE_CHECKING:
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 __all__ = [
-    "FORMATS",
     "MOST_PANELS",
     "PICTURES",
     "Run",
-    "is_picture",
     "picture_names",
     "select_runs",
     "write_pictures",
@@ -41,8 +39,6 @@ _SMALL_COLUMNS = 4
 _SMALL = (2.6, 2.1)  # inches: width and height of a small panel
 _SHORT = 26  # letters of its title
 _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
-_DPI = 150
-_MARK = "gdaopt.studies.pictures"  # stands in every file that we write, and in no other file
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -107,37 +103,12 @@ def write_pictures(
     suffix: str = "png",
     replace: bool = False,
 ) -> list[Path]:
-    """Draw pictures of the runs into a folder.
+    """Draw pictures of at least one run, by default all, into a folder, and return the files.
 
-    Where a picture has panels for each run, it shows the first `MOST_PANELS` of them, and its title
-    says so.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        At least one.
-    folder : pathlib.Path
-        A directory whose `gdaopt.studies.directory_lock.sole_writer` the caller is.
-    title : str
-        What stands over each picture.
-    names : iterable of str, optional
-        Which of `PICTURES` to draw; all by default.
-    suffix : {"png", "pdf", "svg"}, optional
-        The format.
-    replace : bool, optional
-        Replace every file that has the name of a picture, and not only earlier pictures.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files written.
-
-    Raises
-    ------
-    InvalidInputError
-        When a file of that name was not written here (nothing is written then).
-    UnwritableError
-        When a file cannot be written.
+    The caller is the folder's `gdaopt.studies.directory_lock.sole_writer`. Where a picture has
+    panels for each run, it shows the first `MOST_PANELS` of them, and its title says so. A file
+    that has the name of a picture and is none of ours is replaced where `replace` says so;
+    otherwise it raises InvalidInputError, before anything is written.
     """
     names = list(PICTURES if names is None else names)
     paths = [folder / name for name in picture_names(names, suffix)]
@@ -147,7 +118,7 @@ def write_pictures(
                 f"{path} was not drawn by gdaopt and is not replaced; choose another --out"
             )
     for name, path in zip(names, paths, strict=True):
-        _save(path, PICTURES[name](runs, shortened(title)), suffix)
+        save_figure(path, PICTURES[name](runs, shortened(title)))
     return paths
 
 
@@ -260,13 +231,6 @@ PICTURES: Mapping[str, Callable[[Sequence[Run], str], Figure]] = {
 }
 """The pictures by name, which is also their file name: functions of runs and a title."""
 
-FORMATS: Mapping[str, dict[str, Any]] = {
-    "png": {"metadata": {"Software": _MARK}, "dpi": _DPI},
-    "pdf": {"metadata": {"Creator": _MARK, "CreationDate": None}},
-    "svg": {"metadata": {"Creator": _MARK, "Date": None}},
-}
-"""The formats by their file name ending, with the options that matplotlib takes."""
-
 
 def _by_name(runs: Sequence[Run]) -> dict[str, Result]:
     """Return the runs by short names, none twice."""
@@ -282,10 +246,8 @@ def _by_name(runs: Sequence[Run]) -> dict[str, Result]:
 
 
 def _figure(width: float, height: float, title: str) -> Figure:
-    """Return a figure outside of pyplot, so that nothing has to close it."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, min(height, _TALLEST)), layout="constrained")
+    """Return a figure with a title."""
+    figure = new_figure(width, min(height, _TALLEST))
     figure.suptitle(written(title), parse_math=False)
     return figure
 
@@ -313,13 +275,3 @@ def _legend_below(axes: Iterable[Axes]) -> None:
         handles, labels = ax.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
     shared_legend(axes, entries, mathematics=entries, loc="outside lower center")
-
-
-def is_picture(path: Path) -> bool:
-    """Say whether a file is a picture that we wrote."""
-    return path.is_file() and _MARK.encode() in path.read_bytes()
-
-
-def _save(path: Path, figure: Figure, suffix: str) -> None:
-    """Write a figure, atomically."""
-    write_atomically(path, lambda file: figure.savefig(file, format=suffix, **FORMATS[suffix]))

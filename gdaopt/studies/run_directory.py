@@ -15,14 +15,14 @@ import pandas as pd
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
+from gdaopt.plotting.saving import is_picture
 from gdaopt.result import Result, is_result_file
 from gdaopt.scaling import feature_scales
 from gdaopt.studies.directory_lock import content, sole_writer
 from gdaopt.studies.file_names import file_stems
 from gdaopt.studies.learning import summary
-from gdaopt.studies.pictures import Run, is_picture, picture_names, write_pictures
-from gdaopt.studies.samples_file import SAMPLES, write_samples
-from gdaopt.studies.saved_runs import FORMAT, RECORD, read_record
+from gdaopt.studies.pictures import Run, picture_names, write_pictures
+from gdaopt.studies.saved_runs import FORMAT, RECORD, SAMPLES, read_record, write_samples
 from gdaopt.studies.versions import versions
 from gdaopt.support.files import write_text
 from gdaopt.trace import Trace

@@ -1,31 +1,49 @@
-"""A resumable runner: it finds the tasks of a study that are missing, and has them computed.
+"""A resumable runner: it has the tasks of a study computed that are missing.
 
-An executor decides where they are computed: each in a process of its own
-(`gdaopt.studies.process_per_task`), or many by the same workers (`gdaopt.studies.worker_pool`). A
-row that is finished is on disk, whatever happens to the runner.
+A row that is finished is on disk, whatever happens to the runner. `TaskWorkers` says where tasks
+are computed. A worker of this machine writes the other files of a task into the study's directory;
+a worker of a Dask cluster need not have the file system of the runner, which writes the files that
+come back with the row.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
+import tempfile
 import traceback
-from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import CancelledError, Future
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from operator import methodcaller
 from pathlib import Path
-from typing import Any, Protocol
+from queue import Empty, SimpleQueue
+from typing import Any, TypeAlias
 
 from gdaopt.errors import GdaoptError
 from gdaopt.studies.study_directory import StudyDirectory
+from gdaopt.studies.task_workers import TaskWorkers, cannot_run, gdaopt_version
+from gdaopt.support.files import is_temporary, write_atomically
+from gdaopt.support.processes import WorkerEndedError
 
-__all__ = ["PASSING", "Executor", "Progress", "Task", "run_tasks"]
+__all__ = ["PASSING", "Progress", "Task", "run_tasks"]
 
 Progress = Callable[[str, int, int, Mapping[str, Any] | None], object]
 """A function that is called with a task's key, how many tasks are done, how many there are, and the
-row. The row is None when the task begins, which not every executor can tell."""
+row. The row is None when the task is handed to a worker."""
 
 PASSING = (MemoryError, OSError)
 """Errors of the machine and not of the task: the task may succeed the next time."""
+
+_WITHOUT_WORKERS = 60.0  # seconds without any answer, after which we look whether a worker is left
+_MOST_WAITS = 5  # of these, for the first answer of new workers
+
+_Answer: TypeAlias = "tuple[dict[str, Any], dict[str, bytes]] | str"
+"""What a worker returns: the row and the other files by name, or what the task died of."""
+
+_Outcome: TypeAlias = "Future[_Answer]"
 
 
 @dataclass(frozen=True)
@@ -81,38 +99,16 @@ class Task:
         return {**self.about, "status": "died", "message": message}
 
 
-class Executor(Protocol):
-    """Where tasks are computed."""
-
-    def run(
-        self,
-        directory: StudyDirectory,
-        tasks: Mapping[str, Task],
-        begun: Callable[[str], object],
-        /,
-    ) -> Generator[tuple[str, dict[str, Any]], None, None]:
-        """Yield the key and the row of each task as it ends, in any order.
-
-        Parameters
-        ----------
-        directory : StudyDirectory
-            Where a row is written before it is yielded, unless its status is ``died``.
-        tasks : mapping of str to Task
-            The tasks to compute: at least one.
-        begun : callable
-            Called with the key of a task that begins, where the executor can tell.
-        """
-        ...  # closing the generator ends the processes at work
-
-
 def run_tasks(
     directory: StudyDirectory,
     tasks: Mapping[str, Task],
-    executor: Executor,
+    workers: TaskWorkers,
     *,
     progress: Progress | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Run the tasks that are not finished in a directory.
+
+    A task whose process was killed is tried again, alone, when all other tasks are done.
 
     Parameters
     ----------
@@ -120,7 +116,7 @@ def run_tasks(
         Where the rows are. The caller is its `gdaopt.studies.directory_lock.sole_writer`.
     tasks : mapping of str to Task
         By their keys, see `gdaopt.studies.study_directory.task_key`.
-    executor : Executor
+    workers : TaskWorkers
         Where they are computed.
     progress : callable, optional
         See `Progress`.
@@ -129,34 +125,153 @@ def run_tasks(
     -------
     dict of str to dict
         The rows, in the order of the tasks. An error of the task's function makes a row with the
-        status ``failed``, which is kept: the error would come again. A process that died, or that
-        ran out of memory or disk, makes a row with the status ``died``, which is not on disk: the
-        task is tried again the next time.
+        status ``failed``, which is kept: the error would come again. A process that died twice, or
+        that ran out of memory or disk, makes a row with the status ``died``, which is not on disk:
+        the task is tried again the next time.
 
     Raises
     ------
     InvalidInputError
         For an unsafe key, before any work.
+    GdaoptError
+        When the workers can run no task; see `TaskWorkers.started`.
     KeyboardInterrupt
         Once the processes under way are ended. Finished rows stay.
     """
     found = {key: directory.row(key) for key in tasks}
     rows = {key: row for key, row in found.items() if row is not None}
-    missing = {key: task for key, task in tasks.items() if key not in rows}
+    missing = [key for key in tasks if key not in rows]
 
     def report(key: str, row: Mapping[str, Any] | None) -> None:
         if progress is not None:
             progress(key, len(rows), len(tasks), row)
 
+    def begun(key: str) -> None:
+        directory.clear(key)  # of an earlier try
+        report(key, None)
+
+    # Where the worker of a cluster dies, all the tasks that it was given are suspects.
+    suspects: list[str] = []
     try:
-        if missing:
-            with closing(executor.run(directory, missing, lambda key: report(key, None))) as ended:
-                for key, row in ended:
-                    rows[key] = row
-                    report(key, row)
+        for keys, jobs, at_a_time in (
+            (missing, workers.jobs, workers.at_a_time),
+            (suspects, 1, 1),
+        ):
+            outcomes = _outcomes(directory, tasks, keys, workers, jobs, at_a_time, begun)
+            with closing(outcomes):
+                for key, future in outcomes:
+                    killed = _how_it_died(future)
+                    if killed is None:
+                        rows[key] = _kept(directory, key, tasks[key], future)
+                    elif keys is suspects:
+                        rows[key] = tasks[key].died(killed)
+                    else:
+                        suspects.append(key)
+                        continue
+                    report(key, rows[key])
     finally:
         directory.clean()
     return {key: rows[key] for key in tasks}
+
+
+def _outcomes(
+    directory: StudyDirectory,
+    tasks: Mapping[str, Task],
+    keys: Iterable[str],
+    workers: TaskWorkers,
+    jobs: int,
+    at_a_time: int,
+    begun: Callable[[str], object],
+) -> Generator[tuple[str, _Outcome], None, None]:
+    """Yield tasks as they end, whichever way, and start new workers when none is left.
+
+    Dask starts a worker again, but not one that dies while it starts.
+    """
+    version, waiting = gdaopt_version(), deque(keys)
+    folder = None if workers.backend == "dask" else directory.tasks.absolute()
+    while waiting:
+        with workers.started(jobs) as (executor, n_workers):
+            ended: SimpleQueue[_Outcome] = SimpleQueue()
+            under_way: dict[_Outcome, str] = {}
+            n_ended, n_waits = 0, 0
+            while under_way or waiting:
+                while waiting and len(under_way) < at_a_time:
+                    key = waiting.popleft()
+                    begun(key)
+                    # Dask would leave arrays where they lie in a message, at addresses that
+                    # change from run to run, and with them the last bits of products.
+                    pickled = pickle.dumps(tasks[key])
+                    future = executor.submit(_compute, version, key, pickled, folder)
+                    under_way[future] = key
+                    future.add_done_callback(ended.put)
+                try:
+                    future = ended.get(timeout=_WITHOUT_WORKERS)
+                except Empty:
+                    n_waits += 1
+                    if n_workers() > 0 or (n_ended == 0 and n_waits < _MOST_WAITS):
+                        continue
+                    if n_ended == 0:
+                        raise GdaoptError("no worker process of Dask starts") from None
+                    waiting.extendleft(reversed(under_way.values()))
+                    break
+                n_ended += 1
+                yield under_way.pop(future), future
+
+
+def _compute(version: str, key: str, pickled: bytes, tasks: Path | None) -> _Answer:
+    """Compute a task: what a worker does.
+
+    A worker of Dask has no folder for the files of the tasks; they come back. It may compute
+    for others too, so that the limit of BLAS holds during the task only.
+    """
+    from threadpoolctl import threadpool_limits
+
+    if version != gdaopt_version():
+        raise GdaoptError(f"gdaopt is {gdaopt_version()} there and {version} here")
+    try:
+        task: Task = pickle.loads(pickled)
+        with ExitStack() as stack:
+            if tasks is None:
+                stack.enter_context(threadpool_limits(1))
+            folder = tasks or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            row = task.compute(folder / key)
+            files = [] if tasks else [f for f in folder.iterdir() if not is_temporary(f.name)]
+            return row, {file.name: file.read_bytes() for file in files}
+    except PASSING as error:
+        return f"{type(error).__name__}: {error}"
+    except SystemExit as error:  # which the worker would hand to us
+        return f"its process ended with exit code {error.code}"
+
+
+def _kept(directory: StudyDirectory, key: str, task: Task, future: _Outcome) -> dict[str, Any]:
+    """Write what a worker has returned, unless its task has died, and return the row."""
+    try:
+        answer = future.result()
+    except WorkerEndedError as error:  # at the deadline: it would come again
+        directory.clear(key)
+        answer = {**task.about, "status": "time_limit", "message": str(error)}, {}
+    except Exception as error:  # an error of the workers: `_compute` returns the errors of tasks
+        raise cannot_run(error) from error
+    if isinstance(answer, str):
+        return task.died(answer)
+    row, files = answer
+    try:
+        for name, content in files.items():
+            write_atomically(directory.tasks / name, methodcaller("write", content))
+        directory.write_row(key, row)
+    except PASSING as error:
+        return task.died(f"{type(error).__name__}: {error}")
+    return row
+
+
+def _how_it_died(future: _Outcome) -> str | None:
+    """Return how the process ended that had a task; None where none did, but at the deadline."""
+    error = CancelledError() if future.cancelled() else future.exception()
+    if isinstance(error, WorkerEndedError) and not error.is_late:
+        return str(error)
+    # An error of Dask, by name: so it need not be imported.
+    is_killed = type(error).__name__ == "KilledWorker"
+    return "its process was killed, as happens when memory runs out" if is_killed else None
 
 
 def _described(error: Exception) -> dict[str, str]:

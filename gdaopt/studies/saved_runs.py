@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
 from gdaopt.result import Result
 from gdaopt.studies.comparison_table import name_among
 from gdaopt.studies.pictures import Run
 from gdaopt.studies.study_directory import read_study
-from gdaopt.support.files import parse_json
+from gdaopt.support.files import parse_json, write_text
 
-__all__ = ["FORMAT", "RECORD", "read_record", "read_runs"]
+__all__ = [
+    "FORMAT",
+    "RECORD",
+    "SAMPLES",
+    "read_record",
+    "read_runs",
+    "read_samples",
+    "write_samples",
+]
 
 RECORD = "result.json"
 """The name of the file in which a learning run says what it wrote."""
 
 FORMAT = 2
 """The format number of that file."""
+
+SAMPLES = "samples.csv"
+"""The name of the file with the samples that a run has learned from, to the last bit."""
 
 # The options that, beside data, class and feasible set, make two problems different.
 _PROBLEM = ("scale", "edge_floor")
@@ -181,3 +197,26 @@ def _unrecorded(path: Path, prefix: str) -> list[Run]:
         problem = (file.stem, len(result.metric))
         runs.append(Run(name=f"{prefix}{file.stem}", problem=problem, result=result))
     return runs
+
+
+def write_samples(path: Path, dataset: Dataset) -> None:
+    """Write the samples of a data set, not scaled; the last column holds the labels."""
+    table = pd.DataFrame(dataset.features, columns=list(dataset.feature_names))
+    table.insert(len(table.columns), "label", dataset.labels, allow_duplicates=True)
+    write_text(path, table.to_csv(index=False))
+
+
+def read_samples(path: Path, name: str, feature_names: Sequence[str]) -> Dataset:
+    """Read what `write_samples` wrote; the name of the data set and its features are not in it.
+
+    Raises
+    ------
+    OSError, ValueError
+        When there is no such file, or when it holds something else.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        _, *rows = csv.reader(file)
+    features = [[float(text) for text in row[:-1]] for row in rows]
+    return Dataset(
+        name, np.array(features), np.array([row[-1] for row in rows]), tuple(feature_names)
+    )

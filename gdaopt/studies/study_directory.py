@@ -13,13 +13,16 @@ import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.directory_lock import content, sole_writer
-from gdaopt.support.files import parse_json, remove_abandoned, write_text
+from gdaopt.support.files import parse_json, remove_abandoned, write_atomically, write_text
 
-__all__ = ["RECORD", "StudyDirectory", "read_study", "task_key"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["RECORD", "Study", "StudyDirectory", "read_study", "task_key", "write_frame"]
 
 RECORD = "study.json"
 """The name of the file in which a study says what it was begun with."""
@@ -196,6 +199,28 @@ class StudyDirectory:
                 f"{self.path} holds a study of other options: {'; '.join(differences)}; "
                 "choose another --out, or the options there to go on with it"
             )
+
+
+class Study:
+    """What studies share: tasks by key, and the directory of their rows."""
+
+    tasks: dict[str, Any]
+    _directory: StudyDirectory
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return self._directory.path
+
+    @property
+    def n_done(self) -> int:
+        """How many tasks are finished on disk."""
+        return sum(self._directory.row(key) is not None for key in self.tasks)
+
+
+def write_frame(path: Path, frame: pd.DataFrame) -> None:
+    """Write a data frame as a parquet file, atomically."""
+    write_atomically(path, lambda file: frame.to_parquet(file, index=False))
 
 
 def read_study(path: Path) -> tuple[dict[str, Any], dict[Path, dict[str, Any]]] | None:

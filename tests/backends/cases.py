@@ -105,9 +105,9 @@ def sabotaged(**options: Any) -> None:
 
 def worker() -> int:
     """Return the process id of the worker, after checking that it runs."""
-    (pid,) = isolated._worker().pool._processes
+    pid = isolated._worker().pid
     assert is_alive(pid)
-    return int(pid)
+    return pid
 
 
 def three_programs(

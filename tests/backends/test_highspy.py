@@ -330,7 +330,7 @@ def test_answers_that_are_off_are_called_inaccurate(fault: Fault) -> None:
 @pytest.fixture
 def _no_worker_left() -> Iterator[None]:
     yield
-    isolated._kill()
+    isolated._mine.workers.clear()
 
 
 @pytest.mark.usefixtures("_no_worker_left")
@@ -356,7 +356,7 @@ def test_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         DiagonalProgram(2, options).solve(cost, polytope, time_limit=0.5)
     assert time.perf_counter() - start < 30  # it would hang for 60
-    assert not isolated._mine.workers
+    assert not isolated._mine.workers[False].is_usable
     monkeypatch.setattr(highspy, "HighsModel", DyingModel)
     with pytest.raises(
         gda.errors.SolverFailedError, match=r"highspy failed .*ended its worker process"

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ PATIENCE = 300.0
 @pytest.fixture(scope="module", autouse=True)
 def _no_worker_left() -> Iterator[None]:
     yield
-    isolated._kill()
+    isolated._mine.workers.clear()
 
 
 def script(code: str, *options: str) -> subprocess.Popen[str]:
@@ -89,13 +89,12 @@ def test_a_worker_gives_the_same_answers() -> None:
 def test_ids_of_the_worker_do_not_clash(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compilation adds variables, which must not get the id of a variable of the problem."""
 
-    def as_in_a_new_process(alone: bool, *call: Any) -> Future[Any]:
-        monkeypatch.setattr(ID_COUNTER, "count", 1)
-        answer: Future[Any] = Future()
-        answer.set_result(isolated._portable(*call))
-        return answer
+    class AsInANewProcess:
+        def call(self, function: Any, *arguments: Any, time_limit: float | None) -> Any:
+            monkeypatch.setattr(ID_COUNTER, "count", 1)
+            return function(*arguments)
 
-    monkeypatch.setattr(isolated, "_submit", as_in_a_new_process)
+    monkeypatch.setattr(isolated, "_worker", lambda alone: AsInANewProcess())
     for count in range(1, 40):
         monkeypatch.setattr(ID_COUNTER, "count", count)
         x, y = cp.Variable(3), cp.Variable(3)
@@ -160,7 +159,7 @@ def test_a_worker_killed_between_solves() -> None:
     sabotaged()
     before = worker()
     os.kill(before, signal.SIGKILL)
-    assert soon(lambda: isolated._worker().pool._flags.broken is not None)
+    assert soon(lambda: not is_alive(before))
     sabotaged()
     assert worker() != before
 
@@ -257,7 +256,7 @@ import cvxpy as cp
 from gdaopt.backends import isolated, solve_program
 x = cp.Variable()
 solve_program(cp.Problem(cp.Minimize(x), [x >= 2]), "HIGHS", isolate=True)
-print(*isolated._worker().pool._processes, flush=True)
+print(isolated._worker().pid, flush=True)
 """
 
 
@@ -334,7 +333,7 @@ import os
 child = os.fork()
 if child == 0:
     solve_program(cp.Problem(cp.Minimize(x), [x >= 3]), "HIGHS", isolate=True, time_limit=200)
-    isolated._kill()
+    isolated._mine.workers.clear()
     os._exit(round(float(x.value)))
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """

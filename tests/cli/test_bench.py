@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gdaopt.bench import study
-from gdaopt.studies.process_per_task import ProcessPerTask
 from tests.cli.cases import run
-
-
-class _Here:
-    """An executor that computes the tasks in this process: a process each takes seconds."""
-
-    def __init__(self, jobs: int = 1, deadline: float | None = None) -> None:
-        ProcessPerTask(jobs, deadline)
-
-    def run(self, directory: Any, tasks: Any, begun: Any) -> Any:
-        for key, task in tasks.items():
-            begun(key)
-            row = task.compute(directory.stem(key))
-            directory.write_row(key, row)
-            yield key, row
+from tests.studies.cases import InProcess
 
 
 def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study, "ProcessPerTask", _Here)
+    monkeypatch.setattr(study, "TaskWorkers", InProcess)
     monkeypatch.setattr(study, "PICTURES", {})
     command = [
         *("bench", "--data", "iris,random", "--sizes", "5", "--solvers", "highspy,highs"),
@@ -46,26 +32,18 @@ def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_cells_that_died_are_failures_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Dying(_Here):
-        def run(self, directory: Any, tasks: Any, begun: Any) -> Any:
-            for key, task in tasks.items():
-                if "highspy" in key:
-                    yield key, task.died("its process was killed by SIGSEGV")
-                else:
-                    yield from super().run(directory, {key: task}, begun)
-
     monkeypatch.setattr(study, "PICTURES", {})
     command = [
         *("bench", "--data", "random", "--sizes", "5", "--solvers", "highspy", "--runs", "none"),
         *("--programs", "diagonal", "--starts", "hot", "--most", "2", "--tolerances", "1e-6"),
         *("--out", tmp_path / "out"),
     ]
-    monkeypatch.setattr(study, "ProcessPerTask", Dying)
+    monkeypatch.setattr(study, "TaskWorkers", partial(InProcess, dies="highspy"))
     shown = run(*command, code=1)
     assert "highspy: 0 answers verified" in shown
     assert "run the same command again" in shown
     assert "SIGSEGV" in (tmp_path / "out" / "programs.csv").read_text(encoding="utf-8")
-    monkeypatch.setattr(study, "ProcessPerTask", _Here)
+    monkeypatch.setattr(study, "TaskWorkers", InProcess)
     assert "highspy: 2 answers verified" in run(*command)
 
 

@@ -304,7 +304,7 @@ class TestBackends:
     @pytest.mark.slow
     def test_joblib(self, compared: tuple[Path, str], tmp_path: Path) -> None:
         """The same rows and files as from processes for each run."""
-        output = compare(*ARGUMENTS, "--backend", "loky", "--jobs", 2, "--out", tmp_path)
+        output = compare(*ARGUMENTS, "--backend", "pool", "--jobs", 2, "--out", tmp_path)
         assert "virginica: certified: converged" in output
         assert rows(tmp_path) == rows(compared[0])
         assert names(tmp_path) == OUTPUTS
@@ -395,7 +395,7 @@ class TestBadInput:
             (("iris", "--min-eigenvalue", -1), "min_eigenvalue must be at least 0, got -1.0"),
             (("iris", "--trace-bound", "k"), "unknown trace bound (or a number): 'k'"),
             (("iris", "--methods", "certified:edge_floor=1"), "'certified': 'edge_floor'"),
-            (("iris", "--backend", "lokky"), "unknown backend 'lokky'; did you mean 'loky'?"),
+            (("iris", "--backend", "poool"), "unknown backend 'poool'; did you mean 'pool'?"),
             (("iris", "--scheduler", "tcp://a:1"), 'a scheduler goes with backend "dask", got'),
             (("iris", "--tolerance", -1), "tolerance must be at least 0, got -1.0"),
             (("iris", "--time-limit", 0), "time_limit must be above 0, got 0.0"),

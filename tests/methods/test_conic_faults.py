@@ -213,7 +213,7 @@ def test_in_a_worker_it_is_the_same(method: str) -> None:
             for isolate in (False, True)
         )
     finally:
-        isolated._kill()
+        isolated._mine.workers.clear()
     assert there.status == here.status == "converged"
     np.testing.assert_allclose(there.metric, here.metric, atol=1e-8)
 

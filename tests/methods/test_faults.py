@@ -289,13 +289,13 @@ def test_all_attempts_share_the_time(stub: Stub) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def _no_worker_left() -> Iterator[None]:
     yield
-    isolated._kill()
+    isolated._mine.workers.clear()
 
 
 @pytest.fixture
 def new_worker() -> None:
     """Let the test start a new worker, which has solved nothing."""
-    isolated._kill()
+    isolated._mine.workers.clear()
 
 
 @pytest.mark.parametrize("method", ["joint", pytest.param("alternating", marks=pytest.mark.slow)])

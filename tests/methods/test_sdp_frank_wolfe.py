@@ -151,7 +151,7 @@ def test_in_a_worker_it_is_the_same() -> None:
             for isolate in (False, True)
         )
     finally:
-        isolated._kill()
+        isolated._mine.workers.clear()
     np.testing.assert_allclose(there.metric, here.metric, atol=1e-9)
 
 

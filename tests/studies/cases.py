@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gdaopt.studies.runner import Task
 from gdaopt.studies.study_directory import StudyDirectory
+from gdaopt.studies.task_workers import TaskWorkers
+from gdaopt.support.processes import WorkerEndedError
 from tests.studies import task_cases
 
 OPTIONS = {"tolerance": 1e-6, "methods": ["joint", "certified"], "limit": None}
@@ -30,3 +36,39 @@ def content(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+@dataclass(frozen=True)
+class InProcess(TaskWorkers):
+    """Workers without processes, which would take seconds.
+
+    Ctrl-C comes after so many tasks, and the process of a task whose key holds a text dies.
+    """
+
+    most: int | None = None
+    dies: str | None = None
+
+    @property
+    def at_a_time(self) -> int:
+        return 1
+
+    @contextmanager
+    def started(self, _: int) -> Iterator[tuple[Executor, Callable[[], int]]]:
+        yield _Here(self), lambda: 1
+
+
+class _Here(Executor):
+    def __init__(self, workers: InProcess) -> None:
+        self._workers = workers
+        self._n_computed = 0
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **_: Any) -> Future[Any]:
+        if self._n_computed == self._workers.most:
+            raise KeyboardInterrupt
+        self._n_computed += 1
+        future: Future[Any] = Future()
+        if self._workers.dies is not None and self._workers.dies in args[1]:
+            future.set_exception(WorkerEndedError("its process was killed by SIGSEGV"))
+        else:
+            future.set_result(function(*args))
+        return future

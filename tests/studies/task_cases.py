@@ -148,7 +148,7 @@ def loaded(path: Path) -> dict[str, Any]:
 
 
 def memory(path: Path, megabytes: int) -> dict[str, Any]:
-    from gdaopt.support.workers import peak_memory
+    from gdaopt.support.processes import peak_memory
 
     held = bytearray(megabytes * 2**20)
     return {"peak": peak_memory(), "held": len(held)}

@@ -10,12 +10,10 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.sets import SETS
-from gdaopt.studies.comparison import Comparison, ComparisonOptions
-from gdaopt.studies.comparison_task import solve_task
+from gdaopt.studies.comparison import Comparison, ComparisonOptions, solve_task
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.method_spec import combinations
-from gdaopt.studies.process_per_task import ProcessPerTask
-from gdaopt.studies.worker_pool import WorkerPool
+from gdaopt.studies.task_workers import TaskWorkers
 
 
 class TestComparison:
@@ -63,18 +61,18 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"backend": "lokky"}, "unknown backend 'lokky'; did you mean 'loky'.*process"),
+            ({"backend": "poool"}, "unknown backend 'poool'; did you mean 'pool'.*process"),
             ({"scheduler": "tcp://a:1"}, "a scheduler goes with backend \"dask\", got .*'process'"),
             ({"jobs": 0}, "jobs must be at least 1, got 0"),
-            ({"jobs": 0, "backend": "loky"}, "jobs must be at least 1, got 0"),
+            ({"jobs": 0, "backend": "pool"}, "jobs must be at least 1, got 0"),
         ],
     )
     def test_where_runs_are_computed(self, options: dict[str, Any], message: str) -> None:
         with pytest.raises(gda.errors.InvalidInputError, match=message):
             ComparisonOptions(methods=["joint"], **options)
-        assert isinstance(ComparisonOptions(methods=["joint"]).executor(), ProcessPerTask)
-        pool = ComparisonOptions(methods=["joint"], backend="loky", jobs=2).executor()
-        assert pool == WorkerPool(2)
+        assert ComparisonOptions(methods=["joint"]).workers() == TaskWorkers()
+        pool = ComparisonOptions(methods=["joint"], backend="pool", jobs=2, time_limit=1.0)
+        assert pool.workers() == TaskWorkers(2, "pool", deadline=62.0)
 
 
 class TestRows:

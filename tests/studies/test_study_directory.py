@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import gdaopt as gda
-from gdaopt.studies.process_per_task import ProcessPerTask
+from gdaopt.studies import study_directory
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
+from gdaopt.studies.task_workers import TaskWorkers
 from tests.studies import task_cases
 from tests.studies.cases import OPTIONS, content, squares, study
 
@@ -60,8 +61,8 @@ class TestKeys:
     def test_unsafe_ones_are_refused_before_any_work(self, key: str, tmp_path: Path) -> None:
         directory = study(tmp_path)
         tasks = {**squares(1), key: Task(task_cases.square, (2,))}
-        with pytest.raises(gda.errors.InvalidInputError, match="is no safe file name"):
-            run_tasks(directory, tasks, ProcessPerTask())
+        with pytest.raises(gda.InvalidInputError, match="is no safe file name"):
+            run_tasks(directory, tasks, TaskWorkers())
         assert list(directory.tasks.iterdir()) == []
 
 
@@ -93,10 +94,8 @@ class TestDirectory:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         study(tmp_path)
-        monkeypatch.setattr(gda, "__version__", "99.0")
-        with pytest.raises(
-            gda.errors.InvalidInputError, match=r'gdaopt is ".*" there and "99.0" now'
-        ):
+        monkeypatch.setattr(study_directory, "version", lambda _: "99.0")
+        with pytest.raises(gda.InvalidInputError, match=r'gdaopt is ".*" there and "99.0" now'):
             study(tmp_path)
 
     def test_values_that_are_equal_are_the_same(self, tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
-"""What the tests of the classification study share: small data, an executor, made-up numbers."""
+"""What the tests of the classification study share: small data, made-up numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ import numpy.typing as npt
 from typer.testing import CliRunner
 
 from gdaopt.datasets import Dataset
-from gdaopt.studies.runner import Task
-from gdaopt.studies.study_directory import StudyDirectory
 from table1.command import app
 from table1.outcome import Block, Outcome
 from table1.protocol import Protocol
@@ -33,23 +30,6 @@ def clouds(n_classes: int = 3, each: int = 12, n_features: int = 4, seed: int = 
     names = [f"c{n_classes - code}" for code in codes.tolist()]
     X = X * 10.0 ** np.arange(n_features) + 5
     return Dataset("clouds", X, np.array(names), tuple(f"f{n}" for n in range(n_features)))
-
-
-@dataclass
-class InProcess:
-    """An executor without processes; it ends by KeyboardInterrupt after so many tasks."""
-
-    most: int | None = None
-
-    def run(
-        self, directory: StudyDirectory, tasks: Mapping[str, Task], begun: Callable[[str], object]
-    ) -> Generator[tuple[str, dict[str, Any]], None, None]:
-        for number, (key, task) in enumerate(tasks.items()):
-            if number == self.most:
-                raise KeyboardInterrupt
-            row = task.compute(directory.stem(key))
-            directory.write_row(key, row)
-            yield key, row
 
 
 def command(*arguments: object, code: int = 0) -> str:

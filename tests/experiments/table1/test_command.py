@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ import table1
 from gdaopt.errors import DownloadError
 from table1.protocol import SCALINGS
 from table1.rows import DEFAULT, ROWS, available
-from tests.experiments.table1.cases import FILES, InProcess, command, names
+from tests.experiments.table1.cases import FILES, command, names
+from tests.studies.cases import InProcess
 
 SMALL = ("--datasets", "iris", "--rows", "gmml,euclidean,certified-diagonal", "--seeds", 1)
 N_SMALL = 6  # tasks
@@ -37,12 +39,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], None]:
     """Have no processes started; the argument says after how many tasks Ctrl-C comes."""
 
     def use(most: int | None = None) -> None:
-        monkeypatch.setattr(
-            "table1.command.WorkerPool",
-            lambda **options: (WorkerPool(**options), InProcess(most))[1],
-        )
-
-    from gdaopt.studies.worker_pool import WorkerPool
+        monkeypatch.setattr("table1.command.TaskWorkers", partial(InProcess, most=most))
 
     use()
     return use
@@ -204,7 +201,7 @@ class TestBadInput:
             (("--scaling", "trian"), "unknown scaling 'trian'; did you mean 'train'?"),
             (("--aggregation", "votes"), "unknown aggregation 'votes'; did you mean 'vote'?"),
             (("--jobs", 0), "jobs must be at least 1, got 0"),
-            (("--backend", "loki"), "unknown backend 'loki'; did you mean 'loky'?"),
+            (("--backend", "poool"), "unknown backend 'poool'; did you mean 'pool'?"),
             (("--scheduler", "tcp://a:1"), 'a scheduler goes with backend "dask", got backend'),
             (("--out", "file/x", "--datasets", "iris"), "cannot write to file/x"),
             (("--out", ".", "--datasets", "iris"), "holds files but no study.json"),

@@ -13,7 +13,8 @@ import gdaopt as gda
 from gdaopt.datasets import Dataset
 from table1.protocol import Protocol
 from table1.study import Part, Table1
-from tests.experiments.table1.cases import FILES, InProcess, clouds, names
+from tests.experiments.table1.cases import FILES, clouds, names
+from tests.studies.cases import InProcess
 
 
 class TestStudy:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from gdaopt.datasets import Dataset
-from gdaopt.studies.samples_file import read_samples, write_samples
+from gdaopt.studies.saved_runs import read_samples, write_samples
 
 
 def test_samples_come_back_to_the_last_bit(tmp_path: Path) -> None:

@@ -1,0 +1,215 @@
+"""Where the tasks of a study are computed: processes of this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Executor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, TypeAlias
+
+from gdaopt.errors import GdaoptError, InvalidInputError
+from gdaopt.support.processes import ProcessExecutor, without_interrupts
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import check_name, store_integer, store_number
+
+__all__ = ["BACKENDS", "ONE_THREAD", "TaskWorkers", "cannot_run", "gdaopt_version"]
+
+BACKENDS = ("process", "pool", "dask")
+"""Kinds of workers: a process of this machine for each task, processes that compute many tasks one
+after the other, and workers of Dask, which do so too."""
+
+_PATIENCE = 5.0  # seconds to reach a scheduler
+_FIRST_ANSWER = 30.0  # seconds to reach one of its workers, which has to import gdaopt
+_DASK_QUEUE = 1000  # tasks handed out at a time, for the workers of any cluster
+
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+"""The environment variables that give BLAS one thread. A BLAS library reads them when it is loaded,
+which a task may do after the runner has set the limit of the libraries loaded before."""
+
+Started: TypeAlias = "tuple[Executor, Callable[[], int]]"
+"""What computes, and how many workers it has at the moment, as far as it is for us to know."""
+
+
+@dataclass(frozen=True)
+class TaskWorkers:
+    """Where tasks are computed, see `gdaopt.studies.runner.run_tasks`.
+
+    With the backend ``process`` no task depends on earlier tasks: its process, which starts in 1 to
+    2 s, is killed at the `deadline`, and the peak memory of the process is the memory of the task.
+    The workers of the others are meant for tasks of seconds or less. Each of their tasks runs with
+    one BLAS thread, so that its numbers depend neither on the number of jobs nor on the backend.
+
+    Attributes
+    ----------
+    jobs : int
+        How many tasks at a time.
+    backend : {"process", "pool", "dask"}
+        Dask is an extra: ``pip install "gdaopt[dask]"``.
+    scheduler : str or None
+        For Dask, the address of a cluster, as ``tcp://host:port``, whose workers are used instead
+        of new ones. They need the same gdaopt, the modules of the tasks' functions on their
+        ``PYTHONPATH``, and a single thread each (``--nthreads 1``).
+    deadline : float or None
+        Seconds after which the process of a task is killed; the task is then finished, with the
+        status ``time_limit``. Not with Dask.
+
+    Raises
+    ------
+    InvalidInputError
+        For bad attributes, and where Dask is not installed.
+
+    Examples
+    --------
+    >>> TaskWorkers(jobs=2, backend="desk")
+    Traceback (most recent call last):
+    gdaopt.errors.InvalidInputError: unknown backend 'desk'; did you mean 'dask'? Known: dask, \
+pool, process
+    """
+
+    jobs: int = 1
+    backend: str = "process"
+    scheduler: str | None = None
+    deadline: float | None = None
+
+    def __post_init__(self) -> None:
+        store_integer(self, "jobs", at_least=1)
+        if self.scheduler is not None and self.backend != "dask":
+            raise InvalidInputError(
+                f'a scheduler goes with backend "dask", got backend '
+                f"{shortened(self.backend)} with scheduler {shortened(self.scheduler)}"
+            )
+        check_name("backend", self.backend, BACKENDS)
+        if self.deadline is not None:
+            store_number(self, "deadline", above=0)
+        if self.backend == "dask":
+            try:
+                importlib.import_module("distributed")
+            except ImportError as error:
+                raise InvalidInputError(
+                    'backend "dask" needs Dask, which is not installed: pip install "gdaopt[dask]"'
+                ) from error
+
+    @property
+    def at_a_time(self) -> int:
+        """How many tasks to hand out at a time."""
+        # Workers of a pool go on with other tasks while a row is written.
+        return {"process": self.jobs, "pool": 2 * self.jobs, "dask": _DASK_QUEUE}[self.backend]
+
+    @contextmanager
+    def started(self, jobs: int) -> Iterator[Started]:
+        """Start so many workers, or connect to the workers of a cluster.
+
+        Raises
+        ------
+        GdaoptError
+            When the scheduler cannot be reached, or has no workers that can run the tasks.
+        """
+        if self.backend == "dask":
+            with _dask(jobs, self.scheduler) as workers:
+                yield workers
+        else:
+            lasting = self.backend == "pool"
+            prepare = _prepare if lasting else None
+            with ProcessExecutor(
+                jobs, time_limit=self.deadline, lasting=lasting, prepare=prepare
+            ) as processes:
+                yield processes, lambda: jobs
+
+
+def _prepare() -> None:
+    """Give BLAS one thread: the libraries that are loaded, and those that a task will load."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
+    os.environ.update(ONE_THREAD)
+
+
+@contextmanager
+def _dask(jobs: int, scheduler: str | None) -> Iterator[Started]:
+    """Connect to a cluster, or start one."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    with ExitStack() as stack:
+        if scheduler is not None:
+            client = stack.enter_context(_connected(scheduler))
+
+            def n_workers() -> int:
+                return jobs  # other threads may add jobs at any time
+
+        else:
+            # Daemons could not have child processes, such as the process of an isolated solver.
+            stack.enter_context(dask.config.set({"distributed.worker.daemon": False}))
+            with without_interrupts():
+                cluster = LocalCluster(
+                    n_workers=jobs,
+                    threads_per_worker=1,
+                    memory_limit=0,  # no limit: Dask would pause workers that are below it
+                    dashboard_address="127.0.0.1:0",  # a port that is free
+                    silence_logs=logging.CRITICAL,  # the rows say which tasks died
+                    scheduler_kwargs={"allowed_failures": 0},  # `run` tries them again itself
+                    env=ONE_THREAD,
+                )
+            stack.enter_context(cluster)
+            client = stack.enter_context(Client(cluster, set_as_default=False))
+            own_scheduler = cluster.scheduler
+            assert own_scheduler is not None  # the cluster has been started
+
+            def n_workers() -> int:
+                return len(own_scheduler.workers)
+
+        futures = client.get_executor(pure=False)
+        stack.callback(futures.shutdown, wait=False)
+        yield futures, n_workers
+
+
+@contextmanager
+def _connected(scheduler: str) -> Iterator[Any]:
+    """Connect to a cluster that has workers."""
+    from distributed import Client
+    from distributed.comm.addressing import get_address_host_port
+
+    with ExitStack() as stack:
+        try:
+            # We try the address first, since a client that fails lingers and complains.
+            address = get_address_host_port(scheduler)
+            socket.create_connection(address, timeout=_PATIENCE).close()
+            client = stack.enter_context(Client(scheduler, timeout=_PATIENCE, set_as_default=False))
+        except Exception as error:  # of any kind, when something else answers at that address
+            raise InvalidInputError(
+                f"cannot reach a Dask scheduler at {scheduler!r} ({error}); start one by "
+                "`dask scheduler`"
+            ) from error
+        start = f"start some by `dask worker {scheduler} --nthreads 1`"
+        try:
+            client.submit(gdaopt_version, pure=False).result(timeout=_FIRST_ANSWER)
+        except TimeoutError as error:
+            raise GdaoptError(
+                f"the Dask scheduler at {scheduler} gave no worker within {_FIRST_ANSWER:g} s; "
+                f"{start}"
+            ) from error
+        except Exception as error:
+            raise cannot_run(error) from error
+        if max(client.nthreads().values()) > 1:  # a task that ends would lift another's BLAS limit
+            raise GdaoptError(f"the Dask workers at {scheduler} have several threads; {start}")
+        yield client
+
+
+def gdaopt_version() -> str:
+    """Return the version of gdaopt; run on a worker, it also shows that the worker has gdaopt."""
+    return version("gdaopt")
+
+
+def cannot_run(error: BaseException) -> GdaoptError:
+    """Return the error that says that the workers run no task at all."""
+    lost = isinstance(error, CancelledError)
+    said = "Dask's scheduler was lost" if lost else f"{type(error).__name__}: {error}"
+    return GdaoptError(f"the workers cannot run tasks: {said}; rows that are finished are kept")

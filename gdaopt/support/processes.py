@@ -1,0 +1,334 @@
+"""Worker processes: each can be killed at a limit, and this process survives the end of one.
+
+`WorkerProcess` computes calls one after the other; the thread that started it waits for each.
+`ProcessExecutor` has several, a thread for each of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from multiprocessing import connection
+from multiprocessing.pool import ExceptionWithTraceback  # type: ignore[attr-defined]
+from threading import Lock, RLock, Thread, local
+from typing import Any, TypeVar
+
+__all__ = [
+    "ProcessExecutor",
+    "WorkerEndedError",
+    "WorkerProcess",
+    "peak_memory",
+    "without_interrupts",
+]
+
+ValueT = TypeVar("ValueT")
+
+_PR_SET_PDEATHSIG = 1  # of Linux's prctl
+_GRACE = 5.0  # seconds for a process to end in order
+
+# Whoever starts a process looks after all children that have ended: two threads that look at the
+# same time can take an exit code away from each other. A worker that nobody needs any more may be
+# killed at any moment, also within such a block.
+_children = RLock()
+
+
+class WorkerEndedError(Exception):
+    """A worker process has ended during a call: it died, or was killed at the limit (`is_late`)."""
+
+    def __init__(self, message: str, is_late: bool = False) -> None:
+        super().__init__(message)
+        self.is_late = is_late
+
+
+class WorkerProcess:
+    """A process that computes one call after the other.
+
+    It ends with this object, at the latest with the thread that made it, which has to make the
+    calls too.
+
+    Parameters
+    ----------
+    context : multiprocessing context
+        It starts the process: that of the method ``"spawn"``, or the one of loky, which does not
+        import the module ``__main__`` there, so that scripts need no guard.
+    prepare : callable, optional
+        A function of a module that is called first in the process.
+    """
+
+    def __init__(self, context: Any, prepare: Callable[[], object] | None = None) -> None:
+        from multiprocessing.util import Finalize
+
+        self._owner = os.getpid()
+        self._pipe, its_end = context.Pipe()
+        self._process = context.Process(target=_serve, args=(self._owner, its_end, prepare))
+        with _children, without_interrupts():
+            self._process.start()
+        its_end.close()
+        # A process of multiprocessing waits at its end for its children, after such calls.
+        self.kill = Finalize(self, _kill, args=(self._process,), exitpriority=0)
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return int(self._process.pid)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether calls can be made: not by a fork of this process, nor when the worker ended."""
+        return self._owner == os.getpid() and self.kill.still_active() and self._process.is_alive()
+
+    def call(
+        self, function: Callable[..., ValueT], *arguments: Any, time_limit: float | None = None
+    ) -> ValueT:
+        """Call a function in the process.
+
+        Parameters
+        ----------
+        function : callable
+            Of a module: the process finds it by its name.
+        *arguments
+            They are pickled, and so is the result.
+        time_limit : float, optional
+            Seconds after which the process is killed.
+
+        Raises
+        ------
+        WorkerEndedError
+            When it was killed at the limit, or died. Errors that the function raises are raised
+            here too, as RuntimeError when they cannot be pickled.
+        """
+        # Pickle copies arrays here, to where arrays lie: at other addresses products have other
+        # last bits.
+        content = pickle.dumps((function, arguments))
+        start = time.perf_counter()
+        try:
+            with suppress(ConnectionError):  # it died; its exit code, read below, says more
+                self._pipe.send_bytes(content)
+            # Passing the arguments has taken time, too, and for large ones seconds.
+            left = None if time_limit is None else time_limit - (time.perf_counter() - start)
+            if not connection.wait([self._pipe], None if left is None else max(left, 0.0)):
+                self.kill()
+                raise WorkerEndedError(f"killed after {time_limit:.4g} s", is_late=True)
+            succeeded, found = pickle.loads(self._pipe.recv_bytes())
+        except (EOFError, ConnectionError):
+            raise WorkerEndedError(self._how_it_died()) from None
+        except BaseException:  # after an interrupt, nobody waits for the answer
+            self.kill()
+            raise
+        if not succeeded:
+            raise found
+        value: ValueT = found
+        return value
+
+    def end(self) -> None:
+        """End the process in order, within seconds: it may wait for processes of its own."""
+        self._pipe.close()
+        connection.wait([self._process.sentinel], _GRACE)
+        self.kill()
+
+    def _how_it_died(self) -> str:
+        # The pipe closes a little before the process has ended.
+        connection.wait([self._process.sentinel], _GRACE)
+        self.kill()
+        return _how(self._process.exitcode or 0)
+
+
+class ProcessExecutor(ThreadPoolExecutor):
+    """An executor that computes calls in processes of this machine.
+
+    On leaving its ``with`` block by an error or an interrupt, calls at work are killed, and those
+    that have not begun are cancelled.
+
+    Parameters
+    ----------
+    jobs : int
+        How many calls at a time.
+    time_limit : float, optional
+        Seconds for a call, after which its process is killed.
+    lasting : bool, optional
+        Whether a process computes many calls; by default each call has a new one.
+    prepare : callable, optional
+        A function of a module that is called first in each process.
+
+    Examples
+    --------
+    >>> with ProcessExecutor(1) as processes:
+    ...     processes.submit(divmod, 7, 2).result()
+    (3, 1)
+    """
+
+    def __init__(
+        self,
+        jobs: int,
+        *,
+        time_limit: float | None = None,
+        lasting: bool = False,
+        prepare: Callable[[], object] | None = None,
+    ) -> None:
+        super().__init__(jobs)
+        self._time_limit, self._lasting, self._prepare = time_limit, lasting, prepare
+        self._mine = local()
+        self._at_work: set[WorkerProcess] = set()
+        self._changing = Lock()
+        self._is_over = False
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have a function of a module called in a process; see `WorkerProcess.call`."""
+        return super().submit(self._compute, function, *args, **kwargs)
+
+    def _compute(self, function: Callable[..., Any], *args: Any) -> Any:
+        from multiprocessing import get_context
+
+        worker: WorkerProcess | None = getattr(self._mine, "worker", None)
+        with self._changing:
+            if self._is_over:
+                raise WorkerEndedError("it was not begun")
+            if worker is None or not worker.is_usable:
+                # A fork would begin with our memory.
+                worker = self._mine.worker = WorkerProcess(get_context("spawn"), self._prepare)
+                self._at_work.add(worker)
+        try:
+            return worker.call(function, *args, time_limit=self._time_limit)
+        finally:
+            if not self._lasting or not worker.is_usable:
+                worker.end()
+                self._at_work.discard(worker)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        """End the processes."""
+        with self._changing:
+            self._is_over = True
+            for worker in tuple(self._at_work):  # others may end meanwhile
+                worker.kill()
+        self.shutdown(cancel_futures=True)
+
+
+def _kill(process: Any) -> None:
+    """Kill a process, and wait for its end."""
+    with _children:
+        if process.is_alive():
+            if sys.platform == "win32":
+                process.terminate()
+            else:  # not `process.kill`, which loky's processes lack
+                os.kill(process.pid, signal.SIGKILL)
+        process.join()
+
+
+def _serve(
+    parent: int, pipe: connection.Connection[Any, Any], prepare: Callable[[], object] | None
+) -> None:
+    """Compute calls until the pipe is closed: what the process does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with(parent)
+    if prepare is not None:
+        prepare()
+    with suppress(EOFError, ConnectionError):
+        while True:
+            pipe.send_bytes(_answer(pipe.recv_bytes()))
+
+
+def _answer(content: bytes) -> bytes:
+    """Return the pickled result of a call, or its error: as RuntimeError where it has to be."""
+    try:
+        function, arguments = pickle.loads(content)
+        return pickle.dumps((True, function(*arguments)))
+    except BaseException as error:
+        if isinstance(error, Exception):
+            with suppress(Exception):  # it cannot be pickled, or not be read again
+                found = _pickled_error(error, error)
+                pickle.loads(found)
+                return found
+        return _pickled_error(RuntimeError(f"{type(error).__name__}: {error}"), error)
+
+
+def _pickled_error(told: Exception, error: BaseException) -> bytes:
+    return pickle.dumps((False, ExceptionWithTraceback(told, error.__traceback__)))
+
+
+def _end_with(parent: int) -> None:
+    """Have this process ended when the thread that started it, or its process, has ended."""
+    if sys.platform == "linux":
+        # The kernel kills us also while a solver holds the interpreter's lock, so that no thread
+        # of ours runs.
+        with suppress(OSError, AttributeError):  # a libc without prctl: there is the thread below
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    # The thread must not import it: where one thread loads a library and another one looks through
+    # those that are loaded, as threadpoolctl does, each can wait for the other forever.
+    import psutil
+
+    def watch() -> None:
+        # An orphan gets another parent at once, except on Windows.
+        while os.getppid() == parent and psutil.pid_exists(parent):
+            time.sleep(0.5)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+def _how(exit_code: int) -> str:
+    """Return how a process ended.
+
+    Examples
+    --------
+    >>> _how(3), _how(-11)
+    ('its process ended with exit code 3', 'its process was killed by SIGSEGV')
+    """
+    if exit_code >= 0:
+        return f"its process ended with exit code {exit_code}"
+    try:
+        name = signal.Signals(-exit_code).name
+    except ValueError:  # a real-time signal
+        name = f"signal {-exit_code}"
+    hint = ", as happens when memory runs out" if name == "SIGKILL" else ""
+    return f"its process was killed by {name}{hint}"
+
+
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Block interrupts while processes are started.
+
+    The new processes inherit the block. So a Ctrl-C, which reaches all processes of a terminal,
+    cannot reach them before they ignore interrupts.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    # Started together with the first process, the tracker would end the block of interrupts.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def peak_memory() -> int:
+    """Return the largest memory of this process so far, in bytes.
+
+    Examples
+    --------
+    >>> peak_memory() > 1_000_000
+    True
+    """
+    if sys.platform == "win32":
+        import psutil  # on demand: importing gdaopt does not need it
+
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource  # not on Windows
+
+    # On Linux a process inherits ru_maxrss from its parent, so that it may be too large.
+    with suppress(OSError), open("/proc/self/status", encoding="ascii") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return 1024 * int(line.split()[1])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
