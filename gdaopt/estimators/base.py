@@ -1,6 +1,6 @@
 """The base classes of the metric learners, and of a learner of your own.
 
-`MetricLearner` lists the members that a subclass has to write. Its methods keep scikit-learn's
+`BaseMetricLearner` lists the members that a subclass has to write. Its methods keep scikit-learn's
 rules and have the same names as in the package metric-learn.
 """
 
@@ -24,24 +24,29 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.labels import Codes, Mask, read_labels
-from gdaopt.estimators.samples import read_labelled_samples, read_samples
-from gdaopt.estimators.tuples import read_tuples
+from gdaopt.estimators.inputs import (
+    Codes,
+    Mask,
+    read_labelled_samples,
+    read_labels,
+    read_samples,
+    read_tuples,
+)
 from gdaopt.linalg.laplacian import connected_features
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, read_only
 from gdaopt.support.warning_filters import underflow_ignored
 
 __all__ = [
+    "BaseMetricLearner",
     "MahalanobisDistance",
-    "MetricLearner",
     "SupervisedMetricLearner",
     "TransductiveMetricLearner",
     "components_of",
 ]
 
 
-class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Base of all estimators that learn a metric matrix M from labelled samples.
 
     It holds everything that needs M only. `fit` is in its two subclasses, from which a learner of
@@ -74,8 +79,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     attributes that end with an underscore
         ``_learn`` sets them on ``self``, for whatever else the fit has found.
 
-    A learner with a `fit` of its own inherits from `MetricLearner` itself. Its `fit` calls
-    `gdaopt.estimators.samples.read_samples`, then ``self._set_classes(classes)`` with the sorted
+    A learner with a `fit` of its own inherits from `BaseMetricLearner` itself. Its `fit` calls
+    `gdaopt.estimators.inputs.read_samples`, then ``self._set_classes(classes)`` with the sorted
     labels and ``self._set_metric(M)``, and returns ``self``.
 
     Attributes
@@ -118,7 +123,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ((4, 4), (3, 4), (150, 4))
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     def _set_classes(self, classes: npt.NDArray[Any]) -> None:
         """Set ``classes_``, and refuse labels of a single class."""
@@ -225,10 +230,10 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
 
-class SupervisedMetricLearner(MetricLearner):
+class SupervisedMetricLearner(BaseMetricLearner):
     """Base of learners that need a label of every sample.
 
-    `MetricLearner` lists the members that a subclass has to write.
+    `BaseMetricLearner` lists the members that a subclass has to write.
     """
 
     @abstractmethod
@@ -267,10 +272,10 @@ class SupervisedMetricLearner(MetricLearner):
         return self
 
 
-class TransductiveMetricLearner(MetricLearner):
+class TransductiveMetricLearner(BaseMetricLearner):
     """Base of learners that also learn from samples without labels.
 
-    `MetricLearner` lists the members that a subclass has to write. One of them is the parameter
+    `BaseMetricLearner` lists the members that a subclass has to write. One of them is the parameter
     `missing_label`, the value that stands for "no label" in `y`, as in `gdaopt.GraphClassifier`:
     by this parameter the classifiers recognise that a learner takes samples without labels.
     """

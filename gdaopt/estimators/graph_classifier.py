@@ -15,10 +15,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import CutOffSamplesWarning
 from gdaopt.estimators.harmonic import FARTHEST, full_graph_shares, neighbor_graph_shares
-from gdaopt.estimators.labels import one_hot, read_labels
+from gdaopt.estimators.inputs import Interval, one_hot, read_labels, read_samples
 from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
-from gdaopt.estimators.parameters import Interval
-from gdaopt.estimators.samples import read_samples
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import underflow_ignored
 

@@ -25,7 +25,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, bicgstab, spilu
 
-from gdaopt.estimators.labels import Mask
+from gdaopt.estimators.inputs import Mask
 from gdaopt.support.validation import FloatArray
 
 __all__ = ["FARTHEST", "full_graph_shares", "neighbor_graph_shares"]

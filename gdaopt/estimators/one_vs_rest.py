@@ -12,18 +12,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.labels import (
-    Mask,
-    class_signal,
+from gdaopt.estimators.inputs import Mask, class_signal, read_labels, read_samples
+from gdaopt.estimators.metric_learner import GraphMetricLearner
+from gdaopt.estimators.metric_parameter import (
     fitted_clone,
     last_step,
-    read_labels,
+    metric_space,
     takes_unlabelled,
 )
-from gdaopt.estimators.learners import GraphMetricLearner
-from gdaopt.estimators.metric_parameter import metric_space
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
-from gdaopt.estimators.samples import read_samples
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
@@ -255,7 +252,7 @@ def binary_scores(classifier: Any, X: FloatArray, unlabelled: Mask) -> FloatArra
     Parameters
     ----------
     classifier : estimator
-        From `gdaopt.estimators.labels.fitted_clone`.
+        From `gdaopt.estimators.metric_parameter.fitted_clone`.
     X : ndarray of shape (n_samples, n_features)
         All samples. The classifier was fitted on all of them or on the labelled ones.
     unlabelled : ndarray of bool, shape (n_samples,)

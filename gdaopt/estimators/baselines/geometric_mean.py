@@ -15,8 +15,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner, components_of
-from gdaopt.estimators.labels import Codes, one_hot
-from gdaopt.estimators.parameters import Interval
+from gdaopt.estimators.inputs import Codes, Interval, one_hot
 from gdaopt.linalg.geodesic import geometric_mean_of_inverse, reciprocal_condition
 from gdaopt.support.validation import FloatArray, integer, number
 from gdaopt.support.warning_filters import ignoring
@@ -63,7 +62,7 @@ class GeometricMeanMetric(SupervisedMetricLearner):
     Attributes
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.MetricLearner`.
+        See `gdaopt.estimators.BaseMetricLearner`.
     t_ : float
         The value of t that M was computed with.
     n_similar_, n_dissimilar_ : int
