@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 import gdaopt as gda
-from gdaopt import bench, datasets, estimators, linalg, plotting, programs, scaling, steps
+from gdaopt import bench, datasets, linalg, plotting, programs, scaling, steps
 from gdaopt.estimators import baselines
 from gdaopt.studies.comparison import ComparisonOptions
 from gdaopt.studies.learning import LearningOptions, load_source
@@ -378,10 +378,6 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "estimators.baselines.JointClassifierWeights": (
             _fitted(baselines.JointClassifierWeights),
             {"n_steps": 2, **transductive},
-        ),
-        "estimators.MahalanobisDistance": (
-            lambda components: estimators.MahalanobisDistance(components)(V, 2 * V),
-            {"components": M},
         ),
         "datasets.Dataset": (
             datasets.Dataset,

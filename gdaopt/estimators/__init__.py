@@ -6,7 +6,6 @@ own. Published methods to compare with are in `gdaopt.estimators.baselines`.
 
 from gdaopt.estimators.base import (
     BaseMetricLearner,
-    MahalanobisDistance,
     SupervisedMetricLearner,
     TransductiveMetricLearner,
 )
@@ -29,7 +28,6 @@ __all__ = [
     "DiagonalMetricLearner",
     "GraphClassifier",
     "GraphMetricLearner",
-    "MahalanobisDistance",
     "MetricGraph",
     "MetricKNeighborsClassifier",
     "MetricLearner",

@@ -7,7 +7,8 @@ rules and have the same names as in the package metric-learn.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -39,7 +40,6 @@ from gdaopt.support.warning_filters import underflow_ignored
 
 __all__ = [
     "BaseMetricLearner",
-    "MahalanobisDistance",
     "SupervisedMetricLearner",
     "TransductiveMetricLearner",
     "components_of",
@@ -206,7 +206,7 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """
         return -self.pair_distance(pairs)
 
-    def get_metric(self) -> MahalanobisDistance:
+    def get_metric(self) -> Callable[..., float]:
         """Return the learned distance as a function of two vectors.
 
         scikit-learn's estimators with a parameter ``metric`` take such a function. An estimator
@@ -214,10 +214,12 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
         Returns
         -------
-        MahalanobisDistance
+        callable
+            The function ``d(u, v) = ‖L(u - v)‖``, or its square with ``squared=True``. It stays the
+            same when the learner is fitted again.
         """
         check_is_fitted(self)
-        return MahalanobisDistance(self.components_)
+        return partial(_distance, self.components_)
 
     @property
     def _n_features_out(self) -> int:
@@ -325,46 +327,17 @@ class TransductiveMetricLearner(BaseMetricLearner):
         return self
 
 
-@dataclass(frozen=True, eq=False)
-class MahalanobisDistance:
-    """The distance ``d(u, v) = ‖L(u - v)‖`` of two vectors, as a function.
-
-    It stays the same when the learner it came from is fitted again.
-
-    Parameters
-    ----------
-    components : ndarray of shape (n_components, n_features)
-        L.
-
-    Examples
-    --------
-    >>> MahalanobisDistance(np.diag([1.0, 2.0]))([0.0, 0.0], [3.0, 2.0])
-    5.0
-    """
-
-    components: FloatArray
-
-    def __post_init__(self) -> None:
-        components = finite_array("components", self.components, ndim=2)
-        object.__setattr__(self, "components", read_only(components))
-
-    def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
-        """Return the distance of two vectors of shape (n_features,), or its square.
-
-        Raises
-        ------
-        InvalidInputError
-            If the vectors have another length.
-        """
-        difference = finite_array("u", u, ndim=1) - finite_array("v", v, ndim=1)
-        if len(difference) != self.components.shape[1]:
-            raise InvalidInputError(
-                f"vectors have {len(difference)} entries, but the metric has "
-                f"{self.components.shape[1]} features"
-            )
-        mapped = self.components @ difference
-        square = float(mapped @ mapped)
-        return square if squared else float(np.sqrt(square))
+def _distance(components: FloatArray, u: Any, v: Any, squared: bool = False) -> float:
+    """Return ``‖L(u - v)‖`` of two vectors of shape (n_features,), or its square."""
+    difference = finite_array("u", u, ndim=1) - finite_array("v", v, ndim=1)
+    if len(difference) != components.shape[1]:
+        raise InvalidInputError(
+            f"vectors have {len(difference)} entries, but the metric has "
+            f"{components.shape[1]} features"
+        )
+    mapped = components @ difference
+    square = float(mapped @ mapped)
+    return square if squared else float(np.sqrt(square))
 
 
 def components_of(metric: FloatArray) -> FloatArray:

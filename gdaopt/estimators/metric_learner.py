@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from inspect import signature
+from inspect import getdoc, signature
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
@@ -224,21 +224,19 @@ class MetricLearner(SolvingLearner, SupervisedMetricLearner):
         time_limit: float | None = None,
         verbose: bool = False,
     ) -> None:
-        super().__init__(
-            metrics=metrics,
-            edges=edges,
-            edge_floor=edge_floor,
-            method=method,
-            solver=solver,
-            trace_bound=trace_bound,
-            min_eigenvalue=min_eigenvalue,
-            scale=scale,
-            tolerance=tolerance,
-            max_iterations=max_iterations,
-            time_limit=time_limit,
-            verbose=verbose,
-        )
         self.objective = objective
+        self.metrics = metrics
+        self.edges = edges
+        self.edge_floor = edge_floor
+        self.method = method
+        self.solver = solver
+        self.trace_bound = trace_bound
+        self.min_eigenvalue = min_eigenvalue
+        self.scale = scale
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.time_limit = time_limit
+        self.verbose = verbose
         self.class_weight = class_weight
         self.n_neighbors = n_neighbors
         self.max_pairs = max_pairs
@@ -337,20 +335,23 @@ class MetricLearner(SolvingLearner, SupervisedMetricLearner):
             )
 
 
+_Shorthand = TypeVar("_Shorthand", bound=type[MetricLearner])
+
+
+def _documented(shorthand: _Shorthand) -> _Shorthand:
+    """Put the parameters and attributes of `MetricLearner` into the docstring of a shorthand."""
+    own, whole = getdoc(shorthand), getdoc(MetricLearner)
+    if own and whole:  # python -OO leaves no docstrings
+        shared = whole[whole.index("Parameters\n") : whole.index("See Also\n")]
+        shorthand.__doc__ = own.replace("Examples\n", f"{shared}Examples\n", 1)
+    return shorthand
+
+
+@_documented
 class GraphMetricLearner(MetricLearner):
     """Learn a graph metric: a generalised Laplacian of a graph between the features.
 
-    Shorthand for `MetricLearner` with ``metrics="graph"``, the set `gdaopt.GraphMetrics`, with the
-    same parameters and attributes.
-
-    Parameters
-    ----------
-    objective, metrics, edges, edge_floor, method, solver, trace_bound, min_eigenvalue, scale
-        See `MetricLearner`.
-    class_weight, n_neighbors, max_pairs, max_samples, random_state
-        See `MetricLearner`.
-    tolerance, max_iterations, time_limit, verbose
-        See `MetricLearner`.
+    Shorthand for `MetricLearner` with ``metrics="graph"``, the set `gdaopt.GraphMetrics`.
 
     Examples
     --------
@@ -374,20 +375,11 @@ class GraphMetricLearner(MetricLearner):
     """
 
 
+@_documented
 class DiagonalMetricLearner(MetricLearner):
     """Learn a diagonal metric: weights of the features.
 
-    Shorthand for `MetricLearner` with ``metrics="diagonal"``, the set `gdaopt.DiagonalMetrics`,
-    with the same parameters and attributes.
-
-    Parameters
-    ----------
-    objective, metrics, edges, edge_floor, method, solver, trace_bound, min_eigenvalue, scale
-        See `MetricLearner`.
-    class_weight, n_neighbors, max_pairs, max_samples, random_state
-        See `MetricLearner`.
-    tolerance, max_iterations, time_limit, verbose
-        See `MetricLearner`.
+    Shorthand for `MetricLearner` with ``metrics="diagonal"``, the set `gdaopt.DiagonalMetrics`.
 
     Examples
     --------
@@ -399,21 +391,12 @@ class DiagonalMetricLearner(MetricLearner):
     _metrics = "diagonal"
 
 
+@_documented
 class PositiveDefiniteMetricLearner(MetricLearner):
     """Learn a positive definite metric whose entries may have any sign.
 
     Shorthand for `MetricLearner` with ``metrics="definite"``, the set
-    `gdaopt.PositiveDefiniteMetrics`, with the same parameters and attributes. Edges of its
-    ``graph_`` may have negative weights.
-
-    Parameters
-    ----------
-    objective, metrics, edges, edge_floor, method, solver, trace_bound, min_eigenvalue, scale
-        See `MetricLearner`.
-    class_weight, n_neighbors, max_pairs, max_samples, random_state
-        See `MetricLearner`.
-    tolerance, max_iterations, time_limit, verbose
-        See `MetricLearner`.
+    `gdaopt.PositiveDefiniteMetrics`. Edges of its ``graph_`` may have negative weights.
 
     Examples
     --------

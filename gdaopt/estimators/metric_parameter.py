@@ -70,31 +70,13 @@ class MetricSpace:
 def metric_space(
     metric: Any, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any]
 ) -> MetricSpace:
-    """Read the parameter `metric`. If it is a learner, fit a clone of it.
+    """Read the parameter `metric`. If it is a learner, fit a clone of it, see `fitted_clone`.
 
-    Parameters
-    ----------
-    metric : None, array-like of shape (K, K), or estimator
-        None stands for the identity. A learner has `get_mahalanobis_matrix`, `metric_` or
-        `components_` after its `fit`. The learners of gdaopt and of metric-learn have them, and so
-        does scikit-learn's `NeighborhoodComponentsAnalysis`. A pipeline may end with a learner.
-    X : ndarray of shape (N, K)
-        Samples.
-    labelled : ndarray of bool, shape (N,)
-        Which of them have a label. A learner is fitted on the labelled samples or on all samples,
-        see `fitted_clone`.
-    labels : ndarray of shape (n_labelled,)
-        Labels of the labelled samples.
-
-    Returns
-    -------
-    MetricSpace
-
-    Raises
-    ------
-    InvalidInputError
-        If the matrix is not K×K, symmetric and positive semidefinite, or if the estimator learns
-        no metric.
+    None stands for the identity. A learner has `get_mahalanobis_matrix`, `metric_` or `components_`
+    after its `fit`. The learners of gdaopt and of metric-learn have them, and so does the
+    `NeighborhoodComponentsAnalysis` of scikit-learn. A pipeline may end with a learner. Refused are
+    matrices that are not K×K, symmetric and positive semidefinite, and estimators that learn no
+    metric.
 
     Examples
     --------
@@ -171,18 +153,7 @@ def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labell
     """Fit a clone of an estimator, on all samples if it takes samples without labels.
 
     The clone then has ``missing_label=None``, which cannot be the label of a class. Any other
-    estimator is fitted on the labelled samples only.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A learner or a classifier.
-    X : ndarray of shape (n_samples, n_features)
-        All samples.
-    labels : ndarray of shape (n_labelled,)
-        Labels of the samples that have one.
-    labelled : ndarray of bool, shape (n_samples,)
-        Which samples have a label.
+    estimator is fitted on the labelled samples only, whose labels are `labels`.
 
     Examples
     --------

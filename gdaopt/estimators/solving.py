@@ -71,34 +71,19 @@ class SolvingLearner(BaseMetricLearner):
 
     _metrics: ClassVar[str] = "graph"  # what metrics=None stands for
 
-    def __init__(
-        self,
-        *,
-        metrics: Metrics,
-        edges: Any,
-        edge_floor: float,
-        method: str,
-        solver: str | None,
-        trace_bound: str | float,
-        min_eigenvalue: str | float,
-        scale: str,
-        tolerance: float,
-        max_iterations: int | None,
-        time_limit: float | None,
-        verbose: bool,
-    ) -> None:
-        self.metrics = metrics
-        self.edges = edges
-        self.edge_floor = edge_floor
-        self.method = method
-        self.solver = solver
-        self.trace_bound = trace_bound
-        self.min_eigenvalue = min_eigenvalue
-        self.scale = scale
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.time_limit = time_limit
-        self.verbose = verbose
+    # What the ``__init__`` of each subclass stores; scikit-learn reads its signature.
+    metrics: Metrics
+    edges: Any
+    edge_floor: float
+    method: str
+    solver: str | None
+    trace_bound: str | float
+    min_eigenvalue: str | float
+    scale: str
+    tolerance: float
+    max_iterations: int | None
+    time_limit: float | None
+    verbose: bool
 
     # --- The problem ------------------------------------------------------------------------------
 

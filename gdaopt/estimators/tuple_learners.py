@@ -57,21 +57,19 @@ class _TupleLearner(ClassifierMixin, SolvingLearner):
         time_limit: float | None = None,
         verbose: bool = False,
     ) -> None:
-        super().__init__(
-            metrics=metrics,
-            edges=edges,
-            edge_floor=edge_floor,
-            method=method,
-            solver=solver,
-            trace_bound=trace_bound,
-            min_eigenvalue=min_eigenvalue,
-            scale=scale,
-            tolerance=tolerance,
-            max_iterations=max_iterations,
-            time_limit=time_limit,
-            verbose=verbose,
-        )
         self.objective = objective
+        self.metrics = metrics
+        self.edges = edges
+        self.edge_floor = edge_floor
+        self.method = method
+        self.solver = solver
+        self.trace_bound = trace_bound
+        self.min_eigenvalue = min_eigenvalue
+        self.scale = scale
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.time_limit = time_limit
+        self.verbose = verbose
         self.preprocessor = preprocessor
 
     def _learn(self, tuples: FloatArray, *labels: Mask) -> None:

@@ -194,18 +194,8 @@ def relax_labels(
     """Minimise ``tr(LX)`` subject to ``[[X, x], [x', 1]] ⪰ 0``, ``X_ii = 1`` and the given labels.
 
     If ``x_i = ±1``, the cone forces ``X_ij = x_i x_j``. So the program that is solved has one row
-    for each unlabelled sample and one row for x.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (N, N)
-        Edge weights, symmetric and non-negative, with diagonal 0.
-    given : ndarray of shape (n_labelled,)
-        The given labels ±1.
-    labelled : ndarray of bool, shape (N,)
-        Which samples have a label. At least one has none.
-    solver : str
-        Canonical name of a solver with a semidefinite cone.
+    for each unlabelled sample and one row for x. `weights` are the edge weights, and `given` the
+    labels ±1 of the labelled samples. At least one sample has no label.
 
     Returns
     -------

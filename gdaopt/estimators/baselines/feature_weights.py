@@ -85,18 +85,11 @@ def harmonic_codes(X: FloatArray, weights: FloatArray, codes: Codes, labelled: M
 
 @dataclass(frozen=True, eq=False)
 class WeightStep:
-    """The result of `minimize_over_weights`.
+    """The result of `minimize_over_weights`: log Q at the weights that were found.
 
-    Attributes
-    ----------
-    point : MasterPoint
-        log Q and its derivatives at the weights that were found.
-    gap : float
-        Certified bound of how far log Q is above its minimum. For Q, it bounds the relative
-        distance.
-    status : {"converged", "stalled", "step_limit"}
-        ``"converged"`` if the gap is within the tolerance, ``"stalled"`` if no step lowers Q by
-        more than round-off, and ``"step_limit"`` if neither holds after the last step.
+    The gap certifies how far log Q is above its minimum; for Q, it bounds the relative distance.
+    The status is ``"converged"`` if the gap is within the tolerance, ``"stalled"`` if no step
+    lowers Q by more than round-off, and ``"step_limit"`` if neither holds after the last step.
     """
 
     point: MasterPoint

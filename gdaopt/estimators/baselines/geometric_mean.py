@@ -181,24 +181,8 @@ def pair_matrices(
 ) -> tuple[FloatArray, FloatArray, int]:
     """Draw random pairs of samples, and return S, D and the number of similar pairs.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, K)
-        Samples.
-    codes : ndarray of int, shape (N,)
-        Class of each sample.
-    n_pairs : int
-        How many pairs to draw.
-    random : RandomState
-        Source of random numbers. It first draws the first samples of all pairs, then the second
-        ones.
-
-    Returns
-    -------
-    S, D : ndarray of shape (K, K)
-        Sums of ``d d'`` over the differences d of similar and of dissimilar pairs.
-    n_similar : int
-        Number of similar pairs.
+    First the first samples of all pairs are drawn, then the second ones. S and D are the sums of
+    ``d d'`` over the differences d of similar and of dissimilar pairs.
 
     Examples
     --------
@@ -222,18 +206,7 @@ def pair_matrices(
 
 
 def regularised(S: FloatArray, D: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return S and D, with a ridge added to both if either is nearly singular.
-
-    Parameters
-    ----------
-    S, D : ndarray of shape (K, K)
-        Sums over the similar and the dissimilar pairs.
-    X : ndarray of shape (N, K)
-        Samples, which give the variances of the features.
-
-    Returns
-    -------
-    S, D : ndarray of shape (K, K)
+    """Return S and D, with a ridge of the samples' variances added to both if either is singular.
 
     Examples
     --------
