@@ -120,7 +120,7 @@ def test_a_shorthand_is_the_learner_with_its_set(kind: Any) -> None:
     parameters = inspect.signature(gda.MetricLearner).parameters
     assert kind().get_params().keys() == parameters.keys()
     for parameter in parameters:  # and each is explained in the shorthand's own docstring
-        assert f"\n{parameter} : " in inspect.getdoc(kind)
+        assert f"\n{parameter} : " in str(inspect.getdoc(kind))
 
 
 def test_bounds_of_a_set_hold_where_none_are_given() -> None:
