@@ -138,6 +138,8 @@ def test_ones_own_objective_and_set() -> None:
     learner = gda.PairMetricLearner(deml, metrics=only).fit(X[found], y)
     assert learner.result_.status == "converged"
     assert not learner.metric_[0, 2:].any()
+    masked = gda.PairMetricLearner(deml, edges=[("x0", "x1")]).fit(X[found], y)
+    np.testing.assert_array_equal(masked.metric_, learner.metric_)
 
     def wrong(trace_bound: float, min_eigenvalue: float) -> Any:
         return np.eye(3)
