@@ -169,25 +169,11 @@ def _text(values: npt.NDArray[Any]) -> str | None:
 
 
 def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Mask]:
-    """Return the classes in `y`, which samples have a label, and the classes of these.
+    """Return the sorted classes in `y`, the codes of its labelled samples, and which these are.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Numbers, booleans or strings, and `missing_label` for samples without a label. A list such
-        as ``["a", -1, "b"]`` is read label by label, since NumPy would turn the -1 into a string.
-    missing_label : object
-        The value that stands for "no label". None, NaN and pandas' NA all mean the same, namely
-        any missing value.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-        The different labels, sorted.
-    codes : ndarray of int, shape (n_labelled,)
-        Index in `classes` for each labelled sample.
-    labelled : ndarray of bool, shape (n_samples,)
-        Which samples have a label.
+    `y` holds numbers, booleans or strings, and `missing_label` for samples without a label. A list
+    such as ``["a", -1, "b"]`` is read label by label, since NumPy would turn the -1 into a string.
+    None, NaN and pandas' NA as `missing_label` all mean the same, namely any missing value.
 
     Examples
     --------
@@ -329,20 +315,10 @@ def read_tuples(
 ) -> FloatArray:
     """Return tuples of samples as an array of shape (n, size, K).
 
-    Parameters
-    ----------
-    name : str
-        What messages call them, such as "pairs".
-    tuples : array-like of shape (n, size, K), or (n, size)
-        Samples; or, with a preprocessor, what it takes for them.
-    size : int
-        How many samples a tuple has.
-    preprocessor : array-like of shape (N, K), callable, or None
-        The samples that the tuples index; or a function of an array of indices, of shape
-        (n,), that returns their samples, of shape (n, K). It may take indices of any kind, such as
-        names of files.
-    n_features : int, optional
-        K, where it is known.
+    They are given as such, or as indices of shape (n, size) with a preprocessor: an array of the
+    samples, or a function of an array of indices that returns their samples, of shape (n, K). Such
+    a function may take indices of any kind, such as names of files. `name` is what messages call
+    the tuples, and `n_features` is K where it is known.
 
     Examples
     --------

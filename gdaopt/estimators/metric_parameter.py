@@ -38,26 +38,15 @@ _NEGATIVE = 1e-10  # share of the trace that an eigenvalue may be below 0, as in
 class MetricSpace:
     """Coordinates in which the Euclidean distance is the distance under a metric.
 
-    Attributes
-    ----------
-    metric : ndarray of shape (K, K)
-        M, symmetric, positive semidefinite, read-only.
-    learner : estimator or None
-        The fitted learner of M, or pipeline that ends with it, if there is one.
-    before : Pipeline or None
-        The steps of a pipeline before its learner: M acts on their output.
-    components : ndarray of shape (K, K)
-        L with ``M = L'L``.
-    centre : ndarray of shape (K,)
-        Mean of the samples, which becomes the origin. Distances do not depend on the origin, but
-        their round-off does.
+    The mean of the samples becomes the origin. Distances do not depend on it, but their round-off
+    does.
     """
 
-    metric: FloatArray
-    learner: Any
-    before: Pipeline | None
-    components: FloatArray
-    centre: FloatArray
+    metric: FloatArray  # M, positive semidefinite
+    learner: Any  # of M, fitted, or the pipeline that ends with it; None if there is none
+    before: Pipeline | None  # the steps of a pipeline before its learner: M acts on their output
+    components: FloatArray  # L with M = L'L
+    centre: FloatArray  # the mean
 
     def coordinates(self, X: FloatArray) -> FloatArray:
         """Return ``(X - centre) L'``, shape (n_samples, K), for samples as `fit` was given them."""
