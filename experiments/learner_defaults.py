@@ -25,8 +25,8 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.labels import class_signal
-from gdaopt.estimators.trace_bound_path import auto_path, path_results
+from gdaopt.estimators.cross_validated import auto_path, path_results
+from gdaopt.estimators.inputs import class_signal
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.support.files import write_text

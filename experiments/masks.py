@@ -45,7 +45,7 @@ def grid(side: int) -> list[tuple[int, int]]:
 
 # --- digits --------------------------------------------------------------------------------------
 
-LEARNERS: dict[str, Callable[[], gda.estimators.ProblemLearner]] = {
+LEARNERS: dict[str, Callable[[], gda.MetricLearner]] = {
     "all pairs": lambda: gda.GraphMetricLearner("glr"),
     "pixels side by side": lambda: gda.GraphMetricLearner("glr", edges=grid(SIDE)),
     "none (diagonal)": lambda: gda.DiagonalMetricLearner("glr"),

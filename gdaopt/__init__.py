@@ -53,6 +53,8 @@ if TYPE_CHECKING:
         DiagonalMetricLearner,
         GraphClassifier,
         GraphMetricLearner,
+        MetricLearner,
+        MetricLearnerCV,
         PositiveDefiniteMetricLearner,
     )
 else:
@@ -61,6 +63,8 @@ else:
         "DiagonalMetricLearner",
         "GraphClassifier",
         "GraphMetricLearner",
+        "MetricLearner",
+        "MetricLearnerCV",
         "PositiveDefiniteMetricLearner",
     )
 
@@ -97,6 +101,8 @@ __all__ = [
     "LogDet",
     "LogisticPairs",
     "LogisticTriplets",
+    "MetricLearner",
+    "MetricLearnerCV",
     "MetricProblem",
     "PairHinge",
     "PositiveDefiniteMetricLearner",

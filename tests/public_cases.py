@@ -17,6 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import gdaopt as gda
 from gdaopt import bench, datasets, estimators, linalg, plotting, programs, scaling, steps
+from gdaopt.estimators import baselines
 from gdaopt.studies.comparison import ComparisonOptions
 from gdaopt.studies.learning import LearningOptions, load_source
 from gdaopt.studies.task_workers import TaskWorkers
@@ -25,6 +26,7 @@ MODULES = (
     "",
     "datasets",
     "estimators",
+    "estimators.baselines",
     "linalg",
     "plotting",
     "bench",
@@ -58,8 +60,7 @@ EXEMPT: dict[str, str] = {
     **{
         f"estimators.{name}": "an abstract class: its subclasses are walked"
         for name in (
-            "MetricLearner",
-            "ProblemLearner",
+            "BaseMetricLearner",
             "SupervisedMetricLearner",
             "TransductiveMetricLearner",
         )
@@ -86,8 +87,8 @@ EXEMPT: dict[str, str] = {
     ),
     **dict.fromkeys(("bench.RecordedProgram", "bench.Replayed"), "what the package returns"),
     **dict.fromkeys(
-        ("estimators.DiagonalMetricLearnerCV", "estimators.PositiveDefiniteMetricLearnerCV"),
-        "as GraphMetricLearnerCV, which takes more and is walked",
+        ("GraphMetricLearner", "DiagonalMetricLearner", "PositiveDefiniteMetricLearner"),
+        "as MetricLearner, which they are",
     ),
     "solvers": "takes no arguments",
     "methods.steps.Agnostic": "takes no arguments",
@@ -125,9 +126,10 @@ _ALIGNED = {
     "initial_edge_weight": 2.0,
     "initial": None,
 }
-_TUPLES = {
-    "feasible_set": "diagonal",
-    "preprocessor": X,
+_SOLVING = {
+    "metrics": "graph",
+    "edges": None,
+    "edge_floor": 0.125,
     "method": "certified",
     "solver": None,
     "trace_bound": 4.0,
@@ -139,33 +141,28 @@ _TUPLES = {
     "verbose": False,
 }
 _LEARNER = {
+    **_SOLVING,
     "objective": "glr",
-    "method": "certified",
-    "solver": None,
-    "trace_bound": 4.0,
-    "min_eigenvalue": 0.5,
-    "scale": "auto",
-    "multiclass": "joint",
     "class_weight": None,
     "n_neighbors": 1,
     "max_pairs": None,
     "max_samples": "auto",
     "random_state": 0,
-    "tolerance": 0.5,
-    "max_iterations": 2,
-    "time_limit": 60.0,
-    "verbose": False,
     "X": X,
     "y": Y,
 }
-_LEARNER_CV = {name: value for name, value in _LEARNER.items() if name != "trace_bound"} | {
+_LEARNER_CV = {
+    "learner": gda.MetricLearner(tolerance=0.5),
     "trace_bounds": [4.0],
+    "objectives": ["glr"],
     "cv": 2,
     "scoring": "accuracy",
     "classifier": KNeighborsClassifier(1),
     "rule": "best",
     "path_tolerance": 0.5,
     "n_jobs": 1,
+    "X": X,
+    "y": Y,
 }
 _BOUNDS = {"trace_bound": 4.0, "min_eigenvalue": 0.5}
 
@@ -329,24 +326,26 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {"problem": problem, "method": "certified", "record": None, "max_iterations": 1},
         ),
         "iterate": (_started, {"problem": problem, "method": "certified", "tolerance": 0.5}),
-        "GraphMetricLearner": (
-            _fitted(gda.GraphMetricLearner),
-            {**_LEARNER, "edge_floor": 0.125, "edges": None},
-        ),
-        "DiagonalMetricLearner": (_fitted(gda.DiagonalMetricLearner), _LEARNER),
-        "PositiveDefiniteMetricLearner": (_fitted(gda.PositiveDefiniteMetricLearner), _LEARNER),
-        "estimators.GraphMetricLearnerCV": (
-            _fitted(estimators.GraphMetricLearnerCV),
-            {**_LEARNER_CV, "edge_floor": 0.125, "edges": None},
-        ),
+        "MetricLearner": (_fitted(gda.MetricLearner), _LEARNER),
+        "MetricLearnerCV": (_fitted(gda.MetricLearnerCV), _LEARNER_CV),
         "estimators.PairMetricLearner": (
             _fitted(estimators.PairMetricLearner),
-            {**_TUPLES, "objective": "pair-hinge", "pairs": [[0, 1], [2, 3], [1, 3]]}
+            {
+                **_SOLVING,
+                "objective": "pair-hinge",
+                "preprocessor": X,
+                "pairs": [[0, 1], [2, 3], [1, 3]],
+            }
             | {"y": [1, -1, -1], "calibration_params": {"strategy": "f_beta", "beta": 2.0}},
         ),
         "estimators.TripletMetricLearner": (
             _fitted(estimators.TripletMetricLearner),
-            {**_TUPLES, "objective": "logistic-triplets", "triplets": [[0, 1, 2], [3, 4, 5]]},
+            {
+                **_SOLVING,
+                "objective": "logistic-triplets",
+                "preprocessor": X,
+                "triplets": [[0, 1, 2], [3, 4, 5]],
+            },
         ),
         "GraphClassifier": (
             _fitted(gda.GraphClassifier),
@@ -359,36 +358,35 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "estimators.OneVsRestMetricClassifier": (
             _fitted(estimators.OneVsRestMetricClassifier),
-            {"learner": estimators.EuclideanMetric(), "classifier": None, "aggregation": "vote"}
+            {"learner": baselines.EuclideanMetric(), "classifier": None, "aggregation": "vote"}
             | transductive,
         ),
-        "estimators.AlternatingClassifierWeights": (
-            _fitted(estimators.AlternatingClassifierWeights),
+        "estimators.baselines.AlternatingClassifierWeights": (
+            _fitted(baselines.AlternatingClassifierWeights),
             {"labels": "harmonic", "solver": "CLARABEL", "trace_bound": 2.0, "tolerance": 0.5}
             | {"max_rounds": 2, **transductive},
         ),
-        "estimators.EuclideanMetric": (_fitted(estimators.EuclideanMetric), {"X": X, "y": Y}),
-        "estimators.FeatureGraphLearning": (
-            _fitted(estimators.FeatureGraphLearning),
+        "estimators.baselines.EuclideanMetric": (
+            _fitted(baselines.EuclideanMetric),
+            {"X": X, "y": Y},
+        ),
+        "estimators.baselines.FeatureGraphLearning": (
+            _fitted(baselines.FeatureGraphLearning),
             {"trace_bound": 2.0, "tolerance": 0.5, "inner_tolerance": 0.5, "max_iterations": 2}
             | {"X": X, "y": Y},
         ),
-        "estimators.GeometricMeanMetric": (
-            _fitted(estimators.GeometricMeanMetric),
+        "estimators.baselines.GeometricMeanMetric": (
+            _fitted(baselines.GeometricMeanMetric),
             {"t": 0.5, "n_pairs": 8, "cv": 2, "random_state": 1, "X": X, "y": Y},
         ),
-        "estimators.HarmonicEntropyWeights": (
-            _fitted(estimators.HarmonicEntropyWeights),
+        "estimators.baselines.HarmonicEntropyWeights": (
+            _fitted(baselines.HarmonicEntropyWeights),
             {"eta": 0.5, "max_log_scale": 2.0, "tolerance": 0.5, "max_iterations": 2}
             | transductive,
         ),
-        "estimators.JointClassifierWeights": (
-            _fitted(estimators.JointClassifierWeights),
+        "estimators.baselines.JointClassifierWeights": (
+            _fitted(baselines.JointClassifierWeights),
             {"n_steps": 2, **transductive},
-        ),
-        "estimators.MahalanobisDistance": (
-            lambda components: estimators.MahalanobisDistance(components)(V, 2 * V),
-            {"components": M},
         ),
         "datasets.Dataset": (
             datasets.Dataset,

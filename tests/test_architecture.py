@@ -44,21 +44,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.methods.hull": "tests/methods/test_frank_wolfe.py",
     "gdaopt.methods.stopping": "tests/methods/test_solve.py",
     "gdaopt.methods.state": "tests/methods/test_limits.py",
-    # Estimators
-    "gdaopt.estimators.baselines.feature_graph_steps": (
-        "tests/estimators/baselines/test_feature_graph.py"
-    ),
-    "gdaopt.estimators.problem_learner": "tests/estimators/test_learners.py",
-    "gdaopt.estimators.solving": "tests/estimators/test_learner_scale.py",
-    "gdaopt.estimators.parameters": "tests/test_public_input.py",
-    **{
-        f"gdaopt.estimators.{name}": "tests/estimators/test_tuple_learners.py"
-        for name in ("pair_learner", "triplet_learner", "tuple_learner", "tuples", "threshold")
-    },
-    **{
-        f"gdaopt.estimators.{name}": "tests/estimators/test_learners_cv.py"
-        for name in ("cross_validated", "trace_bound_path")
-    },
     # Parts of pictures
     "gdaopt.plotting.canvas": "tests/plotting/test_layout.py",
     "gdaopt.plotting.legends": "tests/plotting/test_layout.py",
@@ -107,6 +92,15 @@ def test_there_are_no_circles_of_imports() -> None:
     circles = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
     assert sorted(circles) == CIRCLES
     assert list(nx.nodes_with_selfloops(graph)) == []
+
+
+def test_nothing_imports_the_baselines() -> None:
+    """They are there to be compared with."""
+    inside = "gdaopt.estimators.baselines"
+    others = [module for module in MODULES if not module.startswith(inside)]
+    assert [
+        module for module in others if any(name.startswith(inside) for name in imported(module))
+    ] == []
 
 
 def test_the_imports_are_found() -> None:

@@ -71,14 +71,20 @@ def main() -> None:
     module, name, parameters, source, target, limit, memory, processes = sys.argv[1:]
     Thread(target=end_with_parent, daemon=True).start()
     limit_memory(int(memory))
-    learner_class = getattr(importlib.import_module(module), name)
+    package = importlib.import_module(module)
+
+    def made(found: dict[str, Any]) -> Any:
+        """Return a learner of the package, or a dict that is something else."""
+        return getattr(package, found.pop("class"))(**found) if "class" in found else found
+
     peak_memory = runpy.run_path(processes)["peak_memory"]
     seconds: list[float] = []
     unfinished = 0
     matrices: dict[str, Any] = {}
     with np.load(source) as folds:
         for n in range(len(folds.files) // 2):
-            learner = learner_class(**json.loads(parameters))
+            given = json.loads(parameters, object_hook=made)
+            learner = getattr(package, name)(**given)
             if "random_state" in learner.get_params():
                 learner.set_params(random_state=0)
             X = folds[f"X{n}"]

@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from gdaopt.estimators.problem_learner import DEFAULT_OBJECTIVE
+from gdaopt.estimators.metric_learner import DEFAULT_OBJECTIVE
 
 __all__ = ["DEFAULTS", "LEARNERS", "NO_LEARNING", "OURS", "Learner", "named"]
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A row of the table, and the class it stands for with its parameters."""
+    """A row of the table, and the class it stands for with its parameters.
+
+    A mapping with a ``"class"`` among the parameters is a learner within the learner.
+    """
 
     name: str
     module: str
@@ -35,11 +38,7 @@ class Learner:
 NO_LEARNING = {"z-scores": "no learning, z-scores", "raw": "no learning, features as they are"}
 """The rows of plain neighbours."""
 
-_SETS = {
-    "graph": "GraphMetricLearner",
-    "diagonal": "DiagonalMetricLearner",
-    "definite": "PositiveDefiniteMetricLearner",
-}
+_SETS = ("graph", "diagonal", "definite")
 
 
 def named(metrics: str, objective: str = DEFAULT_OBJECTIVE, *, cv: bool = False) -> str:
@@ -54,9 +53,12 @@ def named(metrics: str, objective: str = DEFAULT_OBJECTIVE, *, cv: bool = False)
 
 
 def _ours(metrics: str, objective: str, *, cv: bool) -> Learner:
-    parameters = {} if objective == DEFAULT_OBJECTIVE else {"objective": objective}
-    class_name = _SETS[metrics] + ("CV" if cv else "")
-    return Learner(named(metrics, objective, cv=cv), "gdaopt", class_name, parameters)
+    name = named(metrics, objective, cv=cv)
+    parameters = {"metrics": metrics, "objective": objective}
+    if not cv:
+        return Learner(name, "gdaopt", "MetricLearner", parameters)
+    within = {"learner": {"class": "MetricLearner", **parameters}}
+    return Learner(name, "gdaopt", "MetricLearnerCV", within)
 
 
 LEARNERS = (
@@ -70,5 +72,5 @@ LEARNERS = (
     ),
 )
 OURS = tuple(learner.name for learner in LEARNERS if learner.is_ours)
-DEFAULTS = tuple(learner.name for learner in LEARNERS if learner.is_ours and not learner.parameters)
-"""Those of ours with all parameters at their defaults."""
+DEFAULTS = tuple(named(metrics, cv=cv) for cv in (False, True) for metrics in _SETS)
+"""Those of ours with the default objective."""

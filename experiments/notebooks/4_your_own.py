@@ -192,7 +192,7 @@ for ax in axes:
 # From left to right features join, and edges come with them. The errors fall as long as the metric lacks features
 # that it needs, and rise again at the very right, where samples see hardly more than their nearest neighbours. In
 # between, the bounds of a whole decade differ by a sample or two: there is no reason to tune $C$ to the last percent.
-# `gda.estimators.GraphMetricLearnerCV` follows such a path by itself, and chooses a bound by cross-validation.
+# `gda.MetricLearnerCV` follows such a path by itself, and chooses a bound by cross-validation.
 #
 # **Exercise 2.** The objective decreases along the path. Why must it? Assert it for the metrics above.
 

@@ -150,7 +150,7 @@ def _learned(
 
     A row with one metric for all problems learns it once.
     """
-    from gdaopt.estimators.labels import class_signal
+    from gdaopt.estimators.inputs import class_signal
 
     signal = class_signal(codes[labelled])
     parts = [signal] if ROWS[row].one_metric else list(signal.T[:, :, None])
@@ -175,7 +175,7 @@ def _wrong(
 ) -> dict[str, int]:
     """Return how many labels of the test half a classifier gets wrong, by aggregation."""
     from gdaopt.estimators import GraphClassifier, MetricKNeighborsClassifier
-    from gdaopt.estimators.labels import fitted_clone
+    from gdaopt.estimators.metric_parameter import fitted_clone
     from gdaopt.estimators.one_vs_rest import binary_scores, class_scores
 
     answers = []

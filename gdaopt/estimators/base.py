@@ -1,13 +1,14 @@
 """The base classes of the metric learners, and of a learner of your own.
 
-`MetricLearner` lists the members that a subclass has to write. Its methods keep scikit-learn's
+`BaseMetricLearner` lists the members that a subclass has to write. Its methods keep scikit-learn's
 rules and have the same names as in the package metric-learn.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,24 +25,28 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.labels import Codes, Mask, read_labels
-from gdaopt.estimators.samples import read_labelled_samples, read_samples
-from gdaopt.estimators.tuples import read_tuples
+from gdaopt.estimators.inputs import (
+    Codes,
+    Mask,
+    read_labelled_samples,
+    read_labels,
+    read_samples,
+    read_tuples,
+)
 from gdaopt.linalg.laplacian import connected_features
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, read_only
 from gdaopt.support.warning_filters import underflow_ignored
 
 __all__ = [
-    "MahalanobisDistance",
-    "MetricLearner",
+    "BaseMetricLearner",
     "SupervisedMetricLearner",
     "TransductiveMetricLearner",
     "components_of",
 ]
 
 
-class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Base of all estimators that learn a metric matrix M from labelled samples.
 
     It holds everything that needs M only. `fit` is in its two subclasses, from which a learner of
@@ -74,8 +79,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     attributes that end with an underscore
         ``_learn`` sets them on ``self``, for whatever else the fit has found.
 
-    A learner with a `fit` of its own inherits from `MetricLearner` itself. Its `fit` calls
-    `gdaopt.estimators.samples.read_samples`, then ``self._set_classes(classes)`` with the sorted
+    A learner with a `fit` of its own inherits from `BaseMetricLearner` itself. Its `fit` calls
+    `gdaopt.estimators.inputs.read_samples`, then ``self._set_classes(classes)`` with the sorted
     labels and ``self._set_metric(M)``, and returns ``self``.
 
     Attributes
@@ -118,7 +123,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ((4, 4), (3, 4), (150, 4))
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     def _set_classes(self, classes: npt.NDArray[Any]) -> None:
         """Set ``classes_``, and refuse labels of a single class."""
@@ -201,7 +206,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         return -self.pair_distance(pairs)
 
-    def get_metric(self) -> MahalanobisDistance:
+    def get_metric(self) -> Callable[..., float]:
         """Return the learned distance as a function of two vectors.
 
         scikit-learn's estimators with a parameter ``metric`` take such a function. An estimator
@@ -209,10 +214,12 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Returns
         -------
-        MahalanobisDistance
+        callable
+            The function ``d(u, v) = ‖L(u - v)‖``, or its square with ``squared=True``. It stays the
+            same when the learner is fitted again.
         """
         check_is_fitted(self)
-        return MahalanobisDistance(self.components_)
+        return partial(_distance, self.components_)
 
     @property
     def _n_features_out(self) -> int:
@@ -225,10 +232,10 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
 
-class SupervisedMetricLearner(MetricLearner):
+class SupervisedMetricLearner(BaseMetricLearner):
     """Base of learners that need a label of every sample.
 
-    `MetricLearner` lists the members that a subclass has to write.
+    `BaseMetricLearner` lists the members that a subclass has to write.
     """
 
     @abstractmethod
@@ -267,10 +274,10 @@ class SupervisedMetricLearner(MetricLearner):
         return self
 
 
-class TransductiveMetricLearner(MetricLearner):
+class TransductiveMetricLearner(BaseMetricLearner):
     """Base of learners that also learn from samples without labels.
 
-    `MetricLearner` lists the members that a subclass has to write. One of them is the parameter
+    `BaseMetricLearner` lists the members that a subclass has to write. One of them is the parameter
     `missing_label`, the value that stands for "no label" in `y`, as in `gdaopt.GraphClassifier`:
     by this parameter the classifiers recognise that a learner takes samples without labels.
     """
@@ -320,46 +327,17 @@ class TransductiveMetricLearner(MetricLearner):
         return self
 
 
-@dataclass(frozen=True, eq=False)
-class MahalanobisDistance:
-    """The distance ``d(u, v) = ‖L(u - v)‖`` of two vectors, as a function.
-
-    It stays the same when the learner it came from is fitted again.
-
-    Parameters
-    ----------
-    components : ndarray of shape (n_components, n_features)
-        L.
-
-    Examples
-    --------
-    >>> MahalanobisDistance(np.diag([1.0, 2.0]))([0.0, 0.0], [3.0, 2.0])
-    5.0
-    """
-
-    components: FloatArray
-
-    def __post_init__(self) -> None:
-        components = finite_array("components", self.components, ndim=2)
-        object.__setattr__(self, "components", read_only(components))
-
-    def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
-        """Return the distance of two vectors of shape (n_features,), or its square.
-
-        Raises
-        ------
-        InvalidInputError
-            If the vectors have another length.
-        """
-        difference = finite_array("u", u, ndim=1) - finite_array("v", v, ndim=1)
-        if len(difference) != self.components.shape[1]:
-            raise InvalidInputError(
-                f"vectors have {len(difference)} entries, but the metric has "
-                f"{self.components.shape[1]} features"
-            )
-        mapped = self.components @ difference
-        square = float(mapped @ mapped)
-        return square if squared else float(np.sqrt(square))
+def _distance(components: FloatArray, u: Any, v: Any, squared: bool = False) -> float:
+    """Return ``‖L(u - v)‖`` of two vectors of shape (n_features,), or its square."""
+    difference = finite_array("u", u, ndim=1) - finite_array("v", v, ndim=1)
+    if len(difference) != components.shape[1]:
+        raise InvalidInputError(
+            f"vectors have {len(difference)} entries, but the metric has "
+            f"{components.shape[1]} features"
+        )
+    mapped = components @ difference
+    square = float(mapped @ mapped)
+    return square if squared else float(np.sqrt(square))
 
 
 def components_of(metric: FloatArray) -> FloatArray:

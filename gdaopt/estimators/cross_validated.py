@@ -1,15 +1,17 @@
-"""Learners that choose their trace bound, and objective, by cross-validation."""
+"""The trace bound of a learner, and its objective, chosen by cross-validation along paths."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Iterator, Sequence
+from copy import copy
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.neighbors import KNeighborsClassifier
@@ -18,66 +20,124 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import SupervisedMetricLearner
-from gdaopt.estimators.labels import Codes
+from gdaopt.estimators.base import SupervisedMetricLearner, components_of
+from gdaopt.estimators.inputs import Codes, Interval, called
 from gdaopt.estimators.metric_graph import MetricGraph
-from gdaopt.estimators.parameters import Interval
-from gdaopt.estimators.problem_learner import DEFAULT_OBJECTIVE, ProblemLearner
+from gdaopt.estimators.metric_learner import MetricLearner, ObjectiveName
 from gdaopt.estimators.solving import warn_unless_converged
-from gdaopt.estimators.trace_bound_path import auto_path, fold_scores
-from gdaopt.objectives import OBJECTIVES, Objective
-from gdaopt.support.deadline import Deadline
+from gdaopt.methods import solve
+from gdaopt.objectives import OBJECTIVES
+from gdaopt.problem import MetricProblem
+from gdaopt.result import Result
+from gdaopt.sets import FeasibleSet
+from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray, finite_array, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CrossValidatedLearner", "ObjectiveName"]
+__all__ = ["MetricLearnerCV", "auto_path", "path_results"]
 
 _FOR_PATHS = 0.75  # of a time limit; the rest is for the last fit
 _NEIGHBORS = 5
-_SHARED = (  # parameters that every fit has
-    "method",
-    "solver",
-    "min_eigenvalue",
-    "scale",
-    "multiclass",
-    "class_weight",
-    "n_neighbors",
-    "max_pairs",
-    "max_samples",
-    "random_state",
-    "max_iterations",
-)
+_ROUND_OFF = 1e-12  # of scores that are to count as equal
+_SMALLEST, _LARGEST = 1 / 16, 3.0  # of the learner's trace bound
+_BINDING = 1e-6  # of the trace bound: with less of it left, it binds
 _FOUND = (  # what the last fit has found, and this one, too
     "result_",
     "n_iter_",
     "scale_",
+    "trace_bound_",
     "min_eigenvalue_",
     "sample_indices_",
     "full_objective_",
 )
-_ROUND_OFF = 1e-12  # of scores that are to count as equal
-
-ObjectiveName = str | Callable[[FloatArray, FloatArray], Objective]
-"""An objective as learners take it: by its name, or as a function of samples and signals."""
 
 
-class CrossValidatedLearner(SupervisedMetricLearner):
-    """Base of learners that choose among the fits of a `ProblemLearner` on a path of trace bounds.
+class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
+    """Learn a metric whose trace bound, and objective, are chosen by cross-validation.
 
-    A subclass writes ``_learner``, which returns such a learner for an objective, a trace bound and
-    a tolerance.
+    On the training samples of each fold, metrics are learned for a path of trace bounds, each from
+    the one before, and scored by how well neighbours classify the held-out samples. The metric is
+    then learned from all samples with the bound that was chosen. It stands to `MetricLearner`
+    as `sklearn.linear_model.LassoCV` to `Lasso`.
+
+    By default the choice is not the bound of the best mean score, which is noisy on few samples,
+    but the smallest one whose mean score is within one standard error of the best. With a smaller
+    bound the distances are smaller, more pairs count alike, and fewer of them decide alone.
+
+    Parameters
+    ----------
+    learner : MetricLearner, optional
+        What to learn, over which metrics, and how: a `MetricLearner`, by default, or one of its
+        shorthands. Clones of it are fitted. Its tolerance is that of the last fit, and its time
+        limit that of the whole search: three quarters of it are for the paths, in equal shares.
+        Where one is over, the path's last metric stands for the missing metrics.
+    trace_bounds : int or array-like of shape (n_bounds,), optional
+        How many bounds the path has, 10 by default, evenly spaced in the logarithm from a sixteenth
+        to three times the learner's own, which by default follows the rule "auto" (see
+        `gdaopt.scaling`); or the bounds themselves.
+    objectives : list of str or callable, optional
+        Objectives to choose from, see `MetricLearner`; that of the learner by default. As trace
+        bounds of different objectives cannot be compared, places on their paths are: the
+        one-standard-error rule takes the first place at which an objective is near enough to the
+        best score of all.
+    cv : int, cross-validation generator or iterable, optional
+        The folds, as in `sklearn.model_selection.GridSearchCV`: 5 stratified folds by default.
+    scoring : str or callable, optional
+        A scorer of scikit-learn for `classifier`; accuracy by default.
+    classifier : estimator, optional
+        Who classifies samples after `transform`. None stands for
+        `sklearn.neighbors.KNeighborsClassifier` with 5 neighbours, or with fewer where a fold has
+        fewer samples.
+    rule : {"one-standard-error", "best"}, optional
+        How to choose; with ``"best"`` it is the best mean score, and the smallest bound of several
+        that are as good.
+    path_tolerance : float, optional
+        The tolerance of the fits on folds. They are only scored, and need not be as near to their
+        optimum as the last fit.
+    n_jobs : int, optional
+        Number of paths that are computed in parallel, as in scikit-learn.
+
+    Attributes
+    ----------
+    trace_bound_, objective_ : float and str or callable
+        The choice.
+    cv_results_ : dict
+        Scores and seconds, as in `sklearn.model_selection.GridSearchCV`; one entry for each
+        objective and bound.
+    best_index_, best_score_ : int and float
+        Place of the choice in `cv_results_`, and its mean score.
+    learner_ : MetricLearner
+        The learner that was fitted to all samples.
+    metric_, components_, classes_, n_features_in_, feature_names_in_
+        See `gdaopt.estimators.BaseMetricLearner`.
+    result_, n_iter_, min_eigenvalue_, scale_, graph_, sample_indices_, full_objective_
+        See `MetricLearner`. Standard deviations are those of the samples learned from.
+
+    Notes
+    -----
+    The rule of one standard error is from Breiman, Friedman, Olshen, Stone, *Classification and
+    Regression Trees* (1984).
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = MetricLearnerCV(trace_bounds=5, objectives=["mcml", "glr"]).fit(X, y)
+    >>> search.objective_, len(search.cv_results_["mean_test_score"])
+    ('mcml', 10)
+    >>> weights = gda.DiagonalMetricLearner(tolerance=1e-6)
+    >>> MetricLearnerCV(weights, trace_bounds=[0.1, 1.0, 10.0]).fit(X, y).best_score_ > 0.9
+    True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: constraint
-        for name, constraint in ProblemLearner._parameter_constraints.items()
-        if name != "trace_bound"
-    } | {
-        "objective": [StrOptions(set(OBJECTIVES)), callable, list, tuple],
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "learner": [MetricLearner, None],
         "trace_bounds": [Interval(Integral, 1, 10_000, closed="both"), "array-like"],
+        "objectives": [list, tuple, None],
         "cv": ["cv_object"],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "classifier": [HasMethods(["fit", "predict"]), None],
@@ -88,108 +148,78 @@ class CrossValidatedLearner(SupervisedMetricLearner):
 
     def __init__(
         self,
-        objective: ObjectiveName | Sequence[ObjectiveName] = DEFAULT_OBJECTIVE,
+        learner: MetricLearner | None = None,
         *,
         trace_bounds: Any = 10,
+        objectives: Sequence[ObjectiveName] | None = None,
         cv: Any = None,
         scoring: Any = None,
         classifier: Any = None,
         rule: str = "one-standard-error",
         path_tolerance: float = 1e-2,
         n_jobs: int | None = None,
-        method: str = "certified",
-        solver: str | None = None,
-        min_eigenvalue: str | float = "auto",
-        scale: str = "auto",
-        multiclass: str = "joint",
-        class_weight: str | dict[Any, float] | None = None,
-        n_neighbors: int | None = None,
-        max_pairs: int | None = None,
-        max_samples: str | int | None = "auto",
-        random_state: int = 0,
-        tolerance: float = 1e-4,
-        max_iterations: int | None = None,
-        time_limit: float | None = None,
-        verbose: bool = False,
     ) -> None:
-        self.objective = objective
+        self.learner = learner
         self.trace_bounds = trace_bounds
+        self.objectives = objectives
         self.cv = cv
         self.scoring = scoring
         self.classifier = classifier
         self.rule = rule
         self.path_tolerance = path_tolerance
         self.n_jobs = n_jobs
-        self.method = method
-        self.solver = solver
-        self.min_eigenvalue = min_eigenvalue
-        self.scale = scale
-        self.multiclass = multiclass
-        self.class_weight = class_weight
-        self.n_neighbors = n_neighbors
-        self.max_pairs = max_pairs
-        self.max_samples = max_samples
-        self.random_state = random_state
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.time_limit = time_limit
-        self.verbose = verbose
-
-    @abstractmethod
-    def _learner(self, **options: Any) -> ProblemLearner:
-        """Return a learner with options beside the options that it shares with this learner."""
-
-    def _single(self, objective: Any, **options: Any) -> ProblemLearner:
-        """Return a learner of one problem that knows the classes and features of this one."""
-        shared = {name: getattr(self, name) for name in _SHARED}
-        learner = self._learner(objective=objective, **shared, **options)
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(learner, name, getattr(self, name))
-        return learner
 
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
-        limit = self.time_limit
+        given = MetricLearner() if self.learner is None else self.learner
+        given._validate_params()
+        limit = given.time_limit
         seconds = None if limit is None else number("time_limit", limit, above=0)
         deadline = Deadline.after(seconds)
-        objectives = self._objectives()
-        searched = [self._single(given, tolerance=self.path_tolerance) for given in objectives]
+        searched = [
+            self._copy(given, objective=objective, tolerance=self.path_tolerance, verbose=False)
+            for objective in self._objectives(given)
+        ]
         paths = [self._path(learner, X, codes) for learner in searched]
         self._search(searched, paths, X, codes, seconds)
-        objective, self.trace_bound_ = (
+        objective, trace_bound = (
             self.cv_results_[f"param_{name}"][self.best_index_]
             for name in ("objective", "trace_bound")
         )
         self.objective_ = objective
-        self.learner_ = self._single(
-            objective,
-            tolerance=self.tolerance,
-            trace_bound=self.trace_bound_,
-            time_limit=None if deadline is None else max(deadline.left, 1e-9),
-            verbose=self.verbose,
+        left = None if deadline is None else max(deadline.left, 1e-9)
+        self.learner_ = self._copy(
+            given, objective=objective, trace_bound=trace_bound, time_limit=left
         )
         metric = self.learner_._optimum(X, codes)
         for name in _FOUND:
             setattr(self, name, getattr(self.learner_, name))
-        warn_unless_converged(self, self.result_)
+        warn_unless_converged(self, self.result_, given.tolerance)
         return metric
 
-    def _objectives(self) -> list[ObjectiveName]:
+    def _copy(self, learner: MetricLearner, **options: Any) -> MetricLearner:
+        """Return a learner with other options that knows the classes and features of this one."""
+        made = cast(MetricLearner, clone(learner).set_params(**options))
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(made, name, getattr(self, name))
+        return made
+
+    def _objectives(self, learner: MetricLearner) -> list[ObjectiveName]:
         """Return the objectives to choose from."""
-        given: Any = self.objective
-        found = list(given) if isinstance(given, list | tuple) else [given]
-        for objective in found:
+        if self.objectives is None:
+            return [learner.objective]
+        for objective in self.objectives:
             is_name = isinstance(objective, str) and objective in OBJECTIVES
             if not is_name and not callable(objective):
                 raise InvalidInputError(
-                    f"objective must be a function, one of {', '.join(OBJECTIVES)}, or a list of "
-                    f"these, got {shortened(objective)} in it"
+                    f"objectives must be functions or names of {', '.join(OBJECTIVES)}, got "
+                    f"{shortened(objective)} in it"
                 )
-        if not found:
-            raise InvalidInputError("objective is an empty list; name at least one")
-        return found
+        if not self.objectives:
+            raise InvalidInputError("objectives is an empty list; name at least one")
+        return list(self.objectives)
 
-    def _path(self, learner: ProblemLearner, X: FloatArray, codes: Codes) -> FloatArray:
+    def _path(self, learner: MetricLearner, X: FloatArray, codes: Codes) -> FloatArray:
         """Return the trace bounds for an objective, ascending."""
         if isinstance(self.trace_bounds, Integral):
             return auto_path(learner, X, codes, int(self.trace_bounds))
@@ -200,7 +230,7 @@ class CrossValidatedLearner(SupervisedMetricLearner):
 
     def _search(
         self,
-        learners: list[ProblemLearner],
+        learners: list[MetricLearner],
         paths: list[FloatArray],
         X: FloatArray,
         codes: Codes,
@@ -219,7 +249,7 @@ class CrossValidatedLearner(SupervisedMetricLearner):
             turns = -(-len(tasks) // min(len(tasks), effective_n_jobs(self.n_jobs)))
             seconds = _FOR_PATHS * limit / turns
         answers = Parallel(n_jobs=self.n_jobs)(
-            delayed(fold_scores)(
+            delayed(_fold_scores)(
                 learners[n], classifier, scorer, X, y, train, test, paths[n], seconds
             )
             for n, train, test in tasks
@@ -251,26 +281,79 @@ class CrossValidatedLearner(SupervisedMetricLearner):
 
     @property
     def graph_(self) -> MetricGraph:
-        """The graph of the learned metric, see `GraphMetricLearner`."""
-        return self._fitted().graph_
+        """The graph of the learned metric, see `MetricLearner`."""
+        check_is_fitted(self)
+        return self.learner_.graph_
 
     def plot_graph(self, ax: Axes | None = None) -> Axes:
-        """Draw ``graph_`` by `gdaopt.plotting.graph`.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw. By default new axes are made.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return self._fitted().plot_graph(ax)
-
-    def _fitted(self) -> ProblemLearner:
+        """Draw ``graph_``, see `MetricLearner.plot_graph`."""
         check_is_fitted(self)
-        return self.learner_
+        return self.learner_.plot_graph(ax)
+
+
+def auto_path(learner: MetricLearner, X: FloatArray, codes: Codes, count: int) -> FloatArray:
+    """Return ascending trace bounds, evenly spaced in the logarithm around the learner's."""
+    middle = learner._trace_bound(*learner._prepared(X, codes))
+    return middle * np.geomspace(_SMALLEST, _LARGEST, count)
+
+
+def path_results(
+    learner: MetricLearner, X: FloatArray, codes: Codes, trace_bounds: FloatArray
+) -> Iterator[Result]:
+    """Yield the results for ascending trace bounds; each run starts from the last one's metric.
+
+    The learner says what to minimise, over which sets, and how. `codes` are the classes of the
+    samples, as indices of its ``classes_``.
+    """
+    objective, sets = learner._prepared(X, codes)
+    last: Result | None = None
+    for bound in trace_bounds.tolist():
+        feasible_set = sets(bound, learner._min_eigenvalue(bound, objective.n_features))
+        start = None if last is None else _moved(last, feasible_set)
+        problem = MetricProblem(objective, feasible_set)
+        last = solve(problem, learner.method, **learner._method_options(), initial=start)
+        yield last
+
+
+def _moved(result: Result, feasible_set: FeasibleSet) -> FloatArray:
+    """Return the metric of a result, moved into a set of a larger trace bound."""
+    size, before = len(result.metric), result.feasible_set
+    weights = result.metric - before.base(size)
+    if np.trace(result.metric) >= (1 - _BINDING) * before.trace_bound:
+        weights = weights * (feasible_set.budget(size) / before.budget(size))
+    start: FloatArray = feasible_set.base(size) + weights
+    return start
+
+
+def _fold_scores(
+    learner: MetricLearner,
+    classifier: Any,
+    scorer: Any,
+    X: FloatArray,
+    y: npt.NDArray[Any],
+    train: npt.NDArray[np.intp],
+    test: npt.NDArray[np.intp],
+    trace_bounds: FloatArray,
+    seconds: float | None,
+) -> tuple[list[float], list[float]]:
+    """Return the scores on held-out samples for each trace bound, and the seconds of each fit.
+
+    Where the time for the path is over, the last metric stands for the missing metrics.
+    """
+    learner = copy(learner)
+    learner.classes_, codes = np.unique(y[train], return_inverse=True)
+    scores, taken = [], []
+    start = time.perf_counter()
+    with until(Deadline.after(seconds)):
+        for result in path_results(learner, X[train], codes, trace_bounds):
+            taken.append(time.perf_counter() - start)
+            components = components_of(learner._in_units(result.metric))
+            with until(None):
+                fitted = clone(classifier).fit(X[train] @ components.T, y[train])
+                score = called("scoring", scorer, fitted, X[test] @ components.T, y[test])
+                scores.append(number("what scoring returns", score))
+            start = time.perf_counter()
+    return scores, taken
 
 
 def _results(
@@ -302,14 +385,7 @@ def _results(
 
 
 def _choice(means: FloatArray, errors: FloatArray, rule: str) -> int:
-    """Return the index of the choice in rows one after the other.
-
-    Parameters
-    ----------
-    means, errors : ndarrays of shape (n_objectives, n_bounds)
-        Mean scores and their standard errors.
-    rule : {"one-standard-error", "best"}
-        See `GraphMetricLearnerCV`.
+    """Return the index of the choice in rows of objectives, one after the other.
 
     Examples
     --------

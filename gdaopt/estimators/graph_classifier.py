@@ -8,17 +8,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.neighbors import NearestNeighbors
+from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import CutOffSamplesWarning
 from gdaopt.estimators.harmonic import FARTHEST, full_graph_shares, neighbor_graph_shares
-from gdaopt.estimators.labels import one_hot, read_labels
+from gdaopt.estimators.inputs import Interval, one_hot, read_labels, read_samples
 from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
-from gdaopt.estimators.parameters import Interval
-from gdaopt.estimators.samples import read_samples
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import underflow_ignored
 
@@ -273,12 +272,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
 def _nearest_pairs(coordinates: FloatArray, n_neighbors: int) -> npt.NDArray[np.intp]:
     """Return the pairs i < j in which one is among the nearest of the other, shape (n, 2)."""
-    size = len(coordinates)
-    search = NearestNeighbors(n_neighbors=min(n_neighbors, size - 1)).fit(coordinates)
-    neighbors = search.kneighbors(return_distance=False)
-    samples = np.repeat(np.arange(size), neighbors.shape[1])
-    pairs = np.sort(np.column_stack([samples, neighbors.ravel()]), axis=1)
-    return np.column_stack(np.divmod(np.unique(pairs[:, 0] * size + pairs[:, 1]), size))
+    nearest = kneighbors_graph(coordinates, min(n_neighbors, len(coordinates) - 1))
+    joined = scipy.sparse.triu(nearest + nearest.T, format="csr")
+    joined.sort_indices()
+    return np.column_stack(joined.nonzero())
 
 
 def _pair_distances(coordinates: FloatArray, pairs: npt.NDArray[np.intp]) -> FloatArray:

@@ -25,7 +25,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, bicgstab, spilu
 
-from gdaopt.estimators.labels import Mask
+from gdaopt.estimators.inputs import Mask
 from gdaopt.support.validation import FloatArray
 
 __all__ = ["FARTHEST", "full_graph_shares", "neighbor_graph_shares"]
@@ -87,26 +87,18 @@ def full_graph_shares(
 def neighbor_graph_shares(
     edges: npt.NDArray[np.intp], squared: FloatArray, labelled: Mask, labels: FloatArray
 ) -> tuple[FloatArray, Mask]:
-    """Return the class shares of unlabelled samples on a graph of given edges.
+    """Return what `full_graph_shares` does, on a graph of given edges.
 
     Parameters
     ----------
     edges : ndarray of int, shape (n_edges, 2)
         Indices of the two samples of each edge, each edge once.
     squared : ndarray of shape (n_edges,)
-        Squared distances δ.
+        Their squared distances δ.
     labelled : ndarray of bool, shape (n_samples,)
         Which samples have a label.
     labels : ndarray of shape (f, n_classes)
-        Class shares of the labelled samples, in their order; each row sums to 1.
-
-    Returns
-    -------
-    shares : ndarray of shape (u, n_classes)
-        Shares of the samples without a label, in their order. Each row sums to 1, or is 0 for a
-        sample that is cut off.
-    cut_off : ndarray of bool, shape (u,)
-        Which of these samples no path of edges joins to a labelled sample.
+        Class shares of these, in their order.
 
     Examples
     --------

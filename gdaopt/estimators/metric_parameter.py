@@ -1,4 +1,4 @@
-"""The parameter `metric` of the classifiers: None, a matrix, a metric learner, or a pipeline."""
+"""Estimators within estimators: learners and pipelines as the `metric` of a classifier, clones."""
 
 from __future__ import annotations
 
@@ -8,20 +8,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import components_of
-from gdaopt.estimators.labels import Mask, fitted_clone, last_step
+from gdaopt.estimators.inputs import Mask
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
-__all__ = ["METRIC_CONSTRAINT", "MetricSpace", "metric_space"]
+__all__ = [
+    "METRIC_CONSTRAINT",
+    "MetricSpace",
+    "fitted_clone",
+    "last_step",
+    "metric_space",
+    "takes_unlabelled",
+]
 
 METRIC_CONSTRAINT: list[Any] = [None, "array-like", HasMethods("fit")]
-"""The allowed values of this parameter, for `_parameter_constraints`."""
+"""The allowed values of the parameter `metric`, for `_parameter_constraints`."""
 
 _NEGATIVE = 1e-10  # share of the trace that an eigenvalue may be below 0, as in the feasible sets
 
@@ -30,26 +38,15 @@ _NEGATIVE = 1e-10  # share of the trace that an eigenvalue may be below 0, as in
 class MetricSpace:
     """Coordinates in which the Euclidean distance is the distance under a metric.
 
-    Attributes
-    ----------
-    metric : ndarray of shape (K, K)
-        M, symmetric, positive semidefinite, read-only.
-    learner : estimator or None
-        The fitted learner of M, or pipeline that ends with it, if there is one.
-    before : Pipeline or None
-        The steps of a pipeline before its learner: M acts on their output.
-    components : ndarray of shape (K, K)
-        L with ``M = L'L``.
-    centre : ndarray of shape (K,)
-        Mean of the samples, which becomes the origin. Distances do not depend on the origin, but
-        their round-off does.
+    The mean of the samples becomes the origin. Distances do not depend on it, but their round-off
+    does.
     """
 
-    metric: FloatArray
-    learner: Any
-    before: Pipeline | None
-    components: FloatArray
-    centre: FloatArray
+    metric: FloatArray  # M, positive semidefinite
+    learner: Any  # of M, fitted, or the pipeline that ends with it; None if there is none
+    before: Pipeline | None  # the steps of a pipeline before its learner: M acts on their output
+    components: FloatArray  # L with M = L'L
+    centre: FloatArray  # the mean
 
     def coordinates(self, X: FloatArray) -> FloatArray:
         """Return ``(X - centre) L'``, shape (n_samples, K), for samples as `fit` was given them."""
@@ -62,31 +59,13 @@ class MetricSpace:
 def metric_space(
     metric: Any, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any]
 ) -> MetricSpace:
-    """Read the parameter `metric`. If it is a learner, fit a clone of it.
+    """Read the parameter `metric`. If it is a learner, fit a clone of it, see `fitted_clone`.
 
-    Parameters
-    ----------
-    metric : None, array-like of shape (K, K), or estimator
-        None stands for the identity. A learner has `get_mahalanobis_matrix`, `metric_` or
-        `components_` after its `fit`. The learners of gdaopt and of metric-learn have them, and so
-        does scikit-learn's `NeighborhoodComponentsAnalysis`. A pipeline may end with a learner.
-    X : ndarray of shape (N, K)
-        Samples.
-    labelled : ndarray of bool, shape (N,)
-        Which of them have a label. A learner is fitted on the labelled samples or on all samples,
-        see `gdaopt.estimators.labels.fitted_clone`.
-    labels : ndarray of shape (n_labelled,)
-        Labels of the labelled samples.
-
-    Returns
-    -------
-    MetricSpace
-
-    Raises
-    ------
-    InvalidInputError
-        If the matrix is not K×K, symmetric and positive semidefinite, or if the estimator learns
-        no metric.
+    None stands for the identity. A learner has `get_mahalanobis_matrix`, `metric_` or `components_`
+    after its `fit`. The learners of gdaopt and of metric-learn have them, and so does the
+    `NeighborhoodComponentsAnalysis` of scikit-learn. A pipeline may end with a learner. Refused are
+    matrices that are not K×K, symmetric and positive semidefinite, and estimators that learn no
+    metric.
 
     Examples
     --------
@@ -142,3 +121,40 @@ def _checked(matrix: Any, n_features: int) -> FloatArray:
             f"trace {np.trace(checked):g}"
         )
     return checked
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the last step of a pipeline, and any other estimator itself."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
+def takes_unlabelled(estimator: Any) -> bool:
+    """Say whether an estimator's `fit` takes samples without labels.
+
+    Such an estimator, or the last step of such a pipeline, has the parameter `missing_label`.
+    """
+    return "missing_label" in last_step(estimator).get_params(deep=False)
+
+
+def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labelled: Mask) -> Any:
+    """Fit a clone of an estimator, on all samples if it takes samples without labels.
+
+    The clone then has ``missing_label=None``, which cannot be the label of a class. Any other
+    estimator is fitted on the labelled samples only, whose labels are `labels`.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> X, labelled = np.array([[0.0], [1.0], [5.0]]), np.array([True, False, True])
+    >>> fitted_clone(KNeighborsClassifier(1), X, np.array(["a", "b"]), labelled).n_samples_fit_
+    2
+    """
+    copy = clone(estimator)
+    if not takes_unlabelled(copy):
+        return copy.fit(X[labelled], labels)
+    y = np.full(len(X), None, dtype=object)
+    y[labelled] = labels
+    last_step(copy).set_params(missing_label=None)
+    return copy.fit(X, y)

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.validation import check_is_fitted
 
+from gdaopt.estimators.inputs import read_labelled_samples, read_samples
 from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
-from gdaopt.estimators.samples import read_labelled_samples, read_samples
 from gdaopt.support.validation import FloatArray
 
 __all__ = ["MetricKNeighborsClassifier"]

@@ -12,18 +12,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.labels import (
-    Mask,
-    class_signal,
+from gdaopt.estimators.inputs import Mask, class_signal, read_labels, read_samples
+from gdaopt.estimators.metric_learner import GraphMetricLearner
+from gdaopt.estimators.metric_parameter import (
     fitted_clone,
     last_step,
-    read_labels,
+    metric_space,
     takes_unlabelled,
 )
-from gdaopt.estimators.learners import GraphMetricLearner
-from gdaopt.estimators.metric_parameter import metric_space
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
-from gdaopt.estimators.samples import read_samples
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
@@ -250,21 +247,10 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
 
 
 def binary_scores(classifier: Any, X: FloatArray, unlabelled: Mask) -> FloatArray:
-    """Return the answers of a fitted classifier of labels 0 and 1 for the unlabelled samples.
+    """Return the answers z of a classifier of labels 0 and 1 for those samples without a label.
 
-    Parameters
-    ----------
-    classifier : estimator
-        From `gdaopt.estimators.labels.fitted_clone`.
-    X : ndarray of shape (n_samples, n_features)
-        All samples. The classifier was fitted on all of them or on the labelled ones.
-    unlabelled : ndarray of bool, shape (n_samples,)
-        Which samples have no label.
-
-    Returns
-    -------
-    ndarray of shape (n_unlabelled,)
-        z, positive for label 1.
+    The classifier is one of `gdaopt.estimators.metric_parameter.fitted_clone`, which was fitted on
+    all samples X or on the labelled ones.
     """
     if takes_unlabelled(classifier):
         shares: FloatArray = last_step(classifier).label_distributions_[unlabelled]
@@ -284,19 +270,10 @@ def _new_scores(classifier: Any, X: FloatArray) -> FloatArray:
 
 
 def class_scores(answers: list[FloatArray], aggregation: str) -> FloatArray:
-    """Return the score of each class. A sample's class is the first one with the largest score.
+    """Return the score of each class, z or its sign, shape (n_samples, n_classes).
 
-    Parameters
-    ----------
-    answers : list of ndarray of shape (n_samples,)
-        z of each class. For two classes, z of the second one only.
-    aggregation : {"vote", "score"}
-        See `OneVsRestMetricClassifier`.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-        z, or its sign ±1 for votes.
+    A sample's class is the first one with the largest score. `answers` are z of each class; for two
+    classes, z of the second one only.
 
     Examples
     --------

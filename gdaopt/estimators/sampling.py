@@ -1,15 +1,20 @@
-"""Some of many samples, and some of many pairs of samples."""
+"""Some of many samples, and some of many pairs of samples: drawn at random, or the nearest."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.neighbors import NearestNeighbors
 
-from gdaopt.estimators.labels import Codes
+from gdaopt.errors import TimeLimitError
+from gdaopt.estimators.inputs import Codes
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray
 
-__all__ = ["random_pairs", "stratified_sample"]
+__all__ = ["nearest_of_other_classes", "random_pairs", "stratified_sample"]
 
 _FEWEST = 5  # samples of a class that are kept, where it has so many
+_QUERIES = 256  # samples whose neighbours are found at a time
 
 Indices = npt.NDArray[np.intp]
 
@@ -17,14 +22,7 @@ Indices = npt.NDArray[np.intp]
 def stratified_sample(codes: Codes, count: int, seed: int) -> Indices:
     """Return about so many samples in the proportions of the classes, ascending.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (N,)
-        Class of each sample, from 0 on.
-    count : int
-        How many; a few more where classes are so small that at least 5 of theirs are kept.
-    seed : int
-        Of the draw.
+    A few more are returned where classes are so small that at least 5 of theirs are kept.
 
     Examples
     --------
@@ -44,21 +42,8 @@ def stratified_sample(codes: Codes, count: int, seed: int) -> Indices:
 def random_pairs(codes: Codes, count: int, seed: int, *, differ: bool) -> Indices | None:
     """Return random pairs of samples, each at most once; None where that would be all of them.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (N,)
-        Class of each sample, from 0 on.
-    count : int
-        How many.
-    seed : int
-        Of the draw.
-    differ : bool
-        Whether to draw pairs of different classes only.
-
-    Returns
-    -------
-    ndarray of int, shape (count, 2), or None
-        The smaller index first, in ascending order.
+    With `differ` they are pairs of different classes only. The array has the shape (count, 2), the
+    smaller index first, in ascending order.
 
     Examples
     --------
@@ -81,3 +66,39 @@ def random_pairs(codes: Codes, count: int, seed: int, *, differ: bool) -> Indice
         _, first = np.unique(np.concatenate([found, drawn]), return_index=True)
         found = np.concatenate([found, drawn])[np.sort(first)][:count]  # in the order of the draw
     return np.column_stack(np.divmod(np.sort(found), size))
+
+
+def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> Indices:
+    """Return the pairs of each sample with its nearest samples of all other classes together.
+
+    A sample is paired with all of them if there are fewer than `n_neighbors`. Each pair occurs
+    once, the smaller index first, in ascending order.
+
+    Raises
+    ------
+    TimeLimitError
+        If the time limit is over before the end of the search.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
+    >>> nearest_of_other_classes(X, np.array([0, 0, 1, 1]), 1).tolist()
+    [[0, 2], [1, 2], [1, 3]]
+    """
+    found = []
+    for code in range(codes.max() + 1):
+        own, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
+        search = NearestNeighbors(n_neighbors=min(n_neighbors, len(others))).fit(X[others])
+        for start in range(0, len(own), _QUERIES):
+            try:
+                check_time()
+            except TimeLimitError as error:
+                raise TimeLimitError(
+                    f"{error} in the search for the neighbours of {len(X)} samples, before there "
+                    "was anything to learn; raise time_limit, or pass fewer samples"
+                ) from None
+            some = own[start : start + _QUERIES]
+            nearest = others[search.kneighbors(X[some], return_distance=False)]
+            found.append(np.column_stack([np.repeat(some, nearest.shape[1]), nearest.ravel()]))
+    pairs: Indices = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
+    return pairs

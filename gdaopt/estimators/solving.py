@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,36 +16,48 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import MetricLearner
+from gdaopt.estimators.base import BaseMetricLearner
+from gdaopt.estimators.inputs import Interval, called
 from gdaopt.estimators.metric_graph import MetricGraph
-from gdaopt.estimators.parameters import Interval
 from gdaopt.methods import METHODS, solve
 from gdaopt.objectives import Objective
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import TRACE_BOUNDS, auto_min_eigenvalue, feature_scales, read_trace_bound
-from gdaopt.sets import FeasibleSet
+from gdaopt.sets import SETS, EdgeMask, FeasibleSet
 from gdaopt.support.deadline import Deadline, unlimited, until
-from gdaopt.support.validation import FloatArray, number, read_only
+from gdaopt.support.validation import FloatArray, check_instance, number, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SolvingLearner", "feature_spreads", "warn_unless_converged"]
+__all__ = ["Metrics", "SetOfBounds", "SolvingLearner", "warn_unless_converged"]
 
+SetOfBounds = Callable[[float, float], FeasibleSet]
+"""A function of the trace bound and of the smallest eigenvalue allowed."""
+
+Metrics = str | FeasibleSet | SetOfBounds | None
+"""The parameter `metrics`: which metrics to choose from."""
+
+_NO_EDGES = (
+    "edges and edge_floor go with metrics='graph' and metrics='signed'; leave them out, or make a "
+    "set with edges of its own"
+)
 _ROUND_OFF = 1e-14  # of the mean: a feature that varies by less is constant
 _LARGEST = 1e150  # spread of a feature; the square of a larger one leaves float64
 
 
-class SolvingLearner(MetricLearner):
+class SolvingLearner(BaseMetricLearner):
     """Base of learners that minimise an objective over a feasible set.
 
     It divides the features by their spreads, solves the problem, and gives the metric back in the
-    units of the features. A subclass writes ``_feasible_set``, and a ``_learn``, which `fit` calls
-    and which calls ``_solve`` with a function that makes the objective of the scaled samples.
+    units of the features. A subclass writes its `fit`, which calls ``_solve``, and ``_objective``.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "metrics": [StrOptions(set(SETS)), FeasibleSet, callable, None],
+        "edges": "no_validation",
+        "edge_floor": [Interval(Real, 0, None, closed="left")],
         "method": [StrOptions(set(METHODS))],
         "solver": [str, None],
         "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
@@ -55,48 +69,102 @@ class SolvingLearner(MetricLearner):
         "verbose": ["boolean"],
     }
 
-    def __init__(
-        self,
-        *,
-        method: str,
-        solver: str | None,
-        trace_bound: str | float,
-        min_eigenvalue: str | float,
-        scale: str,
-        tolerance: float,
-        max_iterations: int | None,
-        time_limit: float | None,
-        verbose: bool,
-    ) -> None:
-        self.method = method
-        self.solver = solver
-        self.trace_bound = trace_bound
-        self.min_eigenvalue = min_eigenvalue
-        self.scale = scale
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.time_limit = time_limit
-        self.verbose = verbose
+    _metrics: ClassVar[str] = "graph"  # what metrics=None stands for
+
+    # What the ``__init__`` of each subclass stores; scikit-learn reads its signature.
+    metrics: Metrics
+    edges: Any
+    edge_floor: float
+    method: str
+    solver: str | None
+    trace_bound: str | float
+    min_eigenvalue: str | float
+    scale: str
+    tolerance: float
+    max_iterations: int | None
+    time_limit: float | None
+    verbose: bool
+
+    # --- The problem ------------------------------------------------------------------------------
 
     @abstractmethod
-    def _feasible_set(self, trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
-        """Return the feasible set with these bounds."""
+    def _objective(self, X: FloatArray, labels: Any) -> Objective:
+        """Return the objective of scaled samples, from what `fit` has found out about them."""
 
-    def _solve(self, X: FloatArray, make: Callable[[FloatArray], Objective]) -> FloatArray:
-        """Return the optimum in the units of the features; set ``result_`` and its like.
+    def _signal(self, labels: Any) -> FloatArray | None:  # noqa: ARG002 (for labelled samples)
+        """Return the 0/1 signals of the classes, shape (N, m); None where there are none."""
+        return None
 
-        Parameters
-        ----------
-        X : ndarray of shape (N, K)
-            Samples.
-        make : callable
-            Returns the objective of the scaled samples.
-        """
+    def _prepared(self, X: FloatArray, labels: Any) -> tuple[Objective, SetOfBounds]:
+        """Return the objective of samples, and the set by its bounds; set ``scale_``."""
+        self.scale_ = self._spreads(X)
+        scaled = X / self.scale_
+        return self._objective(scaled, labels), self._sets(scaled, self._signal(labels))
+
+    def _sets(self, X: FloatArray, signal: FloatArray | None) -> SetOfBounds:
+        """Return a function that makes the feasible set for scaled samples."""
+        metrics = self._metrics if self.metrics is None else self.metrics
+        if isinstance(metrics, str):
+            return self._named_sets(metrics, X, signal)
+        if self.edges is not None or self.edge_floor > 0:
+            raise InvalidInputError(_NO_EDGES)
+        if isinstance(metrics, FeasibleSet):
+            return lambda trace_bound, min_eigenvalue: replace(
+                metrics,  # type: ignore[type-var]  # sets are dataclasses
+                trace_bound=trace_bound,
+                min_eigenvalue=min_eigenvalue,
+            )
+        return partial(_returned_set, metrics)
+
+    def _named_sets(self, name: str, X: FloatArray, signal: FloatArray | None) -> SetOfBounds:
+        """Return a function that makes the set of a name, with the edges that are asked for."""
+        kind = SETS[name]
+        options: dict[str, Any] = {}
+        if self.edges is not None:
+            options["edges"] = EdgeMask.of(self.edges, self._feature_names())
+        if self.edge_floor > 0:
+            options["path_weight"] = 0.0 if self._floor_is_an_option else self.edge_floor
+        if not options.keys() <= {field.name for field in fields(kind)}:  # type: ignore[arg-type]  # of subclasses
+            raise InvalidInputError(_NO_EDGES)
+        follows_signal = kind.for_signal.__func__ is not FeasibleSet.for_signal.__func__  # type: ignore[attr-defined]  # of class methods
+        if follows_signal and (signal is None or signal.shape[1] > 1):
+            found = "there are none" if signal is None else f"there are {signal.shape[1]}"
+            raise InvalidInputError(
+                f"metrics={name!r} follows the labels of two classes, and {found}; pass a set, "
+                "such as gda.SignedGraphMetrics(colors, trace_bound), or a function of trace bound "
+                "and smallest eigenvalue, such as functools.partial(gda.SignedGraphMetrics, colors)"
+            )
+        along = np.zeros(len(X)) if signal is None else signal[:, 0]
+        return lambda trace_bound, min_eigenvalue: kind.for_signal(
+            X, along, trace_bound=trace_bound, min_eigenvalue=min_eigenvalue, **options
+        )
+
+    def _bounds(self, objective: Objective, sets: SetOfBounds) -> tuple[float, float]:
+        """Return C and ρ."""
+        self.trace_bound_ = self._trace_bound(objective, sets)
+        self.min_eigenvalue_ = self._min_eigenvalue(self.trace_bound_, objective.n_features)
+        return self.trace_bound_, self.min_eigenvalue_
+
+    def _trace_bound(self, objective: Objective, sets: SetOfBounds) -> float:
+        if isinstance(self.metrics, FeasibleSet) and self.trace_bound == "auto":
+            return self.metrics.trace_bound
+        return read_trace_bound(self.trace_bound, objective, sets(1.0, 0.0))
+
+    def _min_eigenvalue(self, trace_bound: float, n_features: int) -> float:
+        if self.min_eigenvalue != "auto":
+            return number("min_eigenvalue", self.min_eigenvalue, at_least=0)
+        if isinstance(self.metrics, FeasibleSet):
+            return self.metrics.min_eigenvalue
+        return auto_min_eigenvalue(trace_bound, n_features)
+
+    # --- The fit ----------------------------------------------------------------------------------
+
+    def _solve(self, X: FloatArray, labels: Any) -> FloatArray:
+        """Return the optimum in the units of the features; set ``result_`` and its like."""
         with until(self._deadline()):
-            self.scale_ = self._spreads(X)
-            objective = make(X / self.scale_)
+            objective, sets = self._prepared(X, labels)
             with unlimited():  # it takes one evaluation, and the start of the run another
-                feasible_set = self._feasible_set(*self._bounds(objective))
+                feasible_set = sets(*self._bounds(objective, sets))
             self.result_ = solve(
                 MetricProblem(objective, feasible_set), self.method, **self._method_options()
             )
@@ -114,10 +182,12 @@ class SolvingLearner(MetricLearner):
         return in_units
 
     def _spreads(self, X: FloatArray) -> FloatArray:
-        """Return what the features are divided by."""
+        """Return what the features are divided by: standard deviations, and 1 for constants."""
         if self.scale == "none":
             return read_only(np.ones(X.shape[1]))
-        spreads = feature_spreads(X)
+        means, spreads = feature_scales(X, "zscore")
+        varies = np.isfinite(spreads) & (spreads > _ROUND_OFF * np.abs(means))
+        spreads = np.where(varies, spreads, 1.0)
         outside = (spreads > _LARGEST) | (spreads < 1 / _LARGEST)
         if outside.any():
             worst = int(outside.argmax())
@@ -127,26 +197,25 @@ class SolvingLearner(MetricLearner):
             )
         return read_only(spreads)
 
-    def _bounds(self, objective: Objective) -> tuple[float, float]:
-        """Return C and ρ."""
-        self.trace_bound_ = read_trace_bound(
-            self.trace_bound, objective, self._feasible_set(1.0, 0.0)
-        )
-        self.min_eigenvalue_ = (
-            auto_min_eigenvalue(self.trace_bound_, objective.n_features)
-            if self.min_eigenvalue == "auto"
-            else number("min_eigenvalue", self.min_eigenvalue, at_least=0)
-        )
-        return self.trace_bound_, self.min_eigenvalue_
+    @property
+    def _floor_is_an_option(self) -> bool:
+        """Whether the method itself can keep a graph connected."""
+        return "edge_floor" in {field.name for field in fields(METHODS[self.method])}
 
     def _method_options(self) -> dict[str, Any]:
         """Return the options of the method."""
-        options = {
+        options: dict[str, Any] = {
             "tolerance": self.tolerance,
             "max_iterations": self.max_iterations,
             "verbose": bool(self.verbose),
         }
-        return options if self.solver is None else {**options, "solver": self.solver}
+        if self.solver is not None:
+            options["solver"] = self.solver
+        if self.edge_floor > 0 and self._floor_is_an_option:
+            options["edge_floor"] = self.edge_floor
+        return options
+
+    # --- The graph --------------------------------------------------------------------------------
 
     @property
     def graph_(self) -> MetricGraph:
@@ -178,36 +247,21 @@ class SolvingLearner(MetricLearner):
         return [str(name) for name in getattr(self, "feature_names_in_", default)]
 
 
-def warn_unless_converged(estimator: Any, result: Result) -> None:
+def _returned_set(make: SetOfBounds, trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
+    """Return the set that a function of the user's makes."""
+    found: FeasibleSet = called("metrics", make, trace_bound, min_eigenvalue)
+    check_instance("what metrics returns", found, FeasibleSet)
+    return found
+
+
+def warn_unless_converged(estimator: Any, result: Result, tolerance: float) -> None:
     """Warn the caller of `fit`, which calls ``_learn``, where this is called."""
     gap = result.relative_gap
-    if gap is None or gap > estimator.tolerance:
+    if gap is None or gap > tolerance:
         certified = "no gap is certified" if gap is None else f"the certified gap is {gap:.2g}"
         warnings.warn(
             f"{type(estimator).__name__} did not converge: {certified}, tolerance is "
-            f"{estimator.tolerance:g} ({result.status}: {result.message})",
+            f"{tolerance:g} ({result.status}: {result.message})",
             ConvergenceWarning,
             stacklevel=5,  # through _learn, fit and scikit-learn's decorator
         )
-
-
-def feature_spreads(X: FloatArray) -> FloatArray:
-    """Return the standard deviation of each feature, and 1 for a feature that is constant.
-
-    Parameters
-    ----------
-    X : ndarray of shape (N, K)
-        Samples. A feature whose values differ by no more than round-off counts as constant.
-
-    Returns
-    -------
-    ndarray of shape (K,)
-
-    Examples
-    --------
-    >>> feature_spreads(np.array([[0.0, 7.0], [4.0, 7.0]]))
-    array([2., 1.])
-    """
-    means, spreads = feature_scales(X, "zscore")
-    varies = np.isfinite(spreads) & (spreads > _ROUND_OFF * np.abs(means))
-    return np.where(varies, spreads, 1.0)

@@ -29,7 +29,9 @@ from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, wine_z_scores
 
 
-@parametrize_with_checks([learner() for learner in LEARNERS])  # type: ignore[untyped-decorator]  # scikit-learn has no types
+@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    [*(learner() for learner in LEARNERS), gda.MetricLearner("glr", metrics=gda.DiagonalMetrics)]
+)
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 

@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gdaopt.errors import CutOffSamplesWarning, InvalidInputError
 from gdaopt.estimators.graph_classifier import GraphClassifier
-from gdaopt.estimators.labels import expected_failed_checks
+from gdaopt.estimators.inputs import expected_failed_checks
 from tests.estimators.cases import SEARCHES, halves
 
 

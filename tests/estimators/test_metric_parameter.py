@@ -17,10 +17,10 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from gdaopt.estimators import (
     GraphMetricLearner,
-    HarmonicEntropyWeights,
     MetricKNeighborsClassifier,
     OneVsRestMetricClassifier,
 )
+from gdaopt.estimators.baselines import HarmonicEntropyWeights
 from gdaopt.estimators.graph_classifier import GraphClassifier
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import SEARCHES, halves

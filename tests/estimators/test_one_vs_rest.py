@@ -21,12 +21,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.estimators import (
-    EuclideanMetric,
     MetricKNeighborsClassifier,
     OneVsRestMetricClassifier,
     TransductiveMetricLearner,
     expected_failed_checks,
 )
+from gdaopt.estimators.baselines import EuclideanMetric
 from gdaopt.estimators.one_vs_rest import class_scores
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples

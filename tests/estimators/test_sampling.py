@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 import gdaopt as gda
-from gdaopt.estimators import problem_learner
-from gdaopt.estimators.labels import class_signal
-from gdaopt.estimators.sampling import random_pairs, stratified_sample
+from gdaopt.estimators import metric_learner
+from gdaopt.estimators.inputs import class_signal
+from gdaopt.estimators.sampling import nearest_of_other_classes, random_pairs, stratified_sample
 from tests.estimators.cases import LEARNERS, samples
 
 
@@ -44,6 +45,18 @@ def test_pairs_are_drawn_evenly_and_once(differ: bool) -> None:
     most = random_pairs(codes, len(expected) - 1, 0, differ=differ)
     assert most is not None
     assert len(most) == len(expected) - 1
+
+
+def test_nearest_of_other_classes() -> None:
+    X, codes = samples(n=30)
+    expected = set()
+    for i, row in enumerate(cdist(X, X)):
+        others = np.flatnonzero(codes != codes[i])
+        for j in others[np.argsort(row[others])[:3]]:
+            expected.add((min(i, j), max(i, j)))
+    found = nearest_of_other_classes(X, codes, 3)
+    assert [tuple(pair) for pair in found] == sorted(expected)
+    assert len(nearest_of_other_classes(X, codes, 100)) == 30 * 20 / 2
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -91,13 +104,13 @@ def test_as_many_as_there_are_is_all() -> None:
 
 
 def test_auto_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(problem_learner, "_AUTO_SAMPLES", 20)
+    monkeypatch.setattr(metric_learner, "_AUTO_SAMPLES", 20)
     X, y = samples()
     assert len(gda.DiagonalMetricLearner().fit(X, y).sample_indices_) == 21  # 7 of each class
-    chosen = gda.estimators.DiagonalMetricLearnerCV(trace_bounds=2, cv=2).fit(X, y)
-    assert len(chosen.sample_indices_) == 21
-    every = gda.estimators.DiagonalMetricLearnerCV(trace_bounds=2, cv=2, max_samples=None).fit(X, y)
-    assert every.sample_indices_ is None
+    for most, count in (("auto", 21), (None, None)):
+        learner = gda.DiagonalMetricLearner(max_samples=most)
+        chosen = gda.MetricLearnerCV(learner, trace_bounds=2, cv=2).fit(X, y).sample_indices_
+        assert (None if chosen is None else len(chosen)) == count
 
 
 def test_a_limit_leaves_the_full_objective_out() -> None:

@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import check_estimator
 
 import gdaopt as gda
-from gdaopt.estimators.threshold import best_threshold
+from gdaopt.estimators.tuple_learners import _best_threshold, _goodness
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples
 
@@ -76,7 +76,7 @@ def fit(learner: Any, with_indices: bool = False) -> Any:
 @pytest.mark.parametrize("objective", ["logistic-pairs", "pair-hinge"])
 def test_the_metric_of_pairs_is_the_optimum_of_its_problem(objective: str, kind: str) -> None:
     X, found, y = pairs()
-    learner = gda.estimators.PairMetricLearner(objective, feasible_set=kind).fit(X[found], y)
+    learner = gda.PairMetricLearner(objective, metrics=kind).fit(X[found], y)
     make = {"logistic-pairs": gda.LogisticPairs, "pair-hinge": gda.PairHinge}[objective]
     spreads = X[found].reshape(-1, 4).std(axis=0)
     np.testing.assert_allclose(learner.scale_, spreads, rtol=1e-12)
@@ -95,7 +95,7 @@ def test_the_metric_of_pairs_is_the_optimum_of_its_problem(objective: str, kind:
 @pytest.mark.parametrize("objective", ["triplet-hinge", "logistic-triplets"])
 def test_the_metric_of_triplets_is_the_optimum_of_its_problem(objective: str, kind: str) -> None:
     X, found = triplets()
-    learner = gda.estimators.TripletMetricLearner(objective, feasible_set=kind).fit(X[found])
+    learner = gda.TripletMetricLearner(objective, metrics=kind).fit(X[found])
     make = {"triplet-hinge": gda.TripletHinge, "logistic-triplets": gda.LogisticTriplets}[objective]
     by_hand = make(X / learner.scale_, found)
     assert learner.trace_bound_ == pytest.approx(by_hand.auto_trace_bound())
@@ -135,15 +135,17 @@ def test_ones_own_objective_and_set() -> None:
         return gda.DEML(samples, labels, pairs=places)
 
     only = partial(gda.GraphMetrics, edges=[(0, 1)])
-    learner = gda.estimators.PairMetricLearner(deml, feasible_set=only).fit(X[found], y)
+    learner = gda.PairMetricLearner(deml, metrics=only).fit(X[found], y)
     assert learner.result_.status == "converged"
     assert not learner.metric_[0, 2:].any()
+    masked = gda.PairMetricLearner(deml, edges=[("x0", "x1")]).fit(X[found], y)
+    np.testing.assert_array_equal(masked.metric_, learner.metric_)
 
     def wrong(trace_bound: float, min_eigenvalue: float) -> Any:
         return np.eye(3)
 
-    with pytest.raises(gda.errors.InvalidInputError, match="what feasible_set returns must be"):
-        gda.estimators.PairMetricLearner(feasible_set=wrong).fit(X[found], y)
+    with pytest.raises(gda.InvalidInputError, match="what metrics returns must be"):
+        gda.PairMetricLearner(metrics=wrong).fit(X[found], y)
 
 
 # --- Predictions ---------------------------------------------------------------------------------
@@ -185,7 +187,7 @@ def test_thresholds_are_the_best_of_all(strategy: str, seed: int) -> None:
         }
         return float(by_strategy[strategy])
 
-    found = best_threshold(distances, similar, strategy, min_rate=0.7, beta=2.0)
+    found = _best_threshold(distances, similar, _goodness(strategy, min_rate=0.7, beta=2.0))
     best = max(goodness(t) for t in [-1.0, *np.unique(distances)])
     assert goodness(found) == pytest.approx(best)
 
@@ -226,8 +228,8 @@ def test_predictions_of_triplets() -> None:
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_searches_and_copies(learner: Any) -> None:
     X, found, y = pairs()
-    given: Any = (found, y) if learner is gda.estimators.PairMetricLearner else (triplets()[1],)
-    search = GridSearchCV(learner(preprocessor=X), {"feasible_set": list(SETS)}, cv=2).fit(*given)
+    given: Any = (found, y) if learner is gda.PairMetricLearner else (triplets()[1],)
+    search = GridSearchCV(learner(preprocessor=X), {"metrics": list(SETS)}, cv=2).fit(*given)
     scores = cross_val_score(learner(preprocessor=X, min_eigenvalue=1e-3), *given, cv=3)
     assert len(scores) == 3
     assert scores.min() > 0.5
@@ -273,7 +275,7 @@ def test_bad_pairs(given: Any, y: Any, options: dict[str, Any], message: str) ->
         gda.estimators.PairMetricLearner(**options).fit(given, y)
 
 
-@pytest.mark.parametrize("bad", [{"objective": "glr"}, {"feasible_set": "signed"}, {"scale": 1}])
+@pytest.mark.parametrize("bad", [{"objective": "glr"}, {"metrics": "convex"}, {"scale": 1}])
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_bad_parameters(learner: Any, bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameterError, match=f"'{next(iter(bad))}' parameter"):

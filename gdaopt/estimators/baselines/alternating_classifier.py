@@ -1,4 +1,4 @@
-"""Feature weights and predicted labels in turn (Yang, Cheung, Stanković 2018)."""
+"""Feature weights and predicted labels in turn, the latter by a relaxation (Yang et al. 2018)."""
 
 from __future__ import annotations
 
@@ -7,26 +7,29 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
-from gdaopt.backends import find_solver
+from gdaopt.backends import find_solver, solve_program
+from gdaopt.errors import SolverFailedError
 from gdaopt.estimators.base import TransductiveMetricLearner
 from gdaopt.estimators.baselines.feature_weights import (
     WeightStep,
+    check_spread,
+    harmonic_codes,
     minimize_over_weights,
     regulariser_of_weights,
 )
-from gdaopt.estimators.baselines.label_relaxation import relaxed_codes
-from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
-from gdaopt.estimators.labels import Codes, Mask, class_signal
-from gdaopt.estimators.parameters import Interval
+from gdaopt.estimators.inputs import Codes, Interval, Mask, class_signal
 from gdaopt.objectives import GLR
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import DiagonalMetrics
 from gdaopt.support.validation import FloatArray, number, read_only
 
-__all__ = ["AlternatingClassifierWeights"]
+__all__ = ["AlternatingClassifierWeights", "relax_labels", "relaxed_codes"]
+
+_UNDECIDED = 1e-2  # a smaller |x| can be the solver's inaccuracy, if a sample has tiny edge weights
 
 
 class AlternatingClassifierWeights(TransductiveMetricLearner):
@@ -61,7 +64,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
     Attributes
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.MetricLearner`.
+        See `gdaopt.estimators.BaseMetricLearner`.
     label_step_ : {"harmonic", "sdp", "given"}
         How labels were predicted; ``"given"`` if all samples had labels.
     transduction_ : ndarray of shape (n_samples,)
@@ -183,3 +186,92 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
                 ConvergenceWarning,
                 stacklevel=5,  # the caller of fit, through _learn and scikit-learn's decorator
             )
+
+
+def relax_labels(
+    weights: FloatArray, given: FloatArray, labelled: Mask, solver: str
+) -> tuple[FloatArray, FloatArray]:
+    """Minimise ``tr(LX)`` subject to ``[[X, x], [x', 1]] ⪰ 0``, ``X_ii = 1`` and the given labels.
+
+    If ``x_i = ±1``, the cone forces ``X_ij = x_i x_j``. So the program that is solved has one row
+    for each unlabelled sample and one row for x. `weights` are the edge weights, and `given` the
+    labels ±1 of the labelled samples. At least one sample has no label.
+
+    Returns
+    -------
+    labels : ndarray of shape (N,)
+        x: ±1 for given labels, and between -1 and 1 for the others.
+    products : ndarray of shape (N, N)
+        X, with diagonal 1. The matrix ``[[X, x], [x', 1]]`` is positive semidefinite up to the
+        solver's accuracy, so that no labels ±1 have a smaller ``x'Lx`` than ``tr(LX)``.
+
+    Examples
+    --------
+    On a path from the label 1 to the label -1, the weaker edge is cut:
+
+    >>> W = np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    >>> ends = np.array([True, False, True])
+    >>> relax_labels(W, np.array([1.0, -1.0]), ends, "CLARABEL")[0].round(4)
+    array([ 1.,  1., -1.])
+    """
+    import cvxpy as cp  # imported on demand: importing gdaopt loads no solver
+
+    among = weights[np.ix_(~labelled, ~labelled)]
+    pull = weights[np.ix_(~labelled, labelled)] @ given
+    # tr(LX) is a constant minus Σ_ij w_ij X_ij, since X_ii is 1.
+    reward = np.block([[among, pull[:, None]], [pull[None, :], np.zeros((1, 1))]])
+    unit = float(np.abs(reward).max()) or 1.0
+    lifted = cp.Variable(reward.shape, PSD=True)
+    problem = cp.Problem(
+        cp.Maximize(cp.sum(cp.multiply(reward / unit, lifted))), [cp.diag(lifted) == 1]
+    )
+    solve_program(problem, solver, name="relaxation of the labels")
+    if lifted.value is None or not np.isfinite(lifted.value).all():
+        raise SolverFailedError(f"{solver} returned {lifted.value} for the labels")
+    found = np.asarray(lifted.value, dtype=np.float64)
+    lengths = np.sqrt(np.diagonal(found))  # 1 up to the solver's accuracy
+    found = found / np.outer(lengths, lengths)
+    labels = np.empty(len(weights))
+    labels[labelled], labels[~labelled] = given, found[:-1, -1]
+    products = np.outer(labels, labels)
+    products[np.ix_(~labelled, ~labelled)] = found[:-1, :-1]
+    return labels, products
+
+
+def relaxed_codes(
+    X: FloatArray,
+    feature_weights: FloatArray,
+    start: Codes,
+    labelled: Mask,
+    solver: str,
+) -> Codes:
+    """Return the class of each sample by one relaxation for each class against the rest.
+
+    For two classes one relaxation is enough. Labelled samples keep their class of `start`. So do
+    unlabelled samples that the relaxation does not decide, because their edge weights are so much
+    smaller than the largest one that the solver does not resolve them.
+
+    Examples
+    --------
+    >>> X, labelled = np.array([[0.0], [1.0], [1.8]]), np.array([True, False, True])
+    >>> relaxed_codes(X, np.ones(1), np.array([0, 0, 1]), labelled, "CLARABEL").tolist()
+    [0, 1, 1]
+    """
+    coordinates = (X - X[0]) * np.sqrt(feature_weights)
+    squared = cdist(coordinates, coordinates, "sqeuclidean")
+    np.fill_diagonal(squared, np.inf)
+    weights = np.exp(squared.min() - squared)
+    n_classes = int(start.max()) + 1
+    classes = np.arange(n_classes) if n_classes > 2 else np.array([1])
+    scores = np.column_stack(
+        [
+            relax_labels(weights, np.where(start[labelled] == c, 1.0, -1.0), labelled, solver)[0]
+            for c in classes
+        ]
+    )
+    if n_classes == 2:
+        scores = np.column_stack([-scores[:, 0], scores[:, 0]])
+    best = np.sort(scores, axis=1)
+    decided = best[:, -1] - best[:, -2] > 2 * _UNDECIDED
+    codes: Codes = np.where(decided, scores.argmax(axis=1), start)
+    return codes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdaopt.estimators.base import SupervisedMetricLearner
-from gdaopt.estimators.labels import Codes
+from gdaopt.estimators.inputs import Codes
 from gdaopt.support.validation import FloatArray
 
 __all__ = ["EuclideanMetric"]
@@ -19,7 +19,7 @@ class EuclideanMetric(SupervisedMetricLearner):
     Attributes
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.MetricLearner`; ``metric_`` is the identity.
+        See `gdaopt.estimators.BaseMetricLearner`; ``metric_`` is the identity.
 
     Examples
     --------

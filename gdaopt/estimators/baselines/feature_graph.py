@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,15 +14,23 @@ from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner
-from gdaopt.estimators.baselines.feature_graph_steps import FeatureGraphDescent, start_metric
-from gdaopt.estimators.labels import Codes, class_signal
-from gdaopt.estimators.parameters import Interval
+from gdaopt.estimators.inputs import Codes, Interval, class_signal
+from gdaopt.linalg.directions import ColumnDirection, DiagonalDirection, Direction
+from gdaopt.linalg.projection import project_on_simplex
+from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives import GLR
+from gdaopt.objectives.pair_objective import PairPoint
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import PositiveDefiniteMetrics
 from gdaopt.support.validation import FloatArray, integer, number
 
-__all__ = ["FeatureGraphLearning"]
+__all__ = ["FeatureGraphDescent", "FeatureGraphLearning", "Step", "floors", "start_metric"]
+
+_PATH = 0.1  # entries beside the diagonal at the start
+_RATE = 0.1  # the first step size, times the number of samples
+_GROWTH = 1.01  # factor of the step size after each step
+_LEAST = 1e-9  # lower bound of the eigenvalues, so that they are positive in spite of round-off
+_MOST_HALVINGS = 60
 
 
 class FeatureGraphLearning(SupervisedMetricLearner):
@@ -49,7 +59,7 @@ class FeatureGraphLearning(SupervisedMetricLearner):
     Attributes
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.MetricLearner`.
+        See `gdaopt.estimators.BaseMetricLearner`.
     trace_bound_ : float
         C.
     objective_ : ndarray of shape (n_steps + 1,)
@@ -146,3 +156,203 @@ class FeatureGraphLearning(SupervisedMetricLearner):
             )
         metric: FloatArray = unit * descent.point.metric
         return metric
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A metric on the way of the method, and ``z'L(M)z`` there."""
+
+    changed: int | None  # the row that the step changed; None at the start and for the diagonal
+    metric: FloatArray
+    objective: float
+
+
+class FeatureGraphDescent:
+    """Alternating steps on the diagonal and on the rows, in units in which the trace bound is K.
+
+    Three conditions hold after every step: the trace is at most K, the floors ``f_i = Σ_j |m_ij|``
+    add up to at most K, and M is positive definite. After a step on the diagonal, each entry of the
+    diagonal is also at least its floor.
+
+    The objective is the regulariser of N samples with signals ±1. `point` is it at the current
+    metric, `rounds` the number of completed rounds, and `n_limits` says how often `max_iterations`
+    ended the steps on some entries, or the rounds.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.1, 2.0], [1.0, 0.1], [1.1, 2.1]])
+    >>> descent = FeatureGraphDescent(GLR(X, [-1, -1, 1, 1]), 4, 1e-5, 1e-3, 1000)
+    >>> *_, last = descent.steps()
+    >>> last.metric.round(3), descent.rounds
+    (array([[ 1.715, -0.037],
+           [-0.037,  0.285]]), 12)
+    """
+
+    def __init__(
+        self,
+        objective: GLR,
+        n_samples: int,
+        tolerance: float,
+        inner_tolerance: float,
+        max_iterations: int,
+    ) -> None:
+        self.point = objective.at(start_metric(objective.n_features))
+        self.rate = _RATE / n_samples
+        self.tolerance, self.inner_tolerance, self.max_iterations = (
+            tolerance,
+            inner_tolerance,
+            max_iterations,
+        )
+        self.rounds = 0
+        self.n_limits = 0
+
+    def steps(self) -> Iterator[Step]:
+        """Yield the start, and the metric after each step."""
+        yield self._step(None)
+        size = len(self.point.metric)
+        while True:
+            before = self.point.value
+            yield from self._descend(_Diagonal(self.point.metric))
+            for row in range(size if size > 1 else 0):
+                yield from self._descend(_Row(self.point.metric, row))
+            self.rounds += 1
+            if before - self.point.value <= 2 * self.tolerance:
+                return
+            if self.rounds >= self.max_iterations:
+                self.n_limits += 1
+                return
+
+    def _descend(self, block: _Diagonal | _Row) -> Iterator[Step]:
+        """Yield the metric after each step on some entries of M."""
+        for _ in range(self.max_iterations):
+            lower = self._lower(block)
+            if lower is None:
+                return
+            gain = self.point.value - lower.value
+            self.point = lower
+            self.rate *= _GROWTH
+            yield self._step(block.row)
+            if gain <= 2 * self.inner_tolerance:
+                return
+        self.n_limits += 1
+
+    def _lower(self, block: _Diagonal | _Row) -> PairPoint | None:
+        """Return a point that is not higher, or None if no step is to be taken."""
+        gradient = block.gradient(self.point)
+        rate = self.rate
+        for halvings in range(_MOST_HALVINGS):
+            direction = block.direction(self.point.metric, rate * gradient)
+            if direction is None:
+                return None
+            trial = self.point.moved(direction, 1.0)
+            if trial.value <= self.point.value:
+                self.rate = rate
+                return trial
+            if halvings == 0 and not block.contains(self.point.metric):
+                # Smaller and smaller steps lead to the nearest entries that meet the condition.
+                limit = block.direction(self.point.metric, 0 * gradient)
+                if limit is None or self.point.moved(limit, 1.0).value > self.point.value:
+                    return None
+            rate /= 2
+        return None
+
+    def _step(self, changed: int | None) -> Step:
+        return Step(changed, self.point.metric, self.point.value / 2)
+
+
+class _Diagonal:
+    """The diagonal, while the rows are fixed: entries at least their floors, of a sum at most K."""
+
+    row = None
+
+    def __init__(self, metric: FloatArray) -> None:
+        self._floors = floors(metric) + _LEAST
+
+    def gradient(self, point: PairPoint) -> FloatArray:
+        """Return the derivatives by the entries, shape (K,)."""
+        return point.gradient_diagonal()
+
+    def direction(self, metric: FloatArray, step: FloatArray) -> Direction:
+        """Return the change to the allowed entries nearest to the entries minus `step`."""
+        diagonal = np.diagonal(metric)
+        above = np.maximum(diagonal - step - self._floors, 0.0)
+        budget = len(metric) - float(self._floors.sum())
+        if above.sum() > budget:
+            above = project_on_simplex(above, budget)
+        return DiagonalDirection(self._floors + above - diagonal)
+
+    def contains(self, metric: FloatArray) -> bool:
+        """Say whether the entries meet their condition."""
+        return bool((np.diagonal(metric) >= self._floors).all())
+
+
+class _Row:
+    """The entries of one row i off the diagonal, while the others are fixed; as `_Diagonal`.
+
+    Their length keeps M positive definite, and the sum of their absolute values keeps the sum of
+    the floors within K. By the Schur complement, M is positive definite if ``s'M_-i⁻¹s < m_ii`` for
+    the row s, where M_-i is M without row and column i. A length below ``√(λ_min(M_-i) m_ii)`` is
+    sufficient. Here both factors are those of ``M - 10⁻⁹ I``.
+    """
+
+    def __init__(self, metric: FloatArray, row: int) -> None:
+        self.row = row
+        others = np.arange(len(metric)) != row
+        smallest = smallest_eigenvalue(metric[np.ix_(others, others)])
+        room = max(smallest - _LEAST, 0.0) * max(float(metric[row, row]) - _LEAST, 0.0)
+        self._radius = float(np.sqrt(room))
+        # Each entry counts in two floors, that of its row and that of its column.
+        sums = floors(metric)
+        rest = float(sums.sum()) - 2 * float(sums[row])
+        self._budget = (1 - 2 * _LEAST) * len(metric) - rest
+
+    def gradient(self, point: PairPoint) -> FloatArray:
+        gradient = 2 * point.gradient_column(self.row)
+        gradient[self.row] = 0.0
+        return gradient
+
+    def direction(self, metric: FloatArray, step: FloatArray) -> Direction | None:
+        """Return the change; None if no step is to be taken."""
+        present = metric[self.row].copy()
+        present[self.row] = 0.0
+        entries = present - step
+        length = float(np.linalg.norm(entries))
+        if length > self._radius:
+            entries *= self._radius / length
+        if 2 * np.abs(entries).sum() > self._budget:
+            return None
+        return ColumnDirection(self.row, entries - present)
+
+    def contains(self, metric: FloatArray) -> bool:
+        entries = np.delete(metric[self.row], self.row)
+        return float(np.linalg.norm(entries)) <= self._radius
+
+
+def floors(metric: FloatArray) -> FloatArray:
+    """Return the floors ``Σ_j |m_ij|`` over j ≠ i, for each i.
+
+    If each entry of the diagonal is above its floor, M is positive definite.
+
+    Examples
+    --------
+    >>> floors(np.array([[5.0, -1.0, 2.0], [-1.0, 5.0, 0.0], [2.0, 0.0, 5.0]]))
+    array([3., 1., 2.])
+    """
+    magnitudes = np.abs(metric)
+    np.fill_diagonal(magnitudes, 0.0)
+    sums: FloatArray = magnitudes.sum(axis=1)
+    return sums
+
+
+def start_metric(size: int) -> FloatArray:
+    """Return the K×K metric to start from, of trace K.
+
+    Examples
+    --------
+    >>> start_metric(3)
+    array([[1. , 0.1, 0. ],
+           [0.1, 1. , 0.1],
+           [0. , 0.1, 1. ]])
+    """
+    metric: FloatArray = np.eye(size) + _PATH * (np.eye(size, k=1) + np.eye(size, k=-1))
+    return metric

@@ -1,4 +1,7 @@
-"""The graph Laplacian regulariser as a function of feature weights, and its minimisation."""
+"""What baselines of feature weights share: labels predicted under weights, and the regulariser.
+
+The latter is the graph Laplacian regulariser as a function of the weights, with its minimisation.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,26 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
+from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.harmonic import full_graph_shares
+from gdaopt.estimators.inputs import Codes, Mask, one_hot
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import project_on_bounded_sum
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.objectives import GLR
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["WeightStep", "minimize_over_weights", "regulariser_of_weights"]
+__all__ = [
+    "WeightStep",
+    "check_spread",
+    "harmonic_codes",
+    "minimize_over_weights",
+    "regulariser_of_weights",
+]
+
+_LARGEST_SPREAD = 1e70  # second derivatives contain the fourth power of it or of its inverse
 
 _FIRST_STEP = 0.1  # largest change of a weight in the first step, as a share of the trace bound
 _MOST_STEPS = 2000  # for z-scores of samples 10 to 200 are enough
@@ -25,20 +40,56 @@ _ROUND_OFF = 1e-14  # relative round-off of the values
 _PATIENCE = 50  # the method stalls after this many steps without a smaller value
 
 
+def check_spread(X: FloatArray) -> None:
+    """Refuse samples that are all the same, or whose distances leave floating point."""
+    spread = float(np.abs(X / 2 - X[0] / 2).max()) * 2  # halved, since differences can overflow
+    if spread == 0:
+        raise InvalidInputError(
+            f"X holds {len(X)} samples that are all the same, so that no metric tells them apart; "
+            "pass samples that differ"
+        )
+    if not 1 / _LARGEST_SPREAD <= spread <= _LARGEST_SPREAD:
+        raise InvalidInputError(
+            f"X spans about {spread:.2g}, and powers of that leave the range of floating point; "
+            "rescale X to values of about 1"
+        )
+
+
+def harmonic_codes(X: FloatArray, weights: FloatArray, codes: Codes, labelled: Mask) -> Codes:
+    """Return the class of each sample: the given one, or that of the harmonic solution.
+
+    The edges have the weights ``w_ij = exp(-Σ_k c_k (x_ik - x_jk)²)`` with the feature weights c.
+    The classes are those that `gdaopt.GraphClassifier` finds: the class with the largest share
+    wins, which for two classes is the sign of ``z_U`` in ``L_UU z_U = -L_UF z_F``. A sample that no
+    path of weights above 1e-300 joins to a labelled sample gets the class of the nearest one.
+
+    Examples
+    --------
+    >>> X, labelled = np.array([[0.0], [1.0], [5.0]]), np.array([True, False, True])
+    >>> harmonic_codes(X, np.ones(1), np.array([1, 0]), labelled).tolist()
+    [1, 1, 0]
+    """
+    everyone = np.empty(len(X), dtype=np.intp)
+    everyone[labelled] = codes
+    if labelled.all():
+        return everyone
+    coordinates = (X - X[0]) * np.sqrt(weights)
+    own, others = coordinates[~labelled], coordinates[labelled]
+    towards = cdist(own, others, "sqeuclidean")
+    shares, cut_off = full_graph_shares(cdist(own, own, "sqeuclidean"), towards, one_hot(codes))
+    predicted = shares.argmax(axis=1)
+    predicted[cut_off] = codes[towards[cut_off].argmin(axis=1)]
+    everyone[~labelled] = predicted
+    return everyone
+
+
 @dataclass(frozen=True, eq=False)
 class WeightStep:
-    """The result of `minimize_over_weights`.
+    """The result of `minimize_over_weights`: log Q at the weights that were found.
 
-    Attributes
-    ----------
-    point : MasterPoint
-        log Q and its derivatives at the weights that were found.
-    gap : float
-        Certified bound of how far log Q is above its minimum. For Q, it bounds the relative
-        distance.
-    status : {"converged", "stalled", "step_limit"}
-        ``"converged"`` if the gap is within the tolerance, ``"stalled"`` if no step lowers Q by
-        more than round-off, and ``"step_limit"`` if neither holds after the last step.
+    The gap certifies how far log Q is above its minimum; for Q, it bounds the relative distance.
+    The status is ``"converged"`` if the gap is within the tolerance, ``"stalled"`` if no step
+    lowers Q by more than round-off, and ``"step_limit"`` if neither holds after the last step.
     """
 
     point: MasterPoint
@@ -49,18 +100,7 @@ class WeightStep:
 def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArray) -> MasterPoint:
     """Return ``log Σ_ij exp(-Σ_k c_k (x_ik - x_jk)²) ‖z_i - z_j‖²`` at the feature weights c.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, K)
-        Samples.
-    signal : ndarray of shape (N, m)
-        z.
-    weights : ndarray of shape (K,)
-        c.
-
-    Returns
-    -------
-    MasterPoint
+    The signals z have the shape (N, m).
 
     Examples
     --------
@@ -83,18 +123,7 @@ def minimize_over_weights(point: MasterPoint, trace_bound: float, tolerance: flo
     Martínez, Raydan 2000). Since log Q is convex (see "Lemma: log-convexity of the regulariser" in
     ``docs/theory.md``), ``∇'c - C min(∇, 0)`` bounds how far log Q is above its minimum.
 
-    Parameters
-    ----------
-    point : MasterPoint
-        Where to start; its weights meet the constraints.
-    trace_bound : float
-        C.
-    tolerance : float
-        The gap at which to stop.
-
-    Returns
-    -------
-    WeightStep
+    It starts at `point`, whose weights meet the constraints, and stops at a gap of `tolerance`.
 
     Examples
     --------

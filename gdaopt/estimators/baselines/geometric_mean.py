@@ -15,8 +15,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner, components_of
-from gdaopt.estimators.labels import Codes, one_hot
-from gdaopt.estimators.parameters import Interval
+from gdaopt.estimators.inputs import Codes, Interval, one_hot
 from gdaopt.linalg.geodesic import geometric_mean_of_inverse, reciprocal_condition
 from gdaopt.support.validation import FloatArray, integer, number
 from gdaopt.support.warning_filters import ignoring
@@ -63,7 +62,7 @@ class GeometricMeanMetric(SupervisedMetricLearner):
     Attributes
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.MetricLearner`.
+        See `gdaopt.estimators.BaseMetricLearner`.
     t_ : float
         The value of t that M was computed with.
     n_similar_, n_dissimilar_ : int
@@ -182,24 +181,8 @@ def pair_matrices(
 ) -> tuple[FloatArray, FloatArray, int]:
     """Draw random pairs of samples, and return S, D and the number of similar pairs.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, K)
-        Samples.
-    codes : ndarray of int, shape (N,)
-        Class of each sample.
-    n_pairs : int
-        How many pairs to draw.
-    random : RandomState
-        Source of random numbers. It first draws the first samples of all pairs, then the second
-        ones.
-
-    Returns
-    -------
-    S, D : ndarray of shape (K, K)
-        Sums of ``d d'`` over the differences d of similar and of dissimilar pairs.
-    n_similar : int
-        Number of similar pairs.
+    First the first samples of all pairs are drawn, then the second ones. S and D are the sums of
+    ``d d'`` over the differences d of similar and of dissimilar pairs.
 
     Examples
     --------
@@ -223,18 +206,7 @@ def pair_matrices(
 
 
 def regularised(S: FloatArray, D: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return S and D, with a ridge added to both if either is nearly singular.
-
-    Parameters
-    ----------
-    S, D : ndarray of shape (K, K)
-        Sums over the similar and the dissimilar pairs.
-    X : ndarray of shape (N, K)
-        Samples, which give the variances of the features.
-
-    Returns
-    -------
-    S, D : ndarray of shape (K, K)
+    """Return S and D, with a ridge of the samples' variances added to both if either is singular.
 
     Examples
     --------

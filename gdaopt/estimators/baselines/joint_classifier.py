@@ -9,10 +9,12 @@ import numpy as np
 import scipy.linalg
 
 from gdaopt.estimators.base import TransductiveMetricLearner
-from gdaopt.estimators.baselines.feature_weights import regulariser_of_weights
-from gdaopt.estimators.baselines.predicted_labels import check_spread, harmonic_codes
-from gdaopt.estimators.labels import Codes, Mask, one_hot
-from gdaopt.estimators.parameters import Interval
+from gdaopt.estimators.baselines.feature_weights import (
+    check_spread,
+    harmonic_codes,
+    regulariser_of_weights,
+)
+from gdaopt.estimators.inputs import Codes, Interval, Mask, one_hot
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.support.validation import FloatArray, integer, read_only
 
@@ -41,7 +43,7 @@ class JointClassifierWeights(TransductiveMetricLearner):
     Attributes
     ----------
     metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.MetricLearner`.
+        See `gdaopt.estimators.BaseMetricLearner`.
     objective_ : ndarray of shape (n_steps + 1,)
         Logarithm of the sum of ``exp(-Σ_k c_k d_k)`` over the pairs of different labels, at the
         start and after each step. It never rises.

@@ -16,15 +16,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.baselines.feature_graph import FeatureGraphLearning
-from gdaopt.estimators.baselines.feature_graph_steps import (
+from gdaopt.estimators.baselines.feature_graph import (
     FeatureGraphDescent,
+    FeatureGraphLearning,
     Step,
     _Diagonal,
     floors,
     start_metric,
 )
-from gdaopt.estimators.labels import class_signal
+from gdaopt.estimators.inputs import class_signal
 from gdaopt.support.validation import FloatArray
 from tests.estimators.baselines.literal_feature_graph import literal_fit
 from tests.estimators.cases import samples

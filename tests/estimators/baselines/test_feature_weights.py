@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.errors import CutOffSamplesWarning
 from gdaopt.estimators.baselines import feature_weights
 from gdaopt.estimators.baselines.feature_weights import (
+    harmonic_codes,
     minimize_over_weights,
     regulariser_of_weights,
 )
-from gdaopt.estimators.labels import class_signal
-from tests.estimators.baselines.cases import blobs
+from gdaopt.estimators.inputs import class_signal
+from tests.estimators.baselines.cases import blobs, partly_labelled
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -45,3 +47,14 @@ def test_no_step_is_for_the_worse(monkeypatch: pytest.MonkeyPatch) -> None:
         gradient = found.point.gradient()
         assert found.gap == pytest.approx(gradient @ found.point.weights - 60.0 * gradient.min())
     assert values[-1] < values[0]
+
+
+# --- Harmonic labels under feature weights ------------------------------------------------------
+
+
+def test_samples_that_no_path_joins_to_a_label_are_of_the_nearest_class() -> None:
+    X, y = partly_labelled(3)
+    with pytest.warns(CutOffSamplesWarning):
+        expected = gda.GraphClassifier(1e6 * np.diag([1.0, 2.0, 0.0, 0.5])).fit(X, y).transduction_
+    found = harmonic_codes(X, 1e6 * np.array([1.0, 2.0, 0.0, 0.5]), y[y != -1], y != -1)
+    np.testing.assert_array_equal(found, expected)

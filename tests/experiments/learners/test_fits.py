@@ -11,11 +11,13 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-from gdaopt.estimators import GraphMetricLearner
+from gdaopt.estimators import GraphMetricLearner, MetricLearner, MetricLearnerCV
 from learners import child
 from learners.fits import fit_task
 from learners.rows import Learner
 from tests.estimators.cases import samples
+
+WITHIN = {"class": "MetricLearner", "objective": "glr", "metrics": "diagonal"}
 
 
 @pytest.mark.parametrize(
@@ -51,14 +53,27 @@ def test_fits_that_end_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert failed == {"status": "failed", "message": "ValueError: no such metric"}
 
 
-def test_a_fit_comes_back_with_its_figures(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("learner", "by_hand"),
+    [
+        (
+            Learner("LDA", "sklearn.discriminant_analysis", "LinearDiscriminantAnalysis"),
+            LinearDiscriminantAnalysis(),
+        ),
+        (
+            Learner("CV", "gdaopt", "MetricLearnerCV", {"learner": WITHIN, "trace_bounds": 2}),
+            MetricLearnerCV(MetricLearner("glr", metrics="diagonal"), trace_bounds=2),
+        ),
+    ],
+    ids=["alone", "a learner within"],
+)
+def test_a_fit_comes_back_with_its_figures(learner: Learner, by_hand: Any, tmp_path: Path) -> None:
     X, y = samples()
     source = tmp_path / "folds.npz"
     np.savez(source, X0=X, y0=y)
-    learner = Learner("LDA", "sklearn.discriminant_analysis", "LinearDiscriminantAnalysis")
     row = fit_task(tmp_path / "answers", sys.executable, learner, str(source), 60.0)
     assert row["memory"] > 2**20
     assert (len(row["seconds"]), row["unfinished"]) == (1, 0)
     with np.load(tmp_path / "answers.npz") as answers:
-        expected = child.matrix_of(LinearDiscriminantAnalysis().fit(X, y), X.shape[1])
+        expected = child.matrix_of(by_hand.fit(X, y), X.shape[1])
         np.testing.assert_allclose(answers["L0"], expected)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import re
 import warnings
 from functools import partial
@@ -12,7 +14,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
@@ -20,13 +21,12 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators.labels import class_signal
-from gdaopt.estimators.problem_learner import nearest_of_other_classes
+from gdaopt.estimators.inputs import class_signal
 from gdaopt.methods import state
 from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.support import deadline
 from gdaopt.support.validation import FloatArray
-from tests.estimators.cases import LEARNERS, certified_by_the_learner, samples
+from tests.estimators.cases import LEARNERS, SETS, certified_by_the_learner, samples
 
 # --- Masks of edges ------------------------------------------------------------------------------
 
@@ -94,6 +94,85 @@ def test_bad_edges(edges: Any, message: str) -> None:
     X, codes = samples()
     with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.GraphMetricLearner(edges=edges).fit(pd.DataFrame(X, columns=NAMES), codes)
+
+
+# --- Sets of metrics -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_a_shorthand_is_the_learner_with_its_set(kind: Any) -> None:
+    X, codes = samples()
+    name = {gda.GraphMetricLearner: "graph", gda.DiagonalMetricLearner: "diagonal"}.get(
+        kind, "definite"
+    )
+    learned = [
+        learner.fit(X, codes)
+        for learner in (
+            kind(),
+            gda.MetricLearner(metrics=name),
+            gda.MetricLearner(metrics=SETS[kind]),
+            clone(gda.MetricLearner()).set_params(metrics=name),
+        )
+    ]
+    for learner in learned:
+        np.testing.assert_array_equal(learner.metric_, learned[0].metric_)
+        assert type(learner.result_.feasible_set) is SETS[kind]
+    parameters = inspect.signature(gda.MetricLearner).parameters
+    assert kind().get_params().keys() == parameters.keys()
+    for parameter in parameters:  # and each is explained in the shorthand's own docstring
+        assert f"\n{parameter} : " in str(inspect.getdoc(kind))
+
+
+def test_bounds_of_a_set_hold_where_none_are_given() -> None:
+    X, codes = samples()
+    given = gda.GraphMetrics(8.0, 0.25, path_weight=0.1, edges=[(0, 1), (1, 2), (2, 3)])
+    assert gda.MetricLearner(metrics=given).fit(X, codes).result_.feasible_set == given
+    by_rule = gda.MetricLearner(metrics=given, trace_bound="K", min_eigenvalue=0.125).fit(X, codes)
+    expected = dataclasses.replace(given, trace_bound=4.0, min_eigenvalue=0.125)
+    assert by_rule.result_.feasible_set == expected
+    assert (by_rule.trace_bound_, by_rule.min_eigenvalue_) == (4.0, 0.125)
+
+
+def test_signed_metrics_of_two_classes() -> None:
+    X, codes = samples(classes=2)
+    X[:, 3] = 0.2 * X[:, 3] - X[:, 0]
+    learner = gda.MetricLearner(metrics="signed", edges=[(0, 3), (1, 2)]).fit(X, codes)
+    expected = gda.SignedGraphMetrics.for_signal(X, codes.astype(float), trace_bound=1.0)
+    assert learner.result_.feasible_set.colors == expected.colors
+    assert (expected.colors[0], expected.colors[3]) == (1, -1)
+    assert learner.metric_[0, 3] > 0 == learner.metric_[0, 1]
+    assert learner.result_.status == "converged"
+
+
+def test_signs_need_two_classes() -> None:
+    X, codes = samples()
+    for learner, given, found in (
+        (gda.MetricLearner(metrics="signed"), (X, codes), "there are 3; pass a set"),
+        (gda.PairMetricLearner(metrics="signed"), (X[[[0, 1], [2, 3]]], [1, -1]), "there are none"),
+    ):
+        with pytest.raises(gda.InvalidInputError, match=f"the labels of two classes, and {found}"):
+            learner.fit(*given)
+    colours = partial(gda.SignedGraphMetrics, [1, -1, 1, -1])
+    assert gda.MetricLearner(metrics=colours).fit(X, codes).result_.status == "converged"
+
+
+@pytest.mark.parametrize(
+    "metrics", ["diagonal", "definite", gda.GraphMetrics(4.0), gda.GraphMetrics]
+)
+@pytest.mark.parametrize("option", [{"edges": [(0, 1)]}, {"edge_floor": 0.1}])
+def test_edges_are_those_of_graphs(metrics: Any, option: dict[str, Any]) -> None:
+    with pytest.raises(gda.InvalidInputError, match="go with metrics='graph' and metrics='signed'"):
+        gda.MetricLearner(metrics=metrics, **option).fit(*samples())
+
+
+def test_a_function_that_makes_no_set() -> None:
+    cases: list[tuple[Any, str]] = [
+        (lambda C, rho: np.eye(4), "what metrics returns must be a FeasibleSet"),
+        (lambda C: gda.GraphMetrics(C), "cannot be called with 2 argument"),
+    ]
+    for wrong, message in cases:
+        with pytest.raises(gda.InvalidInputError, match=message):
+            gda.MetricLearner(metrics=wrong).fit(*samples())
 
 
 # --- Several classes -----------------------------------------------------------------------------
@@ -181,18 +260,6 @@ def test_weights_that_are_not_positive(weight: float) -> None:
     X, codes = samples()
     with pytest.raises(gda.errors.InvalidInputError, match=r"class_weight of 1 must be .*, got "):
         gda.GraphMetricLearner(class_weight={1: weight}).fit(X, codes)
-
-
-def test_nearest_of_other_classes() -> None:
-    X, codes = samples(n=30)
-    expected = set()
-    for i, row in enumerate(cdist(X, X)):
-        others = np.flatnonzero(codes != codes[i])
-        for j in others[np.argsort(row[others])[:3]]:
-            expected.add((min(i, j), max(i, j)))
-    found = nearest_of_other_classes(X, codes, 3)
-    assert [tuple(pair) for pair in found] == sorted(expected)
-    assert len(nearest_of_other_classes(X, codes, 100)) == 30 * 20 / 2
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -377,7 +444,7 @@ def test_fewer_than_two_classes() -> None:
         {"min_eigenvalue": -1.0},
         {"scale": "unit"},
         {"edge_floor": -1.0},
-        {"multiclass": "ovr"},
+        {"metrics": "convex"},
         {"class_weight": "equal"},
         {"n_neighbors": 0},
         {"tolerance": -1e-6},

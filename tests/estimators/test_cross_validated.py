@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -15,20 +16,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
-from gdaopt.estimators.cross_validated import _choice
-from gdaopt.estimators.trace_bound_path import path_results
-from tests.estimators.cases import samples
+from gdaopt.estimators.cross_validated import _choice, path_results
+from tests.estimators.cases import LEARNERS, samples
 
-SINGLE = {
-    gda.estimators.GraphMetricLearnerCV: gda.GraphMetricLearner,
-    gda.estimators.DiagonalMetricLearnerCV: gda.DiagonalMetricLearner,
-    gda.estimators.PositiveDefiniteMetricLearnerCV: gda.PositiveDefiniteMetricLearner,
-}
 SMALL: dict[str, Any] = {"trace_bounds": 2, "cv": 2, "path_tolerance": 0.1}
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    [gda.estimators.DiagonalMetricLearnerCV(**SMALL)]
+    [gda.MetricLearnerCV(gda.DiagonalMetricLearner(), **SMALL)]
 )
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
@@ -38,8 +33,8 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 @pytest.mark.slow
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
     [
-        gda.estimators.GraphMetricLearnerCV(**SMALL),
-        gda.estimators.PositiveDefiniteMetricLearnerCV(**SMALL),
+        gda.MetricLearnerCV(**SMALL),
+        gda.MetricLearnerCV(gda.PositiveDefiniteMetricLearner(), **SMALL),
     ]
 )
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
@@ -47,14 +42,16 @@ def test_scikit_learns_checks_of_the_siblings(estimator: Any, check: Any) -> Non
     check(estimator)
 
 
-@pytest.mark.parametrize("learner", SINGLE)
-def test_scores_are_those_of_a_grid_search_without_a_path(learner: Any) -> None:
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_scores_are_those_of_a_grid_search_without_a_path(kind: Any) -> None:
     X, y = samples()
     X = X * [1e-3, 1.0, 10.0, 1e3]
     bounds = [4.0, 0.25, 1.0]
-    found = learner("glr", trace_bounds=bounds, cv=3, path_tolerance=1e-7, rule="best").fit(X, y)
-    pipeline = make_pipeline(SINGLE[learner]("glr", tolerance=1e-7), KNeighborsClassifier())
-    name = SINGLE[learner].__name__.lower()
+    found = gda.MetricLearnerCV(
+        kind("glr"), trace_bounds=bounds, cv=3, path_tolerance=1e-7, rule="best"
+    ).fit(X, y)
+    pipeline = make_pipeline(kind("glr", tolerance=1e-7), KNeighborsClassifier())
+    name = kind.__name__.lower()
     search = GridSearchCV(pipeline, {f"{name}__trace_bound": sorted(bounds)}, cv=3).fit(X, y)
     for key in ("mean_test_score", "std_test_score", "split1_test_score", "rank_test_score"):
         np.testing.assert_allclose(found.cv_results_[key], search.cv_results_[key], err_msg=key)
@@ -62,14 +59,14 @@ def test_scores_are_those_of_a_grid_search_without_a_path(learner: Any) -> None:
     assert found.best_score_ == pytest.approx(search.best_score_)
     assert found.best_index_ == search.best_index_
     np.testing.assert_allclose(
-        found.metric_, SINGLE[learner]("glr", trace_bound=found.trace_bound_).fit(X, y).metric_
+        found.metric_, kind("glr", trace_bound=found.trace_bound_).fit(X, y).metric_
     )
     assert found.cv_results_["params"][found.best_index_]["trace_bound"] == found.trace_bound_
     assert (found.cv_results_["mean_fit_time"] > 0).all()
 
 
 @pytest.mark.parametrize("objective", ["glr", "mcml"])
-@pytest.mark.parametrize("learner", list(SINGLE.values()))
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_each_fit_of_a_path_is_a_single_fit(learner: Any, objective: str) -> None:
     X, y = samples()
     bounds = np.geomspace(0.1, 10.0, 6)
@@ -89,36 +86,38 @@ def test_each_fit_of_a_path_is_a_single_fit(learner: Any, objective: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "learner",
+    "kind",
     [
-        gda.estimators.DiagonalMetricLearnerCV,
-        pytest.param(gda.estimators.GraphMetricLearnerCV, marks=pytest.mark.slow),
-        pytest.param(gda.estimators.PositiveDefiniteMetricLearnerCV, marks=pytest.mark.slow),
+        gda.DiagonalMetricLearner,
+        pytest.param(gda.GraphMetricLearner, marks=pytest.mark.slow),
+        pytest.param(gda.PositiveDefiniteMetricLearner, marks=pytest.mark.slow),
     ],
 )
-def test_as_many_jobs_as_one_likes(learner: Any) -> None:
+def test_as_many_jobs_as_one_likes(kind: Any) -> None:
     X, y = samples()
-    one, two = (
-        learner(["glr", "mcml"], trace_bounds=3, cv=2, n_jobs=jobs).fit(X, y) for jobs in (1, 2)
-    )
+    several: Any = {"objectives": ["glr", "mcml"], "trace_bounds": 3, "cv": 2}
+    one, two = (gda.MetricLearnerCV(kind(), n_jobs=jobs, **several).fit(X, y) for jobs in (1, 2))
     assert (one.trace_bound_, one.objective_) == (two.trace_bound_, two.objective_)
     for key in ("param_trace_bound", "mean_test_score", "rank_test_score"):
         np.testing.assert_array_equal(one.cv_results_[key], two.cv_results_[key])
     np.testing.assert_allclose(one.metric_, two.metric_, rtol=1e-9, atol=1e-12)
 
 
-def test_the_path_goes_around_the_rule_auto() -> None:
+def test_the_path_goes_around_the_trace_bound_of_the_learner() -> None:
     X, y = samples()
-    found = gda.estimators.GraphMetricLearnerCV(trace_bounds=5, cv=2).fit(100 * X, y)
+    found = gda.MetricLearnerCV(trace_bounds=5, cv=2).fit(100 * X, y)
     auto = gda.GraphMetricLearner().fit(100 * X, y).trace_bound_
     bounds = found.cv_results_["param_trace_bound"]
     assert bounds[[0, -1]] == pytest.approx([auto / 16, 3 * auto])
     np.testing.assert_allclose(bounds[1:] / bounds[:-1], 48**0.25)
+    of_a_number = gda.MetricLearner(trace_bound=32.0)
+    found = gda.MetricLearnerCV(of_a_number, trace_bounds=2, cv=2).fit(X, y)
+    assert found.cv_results_["param_trace_bound"] == pytest.approx([2.0, 96.0])
 
 
 def test_the_rule_of_one_standard_error() -> None:
     X, y = samples(n=90)
-    found = gda.estimators.DiagonalMetricLearnerCV(trace_bounds=6).fit(X, y)
+    found = gda.MetricLearnerCV(gda.DiagonalMetricLearner(), trace_bounds=6).fit(X, y)
     best = clone(found).set_params(rule="best").fit(X, y)
     scores = np.array([found.cv_results_[f"split{n}_test_score"] for n in range(5)])
     means, top = scores.mean(axis=0), scores.mean(axis=0).argmax()
@@ -140,25 +139,44 @@ def test_of_several_objectives_the_first_near_place_counts() -> None:
 
 def test_what_is_fitted_is_the_learner_of_the_choice() -> None:
     X, y = samples()
-    found = gda.estimators.GraphMetricLearnerCV("mcml", trace_bounds=3, cv=2, edges=[(0, 1)]).fit(
-        X, y
-    )
+    named = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    learner = gda.MetricLearner("glr", edges=[("a", "b")], tolerance=1e-6)
+    found = gda.MetricLearnerCV(learner, trace_bounds=3, cv=2).fit(named, y)
     assert found.result_.status == "converged"
-    assert found.result_.relative_gap <= 1e-4
-    assert {tuple(edge) for edge in found.graph_.edges.tolist()} <= {(0, 1)}
-    assert found.learner_.get_params()["edges"] == [(0, 1)]
+    assert found.result_.relative_gap <= 1e-6
+    assert found.objective_ == "glr"
+    assert [edge[:2] for edge in found.graph_.named_edges()] in ([], [("a", "b")])
+    assert found.learner_.get_params()["edges"] == [("a", "b")]
+    alone = clone(learner).set_params(trace_bound=found.trace_bound_).fit(named, y)
+    np.testing.assert_array_equal(found.metric_, alone.metric_)
     again = pickle.loads(pickle.dumps(found))
-    np.testing.assert_array_equal(again.transform(X), found.transform(X))
-    by_function = gda.estimators.DiagonalMetricLearnerCV(
-        gda.GLR, trace_bounds=2, cv=2, n_jobs=2
+    np.testing.assert_array_equal(again.transform(named), found.transform(named))
+    assert learner.trace_bound == "auto"  # the learner itself stays as it was
+    assert not hasattr(learner, "metric_")
+
+
+def test_other_sets_and_objectives() -> None:
+    X, y = samples()
+    of_set = gda.MetricLearner(gda.GLR, metrics=gda.GraphMetrics(8.0, 0.01, edges=[(0, 1)]))
+    found = gda.MetricLearnerCV(of_set, trace_bounds=2, cv=2, n_jobs=2).fit(X, y)
+    assert found.objective_ is gda.GLR
+    assert found.cv_results_["param_trace_bound"] == pytest.approx([0.5, 24.0])
+    assert found.min_eigenvalue_ == 0.01
+    assert not found.metric_[0, 2:].any()
+    search = GridSearchCV(
+        gda.MetricLearnerCV(gda.MetricLearner(), trace_bounds=2, cv=2),
+        {"learner__metrics": ["diagonal", "graph"]},
+        scoring=lambda learner, X, y: learner.best_score_,
+        cv=2,
     ).fit(X, y)
-    assert by_function.objective_ is gda.GLR
+    assert search.best_estimator_.learner_.metrics == search.best_params_["learner__metrics"]
 
 
 def test_other_scores_classifiers_and_folds() -> None:
     X, y = samples()
     folds = list(StratifiedKFold(2, shuffle=True, random_state=1).split(X, y))
-    found = gda.estimators.DiagonalMetricLearnerCV(
+    found = gda.MetricLearnerCV(
+        gda.DiagonalMetricLearner(),
         scoring="neg_log_loss",
         classifier=KNeighborsClassifier(9),
         cv=folds,
@@ -166,14 +184,15 @@ def test_other_scores_classifiers_and_folds() -> None:
     ).fit(X, y)
     assert "split1_test_score" in found.cv_results_
     assert (found.cv_results_["mean_test_score"] < 0).all()
-    single = gda.estimators.DiagonalMetricLearnerCV(cv=folds[:1], trace_bounds=2).fit(X, y)
+    single = gda.MetricLearnerCV(cv=folds[:1], trace_bounds=2).fit(X, y)
     assert single.best_index_ in (0, 1)
 
 
 def test_a_limit_ends_paths_and_the_last_fit_and_warns() -> None:
     X, y = samples()
-    learner = gda.estimators.GraphMetricLearnerCV(trace_bounds=3, cv=2, time_limit=1e-6)
-    with pytest.warns(ConvergenceWarning, match="GraphMetricLearnerCV did not conv") as caught:
+    late = gda.MetricLearner(time_limit=1e-6)
+    learner = gda.MetricLearnerCV(late, trace_bounds=3, cv=2)
+    with pytest.warns(ConvergenceWarning, match="MetricLearnerCV did not conv") as caught:
         learner.fit(X, y)
     assert caught[0].filename == __file__
     assert learner.result_.status == "time_limit"
@@ -182,9 +201,11 @@ def test_a_limit_ends_paths_and_the_last_fit_and_warns() -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"objective": "lda"}, "'objective' parameter"),
-        ({"objective": ["glr", "lda"]}, "got 'lda' in it"),
-        ({"objective": []}, "objective is an empty list"),
+        ({"learner": gda.GraphClassifier()}, "'learner' parameter"),
+        ({"learner": gda.MetricLearner("lda")}, "'objective' parameter of MetricLearner"),
+        ({"objectives": "glr"}, "'objectives' parameter"),
+        ({"objectives": ["glr", "lda"]}, "got 'lda' in it"),
+        ({"objectives": []}, "objectives is an empty list"),
         ({"trace_bounds": 0}, "'trace_bounds' parameter"),
         ({"trace_bounds": [1.0, -2.0]}, "trace_bounds must be positive, got -2"),
         ({"trace_bounds": [1.0, np.nan]}, "trace_bounds holds nan"),
@@ -197,4 +218,4 @@ def test_a_limit_ends_paths_and_the_last_fit_and_warns() -> None:
 def test_bad_parameters(bad: dict[str, Any], message: str) -> None:
     X, y = samples()
     with pytest.raises(ValueError, match=message):
-        gda.estimators.GraphMetricLearnerCV(**bad).fit(X, y)
+        gda.MetricLearnerCV(**bad).fit(X, y)

@@ -1,0 +1,392 @@
+"""What users pass to estimators: samples, labels, tuples of samples, numbers and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import is_classifier
+from sklearn.utils._param_validation import Interval as SklearnInterval
+from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d, validate_data
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, refuse_masked
+
+__all__ = [
+    "Codes",
+    "Interval",
+    "Mask",
+    "called",
+    "class_signal",
+    "expected_failed_checks",
+    "one_hot",
+    "read_labelled_samples",
+    "read_labels",
+    "read_samples",
+    "read_tuples",
+]
+
+Codes = npt.NDArray[np.intp]
+"""Class of each sample, as an index from 0 on."""
+
+Mask = npt.NDArray[np.bool_]
+"""Which samples have some property, True or False for each."""
+
+_SHOWN = 5  # names of columns in a message
+_DATES = ("m", "M")  # kinds of NumPy's times: a conversion to floats makes numbers of them
+
+
+class Interval(SklearnInterval):
+    """An interval of numbers of any type; that of scikit-learn fails at a `fractions.Fraction`.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> Interval(Real, 0, 1, closed="both").is_satisfied_by(Fraction(1, 3))
+    True
+    """
+
+    def __contains__(self, value: Real) -> bool:
+        try:
+            compared = value if isinstance(value, Integral) else float(value)
+        except OverflowError:
+            return False
+        is_inside: bool = super().__contains__(compared)
+        return is_inside
+
+
+def called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function of the user's returns; refuse one that cannot be called so."""
+    try:
+        return function(*arguments)
+    except TypeError as error:
+        raise InvalidInputError(
+            f"{name} = {shortened(function)} cannot be called with {len(arguments)} argument(s): "
+            f"{error}"
+        ) from error
+
+
+# --- Samples -------------------------------------------------------------------------------------
+
+
+def read_samples(estimator: Any, X: Any, *, reset: bool = True) -> FloatArray:
+    """Return samples as scikit-learn's `validate_data` reads them.
+
+    Refused as well are masks, dates, columns of text, and whole numbers that are too large for
+    floats. `reset` says whether they are the samples of `fit`.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> read_samples(StandardScaler(), [[1, 2], [3, 4]])
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    with _refusing("X", X):
+        samples: FloatArray = validate_data(estimator, X, dtype=np.float64, reset=reset)
+    return samples
+
+
+def read_labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[FloatArray, npt.NDArray[Any]]:
+    """Return samples and their labels, all of which are there; see `read_samples`."""
+    with _refusing("X", X):
+        _refuse_hidden("y", y)
+        samples, labels = validate_data(estimator, X, y, dtype=np.float64)
+    return samples, labels
+
+
+@contextmanager
+def _refusing(name: str, values: Any) -> Iterator[None]:
+    """Refuse what scikit-learn's checks let through, or refuse without saying what to do."""
+    _refuse_hidden(name, values)
+    try:
+        yield
+    except OverflowError as error:
+        raise InvalidInputError(
+            f"{name} holds a number that is too large for a float of 64 bits"
+        ) from error
+    except (TypeError, ValueError) as error:
+        _refuse_text(name, values, error)
+        raise
+
+
+def _refuse_hidden(name: str, value: Any) -> None:
+    """Refuse arrays that become other numbers than they show."""
+    refuse_masked(name, value)
+    if getattr(getattr(value, "dtype", None), "kind", "") in _DATES:
+        raise InvalidInputError(f"{name} holds dates or times; pass numbers")
+
+
+def _refuse_text(name: str, X: Any, error: Exception) -> None:
+    """Raise an error with the names of the columns that hold text, if there are some."""
+    texts = {column: text for column, values in _columns(X) if (text := _text(values)) is not None}
+    if not texts:
+        return
+    which, holds, them = (
+        ("column", "holds", "it") if len(texts) == 1 else ("columns", "hold", "them")
+    )
+    shown = ", ".join(shortened(column) for column in list(texts)[:_SHOWN])
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    raise InvalidInputError(
+        f"{which} {shown}{more} of {name} {holds} text, such as "
+        f"{shortened(next(iter(texts.values())))}; turn {them} into numbers, such as by "
+        f"sklearn.preprocessing.OneHotEncoder, or drop {them}"
+    ) from error
+
+
+def _columns(X: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
+    """Yield the names and values of columns: of a data frame, or of rows, by their numbers."""
+    if hasattr(X, "columns") and hasattr(X, "iloc"):
+        for number, name in enumerate(X.columns):
+            yield name, np.asarray(X.iloc[:, number])
+        return
+    try:
+        values = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        return
+    if values.ndim == 2 and values.dtype.kind in "OUS":
+        yield from enumerate(values.T)
+
+
+def _text(values: npt.NDArray[Any]) -> str | None:
+    """Return the first text that is no number; None if there is none."""
+    if values.dtype.kind in "OUS":
+        for value in values:
+            if isinstance(value, str):
+                try:
+                    float(value)
+                except ValueError:
+                    return str(value)
+    return None
+
+
+# --- Labels --------------------------------------------------------------------------------------
+
+
+def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Mask]:
+    """Return the sorted classes in `y`, the codes of its labelled samples, and which these are.
+
+    `y` holds numbers, booleans or strings, and `missing_label` for samples without a label. A list
+    such as ``["a", -1, "b"]`` is read label by label, since NumPy would turn the -1 into a string.
+    None, NaN and pandas' NA as `missing_label` all mean the same, namely any missing value.
+
+    Examples
+    --------
+    >>> read_labels(["b", -1, "a"], missing_label=-1)
+    (array(['a', 'b'], dtype='<U1'), array([1, 0]), array([ True, False,  True]))
+    """
+    refuse_masked("y", y)
+    labels = column_or_1d(y, dtype=object, warn=True)
+    labelled = ~_are_missing(labels, missing_label)
+    if not labelled.any():
+        raise InvalidInputError(
+            f"y holds no label: all of its {len(labels)} samples are unlabelled under "
+            f"missing_label={shortened(missing_label)}; label some samples, or pass another "
+            "missing_label"
+        )
+    classes, codes = np.unique(_of_one_type(labels[labelled]), return_inverse=True)
+    if _is_minus_one(missing_label) and not labelled.all() and classes.tolist() == [1]:
+        raise InvalidInputError(
+            f"y holds only -1 and 1, and missing_label={missing_label!r} says that the "
+            f"{np.count_nonzero(~labelled)} sample(s) with -1 have no label; if -1 is a class, "
+            "pass missing_label=None, or another value that stands for no label"
+        )
+    return classes, codes, labelled
+
+
+def _is_minus_one(missing_label: Any) -> bool:
+    return isinstance(missing_label, Real) and missing_label == -1
+
+
+def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
+    """Return which labels are `missing_label`, and refuse other missing values."""
+    import pandas as pd  # imported on demand: slow, and not needed to import gdaopt
+
+    null: Mask = np.asarray(pd.isna(labels))
+    # Only a scalar can be null; for anything else pandas answers with an array.
+    if pd.api.types.is_scalar(missing_label) and pd.isna(missing_label):
+        return null
+    if null.any():
+        index = int(null.argmax())
+        raise InvalidInputError(
+            f"y holds {shortened(labels[index])} at index {index}; pass missing_label=None if "
+            f"missing values stand for no label (now missing_label={shortened(missing_label)} "
+            "stands for it)"
+        )
+    try:
+        return np.array([bool(label == missing_label) for label in labels], dtype=bool)
+    except (TypeError, ValueError):  # arrays, for which equality is no truth value
+        raise InvalidInputError(
+            f"missing_label must be a single value, got {shortened(missing_label)}"
+        ) from None
+
+
+def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
+    """Return labels as an array of numbers, booleans or strings."""
+    try:
+        array = np.array(labels.tolist())
+    except ValueError:  # lists of different lengths
+        array = labels
+    if array.dtype.kind == "U":  # if one label is a string, NumPy turns all of them into strings
+        other = [label for label in labels if not isinstance(label, str)]
+        if other:
+            raise InvalidInputError(
+                f"y holds labels of mixed types, such as {shortened(str(array[0]))} and "
+                f"{shortened(other[0])}; use either strings or numbers"
+            )
+    elif array.dtype.kind == "f":
+        assert_all_finite(array, input_name="y")
+        fractions = array != np.round(array)
+        if fractions.any():
+            raise InvalidInputError(
+                f"Unknown label type: continuous. y holds {array[fractions][0]:g}; "
+                "classes are whole numbers or strings"
+            )
+    elif array.dtype.kind not in "biu":
+        raise InvalidInputError(
+            f"Unknown label type: y holds {shortened(labels[0])}; classes are numbers, booleans or "
+            "strings"
+        )
+    return array
+
+
+def one_hot(codes: Codes) -> FloatArray:
+    """Return the 0/1 indicators of the classes, shape (N, n_classes)."""
+    shares: FloatArray = np.eye(codes.max() + 1)[codes]
+    return shares
+
+
+def class_signal(codes: Codes) -> FloatArray:
+    """Return the 0/1 signals of the classes: one signal for two classes, else one for each class.
+
+    Examples
+    --------
+    >>> class_signal(np.array([0, 1, 1])).T
+    array([[0., 1., 1.]])
+    """
+    indicators = one_hot(codes)
+    return indicators[:, 1:] if indicators.shape[1] == 2 else indicators
+
+
+def expected_failed_checks(estimator: Any) -> dict[str, str]:
+    """Return the checks of scikit-learn that an estimator fails on purpose, with the reasons.
+
+    It is what the argument of the same name of scikit-learn's `parametrize_with_checks` takes, and
+    for one estimator that of `check_estimator`. One check fits classifiers to the labels -1 and 1.
+    Where -1 is the `missing_label`, as by default, it never stands for a class, whatever other
+    labels there are: so these labels are refused. scikit-learn leaves the check out for its own
+    `LabelPropagation`, `LabelSpreading` and `SelfTrainingClassifier`. With any other
+    `missing_label`, such as None, all checks pass.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Such as `gdaopt.GraphClassifier` or `gdaopt.OneVsRestMetricClassifier`.
+
+    Returns
+    -------
+    dict of str to str
+        The reason by the name of the check; empty for estimators that fail none.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> expected_failed_checks(gda.GraphClassifier())
+    {'check_classifiers_classes': 'labels -1 and 1 are refused: -1 stands for no label'}
+    >>> expected_failed_checks(gda.GraphClassifier(missing_label=None))
+    {}
+    """
+    missing_label = getattr(estimator, "missing_label", None)
+    if not is_classifier(estimator) or not _is_minus_one(missing_label):
+        return {}
+    return {"check_classifiers_classes": "labels -1 and 1 are refused: -1 stands for no label"}
+
+
+# --- Pairs and triplets --------------------------------------------------------------------------
+
+
+def read_tuples(
+    name: str, tuples: Any, size: int, preprocessor: Any = None, n_features: int | None = None
+) -> FloatArray:
+    """Return tuples of samples as an array of shape (n, size, K).
+
+    They are given as such, or as indices of shape (n, size) with a preprocessor: an array of the
+    samples, or a function of an array of indices that returns their samples, of shape (n, K). Such
+    a function may take indices of any kind, such as names of files. `name` is what messages call
+    the tuples, and `n_features` is K where it is known.
+
+    Examples
+    --------
+    >>> read_tuples("pairs", [[0, 2]], 2, [[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]])
+    array([[[1., 5.],
+            [3., 7.]]])
+    """
+    refuse_masked(name, tuples)
+    try:
+        dimensions = np.ndim(tuples)
+    except ValueError as error:
+        raise InvalidInputError(f"{name} has rows of different lengths") from error
+    if preprocessor is not None and dimensions == 2:
+        found = _preprocessed(name, tuples, size, preprocessor)
+    else:
+        found = _floats(name, tuples, ensure_2d=False, allow_nd=True)
+    width = "n_features" if n_features is None else str(n_features)
+    expected = (size, found.shape[-1] if found.ndim and n_features is None else n_features)
+    if found.ndim != 3 or found.shape[1:] != expected:
+        features = "" if n_features is None else f" with {n_features} features"
+        hint = "" if found.ndim != 2 else "; indices of samples need a preprocessor"
+        raise InvalidInputError(
+            f"{name} has shape {found.shape}; {name} of samples{features} have shape "
+            f"(n_{name}, {size}, {width}){hint}"
+        )
+    return found
+
+
+def _preprocessed(name: str, tuples: Any, size: int, preprocessor: Any) -> FloatArray:
+    """Return the samples that indices stand for."""
+    indices = np.asarray(tuples)
+    if indices.ndim != 2 or indices.shape[1] != size or not len(indices):
+        raise InvalidInputError(
+            f"{name} has shape {indices.shape}; {name} of indices have shape (n_{name}, {size}), "
+            f"with at least one row"
+        )
+    try:
+        distinct, places = np.unique(indices, return_inverse=True)
+    except TypeError as error:
+        raise InvalidInputError(
+            f"{name} holds indices of mixed types; pass numbers or texts"
+        ) from error
+    if callable(preprocessor):
+        returned = called("preprocessor", preprocessor, distinct)
+        chosen = _floats("what preprocessor returns", returned)
+        if len(chosen) != len(distinct):
+            raise InvalidInputError(
+                f"preprocessor returned {len(chosen)} samples for {len(distinct)} indices"
+            )
+    else:
+        samples = _floats("preprocessor", preprocessor)
+        if not np.issubdtype(distinct.dtype, np.integer):
+            raise InvalidInputError(
+                f"{name} must hold whole numbers, the rows of the preprocessor, got "
+                f"{shortened(distinct[0])}"
+            )
+        if not (distinct[0] >= 0 and distinct[-1] < len(samples)):
+            raise InvalidInputError(
+                f"{name} refers to samples {distinct[0]} to {distinct[-1]}; preprocessor has 0 to "
+                f"{len(samples) - 1}"
+            )
+        chosen = samples[distinct]
+    formed: FloatArray = chosen[places.reshape(indices.shape)]
+    return formed
+
+
+def _floats(name: str, values: Any, **options: Any) -> FloatArray:
+    """Return an array of finite floats."""
+    with _refusing(name, values):
+        array: FloatArray = check_array(values, dtype=np.float64, input_name=name, **options)
+    return array

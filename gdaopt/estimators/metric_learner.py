@@ -1,0 +1,409 @@
+"""Learners from labelled samples: one class over any set of metrics, and names for three sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from inspect import getdoc, signature
+from numbers import Integral
+from typing import Any, ClassVar, TypeVar
+
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import StrOptions
+
+from gdaopt.errors import InvalidInputError, TimeLimitError
+from gdaopt.estimators.base import SupervisedMetricLearner
+from gdaopt.estimators.inputs import Codes, Interval, class_signal
+from gdaopt.estimators.sampling import nearest_of_other_classes, random_pairs, stratified_sample
+from gdaopt.estimators.solving import Metrics, SolvingLearner, warn_unless_converged
+from gdaopt.objectives import GLR, OBJECTIVES, Objective
+from gdaopt.objectives.check import check_interface
+from gdaopt.support.deadline import until
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, integer, number
+
+__all__ = [
+    "DEFAULT_OBJECTIVE",
+    "DiagonalMetricLearner",
+    "GraphMetricLearner",
+    "MetricLearner",
+    "ObjectiveName",
+    "PositiveDefiniteMetricLearner",
+]
+
+ObjectiveName = str | Callable[[FloatArray, FloatArray], Objective]
+"""An objective as learners take it: by its name, or as a function of samples and signals."""
+
+DEFAULT_OBJECTIVE = "mcml"
+"""What learners of labelled samples minimise by default.
+
+It pulls samples of one class together. GLR only pushes samples of different classes apart, which
+features that are noise can do as well as other features (``figures/learner_defaults.md``).
+"""
+
+_AUTO_SAMPLES = 4000  # eight million pairs: a minute or less, and the metric hardly gains from more
+
+
+class MetricLearner(SolvingLearner, SupervisedMetricLearner):
+    """Learn a metric from labelled samples, over a set of metrics of your choice.
+
+    The learner minimises the objective of maximally collapsing metric learning, `gdaopt.MCML`, or
+    another objective of labelled samples (see "Definition: losses of distances" in
+    ``docs/theory.md``) over graph metrics ("Definition: graph metric") or another set. Samples of
+    one class move together, and those of different classes apart. The problem is convex, and
+    ``result_`` holds a certificate of how far the learned metric can be from the optimum.
+
+    By default the problem is that of the features divided by their standard deviations, so that
+    features of any units may be passed as they are (`scale`). The metric M acts on the features
+    as they are passed, while ``result_``, the trace bound and the graph are those of the
+    standardised features.
+
+    Parameters
+    ----------
+    objective : {"mcml", "glr", "lmnn", "deml", "logistic-pairs", "pair-hinge"} or callable
+        What to minimise: `gdaopt.MCML`, by default; the graph Laplacian regulariser `gdaopt.GLR`,
+        `gdaopt.LMNN`, `gdaopt.DEML`, `gdaopt.LogisticPairs` or `gdaopt.PairHinge`, each with its
+        defaults; or a function that returns another `gdaopt.objectives.Objective`. The function is
+        called with the samples, of shape (N, K), and the 0/1 signals of the classes, of shape
+        (N, m): one column for two classes, else one for each class. ``"glr"`` pushes samples of
+        different classes apart and does not pull those of one class together; where most features
+        are noise its metrics have far more errors (``figures/learner_defaults.md``).
+    metrics : {"graph", "diagonal", "definite", "signed"}, FeasibleSet or callable, optional
+        The metrics to choose from: `gdaopt.GraphMetrics`, `gdaopt.DiagonalMetrics`,
+        `gdaopt.PositiveDefiniteMetrics`, or for two classes `gdaopt.SignedGraphMetrics`, where the
+        features have the signs of their correlation with the label. None stands for the set of the
+        class: ``"graph"``, but for the shorthands `DiagonalMetricLearner` and
+        `PositiveDefiniteMetricLearner`. Also taken are a set itself, whose bounds hold where
+        `trace_bound` and `min_eigenvalue` are ``"auto"``; and a function of the trace bound and of
+        the smallest eigenvalue allowed that returns a set.
+    edges : array-like, sparse array, networkx.Graph or EdgeMask, optional
+        For ``"graph"`` and ``"signed"``: the only pairs of features that may have an edge, such as
+        those of pixels side by side: a symmetric boolean K×K matrix, a sparse one, an array of
+        shape (n, 2) of pairs of feature numbers or names, or a graph whose nodes are these. By
+        default all pairs may. Without any pair the metrics are diagonal.
+    edge_floor : float, optional
+        ε, for the same sets. If it is positive, edges of at least this weight connect all features.
+        The methods with this option, ``"alternating"`` and ``"joint"``, choose the edges
+        themselves. With any other method they are the edges of the path through the features in
+        their order, or of a spanning tree of `edges`.
+    method : str, optional
+        Name of a method of `gdaopt.solve`.
+    solver : str, optional
+        Name of a solver, for methods that solve programs, such as ``"alternating"``.
+    trace_bound : {"auto", "K"} or float, optional
+        C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
+        it is the number of features. It bounds the trace of the metric of standardised features.
+    min_eigenvalue : {"auto"} or float, optional
+        ρ, less than C/K. With ``"auto"`` it is a tenth of C/K, so that M is a
+        tenth the metric of no learning (see `gdaopt.scaling`).
+    scale : {"auto", "none"}, optional
+        With ``"auto"`` each feature is divided by its standard deviation before the problem is
+        made, as by a `sklearn.preprocessing.StandardScaler`, and the metric is given back in the
+        units of the features; a feature that is constant is left as it is. With ``"none"`` all
+        features are left as they are, which is right if they share a unit that matters.
+    class_weight : {"balanced"} or dict, optional
+        Positive weights of the classes, as scikit-learn's classifiers take them; for ``"glr"`` and
+        ``"mcml"``. With ``"glr"`` the weight of a pair of samples is the product of the weights of
+        their classes.
+    n_neighbors : int, optional
+        For ``"lmnn"``, the number of target neighbours of each sample. For ``"glr"``, how many
+        nearest samples of other classes to pair each sample with, by the distance in the given
+        features; the objective then sums over these pairs only. By default it sums over all pairs.
+        These pairs are others than most, and features that are noise have a say in which are near:
+        to save time, prefer `max_samples` or `max_pairs`.
+    max_pairs : int, optional
+        Sum over at most so many pairs, drawn at random: for ``"glr"``, of pairs of different
+        classes, and for ``"logistic-pairs"``, ``"pair-hinge"`` and ``"deml"``, of all pairs. By
+        default it sums over all of them.
+    max_samples : {"auto"} or int, optional
+        Learn from at most about so many samples, drawn at random in the proportions of the
+        classes; with ``"auto"`` 4000, and with None all. Standard deviations are those of all
+        samples.
+    random_state : int, optional
+        Seed of these draws.
+    tolerance : float, optional
+        The certified relative distance from the optimum at which the method stops. If the fit ends
+        further away, for whatever reason, it warns (`sklearn.exceptions.ConvergenceWarning`).
+    max_iterations : int, optional
+        Most iterations of the method; no limit by default.
+    time_limit : float, optional
+        Seconds for the whole fit; no limit by default. The metric is then that of the method's last
+        complete step. The first evaluations of the objective, for the trace bound ``"auto"`` and
+        for the start, are completed whatever the limit is. If the time is up while the neighbours
+        are searched, `fit` raises `gdaopt.TimeLimitError`.
+    verbose : bool, optional
+        Whether to print a line for each round of the method.
+
+    Attributes
+    ----------
+    metric_, components_, classes_, n_features_in_, feature_names_in_
+        See `gdaopt.estimators.BaseMetricLearner`. ``metric_`` acts on features as they are passed.
+        Over graph metrics it is one, too, as ``S⁻¹ M S⁻¹`` is for each graph metric M and positive
+        diagonal S, but its trace is another one.
+    sample_indices_ : ndarray of int, or None
+        The samples that were learned from; None for all. ``result_`` is that of the problem of
+        these samples, and of the pairs that were drawn: its certificate says nothing of the others.
+    full_objective_ : float or None
+        Where samples or pairs were drawn: the objective of all samples and pairs at the metric,
+        which is evaluated once; None where there was no time for it, and where none were drawn.
+    result_ : gdaopt.Result
+        The result of the method: objective, certificate, status and trace. Its metric is that of
+        the standardised features: ``metric_ = result_.metric / np.outer(scale_, scale_)``.
+    scale_ : ndarray of shape (n_features,)
+        What each feature was divided by: its standard deviation, or 1.
+    n_iter_ : int
+        Number of iterations of the method.
+    trace_bound_, min_eigenvalue_ : float
+        C and ρ.
+    graph_ : MetricGraph
+        The edges and self-loops of the metric of the standardised features, with the names of the
+        features. In these units weights can be compared whatever the features measure.
+
+    See Also
+    --------
+    MetricLearnerCV : Chooses the trace bound and the objective by cross-validation.
+    PairMetricLearner : Learns from similar and dissimilar pairs.
+    TripletMetricLearner : Learns from comparisons.
+
+    Notes
+    -----
+    The objective is from Globerson, Roweis, *Metric learning by collapsing classes* (NIPS 2005).
+    Graph metrics, and the problem of ``"glr"`` with two classes, are from Yang, Cheung, Hu, *Graph
+    Metric Learning via Gershgorin Disc Alignment* (ICASSP 2020). With more classes there is one
+    metric for all of them: ``"glr"`` then is the sum of the regularisers of the classes' 0/1
+    signals, so that all pairs of different classes count alike. This sum and the rules for C are
+    this package's own.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> from functools import partial
+    >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 0.5], [1.0, 1.5]], ["a", "a", "b", "b"]
+    >>> MetricLearner("glr", metrics="diagonal").fit(X, y).metric_.diagonal().round(2)
+    array([0.69, 4.78])
+
+    Metrics between features of two colours, with the automatic bounds and with bounds of their own:
+
+    >>> two_colours = partial(gda.SignedGraphMetrics, [1, -1])
+    >>> learner = MetricLearner(metrics=two_colours).fit(X, y)
+    >>> learner.result_.status, bool(learner.metric_[0, 1] >= 0)
+    ('converged', True)
+    >>> MetricLearner(metrics=gda.SignedGraphMetrics([1, -1], 2.0, 0.1)).fit(X, y).trace_bound_
+    2.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **SolvingLearner._parameter_constraints,
+        "objective": [StrOptions(set(OBJECTIVES)), callable],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "max_pairs": [Interval(Integral, 1, None, closed="left"), None],
+        "max_samples": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
+        "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        objective: ObjectiveName = DEFAULT_OBJECTIVE,
+        *,
+        metrics: Metrics = None,
+        edges: Any = None,
+        edge_floor: float = 0.0,
+        method: str = "certified",
+        solver: str | None = None,
+        trace_bound: str | float = "auto",
+        min_eigenvalue: str | float = "auto",
+        scale: str = "auto",
+        class_weight: str | dict[Any, float] | None = None,
+        n_neighbors: int | None = None,
+        max_pairs: int | None = None,
+        max_samples: str | int | None = "auto",
+        random_state: int = 0,
+        tolerance: float = 1e-4,
+        max_iterations: int | None = None,
+        time_limit: float | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.objective = objective
+        self.metrics = metrics
+        self.edges = edges
+        self.edge_floor = edge_floor
+        self.method = method
+        self.solver = solver
+        self.trace_bound = trace_bound
+        self.min_eigenvalue = min_eigenvalue
+        self.scale = scale
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.class_weight = class_weight
+        self.n_neighbors = n_neighbors
+        self.max_pairs = max_pairs
+        self.max_samples = max_samples
+        self.random_state = random_state
+
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
+        metric = self._optimum(X, codes)
+        warn_unless_converged(self, self.result_, self.tolerance)
+        return metric
+
+    def _optimum(self, X: FloatArray, codes: Codes) -> FloatArray:
+        """Return the metric; set ``result_`` and its like."""
+        with until(self._deadline()):
+            metric = self._solve(X, codes)
+            self.full_objective_ = None
+            if self.sample_indices_ is not None or self.max_pairs is not None:
+                with suppress(TimeLimitError):
+                    every = self._made(X / self.scale_, codes, every_pair=True)
+                    self.full_objective_ = every.at(self.result_.metric).value
+        return metric
+
+    def _signal(self, labels: Codes) -> FloatArray:
+        return class_signal(labels)
+
+    def _objective(self, X: FloatArray, labels: Codes) -> Objective:
+        """Return the objective of at most `max_samples` samples."""
+        most = _AUTO_SAMPLES if isinstance(self.max_samples, str) else self.max_samples
+        self.sample_indices_ = None
+        if most is None or len(X) <= most:
+            return self._made(X, labels)
+        self.sample_indices_ = stratified_sample(labels, int(most), self._seed)
+        return self._made(X[self.sample_indices_], labels[self.sample_indices_])
+
+    @property
+    def _seed(self) -> int:
+        return integer("random_state", self.random_state, at_least=0)
+
+    def _made(self, X: FloatArray, codes: Codes, every_pair: bool = False) -> Objective:
+        """Return the objective of all samples; of all pairs, or of the pairs asked for."""
+        if callable(self.objective):
+            given = (self.class_weight, self.n_neighbors, self.max_pairs)
+            if any(option is not None for option in given):
+                raise InvalidInputError(
+                    "class_weight, n_neighbors and max_pairs are for objectives by name; an "
+                    "objective that is a function weights and chooses the pairs itself"
+                )
+            objective = self.objective(X, class_signal(codes))
+            check_interface(objective)
+            return objective
+        make = OBJECTIVES[self.objective]
+        labels = class_signal(codes) if make is GLR else codes
+        options: dict[str, Any] = {}
+        if self.class_weight is not None:
+            self._check_option("class_weight", "sample_weight")
+            options["sample_weight"] = self._class_weights(codes)[codes]
+        if self.n_neighbors is not None:
+            n_neighbors = integer("n_neighbors", self.n_neighbors, at_least=1)
+            if make is GLR:
+                options["pairs"] = nearest_of_other_classes(X, codes, n_neighbors)
+            else:
+                self._check_option("n_neighbors", "n_neighbors")
+                options["n_neighbors"] = n_neighbors
+        if self.max_pairs is not None and not every_pair:
+            self._check_option("max_pairs", "pairs")
+            if "pairs" in options:
+                raise InvalidInputError("n_neighbors and max_pairs both choose pairs; pass one")
+            drawn = random_pairs(codes, int(self.max_pairs), self._seed, differ=make is GLR)
+            options["pairs"] = drawn
+        return make(X, labels, **options)
+
+    def _class_weights(self, codes: Codes) -> FloatArray:
+        """Return the weight of each class."""
+        given = self.class_weight
+        if isinstance(given, dict):
+            given = {
+                label: number(f"class_weight of {shortened(label)}", weight, above=0)
+                for label, weight in given.items()
+            }
+        weights: FloatArray = compute_class_weight(
+            given, classes=self.classes_, y=self.classes_[codes]
+        )
+        return weights
+
+    def _check_option(self, option: str, parameter: str) -> None:
+        """Refuse an option that the objective has no parameter for."""
+        known = [
+            name for name, make in OBJECTIVES.items() if parameter in signature(make).parameters
+        ]
+        if option == "n_neighbors":
+            known.insert(0, "glr")  # whose pairs are pairs of neighbours
+        if self.objective not in known:
+            raise InvalidInputError(
+                f"{option} goes with the objectives {', '.join(known)}, and not with "
+                f"{self.objective}; leave it out, or pass objective={known[0]!r}"
+            )
+
+
+_Shorthand = TypeVar("_Shorthand", bound=type[MetricLearner])
+
+
+def _documented(shorthand: _Shorthand) -> _Shorthand:
+    """Put the parameters and attributes of `MetricLearner` into the docstring of a shorthand."""
+    own, whole = getdoc(shorthand), getdoc(MetricLearner)
+    if own and whole:  # python -OO leaves no docstrings
+        shared = whole[whole.index("Parameters\n") : whole.index("See Also\n")]
+        shorthand.__doc__ = own.replace("Examples\n", f"{shared}Examples\n", 1)
+    return shorthand
+
+
+@_documented
+class GraphMetricLearner(MetricLearner):
+    """Learn a graph metric: a generalised Laplacian of a graph between the features.
+
+    Shorthand for `MetricLearner` with ``metrics="graph"``, the set `gdaopt.GraphMetrics`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> scaler = StandardScaler().set_output(transform="pandas")
+    >>> pipeline = make_pipeline(scaler, GraphMetricLearner()).fit(X, y)
+    >>> learner = pipeline[-1]
+    >>> learner.result_.status, learner.result_.relative_gap <= 1e-4
+    ('converged', True)
+    >>> learner.graph_.named_edges()[0][:2]
+    ('flavanoids', 'color_intensity')
+
+    Only these two features may have an edge:
+
+    >>> pipeline = pipeline.set_params(graphmetriclearner__edges=[("ash", "alcalinity_of_ash")])
+    >>> [edge[:2] for edge in pipeline.fit(X, y)[-1].graph_.named_edges()]
+    [('ash', 'alcalinity_of_ash')]
+    """
+
+
+@_documented
+class DiagonalMetricLearner(MetricLearner):
+    """Learn a diagonal metric: weights of the features.
+
+    Shorthand for `MetricLearner` with ``metrics="diagonal"``, the set `gdaopt.DiagonalMetrics`.
+
+    Examples
+    --------
+    >>> X, y = [[0.0, 0.0], [0.1, 2.0], [1.0, 0.1], [1.1, 2.1]], ["a", "a", "b", "b"]
+    >>> DiagonalMetricLearner().fit(X, y).metric_.diagonal().round(2)
+    array([2.05, 0.03])
+    """
+
+    _metrics = "diagonal"
+
+
+@_documented
+class PositiveDefiniteMetricLearner(MetricLearner):
+    """Learn a positive definite metric whose entries may have any sign.
+
+    Shorthand for `MetricLearner` with ``metrics="definite"``, the set
+    `gdaopt.PositiveDefiniteMetrics`. Edges of its ``graph_`` may have negative weights.
+
+    Examples
+    --------
+    >>> X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 0.5], [1.0, 1.5]], ["a", "a", "b", "b"]
+    >>> learner = PositiveDefiniteMetricLearner().fit(X, y)
+    >>> learner.pair_distance([[X[0], X[1]], [X[0], X[2]]]).round(3)
+    array([0.349, 0.389])
+    """
+
+    _metrics = "definite"

@@ -1,0 +1,516 @@
+"""Metrics from pairs of samples, similar or dissimilar, and from triplets, which are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.metrics import roc_auc_score
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.inputs import Mask, called, read_tuples
+from gdaopt.estimators.solving import Metrics, SolvingLearner, warn_unless_converged
+from gdaopt.objectives import LogisticPairs, LogisticTriplets, Objective, PairHinge, TripletHinge
+from gdaopt.objectives.check import check_interface
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, check_name, number, refuse_masked
+
+__all__ = ["PairMetricLearner", "TripletMetricLearner"]
+
+_STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
+
+
+class _TupleLearner(ClassifierMixin, SolvingLearner):
+    """Base of learners of tuples: of their parameters, and of what they share with each other."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **SolvingLearner._parameter_constraints,
+        "preprocessor": [None, "array-like", callable],
+    }
+
+    _size: ClassVar[int]  # of a tuple
+    _objectives: ClassVar[dict[str, Callable[..., Objective]]]  # the default first
+
+    def __init__(
+        self,
+        objective: str | Callable[..., Objective] | None = None,
+        *,
+        metrics: Metrics = None,
+        edges: Any = None,
+        edge_floor: float = 0.0,
+        preprocessor: Any = None,
+        method: str = "certified",
+        solver: str | None = None,
+        trace_bound: str | float = "auto",
+        min_eigenvalue: str | float = "auto",
+        scale: str = "auto",
+        tolerance: float = 1e-4,
+        max_iterations: int | None = None,
+        time_limit: float | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.objective = objective
+        self.metrics = metrics
+        self.edges = edges
+        self.edge_floor = edge_floor
+        self.method = method
+        self.solver = solver
+        self.trace_bound = trace_bound
+        self.min_eigenvalue = min_eigenvalue
+        self.scale = scale
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.preprocessor = preprocessor
+
+    def _learn(self, tuples: FloatArray, *labels: Mask) -> None:
+        """Learn from tuples of samples, of shape (n, size, K), and from their labels if any."""
+        self.classes_ = np.array([-1, 1])
+        self.n_features_in_ = tuples.shape[2]
+        self._set_metric(self._solve(tuples.reshape(-1, self.n_features_in_), labels))
+        warn_unless_converged(self, self.result_, self.tolerance)
+
+    def _objective(self, X: FloatArray, labels: tuple[Mask, ...]) -> Objective:
+        places = np.arange(len(X)).reshape(-1, self._size)
+        given = next(iter(self._objectives)) if self.objective is None else self.objective
+        make = (
+            self._objectives[given]
+            if isinstance(given, str)
+            else partial(called, "objective", given)
+        )
+        objective = make(X, places, *labels)
+        check_interface(objective)
+        return objective
+
+    def _read_pairs(self, pairs: Any) -> FloatArray:
+        return read_tuples("pairs", pairs, 2, self.preprocessor, self.n_features_in_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def _of_pairs(make: Callable[..., Objective]) -> Callable[..., Objective]:
+    """Return an objective of pairs as a function of samples, pairs and which are similar."""
+    return lambda X, pairs, similar: make(X, pairs=pairs, similar=similar)
+
+
+class PairMetricLearner(_TupleLearner):
+    """Learn a metric from pairs of samples that are known to be similar or dissimilar.
+
+    The learner has the conventions of metric-learn's pair learners: labels of pairs are 1 and -1,
+    pairs are samples or, with a `preprocessor`, their indices, and a threshold turns distances into
+    predictions. It minimises a loss of the pairs over graph metrics or another set of metrics. The
+    problem is convex, and ``result_`` holds a certificate of how far the learned metric can be from
+    the optimum.
+
+    Parameters
+    ----------
+    objective : {"logistic-pairs", "pair-hinge"} or callable, optional
+        What to minimise: `gdaopt.LogisticPairs`, by default, or `gdaopt.PairHinge`; or a function
+        that returns another `gdaopt.objectives.Objective`. The function is called with samples, of
+        shape (N, K), the pairs as indices of two of them, of shape (n, 2), and an array that says
+        which pairs are similar, of shape (n,).
+    preprocessor : array-like of shape (n_samples, n_features) or callable, optional
+        What pairs of indices refer to: the samples, or a function of an array of indices that
+        returns their samples. Indices for a function may be of any kind, such as names of files.
+    metrics, edges, edge_floor
+        See `MetricLearner`; ``"signed"`` needs labelled samples, and a set of signed graph metrics
+        with colours of your own does not.
+    method, solver, trace_bound, min_eigenvalue, scale
+        See `MetricLearner`. Standard deviations are those of the samples of all pairs.
+    tolerance, max_iterations, time_limit, verbose
+        See `MetricLearner`.
+
+    Attributes
+    ----------
+    threshold_ : float
+        The largest distance at which a pair is predicted to be similar.
+    classes_ : ndarray
+        ``[-1, 1]``, dissimilar and similar.
+    metric_, components_, n_features_in_
+        See `gdaopt.estimators.BaseMetricLearner`.
+    result_, n_iter_, trace_bound_, min_eigenvalue_, scale_, graph_
+        See `MetricLearner`.
+
+    See Also
+    --------
+    TripletMetricLearner : Learns from comparisons.
+    MetricLearner : Learns from labelled samples.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.1, 2.0], [1.0, 0.1], [1.1, 2.1], [0.0, 1.0]])
+    >>> pairs, y = [[0, 1], [2, 3], [0, 2], [1, 3], [2, 4]], [1, 1, -1, -1, -1]
+    >>> learner = PairMetricLearner(preprocessor=X).fit(pairs, y)
+    >>> learner.predict([[0, 4], [3, 4]])
+    array([ 1, -1])
+    >>> learner.score(X[pairs], y)
+    1.0
+    """
+
+    _size = 2
+    _objectives: ClassVar[dict[str, Callable[..., Objective]]] = {
+        "logistic-pairs": _of_pairs(LogisticPairs),
+        "pair-hinge": _of_pairs(PairHinge),
+    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_TupleLearner._parameter_constraints,
+        "objective": [StrOptions(set(_objectives)), callable, None],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, pairs: Any, y: Any, calibration_params: Mapping[str, Any] | None = None) -> Self:
+        """Learn the metric, and choose the threshold by the same pairs.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
+            Pairs of samples, or of their indices.
+        y : array-like of shape (n_pairs,)
+            1 for similar pairs, -1 for dissimilar ones.
+        calibration_params : dict, optional
+            Arguments of `calibrate_threshold` beside the pairs; by default it looks for the highest
+            accuracy.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, if the pairs are of another shape or not finite, or if the
+            labels are others than 1 and -1, or only one of these.
+        """
+        given: Any = {} if calibration_params is None else calibration_params
+        if not isinstance(given, Mapping):
+            raise InvalidInputError(f"calibration_params must be a dict, got {shortened(given)}")
+        for name in given:
+            check_name("calibration parameter", name, ("strategy", "min_rate", "beta"))
+        goodness = _goodness(**given)
+        samples, similar = self._read(pairs, y)
+        self._learn(samples, similar)
+        self.threshold_ = _best_threshold(self.pair_distance(samples), similar, goodness)
+        return self
+
+    def _read(self, pairs: Any, y: Any, n_features: int | None = None) -> tuple[FloatArray, Mask]:
+        """Return the samples of pairs, and which pairs are similar."""
+        samples = read_tuples("pairs", pairs, 2, self.preprocessor, n_features)
+        if y is None:
+            raise InvalidInputError("requires y to be passed, but the target y is None")
+        refuse_masked("y", y)
+        labels = column_or_1d(y)
+        check_consistent_length(samples, labels)
+        if not np.isin(labels, (-1, 1)).all():
+            raise InvalidInputError(
+                f"y must be 1 for similar pairs and -1 for dissimilar ones, got {shortened(y)}"
+            )
+        return samples, labels == 1
+
+    def decision_function(self, pairs: Any) -> FloatArray:
+        """Return minus the learned distance of each pair, which is larger for closer samples.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
+            Pairs.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
+        return self.pair_score(pairs)
+
+    def predict(self, pairs: Any) -> npt.NDArray[np.intp]:
+        """Return 1 for pairs whose distance is at most ``threshold_``, and -1 for other pairs.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
+            Pairs.
+
+        Returns
+        -------
+        ndarray of int, shape (n_pairs,)
+        """
+        return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
+
+    def score(self, pairs: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the area under the ROC curve of the distances: 1 if similar pairs are the closest.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
+            Pairs.
+        y : array-like of shape (n_pairs,)
+            1 for similar pairs, -1 for dissimilar ones.
+        sample_weight : array-like of shape (n_pairs,), optional
+            Weights of the pairs.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        samples, similar = self._read(pairs, y, self.n_features_in_)
+        scores = self.decision_function(samples)
+        return float(roc_auc_score(similar, scores, sample_weight=sample_weight))
+
+    def set_threshold(self, threshold: float) -> Self:
+        """Set ``threshold_``, the largest distance at which a pair is predicted to be similar.
+
+        Parameters
+        ----------
+        threshold : float
+            The distance.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self.threshold_ = number("threshold", threshold)
+        return self
+
+    def calibrate_threshold(
+        self,
+        pairs: Any,
+        y: Any,
+        strategy: str = "accuracy",
+        min_rate: float | None = None,
+        beta: float = 1.0,
+    ) -> Self:
+        """Choose ``threshold_`` by other pairs than the pairs of `fit`.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
+            Pairs.
+        y : array-like of shape (n_pairs,)
+            1 for similar pairs, -1 for dissimilar ones; both occur.
+        strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}, optional
+            What the threshold is the best for: the most right predictions; the largest F-score of
+            similar pairs; the largest true positive rate with a true negative rate of at least
+            `min_rate`; the largest true negative rate with a true positive rate of at least
+            `min_rate`.
+        min_rate : float, optional
+            From 0 to 1, for the last two strategies.
+        beta : float, optional
+            β of the F-score, positive.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For a bad argument, or pairs of one kind only.
+        """
+        check_is_fitted(self)
+        goodness = _goodness(strategy, min_rate, beta)
+        samples, similar = self._read(pairs, y, self.n_features_in_)
+        self.threshold_ = _best_threshold(self.pair_distance(samples), similar, goodness)
+        return self
+
+
+Goodness = Callable[[FloatArray, FloatArray], FloatArray]
+"""How good thresholds are, from the numbers of similar and dissimilar pairs that they call similar.
+
+The last of these numbers are those of all pairs.
+"""
+
+
+def _goodness(
+    strategy: str = "accuracy", min_rate: float | None = None, beta: float = 1.0
+) -> Goodness:
+    """Return the function of a strategy of `PairMetricLearner.calibrate_threshold`."""
+    check_name("strategy", strategy, _STRATEGIES)
+    if strategy in ("max_tpr", "max_tnr") and not (
+        isinstance(min_rate, Real) and 0 <= float(min_rate) <= 1
+    ):
+        raise InvalidInputError(
+            f"strategy={strategy!r} needs min_rate, a number from 0 to 1, got {min_rate}"
+        )
+    square = number("beta", beta, above=0) ** 2
+    return {
+        "accuracy": lambda found, wrong: found - wrong,
+        "f_beta": lambda found, wrong: (1 + square) * found / (found + wrong + square * found[-1]),
+        "max_tpr": lambda found, wrong: np.where(
+            wrong[-1] - wrong >= min_rate * wrong[-1], found, -1.0
+        ),
+        "max_tnr": lambda found, wrong: np.where(found >= min_rate * found[-1], -wrong, -np.inf),
+    }[strategy]
+
+
+def _best_threshold(distances: FloatArray, similar: Mask, goodness: Goodness) -> float:
+    """Return a threshold between two distances; of several that are as good, the smallest.
+
+    Examples
+    --------
+    >>> distances, similar = np.array([1.0, 2.0, 4.0, 3.0]), np.array([True, True, False, False])
+    >>> _best_threshold(distances, similar, _goodness())
+    2.5
+    """
+    if similar.all() or not similar.any():
+        raise InvalidInputError(
+            f"all {len(similar)} pairs are {'similar' if similar.all() else 'dissimilar'}; a "
+            "threshold needs pairs of both kinds"
+        )
+    distinct, places = np.unique(distances, return_inverse=True)
+    # With the threshold k, the pairs at the k smallest distances are called similar.
+    found = np.concatenate([[0], np.cumsum(np.bincount(places, weights=similar))])
+    wrong = np.concatenate([[0], np.cumsum(np.bincount(places, weights=~similar))])
+    thresholds = np.concatenate(
+        [[distinct[0] - 1], (distinct[:-1] + distinct[1:]) / 2, [distinct[-1]]]
+    )
+    return float(thresholds[goodness(found, wrong).argmax()])
+
+
+class TripletMetricLearner(_TupleLearner):
+    """Learn a metric from triplets: the first sample is to be nearer to the second than the third.
+
+    The learner has the conventions of metric-learn's triplet learners. It minimises a loss of the
+    triplets over graph metrics or another set of metrics. The problem is convex, and ``result_``
+    holds a certificate of how far the learned metric can be from the optimum.
+
+    Parameters
+    ----------
+    objective : {"triplet-hinge", "logistic-triplets"} or callable, optional
+        What to minimise: `gdaopt.TripletHinge`, by default, or `gdaopt.LogisticTriplets`; or a
+        function that returns another `gdaopt.objectives.Objective`. The function is called with
+        samples, of shape (N, K), and the triplets as indices of three of them, of shape (n, 3).
+    metrics, edges, edge_floor, preprocessor
+        See `PairMetricLearner`.
+    method, solver, trace_bound, min_eigenvalue, scale
+        See `MetricLearner`. Standard deviations are those of the samples of all triplets.
+    tolerance, max_iterations, time_limit, verbose
+        See `MetricLearner`.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        ``[-1, 1]``: triplets in the wrong order and in the right one.
+    metric_, components_, n_features_in_
+        See `gdaopt.estimators.BaseMetricLearner`.
+    result_, n_iter_, trace_bound_, min_eigenvalue_, scale_, graph_
+        See `MetricLearner`.
+
+    See Also
+    --------
+    PairMetricLearner : Learns from similar and dissimilar pairs.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.1, 2.0], [1.0, 0.1], [1.1, 2.1], [0.0, 1.0]])
+    >>> learner = TripletMetricLearner(preprocessor=X).fit([[0, 1, 2], [2, 3, 0], [3, 2, 1]])
+    >>> learner.predict([[1, 4, 3], [4, 3, 1]])
+    array([ 1, -1])
+    >>> learner.score(X[[[0, 1, 3], [1, 4, 2]]])
+    1.0
+    """
+
+    _size = 3
+    _objectives: ClassVar[dict[str, Callable[..., Objective]]] = {
+        "triplet-hinge": TripletHinge,
+        "logistic-triplets": LogisticTriplets,
+    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_TupleLearner._parameter_constraints,
+        "objective": [StrOptions(set(_objectives)), callable, None],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, triplets: Any, y: Any = None) -> Self:  # noqa: ARG002 (for searches)
+        """Learn the metric.
+
+        Parameters
+        ----------
+        triplets : array-like of shape (n_triplets, 3, n_features), or (n_triplets, 3)
+            Triplets of samples, or of their indices with a preprocessor. The first sample is to be
+            nearer to the second than to the third.
+        y : object, optional
+            Not used: triplets have no labels.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or if the triplets are of another shape or not finite.
+        """
+        self._learn(read_tuples("triplets", triplets, 3, self.preprocessor))
+        return self
+
+    def decision_function(self, triplets: Any) -> FloatArray:
+        """Return by how much the third sample is farther from the first than the second is.
+
+        Parameters
+        ----------
+        triplets : array-like of shape (n_triplets, 3, n_features), or (n_triplets, 3)
+            Triplets.
+
+        Returns
+        -------
+        ndarray of shape (n_triplets,)
+            Differences of distances, positive for triplets in the right order.
+        """
+        check_is_fitted(self)
+        samples = read_tuples("triplets", triplets, 3, self.preprocessor, self.n_features_in_)
+        return self.pair_distance(samples[:, [0, 2]]) - self.pair_distance(samples[:, :2])
+
+    def predict(self, triplets: Any) -> npt.NDArray[np.intp]:
+        """Return 1 for triplets in the right order, and -1 for other triplets.
+
+        Parameters
+        ----------
+        triplets : array-like of shape (n_triplets, 3, n_features), or (n_triplets, 3)
+            Triplets.
+
+        Returns
+        -------
+        ndarray of int, shape (n_triplets,)
+        """
+        return np.where(self.decision_function(triplets) > 0, 1, -1)
+
+    def score(
+        self,
+        triplets: Any,
+        y: Any = None,  # noqa: ARG002 (for searches)
+        sample_weight: Any = None,
+    ) -> float:
+        """Return the share of triplets in the right order.
+
+        Parameters
+        ----------
+        triplets : array-like of shape (n_triplets, 3, n_features), or (n_triplets, 3)
+            Triplets.
+        y : object, optional
+            Not used.
+        sample_weight : array-like of shape (n_triplets,), optional
+            Weights of the triplets.
+
+        Returns
+        -------
+        float
+        """
+        return float(np.average(self.predict(triplets) == 1, weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
