@@ -7,6 +7,7 @@ the smaller and the larger one of the first comparison, and so on.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -47,42 +48,68 @@ class TripletLoss(DistanceLoss):
         self.function = function
         self.curved_everywhere = not function.is_flat_beyond
 
-    def at(self, block: Block, distances: FloatArray) -> _Triplets:  # noqa: ARG002 (of all)
-        return _Triplets(self, distances)
+    def at(self, block: Block, distances: FloatArray) -> Triplets:  # noqa: ARG002 (of all)
+        return _Listed(self, distances[0::2], distances[1::2])
+
+    def auto_trace_bound(self, squares: FloatArray, n_pushed: int = 1) -> float:
+        """Return the trace of the isotropic metric that pulls as much as so many triplets at 0.
+
+        The mean squared differences of the near samples are given, for each feature.
+        """
+        if not self.pull:
+            raise nothing_pulls("push_weight=1")
+        at_zero = self.push * float(self.function(np.array(self.margin))[0])
+        return isotropic_trace(n_pushed * at_zero / self.pull, squares)
 
 
-class _Triplets(BlockLoss):
-    """The loss of whole triplets."""
+class Triplets(BlockLoss):
+    """The loss at distances x of near samples, and of the arguments z of ψ."""
 
-    def __init__(self, loss: TripletLoss, distances: FloatArray) -> None:
+    def __init__(self, loss: TripletLoss, near: FloatArray, z: FloatArray) -> None:
         self.loss = loss
-        self._near, self._far = distances[0::2], distances[1::2]
-        self._z = loss.margin + self._near - self._far
-        self._values, self._first = loss.function(self._z)
+        self.near = near
+        self.z = z
+        self.values, self.first = loss.function(z)
 
     @cached_property
     def value(self) -> float:
-        loss = self.loss
-        return loss.pull * float(self._near.sum()) + loss.push * float(self._values.sum())
+        return self.loss.pull * float(self.near.sum()) + self.loss.push * float(self.values.sum())
+
+    @property
+    @abstractmethod
+    def sizes(self) -> FloatArray:
+        """The sizes of the distances in each z."""
 
     @property
     def magnitude(self) -> float:
-        sizes = self.loss.margin + np.abs(self._near) + np.abs(self._far)
-        pushed = np.abs(self._values).sum() + self._first @ sizes
-        return self.loss.pull * float(np.abs(self._near).sum()) + self.loss.push * float(pushed)
+        loss = self.loss
+        pushed = np.abs(self.values) + self.first * (loss.margin + self.sizes)
+        return loss.pull * float(np.abs(self.near).sum()) + loss.push * float(pushed.sum())
+
+
+class _Listed(Triplets):
+    """The loss of triplets whose distances are given one after the other."""
+
+    def __init__(self, loss: TripletLoss, near: FloatArray, far: FloatArray) -> None:
+        super().__init__(loss, near, loss.margin + near - far)
+        self._far = far
+
+    @property
+    def sizes(self) -> FloatArray:
+        return np.abs(self.near) + np.abs(self._far)
 
     def coefficients(self) -> FloatArray:
-        coefficients = np.empty(2 * len(self._z))
-        pushed = self.loss.push * self._first
+        coefficients = np.empty(2 * len(self.z))
+        pushed = self.loss.push * self.first
         coefficients[0::2] = self.loss.pull + pushed
         coefficients[1::2] = -pushed
         return coefficients
 
     def factors(self, changes: Changes) -> FloatArray:
         """Return ``√(b ψ'') (φ_x - φ_y)``: the Hessian has rank one."""
-        second = self.loss.function.second(self._z)
+        second = self.loss.function.second(self.z)
         curved = np.flatnonzero(second > NEGLIGIBLE * second.max(initial=0.0))
-        factors: FloatArray = changes(2 * curved)
+        factors = changes(2 * curved)
         factors -= changes(2 * curved + 1)
         factors *= np.sqrt(self.loss.push * second[curved])
         return factors
@@ -121,12 +148,9 @@ class _TripletObjective(PairObjective[TripletLoss]):
         InvalidInputError
             Where nothing pulls: ``push_weight=1``, or near samples that all coincide.
         """
-        loss, features = self.loss, self.pairs.features
-        if not loss.pull:
-            raise nothing_pulls("push_weight=1")
+        features = self.pairs.features
         near = features[self.triplets[:, 0]] - features[self.triplets[:, 1]]
-        at_zero = loss.push * float(loss.function(np.array([loss.margin]))[0][0])
-        return isotropic_trace(at_zero / loss.pull, (near**2).mean(axis=0))
+        return self.loss.auto_trace_bound((near**2).mean(axis=0))
 
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
         """Return ``L = (μ/n) max ψ'' Σ (‖d_ij‖⁴ + ‖d_il‖⁴)``, which holds for every metric."""

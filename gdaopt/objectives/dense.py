@@ -137,10 +137,6 @@ class DensePoint(MatrixPoint):
 
     @cached_property
     def _gradient(self) -> FloatArray:
-        return read_only(self._compute_gradient())
-
-    def _compute_gradient(self) -> FloatArray:
-        """Compute the gradient, which the point keeps."""
         found = self.objective.gradient(self.metric)
         try:
             gradient = returned_numbers(found)
@@ -151,7 +147,7 @@ class DensePoint(MatrixPoint):
                 f"{type(self.objective).__name__}.gradient returned {shortened(found)}; it must "
                 f"return an array of shape {self.metric.shape}"
             )
-        return gradient
+        return read_only(gradient)
 
     def gradient(self) -> FloatArray:
         return self._gradient
@@ -310,13 +306,7 @@ class FunctionObjective(DenseObjective):
         return f"FunctionObjective({name})"
 
     def value_and_gradient(self, metric: FloatArray) -> tuple[float, FloatArray]:
-        """Call the function, and check what it returns.
-
-        Raises
-        ------
-        InvalidInputError
-            When that is no pair of a number and a K×K array.
-        """
+        """Call the function; refuse what is no pair of a number and a K×K array."""
         name, size = shortened(self._function), self.n_features
         found = self._function(metric)
         if not isinstance(found, tuple | list) or len(found) != 2:
@@ -373,5 +363,6 @@ class FunctionPoint(DensePoint):
     def value(self) -> float:
         return self._found[0]
 
-    def _compute_gradient(self) -> FloatArray:
-        return self._found[1]
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        return read_only(self._found[1])
