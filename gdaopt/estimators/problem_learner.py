@@ -21,7 +21,7 @@ from gdaopt.estimators.parameters import Interval
 from gdaopt.estimators.sampling import random_pairs, stratified_sample
 from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
-from gdaopt.objectives.check import check_interface
+from gdaopt.objectives.base import check_interface
 from gdaopt.support.deadline import check_time, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number

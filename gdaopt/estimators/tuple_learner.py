@@ -15,7 +15,7 @@ from gdaopt.estimators.parameters import called
 from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
 from gdaopt.estimators.tuples import read_tuples
 from gdaopt.objectives import Objective
-from gdaopt.objectives.check import check_interface
+from gdaopt.objectives.base import check_interface
 from gdaopt.sets import (
     DiagonalMetrics,
     FeasibleSet,

@@ -44,7 +44,7 @@ class StallRule:
     rises_count : bool
         Whether a rise of the objective is a change, too: open-loop steps may raise it and go on.
     log_convex : bool
-        Whether log Q is convex (`gdaopt.objectives.protocol.Objective.log_convex`).
+        Whether log Q is convex (`gdaopt.objectives.Objective.log_convex`).
     """
 
     def __init__(

@@ -13,7 +13,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.base import BaseObjective
+from gdaopt.objectives.base import Objective
 from gdaopt.objectives.logarithm import Logarithm
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.protocol import Expression, Line, Point, Terms
@@ -35,7 +35,7 @@ _EXAMPLE = "lambda M: (np.sum(M**2) / 2, M)"
 _DIFFERENCE = 1e-6  # of tr M / K: the step of the gradient's differences
 
 
-class DenseObjective(BaseObjective):
+class DenseObjective(Objective):
     """Base class for objectives of your own: write `value` and `gradient`.
 
     Parameters
@@ -45,14 +45,10 @@ class DenseObjective(BaseObjective):
 
     Attributes
     ----------
-    log_convex : bool
-        Set it to True in a subclass when Q is positive and ``log Q`` is convex too.
-    convex : bool
-        Set it to False for a Q that is not convex: runs then end as *stationary*, and carry no
-        certificate.
-    tested : bool
-        Set it to True once `gdaopt.check_objective` has passed: runs then leave out their own check
-        of the gradient, which takes two values at the start and a few at the end.
+    log_convex, convex, tested : bool
+        See `Objective`. Set `tested` once `gdaopt.check_objective` has passed: runs then leave out
+        their own check of the gradient, which takes two values at the start and a few at the end.
+        With ``convex = False`` runs end as *stationary*, and carry no certificate.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DeferredMatrix, DenseDirection, Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.objectives.base import BaseObjective
+from gdaopt.objectives.base import Objective
 from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.logarithm import ExponentialLogarithm
 from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums, underflow
@@ -49,7 +49,7 @@ Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss]]
 """Returns the pairs and the loss of about so many samples, given those of all."""
 
 
-class PairObjective(BaseObjective, Generic[LossT]):
+class PairObjective(Objective, Generic[LossT]):
     """``Q(M) = f(δ(M))`` with a convex loss f of the squared distances of pairs of samples.
 
     A subclass makes the pairs and the loss in its ``__init__``, and writes `to_cvxpy` for the conic
