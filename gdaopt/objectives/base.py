@@ -238,15 +238,7 @@ class SumObjective(Objective):
 
 
 class SumPoint(Point):
-    """A sum at one metric.
-
-    Parameters
-    ----------
-    objective : SumObjective
-        The sum.
-    parts : sequence of Point
-        Its terms at the metric.
-    """
+    """A sum at one metric, with its terms at this metric."""
 
     def __init__(self, objective: SumObjective, parts: Sequence[Point]) -> None:
         self.objective = objective

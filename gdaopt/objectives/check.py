@@ -104,11 +104,6 @@ def check_gradient(
     rng : Generator
         Draws the direction.
 
-    Raises
-    ------
-    InvalidInputError
-        When the slope is beyond the quotients, or the gradient is not symmetric.
-
     Examples
     --------
     >>> import gdaopt as gda

@@ -37,18 +37,8 @@ __all__ = ["DEML", "LogisticPairs", "PairHinge", "SeparableLoss", "Term"]
 class Term:
     """The term ``w ψ(s (δ - t))`` of one kind of pairs.
 
-    Attributes
-    ----------
-    similar : bool
-        Whether it is the loss of pairs of one class.
-    function : ScalarFunction
-        ψ.
-    weight : float
-        w > 0.
-    sign : float
-        s, 1 or -1.
-    threshold : float
-        t.
+    ψ is the function, w > 0 the weight, s the sign, 1 or -1, and t the threshold. The pairs are
+    similar ones or dissimilar ones.
     """
 
     similar: bool
@@ -59,15 +49,7 @@ class Term:
 
 
 class SeparableLoss(DistanceLoss):
-    """``Σ_p w_p ψ(s_p (δ_p - t_p))``.
-
-    Parameters
-    ----------
-    pairs : LabelledPairs
-        The pairs.
-    terms : tuple of Term
-        Those of pairs of one class, or of two, or of both.
-    """
+    """``Σ_p w_p ψ(s_p (δ_p - t_p))``, with a `Term` for similar pairs, dissimilar ones, or both."""
 
     value_roundings = 24.0
     coefficient_roundings = 16.0

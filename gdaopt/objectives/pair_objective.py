@@ -110,7 +110,6 @@ class PairObjective(Objective, Generic[LossT]):
         InvalidInputError
             For what is no client.
         """
-        Cluster.check(client)
         found = copy(self)
         found._cluster = Cluster(client, self.loss, self._chunks)
         return found
@@ -209,18 +208,8 @@ class PairObjective(Objective, Generic[LossT]):
 class PairPoint(Point):
     """An objective of pairs at one metric.
 
-    Parameters
-    ----------
-    objective : PairObjective
-        The objective.
-    metric : DeferredMatrix
-        M.
-    distances : PairValues, optional
-        δ at M, where they are known already.
-    round_off : DistanceRoundOff, optional
-        How exact these distances are.
-    moves : int, optional
-        How often these distances have been updated along a line.
+    The distances at the metric, how exact they are, and how often they have been updated along
+    lines are passed on where they are known already.
     """
 
     def __init__(
