@@ -127,7 +127,6 @@ class _TripletObjective(PairObjective[TripletLoss]):
         push_weight: float,
         margin: float,
         function: ScalarFunction,
-        memory_limit: int,
     ) -> None:
         push = number("push_weight", push_weight, above=0, at_most=1)
         features = checked_samples(X)
@@ -136,7 +135,7 @@ class _TripletObjective(PairObjective[TripletLoss]):
             raise InvalidInputError("triplets holds none; pass at least one")
         self.triplets = found
         loss = TripletLoss((1 - push) / len(found), push / len(found), margin, function)
-        super().__init__(_compared(features, found[:, [0, 1, 0, 2]]), loss, memory_limit)
+        super().__init__(_compared(features, found[:, [0, 1, 0, 2]]), loss)
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
@@ -189,8 +188,6 @@ class TripletHinge(_TripletObjective):
         m > 0.
     width : float, optional
         ω > 0: width over which the kink of the hinge is smoothed.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -221,11 +218,10 @@ class TripletHinge(_TripletObjective):
         push_weight: float = 0.5,
         margin: float = 1.0,
         width: float = 0.2,
-        memory_limit: int = 2**28,
     ) -> None:
         margin = number("margin", margin, above=0)
         hinge = SmoothHinge(number("width", width, above=0))
-        super().__init__(X, triplets, push_weight, margin, hinge, memory_limit)
+        super().__init__(X, triplets, push_weight, margin, hinge)
 
 
 class LogisticTriplets(_TripletObjective):
@@ -238,7 +234,7 @@ class LogisticTriplets(_TripletObjective):
 
     Parameters
     ----------
-    X, triplets, push_weight, memory_limit
+    X, triplets, push_weight
         As for `TripletHinge`.
     margin : float, optional
         m ≥ 0.
@@ -267,10 +263,9 @@ class LogisticTriplets(_TripletObjective):
         *,
         push_weight: float = 0.5,
         margin: float = 0.0,
-        memory_limit: int = 2**28,
     ) -> None:
         margin = number("margin", margin, at_least=0)
-        super().__init__(X, triplets, push_weight, margin, Logistic(), memory_limit)
+        super().__init__(X, triplets, push_weight, margin, Logistic())
 
 
 class LSMLLoss(DistanceLoss):
@@ -344,8 +339,6 @@ class LSML(PairObjective[LSMLLoss]):
         How many are drawn; 20 N when left out. Those that coincide in c and d are dropped.
     random_state : int, optional
         Seed of the draw.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -378,7 +371,6 @@ class LSML(PairObjective[LSMLLoss]):
         quadruplets: Any = None,
         n_quadruplets: int | None = None,
         random_state: int = 0,
-        memory_limit: int = 2**28,
     ) -> None:
         features = checked_samples(X)
         rng = np.random.default_rng(integer("random_state", random_state, at_least=0))
@@ -405,7 +397,7 @@ class LSML(PairObjective[LSMLLoss]):
         if not len(found):
             raise InvalidInputError("there are no quadruplets whose samples c and d differ")
         self.quadruplets = found
-        super().__init__(_compared(features, found), LSMLLoss(1 / len(found)), memory_limit)
+        super().__init__(_compared(features, found), LSMLLoss(1 / len(found)))
 
     def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one second-order cone for each quadruplet.

@@ -170,8 +170,6 @@ class GLR(PairObjective[Exponentials]):
     pairs : array-like of int, shape (n, 2), optional
         Sum over these pairs only, in both orders, such as those of near samples where N is large.
         All pairs when left out.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -204,11 +202,10 @@ class GLR(PairObjective[Exponentials]):
         *,
         sample_weight: Any = None,
         pairs: Any = None,
-        memory_limit: int = 2**28,
     ) -> None:
         found = weighted_pairs(X, z, sample_weight, pairs)
         draw = _drawn if isinstance(found, SignalPairs) else None
-        super().__init__(found, Exponentials(found.n_pairs), memory_limit, draw=draw)
+        super().__init__(found, Exponentials(found.n_pairs), draw=draw)
 
     @underflow_ignored()
     def log_value(self, metric: FloatArray) -> float:

@@ -152,8 +152,6 @@ class LMNN(PairObjective[LMNNLoss]):
         m > 0.
     width : float, optional
         ω > 0: width over which the kink of the hinge is smoothed.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -188,7 +186,6 @@ class LMNN(PairObjective[LMNNLoss]):
         push_weight: float = 0.5,
         margin: float = 1.0,
         width: float = 0.2,
-        memory_limit: int = 2**28,
     ) -> None:
         n_neighbors = integer("n_neighbors", n_neighbors, at_least=1)
         push = number("push_weight", push_weight, above=0, at_most=1)
@@ -213,7 +210,7 @@ class LMNN(PairObjective[LMNNLoss]):
             SmoothHinge(width),
         )
         self._codes = codes
-        super().__init__(RectanglePairs.ordered(features), loss, memory_limit)
+        super().__init__(RectanglePairs.ordered(features), loss)
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").

@@ -161,8 +161,6 @@ class MCML(PairObjective[MCMLLoss]):
         Class labels: numbers, booleans or texts.
     sample_weight : array-like of shape (N,), optional
         Positive s: how much the terms of each sample count.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -191,9 +189,7 @@ class MCML(PairObjective[MCMLLoss]):
 
     tested = True
 
-    def __init__(
-        self, X: Any, y: Any, *, sample_weight: Any = None, memory_limit: int = 2**28
-    ) -> None:
+    def __init__(self, X: Any, y: Any, *, sample_weight: Any = None) -> None:
         features = checked_samples(X)
         codes = class_codes(y, len(features))
         weights = checked_weights(sample_weight, len(features))
@@ -205,7 +201,7 @@ class MCML(PairObjective[MCMLLoss]):
                 "samples of one class"
             )
         pairs = RectanglePairs.ordered(features, order)
-        super().__init__(pairs, loss, memory_limit, draw=_drawn)
+        super().__init__(pairs, loss, draw=_drawn)
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").

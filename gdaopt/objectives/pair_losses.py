@@ -156,7 +156,6 @@ class _Thresholds(_PairTerms):
         function: ScalarFunction,
         thresholds: tuple[float, float],
         slack: float,
-        memory_limit: int,
     ) -> None:
         weight = 1 / (labelled.n_similar + labelled.n_dissimilar)
         upper, lower = thresholds
@@ -165,7 +164,7 @@ class _Thresholds(_PairTerms):
             Term(False, function, weight, -1.0, lower),
         )
         self._slack = slack
-        super().__init__(labelled.pairs, SeparableLoss(labelled, terms), memory_limit)
+        super().__init__(labelled.pairs, SeparableLoss(labelled, terms))
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
@@ -209,8 +208,6 @@ class PairHinge(_Thresholds):
     similar : array-like of bool, shape (n,), optional
         Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
         class or of two, and the classes are not known.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -243,16 +240,13 @@ class PairHinge(_Thresholds):
         width: float = 0.2,
         pairs: Any = None,
         similar: Any = None,
-        memory_limit: int = 2**28,
     ) -> None:
         self.upper = number("upper", upper, at_least=0)
         self.lower = number("lower", lower, above=0)
         self.width = number("width", width, above=0)
         labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
         thresholds = self.upper, self.lower
-        super().__init__(
-            labelled, SmoothHinge(self.width), thresholds, self.width / 2, memory_limit
-        )
+        super().__init__(labelled, SmoothHinge(self.width), thresholds, self.width / 2)
 
 
 class LogisticPairs(_Thresholds):
@@ -264,7 +258,7 @@ class LogisticPairs(_Thresholds):
 
     Parameters
     ----------
-    X, y, pairs, similar, memory_limit
+    X, y, pairs, similar
         As for `PairHinge`.
     bias : float, optional
         b > 0: the squared distance at which both kinds of pairs are as likely.
@@ -295,11 +289,10 @@ class LogisticPairs(_Thresholds):
         bias: float = 1.0,
         pairs: Any = None,
         similar: Any = None,
-        memory_limit: int = 2**28,
     ) -> None:
         self.bias = number("bias", bias, above=0)
         labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        super().__init__(labelled, Logistic(), (self.bias, self.bias), 0.0, memory_limit)
+        super().__init__(labelled, Logistic(), (self.bias, self.bias), 0.0)
 
 
 class DEML(_PairTerms):
@@ -316,7 +309,7 @@ class DEML(_PairTerms):
 
     Parameters
     ----------
-    X, y, pairs, memory_limit
+    X, y, pairs
         As for `PairHinge`; y must be given.
     similar_weight : float, optional
         c ≥ 0.
@@ -345,7 +338,6 @@ class DEML(_PairTerms):
         *,
         similar_weight: float = 1.0,
         pairs: Any = None,
-        memory_limit: int = 2**28,
     ) -> None:
         self.similar_weight = number("similar_weight", similar_weight, at_least=0)
         labelled = read_labelled_pairs(
@@ -356,7 +348,7 @@ class DEML(_PairTerms):
             weight = self.similar_weight / labelled.n_similar
             terms.append(Term(True, Identity(), weight))
         loss = SeparableLoss(labelled, tuple(terms))
-        super().__init__(labelled.pairs, loss, memory_limit)
+        super().__init__(labelled.pairs, loss)
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").

@@ -32,7 +32,7 @@ from gdaopt.objectives.pairs.passes import MANY_PAIRS, BufferPool, PairSums, Pai
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT, DistanceRoundOff, RoundOff
 from gdaopt.objectives.subsamples import model_size, subsample_size
-from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
+from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 from gdaopt.support.workers import mapped
 
 __all__ = ["PairObjective", "PairPoint", "isotropic_trace", "nothing_pulls"]
@@ -61,34 +61,31 @@ class PairObjective(Objective, Generic[LossT]):
         The pairs whose distances the loss sees.
     loss : DistanceLoss
         f.
-    memory_limit : int
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
     draw : callable, optional
         A function of the pairs, the loss and a number n, which returns the pairs and the loss of
         about n samples that represent all. Without it, all pairs are always evaluated.
     n_represented : int, optional
         How many pairs of another objective these pairs are a subsample of; 0 where they are all.
+
+    Attributes
+    ----------
+    memory_limit : int
+        Of the class: bytes that the numbers of all pairs of an objective may take. Where they need
+        more, they are recomputed block by block in each pass instead of being kept.
     """
 
+    memory_limit = 2**28
+
     def __init__(
-        self,
-        pairs: Pairs,
-        loss: LossT,
-        memory_limit: int = 2**28,
-        *,
-        draw: Draw | None = None,
-        n_represented: int = 0,
+        self, pairs: Pairs, loss: LossT, *, draw: Draw | None = None, n_represented: int = 0
     ) -> None:
-        limit = integer("memory_limit", memory_limit, at_least=1)
         self.pairs = pairs
         self.loss = loss
         self.n_features = pairs.features.shape[1]
         self.log_convex = loss.is_exponential
-        self.memory_limit = limit
         self.n_represented = n_represented
         self._draw = draw
-        self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
+        self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= self.memory_limit
         self._pool = BufferPool(pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
         self._cluster: Cluster | None = None
 
@@ -151,7 +148,7 @@ class PairObjective(Objective, Generic[LossT]):
             return None
         pairs, loss = self._draw(self.pairs, self.loss, n_samples)
         n_all = self.pairs.n_pairs
-        return PairObjective(pairs, loss, self.memory_limit, draw=self._draw, n_represented=n_all)
+        return PairObjective(pairs, loss, draw=self._draw, n_represented=n_all)
 
     @property
     def is_single_pass(self) -> bool:
