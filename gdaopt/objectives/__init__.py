@@ -14,7 +14,7 @@ from gdaopt.objectives.log_det import LogDet
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.mcml import MCML
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_losses import DEML, LogisticPairs, PairHinge, SeparableLoss, Term
+from gdaopt.objectives.pair_losses import DEML, LogisticPairs, PairHinge, SeparablePairs, Term
 from gdaopt.objectives.pair_objective import PairObjective, PairPoint
 from gdaopt.objectives.protocol import Derivatives, Line, Point
 from gdaopt.objectives.quadratic import Linear, Ridge
@@ -62,7 +62,7 @@ __all__ = [
     "Ridge",
     "RoundOff",
     "ScalarFunction",
-    "SeparableLoss",
+    "SeparablePairs",
     "SumObjective",
     "Term",
     "TripletHinge",

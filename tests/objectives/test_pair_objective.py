@@ -7,7 +7,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.directions import DiagonalDirection
-from gdaopt.objectives import PairObjective, SeparableLoss, Term
+from gdaopt.objectives import PairObjective, SeparablePairs, Term
 from gdaopt.objectives.pairs import read_labelled_pairs
 from gdaopt.objectives.scalar_functions import Identity
 from gdaopt.support.validation import FloatArray
@@ -57,9 +57,9 @@ class Wrong(Identity):
 
 def test_a_wrong_loss_of_ones_own_is_found_out() -> None:
     labelled = read_labelled_pairs(X, np.arange(80) % 2, None)
-    objective = PairObjective(labelled.pairs, SeparableLoss(labelled, (Term(True, Wrong(), 1.0),)))
+    objective = SeparablePairs(labelled, (Term(True, Wrong(), 1.0),))
     problem = gda.MetricProblem(objective, gda.GraphMetrics(4.0))
-    with pytest.raises(gda.InvalidInputError, match=r"the gradient of .*PairObjective.* is wrong"):
+    with pytest.raises(gda.InvalidInputError, match=r"the gradient of .*SeparablePairs.* is wrong"):
         gda.solve(problem, "certified")
 
 
@@ -67,3 +67,4 @@ def test_objectives_of_the_package_are_tested() -> None:
     assert gda.GLR(X, X[:, 0]).tested
     assert gda.MCML(X, np.arange(80) % 2).tested
     assert not PairObjective.tested
+    assert not SeparablePairs.tested
