@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from gdaopt.objectives.pairs import (
     Changes,
     Indices,
     ListedPairs,
+    Pairs,
     checked_pairs,
     checked_samples,
     class_codes,
@@ -29,6 +30,9 @@ from gdaopt.objectives.pairs import (
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import Logistic, ScalarFunction, SmoothHinge
 from gdaopt.support.validation import FloatArray, integer, number
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 __all__ = ["LSML", "LogisticTriplets", "TripletHinge"]
 
@@ -159,13 +163,9 @@ class _TripletObjective(PairObjective[TripletLoss]):
     def to_cvxpy(self, metric: Expression) -> Terms:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        sample, near, far = self.triplets.T
-        features = self.pairs.features
-        to_near, constraints = squared_distances(features, sample, near, metric)
-        to_far, more = squared_distances(features, sample, far, metric)
-        pushed = self.loss.function.to_cvxpy(self.loss.margin + to_near - to_far)
-        total = self.loss.pull * cp.sum(to_near) + self.loss.push * cp.sum(pushed)
-        return total, [*constraints, *more]
+        near, far, constraints = _compared_distances(self.pairs, metric)
+        pushed = self.loss.function.to_cvxpy(self.loss.margin + near - far)
+        return self.loss.pull * cp.sum(near) + self.loss.push * cp.sum(pushed), constraints
 
 
 class TripletHinge(_TripletObjective):
@@ -406,15 +406,12 @@ class LSML(PairObjective[LSMLLoss]):
         """
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        a, b, c, d = self.quadruplets.T
-        features = self.pairs.features
-        near, constraints = squared_distances(features, a, b, metric)
-        far, more = squared_distances(features, c, d, metric)
-        raised = near + cp.Variable(len(a), nonneg=True)
-        root = cp.Variable(len(a))
+        size = len(self.quadruplets)
+        near, far, constraints = _compared_distances(self.pairs, metric)
+        raised = near + cp.Variable(size, nonneg=True)
+        root = cp.Variable(size)
         cone = cp.SOC(raised + far, cp.vstack([2 * root, raised - far]))
-        total = cp.sum(raised + far - 2 * root) / len(a)
-        return total, [*constraints, *more, cone]
+        return cp.sum(raised + far - 2 * root) / size, [*constraints, cone]
 
 
 def _drawn(codes: Indices, count: int, rng: np.random.Generator) -> Indices:
@@ -450,3 +447,12 @@ def _compared(features: FloatArray, quadruplets: Indices) -> ListedPairs:
     """Return the pairs (a, b) and (c, d) of each quadruplet, one after the other."""
     left, right = quadruplets[:, [0, 2]].ravel(), quadruplets[:, [1, 3]].ravel()
     return ListedPairs(features, left, right, group=2)
+
+
+def _compared_distances(
+    pairs: Pairs, metric: Expression
+) -> tuple[Expression, Expression, list[cp.Constraint]]:
+    """Return the smaller and the larger distances of all comparisons for CVXPY, and constraints."""
+    left, right, _ = pairs.listed()
+    distances, constraints = squared_distances(pairs.features, left, right, metric)
+    return distances[0::2], distances[1::2], constraints
