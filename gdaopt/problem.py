@@ -21,8 +21,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.masked import Symmetric
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.objectives.check import check_interface
-from gdaopt.objectives.protocol import Objective, Point
+from gdaopt.objectives.base import Objective, check_interface
+from gdaopt.objectives.protocol import Point
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives import Objective
-from gdaopt.objectives.check import check_interface
+from gdaopt.objectives.base import check_interface
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import (
     FloatArray,

@@ -225,47 +225,40 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     return {
         "GLR": (
             lambda **options: gda.GLR(**options).value(M),
-            {"X": X, "z": Z, "sample_weight": np.ones(6), "pairs": [[0, 1], [1, 3]]}
-            | {"memory_limit": 100},
+            {"X": X, "z": Z, "sample_weight": np.ones(6), "pairs": [[0, 1], [1, 3]]},
         ),
         "MCML": (
             lambda **options: gda.MCML(**options).value(M),
-            {"X": X, "y": Y, "sample_weight": np.ones(6), "memory_limit": 100},
+            {"X": X, "y": Y, "sample_weight": np.ones(6)},
         ),
         "LMNN": (
             lambda **options: gda.LMNN(**options).value(M),
-            {"X": X, "y": Y, "n_neighbors": 2, "push_weight": 0.5, "margin": 2.0, "width": 0.5}
-            | {"memory_limit": 100},
+            {"X": X, "y": Y, "n_neighbors": 2, "push_weight": 0.5, "margin": 2.0, "width": 0.5},
         ),
         "LogisticPairs": (
             lambda **options: gda.LogisticPairs(**options).value(M),
-            {"X": X, "y": Y, "bias": 0.5, "pairs": [[0, 1], [0, 3]], "memory_limit": 100}
-            | {"similar": None},
+            {"X": X, "y": Y, "bias": 0.5, "pairs": [[0, 1], [0, 3]], "similar": None},
         ),
         "PairHinge": (
             lambda **options: gda.PairHinge(**options).value(M),
-            {"X": X, "y": Y, "upper": 0.5, "lower": 2.0, "width": 0.5, "memory_limit": 100}
+            {"X": X, "y": Y, "upper": 0.5, "lower": 2.0, "width": 0.5}
             | {"pairs": [[0, 1], [0, 3]], "similar": None},
         ),
         "TripletHinge": (
             lambda **options: gda.TripletHinge(**options).value(M),
-            {"X": X, "triplets": [[0, 1, 2]], "push_weight": 0.5, "margin": 2.0, "width": 0.5}
-            | {"memory_limit": 100},
+            {"X": X, "triplets": [[0, 1, 2]], "push_weight": 0.5, "margin": 2.0, "width": 0.5},
         ),
         "LogisticTriplets": (
             lambda **options: gda.LogisticTriplets(**options).value(M),
-            {"X": X, "triplets": [[0, 1, 2]], "push_weight": 0.5, "margin": 2.0}
-            | {"memory_limit": 100},
+            {"X": X, "triplets": [[0, 1, 2]], "push_weight": 0.5, "margin": 2.0},
         ),
         "DEML": (
             lambda **options: gda.DEML(**options).value(M),
-            {"X": X, "y": Y, "similar_weight": 0.5, "pairs": [[0, 1], [0, 3]]}
-            | {"memory_limit": 100},
+            {"X": X, "y": Y, "similar_weight": 0.5, "pairs": [[0, 1], [0, 3]]},
         ),
         "LSML": (
             lambda **options: gda.LSML(**options).value(M),
-            {"X": X, "y": Y, "quadruplets": None, "n_quadruplets": 4, "random_state": 1}
-            | {"memory_limit": 100},
+            {"X": X, "y": Y, "quadruplets": None, "n_quadruplets": 4, "random_state": 1},
         ),
         "LogDet": (lambda **options: gda.LogDet(**options).value(M), {"S": M}),
         "GMML": (lambda **options: gda.GMML(**options).value(M), {"S": M, "D": M}),

@@ -116,8 +116,6 @@ CASES: list[Case] = [
     ("lengths differ", glr(z=SIGNAL[:3]), "X has 4 samples and z has 3; .* as many"),
     ("one sample", glr([[1.0, 2.0]], [1.0]), "X has 1 sample; pairs need at least 2"),
     ("one label value", glr(z=[-1, -1, -1, -1]), "z is -1.0 for all 4 samples; .* two values"),
-    ("memory limit 0", glr(memory_limit=0), "memory_limit must be at least 1, got 0"),
-    ("memory limit in floats", glr(memory_limit=1e9), "memory_limit must be a whole number, got 1"),
     ("masked X", glr(np.ma.masked_equal(FEATURES, 2.0)), r"X has 1 masked value\(s\); remove"),
     ("dates in X", glr(np.full((4, 3), "2020", dtype="M8[Y]")), "X cannot be read as an array of"),
     ("numbers as text in X", glr([["1", "2"], ["3", "4"]], [1, -1]), "it holds '1' at index"),

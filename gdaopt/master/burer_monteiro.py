@@ -21,7 +21,7 @@ from scipy.linalg import eigh
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
-from gdaopt.objectives.protocol import Objective
+from gdaopt.objectives.base import Objective
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from gdaopt.objectives.base import BaseObjective, SumObjective
+from gdaopt.objectives.base import Objective, SumObjective
 from gdaopt.objectives.check import check_objective
 from gdaopt.objectives.comparisons import LSML, LogisticTriplets, TripletHinge
 from gdaopt.objectives.dense import DenseObjective, FunctionObjective
@@ -14,9 +14,9 @@ from gdaopt.objectives.log_det import LogDet
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.mcml import MCML
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_losses import DEML, LogisticPairs, PairHinge, SeparableLoss, Term
+from gdaopt.objectives.pair_losses import DEML, LogisticPairs, PairHinge, SeparablePairs, Term
 from gdaopt.objectives.pair_objective import PairObjective, PairPoint
-from gdaopt.objectives.protocol import Derivatives, Line, Objective, Point
+from gdaopt.objectives.protocol import Derivatives, Line, Point
 from gdaopt.objectives.quadratic import Linear, Quadratic, Ridge
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.objectives.scalar_functions import ScalarFunction
@@ -42,7 +42,6 @@ __all__ = [
     "LSML",
     "MCML",
     "OBJECTIVES",
-    "BaseObjective",
     "BlockLoss",
     "CvxpyObjective",
     "DenseObjective",
@@ -64,7 +63,7 @@ __all__ = [
     "Ridge",
     "RoundOff",
     "ScalarFunction",
-    "SeparableLoss",
+    "SeparablePairs",
     "SumObjective",
     "Term",
     "TripletHinge",

@@ -7,7 +7,7 @@ weights of atoms as well. So it is as fast as its terms are, and none of them ne
 from __future__ import annotations
 
 import math
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
 from operator import add, mul
@@ -20,23 +20,43 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.objectives.check import check_interface
 from gdaopt.objectives.logarithm import MultipleLogarithm
-from gdaopt.objectives.protocol import Expression, Line, Objective, Point, Terms
+from gdaopt.objectives.protocol import Expression, Line, Point, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
-from gdaopt.support.validation import FloatArray, number, read_only, symmetric_matrix
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, integer, number, read_only, symmetric_matrix
 from gdaopt.support.warning_filters import underflow_ignored
 
-__all__ = ["BaseObjective", "SumObjective"]
+__all__ = ["Objective", "SumObjective", "check_interface"]
 
 T = TypeVar("T")
 
 
-class BaseObjective(Objective, ABC):
-    """Base class of objectives, which can be added and multiplied by positive numbers.
+class Objective(ABC):
+    """A convex differentiable function of metric matrices: the base class of objectives.
 
-    A subclass sets `n_features` and writes `at`; see `gdaopt.objectives.Objective` for what its
-    attributes `log_convex`, `convex` and `tested` say.
+    A subclass sets `n_features` and writes `at`. Objectives can be added, and multiplied by
+    positive numbers.
+
+    It can also have a method ``auto_trace_bound()``, which returns the trace bound C by the rule
+    "auto": a bound that follows the scale of its data (`gdaopt.scaling`). Where the logarithm is
+    convex there is a rule without it. An objective of many samples can have a method
+    ``subsample()``, which returns the objective of a subsample that represents them, or None where
+    they are few. Methods may begin with the metric that is best for the subsample; values,
+    gradients and certificates are always computed from all samples.
+
+    Attributes
+    ----------
+    n_features : int
+        K, the size of the metric matrices.
+    log_convex : bool
+        Whether Q is positive and ``log Q`` is convex as well.
+    convex : bool
+        Where it is False, methods look for a stationary point, and nothing is certified
+        ("Definition: stationary point").
+    tested : bool
+        Whether the derivatives have been tested. Otherwise runs compare the gradient with
+        differences of values at a metric or two.
 
     Examples
     --------
@@ -50,11 +70,16 @@ class BaseObjective(Objective, ABC):
     array([2.053, 1.032])
     """
 
+    n_features: int
     log_convex: bool = False
     convex: bool = True
     tested: bool = False
 
     __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`
+
+    @abstractmethod
+    def at(self, metric: FloatArray) -> Point:
+        """Return the point at a symmetric K×K matrix."""
 
     def __call__(self, metric: Expression) -> Expression:
         """Return the objective of a CVXPY variable, as a convex CVXPY expression.
@@ -101,9 +126,27 @@ class BaseObjective(Objective, ABC):
         return self.at(metric).gradient()
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (for subclasses)
+        """Return a Lipschitz constant of the gradient over all ``M ⪰ ρI``, None if none is known.
+
+        In the Frobenius norm: ``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖``.
+        """
         return None
 
-    def to_cvxpy(self, metric: Expression) -> Terms:  # noqa: ARG002
+    def to_cvxpy(self, metric: Expression) -> Terms:  # noqa: ARG002 (for subclasses)
+        """Return Q for CVXPY, as a convex expression of a symmetric K×K variable.
+
+        Parameters
+        ----------
+        metric : cvxpy.Expression of shape (K, K)
+            Symmetric and affine.
+
+        Returns
+        -------
+        expression : cvxpy.Expression
+            A scalar.
+        constraints : list of cvxpy.Constraint
+            Constraints on the expression's own variables; often there are none.
+        """
         raise InvalidInputError(
             f"{type(self).__name__} has no CVXPY expression; define to_cvxpy(metric), or take a "
             "method that needs none, such as 'certified'"
@@ -116,6 +159,7 @@ class BaseObjective(Objective, ABC):
         )
 
     def conic_bytes(self) -> float:
+        """Return an estimate of the memory that its expression takes inside of a solver."""
         return 0.0  # it is not known
 
     def __add__(self, other: object) -> SumObjective:
@@ -129,7 +173,7 @@ class BaseObjective(Objective, ABC):
 
     def __mul__(self, factor: object) -> SumObjective:
         """Return the objective times a positive number."""
-        if isinstance(factor, BaseObjective):
+        if isinstance(factor, Objective):
             raise InvalidInputError(
                 "a product of two objectives need not be convex; multiply an objective by a "
                 "positive number"
@@ -140,7 +184,7 @@ class BaseObjective(Objective, ABC):
     __rmul__ = __mul__
 
 
-class SumObjective(BaseObjective):
+class SumObjective(Objective):
     """``Σ_k c_k Q_k(M)``, with positive factors: made by ``+`` and ``*``.
 
     The logarithm of a multiple of Q is convex where that of Q is; of a sum the package does not
@@ -228,15 +272,7 @@ class SumObjective(BaseObjective):
 
 
 class SumPoint(Point):
-    """A sum at one metric.
-
-    Parameters
-    ----------
-    objective : SumObjective
-        The sum.
-    parts : sequence of Point
-        Its terms at the metric.
-    """
+    """A sum at one metric, with its terms at this metric."""
 
     def __init__(self, objective: SumObjective, parts: Sequence[Point]) -> None:
         self.objective = objective
@@ -363,3 +399,40 @@ def _added(first: object, second: object) -> SumObjective:
     for part in (first, second):
         check_interface(part)
     return SumObjective([*_terms(first), *_terms(second)])
+
+
+def check_interface(objective: object) -> None:
+    """Refuse an object that is no objective, before its value is asked for.
+
+    Examples
+    --------
+    >>> from gdaopt.objectives import GLR
+    >>> check_interface(GLR([[0.0], [1.0]], [1, -1]))
+    """
+    is_object = not isinstance(objective, type)
+    if not (is_object and hasattr(objective, "n_features") and hasattr(objective, "at")):
+        raise InvalidInputError(
+            "objective must be an object with n_features and at, such as a gdaopt.GLR, "
+            f"{_instead_of(objective)}got {shortened(objective)}"
+        )
+    integer("n_features of the objective", objective.n_features, at_least=1)
+
+
+def _instead_of(given: object) -> str:
+    """Say how something that resembles an objective becomes one, or nothing."""
+    if isinstance(given, type):
+        return "not a class: call it with its data; "
+    if hasattr(given, "is_convex") and hasattr(given, "variables"):
+        return (
+            "not a CVXPY expression: pass gdaopt.CvxpyObjective(lambda M: ..., n_features=K) with "
+            "the expression as a function of the metric; "
+        )
+    if hasattr(given, "contains") and hasattr(given, "trace_bound"):
+        return "not a set of metrics, which is the second argument; "
+    if callable(given):
+        return (
+            "not a bare function: pass gdaopt.CvxpyObjective(function, n_features=K) where it "
+            "returns a CVXPY expression, or gdaopt.FunctionObjective(function, n_features=K) where "
+            "it returns value and gradient; "
+        )
+    return ""

@@ -17,55 +17,19 @@ from gdaopt.linalg.directions import (
 )
 from gdaopt.linalg.entries import Edges, all_edges, matrix_of
 from gdaopt.linalg.laplacian import generalized_laplacian
-from gdaopt.objectives.protocol import Objective, Point
+from gdaopt.objectives.base import Objective, check_interface
+from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import round_off_at
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
 from gdaopt.support.warning_filters import underflow_ignored
 
-__all__ = ["check_gradient", "check_interface", "check_objective"]
+__all__ = ["check_gradient", "check_objective"]
 
 _STEP = 1e-5
 _TOLERANCE = 1e-5
 _CURVATURE = 10  # curvatures may be differences of gradients, which have fewer digits
 _LENGTH = 0.1  # of directions, where metrics are about 1
-
-
-def check_interface(objective: object) -> None:
-    """Refuse an object that is no objective, before its value is asked for.
-
-    Examples
-    --------
-    >>> from gdaopt.objectives import GLR
-    >>> check_interface(GLR([[0.0], [1.0]], [1, -1]))
-    """
-    is_object = not isinstance(objective, type)
-    if not (is_object and hasattr(objective, "n_features") and hasattr(objective, "at")):
-        raise InvalidInputError(
-            "objective must be an object with n_features and at, such as a gdaopt.GLR, "
-            f"{_instead_of(objective)}got {shortened(objective)}"
-        )
-    integer("n_features of the objective", objective.n_features, at_least=1)
-
-
-def _instead_of(given: object) -> str:
-    """Say how something that resembles an objective becomes one, or nothing."""
-    if isinstance(given, type):
-        return "not a class: call it with its data; "
-    if hasattr(given, "is_convex") and hasattr(given, "variables"):
-        return (
-            "not a CVXPY expression: pass gdaopt.CvxpyObjective(lambda M: ..., n_features=K) with "
-            "the expression as a function of the metric; "
-        )
-    if hasattr(given, "contains") and hasattr(given, "trace_bound"):
-        return "not a set of metrics, which is the second argument; "
-    if callable(given):
-        return (
-            "not a bare function: pass gdaopt.CvxpyObjective(function, n_features=K) where it "
-            "returns a CVXPY expression, or gdaopt.FunctionObjective(function, n_features=K) where "
-            "it returns value and gradient; "
-        )
-    return ""
 
 
 @underflow_ignored()
@@ -139,11 +103,6 @@ def check_gradient(
         The pairs i < j of features whose entries may change; entries of the diagonal always do.
     rng : Generator
         Draws the direction.
-
-    Raises
-    ------
-    InvalidInputError
-        When the slope is beyond the quotients, or the gradient is not symmetric.
 
     Examples
     --------

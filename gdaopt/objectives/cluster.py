@@ -33,24 +33,14 @@ _POLL = 0.05  # seconds between looks at the clock
 
 
 class Cluster:
-    """The chunks of some pairs on the workers of a cluster.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        Of the cluster, whose workers have gdaopt.
-    loss : DistanceLoss
-        What is summed up.
-    chunks : sequence of Pairs
-        The chunks, which share their samples.
-
-    Raises
-    ------
-    InvalidInputError
-        For what is no client.
-    """
+    """The chunks of some pairs, which share their samples, on the workers of a cluster."""
 
     def __init__(self, client: Any, loss: DistanceLoss, chunks: Sequence[Pairs]) -> None:
+        if not all(hasattr(client, name) for name in ("scatter", "submit", "cancel", "status")):
+            raise InvalidInputError(
+                f"client must be a distributed.Client, got {shortened(client)}; make one by "
+                "distributed.Client(address), or leave it out to compute on this machine"
+            )
         self._client = client
         self._loss = loss
         self._chunks = chunks
@@ -59,15 +49,6 @@ class Cluster:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(None), ()  # a client cannot be copied: copies compute on their own machine
-
-    @staticmethod
-    def check(client: Any) -> None:
-        """Raise `InvalidInputError` for what is no client of a cluster."""
-        if not all(hasattr(client, name) for name in ("scatter", "submit", "cancel", "status")):
-            raise InvalidInputError(
-                f"client must be a distributed.Client, got {shortened(client)}; make one by "
-                "distributed.Client(address), or leave it out to compute on this machine"
-            )
 
     def sums(self, metric: FloatArray) -> PairSums:
         """Return the sums of all chunks at a K×K metric.

@@ -7,8 +7,9 @@ the smaller and the larger one of the first comparison, and so on.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from gdaopt.objectives.pairs import (
     Changes,
     Indices,
     ListedPairs,
+    Pairs,
     checked_pairs,
     checked_samples,
     class_codes,
@@ -28,6 +30,9 @@ from gdaopt.objectives.pairs import (
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import Logistic, ScalarFunction, SmoothHinge
 from gdaopt.support.validation import FloatArray, integer, number
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 __all__ = ["LSML", "LogisticTriplets", "TripletHinge"]
 
@@ -47,42 +52,68 @@ class TripletLoss(DistanceLoss):
         self.function = function
         self.curved_everywhere = not function.is_flat_beyond
 
-    def at(self, block: Block, distances: FloatArray) -> _Triplets:  # noqa: ARG002 (of all)
-        return _Triplets(self, distances)
+    def at(self, block: Block, distances: FloatArray) -> Triplets:  # noqa: ARG002 (of all)
+        return _Listed(self, distances[0::2], distances[1::2])
+
+    def auto_trace_bound(self, squares: FloatArray, n_pushed: int = 1) -> float:
+        """Return the trace of the isotropic metric that pulls as much as so many triplets at 0.
+
+        The mean squared differences of the near samples are given, for each feature.
+        """
+        if not self.pull:
+            raise nothing_pulls("push_weight=1")
+        at_zero = self.push * float(self.function(np.array(self.margin))[0])
+        return isotropic_trace(n_pushed * at_zero / self.pull, squares)
 
 
-class _Triplets(BlockLoss):
-    """The loss of whole triplets."""
+class Triplets(BlockLoss):
+    """The loss at distances x of near samples, and of the arguments z of ψ."""
 
-    def __init__(self, loss: TripletLoss, distances: FloatArray) -> None:
+    def __init__(self, loss: TripletLoss, near: FloatArray, z: FloatArray) -> None:
         self.loss = loss
-        self._near, self._far = distances[0::2], distances[1::2]
-        self._z = loss.margin + self._near - self._far
-        self._values, self._first = loss.function(self._z)
+        self.near = near
+        self.z = z
+        self.values, self.first = loss.function(z)
 
     @cached_property
     def value(self) -> float:
-        loss = self.loss
-        return loss.pull * float(self._near.sum()) + loss.push * float(self._values.sum())
+        return self.loss.pull * float(self.near.sum()) + self.loss.push * float(self.values.sum())
+
+    @property
+    @abstractmethod
+    def sizes(self) -> FloatArray:
+        """The sizes of the distances in each z."""
 
     @property
     def magnitude(self) -> float:
-        sizes = self.loss.margin + np.abs(self._near) + np.abs(self._far)
-        pushed = np.abs(self._values).sum() + self._first @ sizes
-        return self.loss.pull * float(np.abs(self._near).sum()) + self.loss.push * float(pushed)
+        loss = self.loss
+        pushed = np.abs(self.values) + self.first * (loss.margin + self.sizes)
+        return loss.pull * float(np.abs(self.near).sum()) + loss.push * float(pushed.sum())
+
+
+class _Listed(Triplets):
+    """The loss of triplets whose distances are given one after the other."""
+
+    def __init__(self, loss: TripletLoss, near: FloatArray, far: FloatArray) -> None:
+        super().__init__(loss, near, loss.margin + near - far)
+        self._far = far
+
+    @property
+    def sizes(self) -> FloatArray:
+        return np.abs(self.near) + np.abs(self._far)
 
     def coefficients(self) -> FloatArray:
-        coefficients = np.empty(2 * len(self._z))
-        pushed = self.loss.push * self._first
+        coefficients = np.empty(2 * len(self.z))
+        pushed = self.loss.push * self.first
         coefficients[0::2] = self.loss.pull + pushed
         coefficients[1::2] = -pushed
         return coefficients
 
     def factors(self, changes: Changes) -> FloatArray:
         """Return ``√(b ψ'') (φ_x - φ_y)``: the Hessian has rank one."""
-        second = self.loss.function.second(self._z)
+        second = self.loss.function.second(self.z)
         curved = np.flatnonzero(second > NEGLIGIBLE * second.max(initial=0.0))
-        factors: FloatArray = changes(2 * curved)
+        factors = changes(2 * curved)
         factors -= changes(2 * curved + 1)
         factors *= np.sqrt(self.loss.push * second[curved])
         return factors
@@ -100,7 +131,6 @@ class _TripletObjective(PairObjective[TripletLoss]):
         push_weight: float,
         margin: float,
         function: ScalarFunction,
-        memory_limit: int,
     ) -> None:
         push = number("push_weight", push_weight, above=0, at_most=1)
         features = checked_samples(X)
@@ -109,7 +139,7 @@ class _TripletObjective(PairObjective[TripletLoss]):
             raise InvalidInputError("triplets holds none; pass at least one")
         self.triplets = found
         loss = TripletLoss((1 - push) / len(found), push / len(found), margin, function)
-        super().__init__(_compared(features, found[:, [0, 1, 0, 2]]), loss, memory_limit)
+        super().__init__(_compared(features, found[:, [0, 1, 0, 2]]), loss)
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
@@ -121,12 +151,9 @@ class _TripletObjective(PairObjective[TripletLoss]):
         InvalidInputError
             Where nothing pulls: ``push_weight=1``, or near samples that all coincide.
         """
-        loss, features = self.loss, self.pairs.features
-        if not loss.pull:
-            raise nothing_pulls("push_weight=1")
+        features = self.pairs.features
         near = features[self.triplets[:, 0]] - features[self.triplets[:, 1]]
-        at_zero = loss.push * float(loss.function(np.array([loss.margin]))[0][0])
-        return isotropic_trace(at_zero / loss.pull, (near**2).mean(axis=0))
+        return self.loss.auto_trace_bound((near**2).mean(axis=0))
 
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
         """Return ``L = (μ/n) max ψ'' Σ (‖d_ij‖⁴ + ‖d_il‖⁴)``, which holds for every metric."""
@@ -136,13 +163,9 @@ class _TripletObjective(PairObjective[TripletLoss]):
     def to_cvxpy(self, metric: Expression) -> Terms:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        sample, near, far = self.triplets.T
-        features = self.pairs.features
-        to_near, constraints = squared_distances(features, sample, near, metric)
-        to_far, more = squared_distances(features, sample, far, metric)
-        pushed = self.loss.function.to_cvxpy(self.loss.margin + to_near - to_far)
-        total = self.loss.pull * cp.sum(to_near) + self.loss.push * cp.sum(pushed)
-        return total, [*constraints, *more]
+        near, far, constraints = _compared_distances(self.pairs, metric)
+        pushed = self.loss.function.to_cvxpy(self.loss.margin + near - far)
+        return self.loss.pull * cp.sum(near) + self.loss.push * cp.sum(pushed), constraints
 
 
 class TripletHinge(_TripletObjective):
@@ -165,8 +188,6 @@ class TripletHinge(_TripletObjective):
         m > 0.
     width : float, optional
         ω > 0: width over which the kink of the hinge is smoothed.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -197,11 +218,10 @@ class TripletHinge(_TripletObjective):
         push_weight: float = 0.5,
         margin: float = 1.0,
         width: float = 0.2,
-        memory_limit: int = 2**28,
     ) -> None:
         margin = number("margin", margin, above=0)
         hinge = SmoothHinge(number("width", width, above=0))
-        super().__init__(X, triplets, push_weight, margin, hinge, memory_limit)
+        super().__init__(X, triplets, push_weight, margin, hinge)
 
 
 class LogisticTriplets(_TripletObjective):
@@ -214,7 +234,7 @@ class LogisticTriplets(_TripletObjective):
 
     Parameters
     ----------
-    X, triplets, push_weight, memory_limit
+    X, triplets, push_weight
         As for `TripletHinge`.
     margin : float, optional
         m ≥ 0.
@@ -243,10 +263,9 @@ class LogisticTriplets(_TripletObjective):
         *,
         push_weight: float = 0.5,
         margin: float = 0.0,
-        memory_limit: int = 2**28,
     ) -> None:
         margin = number("margin", margin, at_least=0)
-        super().__init__(X, triplets, push_weight, margin, Logistic(), memory_limit)
+        super().__init__(X, triplets, push_weight, margin, Logistic())
 
 
 class LSMLLoss(DistanceLoss):
@@ -320,8 +339,6 @@ class LSML(PairObjective[LSMLLoss]):
         How many are drawn; 20 N when left out. Those that coincide in c and d are dropped.
     random_state : int, optional
         Seed of the draw.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -354,7 +371,6 @@ class LSML(PairObjective[LSMLLoss]):
         quadruplets: Any = None,
         n_quadruplets: int | None = None,
         random_state: int = 0,
-        memory_limit: int = 2**28,
     ) -> None:
         features = checked_samples(X)
         rng = np.random.default_rng(integer("random_state", random_state, at_least=0))
@@ -381,7 +397,7 @@ class LSML(PairObjective[LSMLLoss]):
         if not len(found):
             raise InvalidInputError("there are no quadruplets whose samples c and d differ")
         self.quadruplets = found
-        super().__init__(_compared(features, found), LSMLLoss(1 / len(found)), memory_limit)
+        super().__init__(_compared(features, found), LSMLLoss(1 / len(found)))
 
     def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one second-order cone for each quadruplet.
@@ -390,15 +406,12 @@ class LSML(PairObjective[LSMLLoss]):
         """
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        a, b, c, d = self.quadruplets.T
-        features = self.pairs.features
-        near, constraints = squared_distances(features, a, b, metric)
-        far, more = squared_distances(features, c, d, metric)
-        raised = near + cp.Variable(len(a), nonneg=True)
-        root = cp.Variable(len(a))
+        size = len(self.quadruplets)
+        near, far, constraints = _compared_distances(self.pairs, metric)
+        raised = near + cp.Variable(size, nonneg=True)
+        root = cp.Variable(size)
         cone = cp.SOC(raised + far, cp.vstack([2 * root, raised - far]))
-        total = cp.sum(raised + far - 2 * root) / len(a)
-        return total, [*constraints, *more, cone]
+        return cp.sum(raised + far - 2 * root) / size, [*constraints, cone]
 
 
 def _drawn(codes: Indices, count: int, rng: np.random.Generator) -> Indices:
@@ -434,3 +447,12 @@ def _compared(features: FloatArray, quadruplets: Indices) -> ListedPairs:
     """Return the pairs (a, b) and (c, d) of each quadruplet, one after the other."""
     left, right = quadruplets[:, [0, 2]].ravel(), quadruplets[:, [1, 3]].ravel()
     return ListedPairs(features, left, right, group=2)
+
+
+def _compared_distances(
+    pairs: Pairs, metric: Expression
+) -> tuple[Expression, Expression, list[cp.Constraint]]:
+    """Return the smaller and the larger distances of all comparisons for CVXPY, and constraints."""
+    left, right, _ = pairs.listed()
+    distances, constraints = squared_distances(pairs.features, left, right, metric)
+    return distances[0::2], distances[1::2], constraints

@@ -13,7 +13,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.base import BaseObjective
+from gdaopt.objectives.base import Objective
 from gdaopt.objectives.logarithm import Logarithm
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.protocol import Expression, Line, Point, Terms
@@ -35,7 +35,7 @@ _EXAMPLE = "lambda M: (np.sum(M**2) / 2, M)"
 _DIFFERENCE = 1e-6  # of tr M / K: the step of the gradient's differences
 
 
-class DenseObjective(BaseObjective):
+class DenseObjective(Objective):
     """Base class for objectives of your own: write `value` and `gradient`.
 
     Parameters
@@ -45,14 +45,10 @@ class DenseObjective(BaseObjective):
 
     Attributes
     ----------
-    log_convex : bool
-        Set it to True in a subclass when Q is positive and ``log Q`` is convex too.
-    convex : bool
-        Set it to False for a Q that is not convex: runs then end as *stationary*, and carry no
-        certificate.
-    tested : bool
-        Set it to True once `gdaopt.check_objective` has passed: runs then leave out their own check
-        of the gradient, which takes two values at the start and a few at the end.
+    log_convex, convex, tested : bool
+        See `Objective`. Set `tested` once `gdaopt.check_objective` has passed: runs then leave out
+        their own check of the gradient, which takes two values at the start and a few at the end.
+        With ``convex = False`` runs end as *stationary*, and carry no certificate.
 
     Examples
     --------
@@ -137,10 +133,6 @@ class DensePoint(MatrixPoint):
 
     @cached_property
     def _gradient(self) -> FloatArray:
-        return read_only(self._compute_gradient())
-
-    def _compute_gradient(self) -> FloatArray:
-        """Compute the gradient, which the point keeps."""
         found = self.objective.gradient(self.metric)
         try:
             gradient = returned_numbers(found)
@@ -151,7 +143,7 @@ class DensePoint(MatrixPoint):
                 f"{type(self.objective).__name__}.gradient returned {shortened(found)}; it must "
                 f"return an array of shape {self.metric.shape}"
             )
-        return gradient
+        return read_only(gradient)
 
     def gradient(self) -> FloatArray:
         return self._gradient
@@ -308,13 +300,7 @@ class FunctionObjective(DenseObjective):
         return f"FunctionObjective({name})"
 
     def value_and_gradient(self, metric: FloatArray) -> tuple[float, FloatArray]:
-        """Call the function, and check what it returns.
-
-        Raises
-        ------
-        InvalidInputError
-            When that is no pair of a number and a K×K array.
-        """
+        """Call the function; refuse what is no pair of a number and a K×K array."""
         name, size = shortened(self._function), self.n_features
         found = self._function(metric)
         if not isinstance(found, tuple | list) or len(found) != 2:
@@ -371,5 +357,6 @@ class FunctionPoint(DensePoint):
     def value(self) -> float:
         return self._found[0]
 
-    def _compute_gradient(self) -> FloatArray:
-        return self._found[1]
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        return read_only(self._found[1])

@@ -18,7 +18,7 @@ from gdaopt.objectives.dense import DenseObjective, DensePoint
 from gdaopt.objectives.protocol import Expression
 from gdaopt.objectives.round_off import RoundOff, assumed_roundings
 from gdaopt.support.text import reason, shortened
-from gdaopt.support.validation import FloatArray, symmetric_matrix
+from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -148,8 +148,9 @@ class ExpressionPoint(DensePoint):
     def value(self) -> float:
         return self._tape.value
 
-    def _compute_gradient(self) -> FloatArray:
-        return self._tape.gradient()
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        return read_only(self._tape.gradient())
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are assumed to be, by the terms they are sums of."""

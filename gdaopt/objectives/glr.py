@@ -46,13 +46,6 @@ class Exponentials(DistanceLoss):
 
     All sums are taken over ``exp(-(δ - log w) - shift)`` with the largest exponent as the shift, so
     that the logarithm of the sum and its derivatives do not underflow.
-
-    Parameters
-    ----------
-    n_pairs : int
-        How many pairs there are.
-    shift : float, optional
-        The logarithm of the unit.
     """
 
     sign = -1.0
@@ -65,7 +58,7 @@ class Exponentials(DistanceLoss):
 
     @property
     def value_roundings(self) -> float:  # type: ignore[override]  # it depends on the shift
-        """How exact terms are: their exponents are differences of larger numbers."""
+        # The exponents are differences of larger numbers.
         return 2 * abs(self._shift) + 4 * math.log(self._n_pairs)
 
     def at(self, block: Block, distances: FloatArray) -> _Terms:  # noqa: ARG002 (of all)
@@ -74,19 +67,15 @@ class Exponentials(DistanceLoss):
         return _Terms(np.exp(exponents, out=exponents))
 
     def again(self, block: Block, numbers: FloatArray) -> _Terms:  # noqa: ARG002 (of all)
-        """Return the loss of a block whose terms are known."""
         return _Terms(numbers)
 
     def shift(self, distances: Iterable[FloatArray]) -> float:
-        """Return the largest exponent."""
         return max(-float(block.min()) for block in distances)
 
     def shifted(self, shift: float) -> Self:
-        """Return the loss in units of ``exp(shift)``."""
         return type(self)(self._n_pairs, shift)
 
     def line(self, direction: Direction, start: LossSum, rates: PairValues) -> ExponentialLine:
-        """Return the sum along a direction."""
         return ExponentialLine(direction, start, rates)
 
 
@@ -181,8 +170,6 @@ class GLR(PairObjective[Exponentials]):
     pairs : array-like of int, shape (n, 2), optional
         Sum over these pairs only, in both orders, such as those of near samples where N is large.
         All pairs when left out.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -215,11 +202,10 @@ class GLR(PairObjective[Exponentials]):
         *,
         sample_weight: Any = None,
         pairs: Any = None,
-        memory_limit: int = 2**28,
     ) -> None:
         found = weighted_pairs(X, z, sample_weight, pairs)
         draw = _drawn if isinstance(found, SignalPairs) else None
-        super().__init__(found, Exponentials(found.n_pairs), memory_limit, draw=draw)
+        super().__init__(found, Exponentials(found.n_pairs), draw=draw)
 
     @underflow_ignored()
     def log_value(self, metric: FloatArray) -> float:

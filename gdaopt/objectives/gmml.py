@@ -13,7 +13,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.objectives.base import BaseObjective
+from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
@@ -97,7 +97,7 @@ class GMMLLine(FactoredLine):
         return -float(falls.sum()), 2 * float(falls @ (self._eigenvalues / stretched))
 
 
-class GMML(BaseObjective):
+class GMML(Objective):
     """Geometric mean metric learning: ``Q(M) = tr(M S) + tr(M⁻¹ D)``, infinite off M ≻ 0.
 
     For differences of similar pairs of samples in the rows of A and of dissimilar pairs in the rows

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
+from gdaopt.objectives.comparisons import TripletLoss, Triplets
+from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs import (
     Block,
     Changes,
@@ -19,9 +17,9 @@ from gdaopt.objectives.pairs import (
     RectanglePairs,
     checked_samples,
     class_codes,
-    squared_distances,
 )
-from gdaopt.objectives.pairs.expressions import expression_bytes
+from gdaopt.objectives.pairs.blocks import classes_of, own_classes
+from gdaopt.objectives.pairs.expressions import all_distances, expression_bytes
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import SmoothHinge
 from gdaopt.support.deadline import check_time
@@ -63,28 +61,12 @@ def target_neighbors(features: FloatArray, codes: Codes, n_neighbors: int) -> In
     return targets
 
 
-class LMNNLoss(DistanceLoss):
-    """``a Σ_ij δ_ij + b Σ_ijl h(m + δ_ij - δ_il)``: a `DistanceLoss` of ordered pairs.
+class LMNNLoss(TripletLoss):
+    """``Σ_ij (a δ_ij + b Σ_l h(m + δ_ij - δ_il))`` over ordered pairs of samples, sorted by class.
 
-    j are the target neighbours of sample i, l the samples of other classes, and h is a smoothed
-    hinge. Samples are sorted by class.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (N,)
-        Classes, ascending.
-    targets : ndarray of int, shape (N, k)
-        j, for each i.
-    pull, push : float
-        a and b.
-    margin : float
-        m.
-    hinge : SmoothHinge
-        h.
+    j are the target neighbours of sample i, in a row of `targets`, l the samples of other classes,
+    and h is a smoothed hinge.
     """
-
-    curved_everywhere = False
-    value_roundings = 32.0
 
     def __init__(
         self,
@@ -95,75 +77,53 @@ class LMNNLoss(DistanceLoss):
         margin: float,
         hinge: SmoothHinge,
     ) -> None:
+        super().__init__(pull, push, margin, hinge)
         self.targets = targets
-        self.pull = pull
-        self.push = push
-        self.margin = margin
-        self.hinge = hinge
-        self._bounds = np.flatnonzero(np.diff(codes, prepend=-1, append=codes[-1] + 1)).tolist()
+        self.classes = classes_of(codes)
         self.coefficient_roundings = float(len(codes) + 32)  # sums over impostors
 
-    def at(self, block: Block, distances: FloatArray) -> _Triplets:
-        """Return the loss at rows of distances."""
-        return _Triplets(self, block, distances)
-
-    def own_classes(self, block: Block) -> list[tuple[slice, slice]]:
-        """Return rows of a block, from 0 on, and the columns of their class."""
-        first, last = block.rows.start, block.rows.stop
-        return [
-            (slice(max(start - first, 0), min(last, stop) - first), slice(start, stop))
-            for start, stop in pairwise(self._bounds)
-            if start < last and stop > first
-        ]
+    def at(self, block: Block, distances: FloatArray) -> _Impostors:
+        return _Impostors(self, block, distances)
 
 
-class _Triplets(BlockLoss):
-    """The loss in some rows: a `BlockLoss` over the triplets within the margin."""
+class _Impostors(Triplets):
+    """The loss in some rows: over the triplets within the margin."""
 
     def __init__(self, loss: LMNNLoss, block: Block, distances: FloatArray) -> None:
-        self._loss = loss
         self._shape = distances.shape
         self._rows = np.arange(len(distances))[:, None]
         self._targets = loss.targets[block.rows]
-        self._near = distances[self._rows, self._targets]
-        reach = loss.margin + self._near
+        near = distances[self._rows, self._targets]
+        reach = loss.margin + near
         within = distances < reach.max(axis=1)[:, None]
-        for rows, columns in loss.own_classes(block):
+        for rows, columns in own_classes(block, loss.classes):
             within[rows, columns] = False
         self._row, self._impostor = np.divmod(np.flatnonzero(within), within.shape[1])
         self._far = distances[self._row, self._impostor]
-        self._beyond = reach[self._row] - self._far[:, None]
-        self._hinge, self._first = loss.hinge(self._beyond)
-
-    @cached_property
-    def value(self) -> float:
-        loss = self._loss
-        return loss.pull * float(self._near.sum()) + loss.push * float(self._hinge.sum())
+        super().__init__(loss, near, reach[self._row] - self._far[:, None])
 
     @property
-    def magnitude(self) -> float:
-        loss = self._loss
-        sizes = loss.margin + 2 * np.abs(self._near[self._row]) + np.abs(self._far)[:, None]
-        pushed = float((self._hinge + self._first * sizes).sum())
-        return loss.pull * float(np.abs(self._near).sum()) + loss.push * pushed
+    def sizes(self) -> FloatArray:
+        sizes: FloatArray = 2 * np.abs(self.near[self._row]) + np.abs(self._far)[:, None]
+        return sizes
 
     def coefficients(self) -> FloatArray:
-        loss = self._loss
+        loss = self.loss
         coefficients = np.zeros(self._shape)
-        coefficients[self._row, self._impostor] = -loss.push * self._first.sum(axis=1)
+        coefficients[self._row, self._impostor] = -loss.push * self.first.sum(axis=1)
         for k, targets in enumerate(self._targets.T):
-            pushed = np.bincount(self._row, self._first[:, k], self._shape[0])
+            pushed = np.bincount(self._row, self.first[:, k], self._shape[0])
             coefficients[self._rows[:, 0], targets] += loss.pull + loss.push * pushed
         return coefficients
 
     def factors(self, changes: Changes) -> FloatArray:
         """Return ``√(b h'') (φ_ij - φ_il)`` of the triplets where the hinge is bent."""
-        found, second = [], self._loss.hinge.second(self._beyond)
+        found, second = [], self.loss.function.second(self.z)
         for k, targets in enumerate(self._targets.T):
             bent = second[:, k] > 0
             row, impostor = self._row[bent], self._impostor[bent]
             difference = changes(row, targets[row]) - changes(row, impostor)
-            difference *= np.sqrt(self._loss.push * second[bent, k])
+            difference *= np.sqrt(self.loss.push * second[bent, k])
             found.append(difference)
         return np.concatenate(found, axis=1)
 
@@ -192,8 +152,6 @@ class LMNN(PairObjective[LMNNLoss]):
         m > 0.
     width : float, optional
         ω > 0: width over which the kink of the hinge is smoothed.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -228,7 +186,6 @@ class LMNN(PairObjective[LMNNLoss]):
         push_weight: float = 0.5,
         margin: float = 1.0,
         width: float = 0.2,
-        memory_limit: int = 2**28,
     ) -> None:
         n_neighbors = integer("n_neighbors", n_neighbors, at_least=1)
         push = number("push_weight", push_weight, above=0, at_most=1)
@@ -253,7 +210,7 @@ class LMNN(PairObjective[LMNNLoss]):
             SmoothHinge(width),
         )
         self._codes = codes
-        super().__init__(RectanglePairs.ordered(features), loss, memory_limit)
+        super().__init__(RectanglePairs.ordered(features), loss)
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
@@ -266,12 +223,9 @@ class LMNN(PairObjective[LMNNLoss]):
         InvalidInputError
             Where nothing pulls: ``push_weight=1``, or target neighbours that all coincide.
         """
-        triplets, features = self.loss, self.pairs.features
-        if not triplets.pull:
-            raise nothing_pulls("push_weight=1")
-        squares = ((features[:, None] - features[triplets.targets]) ** 2).mean(axis=(0, 1))
-        impostor = triplets.push * float(triplets.hinge(np.array(triplets.margin))[0])
-        return isotropic_trace(triplets.targets.shape[1] * impostor / triplets.pull, squares)
+        features, targets = self.pairs.features, self.loss.targets
+        squares = ((features[:, None] - features[targets]) ** 2).mean(axis=(0, 1))
+        return self.loss.auto_trace_bound(squares, n_pushed=targets.shape[1])
 
     def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
         """Return ``L = (μ/(N k ω)) Σ_ijl (‖d_ij‖⁴ + ‖d_il‖⁴)``, which holds for every metric."""
@@ -283,26 +237,22 @@ class LMNN(PairObjective[LMNNLoss]):
             is_other = np.not_equal.outer(self._codes[block.rows], self._codes)
             total += float(near @ is_other.sum(axis=1))
             total += n_targets * float(fourth[is_other].sum())
-        return triplets.push * triplets.hinge.max_curvature * total
+        return triplets.push * triplets.function.max_curvature * total
 
     def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one hinge for each triplet."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         triplets, size = self.loss, len(self._codes)
-        left, right = np.triu_indices(size, 1)
-        distances, constraints = squared_distances(self.pairs.features, left, right, metric)
-        position = np.zeros((size, size), dtype=np.intp)
-        position[left, right] = position[right, left] = np.arange(len(left))
+        distances, position, constraints = all_distances(self.pairs.features, metric)
         sample, impostor = np.nonzero(np.not_equal.outer(self._codes, self._codes))
         expression: cp.Expression = cp.Constant(0.0)
         for targets in triplets.targets.T:
             near = distances[position[np.arange(size), targets]]
             z = triplets.margin + near[sample] - distances[position[sample, impostor]]
             expression += triplets.pull * cp.sum(near)
-            expression += triplets.push * cp.sum(triplets.hinge.to_cvxpy(z))
+            expression += triplets.push * cp.sum(triplets.function.to_cvxpy(z))
         return expression, constraints
 
     def conic_bytes(self) -> float:
-        """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
         return float(self.loss.targets.shape[1] * expression_bytes(self.pairs))

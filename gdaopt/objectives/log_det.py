@@ -11,7 +11,7 @@ from scipy.linalg import eigvalsh
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.base import BaseObjective
+from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
@@ -105,7 +105,7 @@ class LogDetLine(FactoredLine):
         return -float(rates.sum()), float(rates @ rates)
 
 
-class LogDet(BaseObjective):
+class LogDet(Objective):
     """Negative log-likelihood of a Gaussian: ``Q(M) = tr(S M) - log det M``, infinite off M ≻ 0.
 
     M is the precision matrix, S the samples' covariance matrix (divide by the number of samples).

@@ -29,11 +29,6 @@ class Logarithm(Derivatives):
     """``log Q`` from Q itself, -inf where Q is not positive.
 
     With the derivatives g of log Q the second ones are ``∇²Q / Q - gg'``.
-
-    Attributes
-    ----------
-    of : Derivatives
-        Q at the metric.
     """
 
     of: Derivatives
@@ -53,15 +48,7 @@ class Logarithm(Derivatives):
 
 @dataclass(frozen=True, eq=False)
 class MultipleLogarithm(Derivatives):
-    """The logarithm of a multiple, whose derivatives are those of ``log Q``.
-
-    Attributes
-    ----------
-    logarithm : Derivatives
-        ``log Q`` at the metric.
-    factor : float
-        c > 0.
-    """
+    """The logarithm of a positive multiple: its derivatives are those of ``log Q``."""
 
     logarithm: Derivatives
     factor: float
@@ -82,11 +69,6 @@ class ExponentialLogarithm(Derivatives):
     """The logarithm of a sum of exponentials over pairs.
 
     Nothing underflows, because all sums are in units of ``exp(shift)``.
-
-    Attributes
-    ----------
-    point : PairPoint
-        The sum at the metric (`gdaopt.objectives.PairPoint`).
     """
 
     point: Any  # a PairPoint imports this module

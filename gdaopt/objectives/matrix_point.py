@@ -108,18 +108,8 @@ class FactoredLine(Line, ABC):
     """Such an objective along a direction D: ``φ(0) + γ ⟨A, D⟩`` and terms of ``1 + γ λ_i``.
 
     λ are the eigenvalues of D in the coordinates of the metric's factor: a trial step costs O(K),
-    and leaves the cone where ``1 + γ λ_i ≤ 0``. Everything is infinite there.
-
-    Parameters
-    ----------
-    point : FactoredPoint
-        The point at γ = 0.
-    direction : Direction
-        D.
-    linear : ndarray of shape (K, K)
-        A.
-    eigenvalues : ndarray of shape (K,)
-        λ, NaN where the metric has no factor.
+    and leaves the cone where ``1 + γ λ_i ≤ 0``. Everything is infinite there. Where the metric has
+    no factor, they are NaN.
     """
 
     def __init__(

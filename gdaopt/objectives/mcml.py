@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,9 @@ from gdaopt.objectives.pairs import (
     checked_samples,
     checked_weights,
     class_codes,
-    squared_distances,
 )
+from gdaopt.objectives.pairs.blocks import classes_of, own_classes
+from gdaopt.objectives.pairs.expressions import all_distances
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.subsamples import stratified
 from gdaopt.support.validation import FloatArray
@@ -45,14 +45,8 @@ def _drawn(
 class MCMLLoss(DistanceLoss):
     """``Σ_i w_i ( mean_{j in the class of i} δ_ij + log Σ_{k≠i} exp(-δ_ik) )``.
 
-    Its pairs are all ordered pairs of samples, which are sorted by class.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (N,)
-        Classes, ascending.
-    weights : ndarray of shape (N,)
-        w, positive.
+    Its pairs are all ordered pairs of samples, which are sorted by class; the weights w are
+    positive.
     """
 
     value_roundings = 80.0  # sums and exponentials, relative to the largest exponential
@@ -61,19 +55,10 @@ class MCMLLoss(DistanceLoss):
     def __init__(self, codes: Codes, weights: FloatArray) -> None:
         self.codes = codes
         self.weights = weights
-        self._bounds = np.flatnonzero(np.diff(codes, prepend=-1, append=codes[-1] + 1))
-        n_others = np.diff(self._bounds) - 1
+        self.classes = classes_of(codes)
+        n_others = np.array([members.stop - members.start - 1 for members in self.classes])
         self.has_class = np.repeat(n_others > 0, n_others + 1)  # other samples of the own class
         self.pulls = weights / np.maximum(np.repeat(n_others, n_others + 1), 1)
-
-    def classes(self, block: Block) -> list[Block]:
-        """Return the parts of a block that are within a class of two samples or more."""
-        first, last = block.rows.start, block.rows.stop
-        return [
-            Block(slice(max(first, start), min(last, stop)), slice(start, stop))
-            for start, stop in pairwise(self._bounds.tolist())
-            if start < last and stop > first and stop - start > 1
-        ]
 
     def cancelled(self, block: Block) -> FloatArray:
         """Return the pull on each pair: near the optimum the softmax cancels it."""
@@ -85,13 +70,12 @@ class MCMLLoss(DistanceLoss):
 
     def pull(self, block: Block, coefficients: FloatArray) -> None:
         """Add the coefficients of the mean distances within classes, samples themselves too."""
-        first = block.rows.start
-        for part in self.classes(block):
-            rows = slice(part.rows.start - first, part.rows.stop - first)
-            coefficients[rows, part.columns] += self.pulls[part.rows, None]
+        pulls = self.pulls[block.rows]
+        for rows, members in own_classes(block, self.classes):
+            if members.stop - members.start > 1:
+                coefficients[rows, members] += pulls[rows, None]
 
     def at(self, block: Block, distances: FloatArray) -> _Rows:
-        """Return the loss at rows of distances."""
         return _Rows(self, block, distances)
 
 
@@ -115,12 +99,11 @@ class _Rows(BlockLoss):
     def _mean_pull(self, exponents: FloatArray, shift: FloatArray) -> FloatArray:
         """Return ``mean δ_ij - min_k δ_ik`` over the own class; of samples alone less the last."""
         pull = shift.copy()
-        first = self._block.rows.start
         exponents[self._rows, self._own] = 0.0
-        for part in self._loss.classes(self._block):
-            rows = slice(part.rows.start - first, part.rows.stop - first)
-            pull[rows] = -exponents[rows, part.columns].sum(axis=1)
-            pull[rows] /= part.columns.stop - part.columns.start - 1
+        for rows, members in own_classes(self._block, self._loss.classes):
+            if n_others := members.stop - members.start - 1:
+                pull[rows] = -exponents[rows, members].sum(axis=1)
+                pull[rows] /= n_others
         exponents[self._rows, self._own] = -math.inf
         return pull
 
@@ -178,8 +161,6 @@ class MCML(PairObjective[MCMLLoss]):
         Class labels: numbers, booleans or texts.
     sample_weight : array-like of shape (N,), optional
         Positive s: how much the terms of each sample count.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -208,9 +189,7 @@ class MCML(PairObjective[MCMLLoss]):
 
     tested = True
 
-    def __init__(
-        self, X: Any, y: Any, *, sample_weight: Any = None, memory_limit: int = 2**28
-    ) -> None:
+    def __init__(self, X: Any, y: Any, *, sample_weight: Any = None) -> None:
         features = checked_samples(X)
         codes = class_codes(y, len(features))
         weights = checked_weights(sample_weight, len(features))
@@ -222,7 +201,7 @@ class MCML(PairObjective[MCMLLoss]):
                 "samples of one class"
             )
         pairs = RectanglePairs.ordered(features, order)
-        super().__init__(pairs, loss, memory_limit, draw=_drawn)
+        super().__init__(pairs, loss, draw=_drawn)
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
@@ -251,13 +230,10 @@ class MCML(PairObjective[MCMLLoss]):
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
         size = len(self.pairs.features)
-        left, right = np.triu_indices(size, 1)
-        distances, constraints = squared_distances(self.pairs.features, left, right, metric)
-        position = np.zeros((size, size), dtype=np.intp)
-        position[left, right] = position[right, left] = np.arange(len(left))
+        distances, position, constraints = all_distances(self.pairs.features, metric)
         others = position[~np.eye(size, dtype=bool)]
         rows = cp.reshape(distances[others], (size, size - 1), order="C")
         pulls = np.concatenate([self.loss.cancelled(block) for block in self.pairs.blocks()])
         pulls += pulls.T
-        pulled = pulls[left, right] @ distances
+        pulled = pulls[np.triu_indices(size, 1)] @ distances
         return pulled + self.loss.weights @ cp.log_sum_exp(-rows, axis=1), constraints

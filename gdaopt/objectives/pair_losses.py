@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,25 +29,15 @@ from gdaopt.objectives.scalar_functions import (
 )
 from gdaopt.support.validation import FloatArray, number
 
-__all__ = ["DEML", "LogisticPairs", "PairHinge", "SeparableLoss", "Term"]
+__all__ = ["DEML", "LogisticPairs", "PairHinge", "SeparablePairs", "Term"]
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
     """The term ``w ψ(s (δ - t))`` of one kind of pairs.
 
-    Attributes
-    ----------
-    similar : bool
-        Whether it is the loss of pairs of one class.
-    function : ScalarFunction
-        ψ.
-    weight : float
-        w > 0.
-    sign : float
-        s, 1 or -1.
-    threshold : float
-        t.
+    ψ is the function, w > 0 the weight, s the sign, 1 or -1, and t the threshold. The pairs are
+    similar ones or dissimilar ones.
     """
 
     similar: bool
@@ -58,16 +47,8 @@ class Term:
     threshold: float = 0.0
 
 
-class SeparableLoss(DistanceLoss):
-    """``Σ_p w_p ψ(s_p (δ_p - t_p))``.
-
-    Parameters
-    ----------
-    pairs : LabelledPairs
-        The pairs.
-    terms : tuple of Term
-        Those of pairs of one class, or of two, or of both.
-    """
+class _SeparableLoss(DistanceLoss):
+    """The loss of `SeparablePairs`."""
 
     value_roundings = 24.0
     coefficient_roundings = 16.0
@@ -86,30 +67,6 @@ class SeparableLoss(DistanceLoss):
             ],
             distances,
         )
-
-    def to_cvxpy(self, metric: Expression) -> Terms:
-        """Return the loss of a metric for CVXPY."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        expression: cp.Expression = cp.Constant(0.0)
-        constraints: list[cp.Constraint] = []
-        for term in self.terms:
-            left, right = self.pairs.listed(similar=term.similar)
-            features = self.pairs.pairs.features
-            distances, equations = squared_distances(features, left, right, metric)
-            losses = term.function.to_cvxpy(term.sign * (distances - term.threshold))
-            expression += term.weight * cp.sum(losses)
-            constraints += equations
-        return expression, constraints
-
-    def lipschitz(self, squares: Iterator[FloatArray]) -> float:
-        """Return ``Σ_p w_p max ψ'' ‖d_p‖⁴``, for ``‖d_p‖²`` block by block."""
-        total = 0.0
-        for block, square in zip(self.pairs.pairs.blocks(), squares, strict=True):
-            for term in self.terms:
-                fourth = float((square[self.pairs.mask(block, term.similar)] ** 2).sum())
-                total += term.weight * term.function.max_curvature * fourth
-        return total
 
 
 class _Pairs(BlockLoss):
@@ -151,22 +108,58 @@ class _Pairs(BlockLoss):
         return np.concatenate(found, axis=1)
 
 
-class _PairTerms(PairObjective[SeparableLoss]):
-    """A sum over pairs of samples, with a term of one distance for each."""
+class SeparablePairs(PairObjective[_SeparableLoss]):
+    """``Q(M) = Σ_p w_p ψ(s_p (δ_p - t_p))``: a sum of terms of one distance each.
 
-    tested = True
+    Parameters
+    ----------
+    labelled : LabelledPairs
+        The pairs (see `gdaopt.objectives.pairs.read_labelled_pairs`).
+    terms : tuple of Term
+        The term of similar pairs, of dissimilar ones, or both.
+    """
+
+    def __init__(self, labelled: LabelledPairs, terms: tuple[Term, ...]) -> None:
+        self.labelled = labelled
+        self.terms = terms
+        super().__init__(labelled.pairs, _SeparableLoss(labelled, terms))
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (the same for all)
         """Return ``L = Σ_p w_p max ψ'' ‖d_p‖⁴``, which holds for every metric."""
-        return self.loss.lipschitz(self.squares())
+        total = 0.0
+        for block, squares in zip(self.pairs.blocks(), self.squares(), strict=True):
+            for term in self.terms:
+                fourth = float((squares[self.labelled.mask(block, term.similar)] ** 2).sum())
+                total += term.weight * term.function.max_curvature * fourth
+        return total
 
     def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one cone for each pair, as far as its term needs one."""
-        return self.loss.to_cvxpy(metric)
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        expression: cp.Expression = cp.Constant(0.0)
+        constraints: list[cp.Constraint] = []
+        features = self.pairs.features
+        for term in self.terms:
+            left, right = self.labelled.listed(similar=term.similar)
+            weight = term.weight
+            if term.function.max_curvature:
+                distances, equations = squared_distances(features, left, right, metric)
+                constraints += equations
+            else:  # a linear function needs no more than the mean of all distances
+                differences = features[left] - features[right]
+                scatter = differences.T @ differences
+                distances = cp.sum(cp.multiply(scatter / len(left), metric))
+                weight *= len(left)
+            losses = term.function.to_cvxpy(term.sign * (distances - term.threshold))
+            expression += weight * cp.sum(losses)
+        return expression, constraints
 
 
-class _Thresholds(_PairTerms):
+class _Thresholds(SeparablePairs):
     """``(1/n) [ Σ_similar ψ(δ_ij - u) + Σ_dissimilar ψ(l - δ_ij) ]``, for ``ψ(z) ≥ z - slack``."""
+
+    tested = True
 
     def __init__(
         self,
@@ -174,7 +167,6 @@ class _Thresholds(_PairTerms):
         function: ScalarFunction,
         thresholds: tuple[float, float],
         slack: float,
-        memory_limit: int,
     ) -> None:
         weight = 1 / (labelled.n_similar + labelled.n_dissimilar)
         upper, lower = thresholds
@@ -183,7 +175,7 @@ class _Thresholds(_PairTerms):
             Term(False, function, weight, -1.0, lower),
         )
         self._slack = slack
-        super().__init__(labelled.pairs, SeparableLoss(labelled, terms), memory_limit)
+        super().__init__(labelled, terms)
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
@@ -191,7 +183,7 @@ class _Thresholds(_PairTerms):
         The pairs of one class alone cost more under an isotropic metric of larger trace than Q at
         M = 0.
         """
-        labelled, (similar, dissimilar) = self.loss.pairs, self.loss.terms
+        labelled, (similar, dissimilar) = self.labelled, self.terms
         of_similar, of_dissimilar = (
             float(term.function(np.array(-term.sign * term.threshold))[0])
             for term in (similar, dissimilar)
@@ -227,8 +219,6 @@ class PairHinge(_Thresholds):
     similar : array-like of bool, shape (n,), optional
         Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
         class or of two, and the classes are not known.
-    memory_limit : int, optional
-        Bytes that the numbers of all pairs may take (see `PairObjective`).
 
     Raises
     ------
@@ -261,16 +251,13 @@ class PairHinge(_Thresholds):
         width: float = 0.2,
         pairs: Any = None,
         similar: Any = None,
-        memory_limit: int = 2**28,
     ) -> None:
         self.upper = number("upper", upper, at_least=0)
         self.lower = number("lower", lower, above=0)
         self.width = number("width", width, above=0)
         labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
         thresholds = self.upper, self.lower
-        super().__init__(
-            labelled, SmoothHinge(self.width), thresholds, self.width / 2, memory_limit
-        )
+        super().__init__(labelled, SmoothHinge(self.width), thresholds, self.width / 2)
 
 
 class LogisticPairs(_Thresholds):
@@ -282,7 +269,7 @@ class LogisticPairs(_Thresholds):
 
     Parameters
     ----------
-    X, y, pairs, similar, memory_limit
+    X, y, pairs, similar
         As for `PairHinge`.
     bias : float, optional
         b > 0: the squared distance at which both kinds of pairs are as likely.
@@ -313,14 +300,13 @@ class LogisticPairs(_Thresholds):
         bias: float = 1.0,
         pairs: Any = None,
         similar: Any = None,
-        memory_limit: int = 2**28,
     ) -> None:
         self.bias = number("bias", bias, above=0)
         labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        super().__init__(labelled, Logistic(), (self.bias, self.bias), 0.0, memory_limit)
+        super().__init__(labelled, Logistic(), (self.bias, self.bias), 0.0)
 
 
-class DEML(_PairTerms):
+class DEML(SeparablePairs):
     """Distances between classes, less squared distances within them.
 
     ``Q(M) = (c/n_S) Σ_similar δ_ij(M) - (1/n_D) Σ_dissimilar √δ_ij(M)`` over the n_S pairs of one
@@ -334,7 +320,7 @@ class DEML(_PairTerms):
 
     Parameters
     ----------
-    X, y, pairs, memory_limit
+    X, y, pairs
         As for `PairHinge`; y must be given.
     similar_weight : float, optional
         c ≥ 0.
@@ -356,15 +342,9 @@ class DEML(_PairTerms):
     -1.118034
     """
 
-    def __init__(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        similar_weight: float = 1.0,
-        pairs: Any = None,
-        memory_limit: int = 2**28,
-    ) -> None:
+    tested = True
+
+    def __init__(self, X: Any, y: Any, *, similar_weight: float = 1.0, pairs: Any = None) -> None:
         self.similar_weight = number("similar_weight", similar_weight, at_least=0)
         labelled = read_labelled_pairs(
             X, y, pairs, need_similar=bool(self.similar_weight)
@@ -373,8 +353,7 @@ class DEML(_PairTerms):
         if self.similar_weight:
             weight = self.similar_weight / labelled.n_similar
             terms.append(Term(True, Identity(), weight))
-        loss = SeparableLoss(labelled, tuple(terms))
-        super().__init__(labelled.pairs, loss, memory_limit)
+        super().__init__(labelled, tuple(terms))
 
     def auto_trace_bound(self) -> float:
         """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
@@ -388,7 +367,7 @@ class DEML(_PairTerms):
         """
         if not self.similar_weight:
             raise nothing_pulls("similar_weight=0")
-        labelled = self.loss.pairs
+        labelled = self.labelled
         within, between = (labelled.mean_squares(similar=similar) for similar in (True, False))
         pulled = self.similar_weight**2 * float(within.sum()) or np.inf
         return isotropic_trace(float(between.sum()) / (4 * pulled), within)
@@ -397,22 +376,7 @@ class DEML(_PairTerms):
         """Return ``L = Σ_dissimilar ‖d_ij‖ / (4 n_D ρ^(3/2))``; None for ρ = 0."""
         if not min_eigenvalue > 0:
             return None
-        term, total = self.loss.terms[0], 0.0
+        term, total = self.terms[0], 0.0
         for block, squares in zip(self.pairs.blocks(), self.squares(), strict=True):
-            total += float(np.sqrt(squares[self.loss.pairs.mask(block, False)]).sum())
+            total += float(np.sqrt(squares[self.labelled.mask(block, False)]).sum())
         return float(term.weight * total / (4 * min_eigenvalue**1.5))
-
-    def to_cvxpy(self, metric: Expression) -> Terms:
-        """Return Q for CVXPY: one second-order cone for each pair of two classes."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        of_dissimilar, *of_similar = self.loss.terms
-        left, right = self.loss.pairs.listed(similar=False)
-        distances, constraints = squared_distances(self.pairs.features, left, right, metric)
-        expression = of_dissimilar.weight * cp.sum(of_dissimilar.function.to_cvxpy(distances))
-        for term in of_similar:
-            left, right = self.loss.pairs.listed(similar=True)
-            differences = self.pairs.features[left] - self.pairs.features[right]
-            scatter = differences.T @ differences
-            expression += term.weight * cp.sum(cp.multiply(scatter, metric))
-        return expression, constraints

@@ -21,7 +21,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DeferredMatrix, DenseDirection, Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.objectives.base import BaseObjective
+from gdaopt.objectives.base import Objective
 from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.logarithm import ExponentialLogarithm
 from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums, underflow
@@ -32,7 +32,7 @@ from gdaopt.objectives.pairs.passes import MANY_PAIRS, BufferPool, PairSums, Pai
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT, DistanceRoundOff, RoundOff
 from gdaopt.objectives.subsamples import model_size, subsample_size
-from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
+from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 from gdaopt.support.workers import mapped
 
 __all__ = ["PairObjective", "PairPoint", "isotropic_trace", "nothing_pulls"]
@@ -49,7 +49,7 @@ Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss]]
 """Returns the pairs and the loss of about so many samples, given those of all."""
 
 
-class PairObjective(BaseObjective, Generic[LossT]):
+class PairObjective(Objective, Generic[LossT]):
     """``Q(M) = f(δ(M))`` with a convex loss f of the squared distances of pairs of samples.
 
     A subclass makes the pairs and the loss in its ``__init__``, and writes `to_cvxpy` for the conic
@@ -61,34 +61,31 @@ class PairObjective(BaseObjective, Generic[LossT]):
         The pairs whose distances the loss sees.
     loss : DistanceLoss
         f.
-    memory_limit : int
-        Bytes that the numbers of all pairs may take. Where they need more, they are recomputed
-        block by block in each pass instead of being kept.
     draw : callable, optional
         A function of the pairs, the loss and a number n, which returns the pairs and the loss of
         about n samples that represent all. Without it, all pairs are always evaluated.
     n_represented : int, optional
         How many pairs of another objective these pairs are a subsample of; 0 where they are all.
+
+    Attributes
+    ----------
+    memory_limit : int
+        Of the class: bytes that the numbers of all pairs of an objective may take. Where they need
+        more, they are recomputed block by block in each pass instead of being kept.
     """
 
+    memory_limit = 2**28
+
     def __init__(
-        self,
-        pairs: Pairs,
-        loss: LossT,
-        memory_limit: int = 2**28,
-        *,
-        draw: Draw | None = None,
-        n_represented: int = 0,
+        self, pairs: Pairs, loss: LossT, *, draw: Draw | None = None, n_represented: int = 0
     ) -> None:
-        limit = integer("memory_limit", memory_limit, at_least=1)
         self.pairs = pairs
         self.loss = loss
         self.n_features = pairs.features.shape[1]
         self.log_convex = loss.is_exponential
-        self.memory_limit = limit
         self.n_represented = n_represented
         self._draw = draw
-        self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= limit
+        self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= self.memory_limit
         self._pool = BufferPool(pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
         self._cluster: Cluster | None = None
 
@@ -110,7 +107,6 @@ class PairObjective(BaseObjective, Generic[LossT]):
         InvalidInputError
             For what is no client.
         """
-        Cluster.check(client)
         found = copy(self)
         found._cluster = Cluster(client, self.loss, self._chunks)
         return found
@@ -152,7 +148,7 @@ class PairObjective(BaseObjective, Generic[LossT]):
             return None
         pairs, loss = self._draw(self.pairs, self.loss, n_samples)
         n_all = self.pairs.n_pairs
-        return PairObjective(pairs, loss, self.memory_limit, draw=self._draw, n_represented=n_all)
+        return PairObjective(pairs, loss, draw=self._draw, n_represented=n_all)
 
     @property
     def is_single_pass(self) -> bool:
@@ -209,18 +205,8 @@ class PairObjective(BaseObjective, Generic[LossT]):
 class PairPoint(Point):
     """An objective of pairs at one metric.
 
-    Parameters
-    ----------
-    objective : PairObjective
-        The objective.
-    metric : DeferredMatrix
-        M.
-    distances : PairValues, optional
-        δ at M, where they are known already.
-    round_off : DistanceRoundOff, optional
-        How exact these distances are.
-    moves : int, optional
-        How often these distances have been updated along a line.
+    The distances at the metric, how exact they are, and how often they have been updated along
+    lines are passed on where they are known already.
     """
 
     def __init__(

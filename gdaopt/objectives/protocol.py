@@ -1,4 +1,4 @@
-"""The interface of objectives: all that methods see of a function of metric matrices.
+"""What methods see of an objective: its points, and its lines.
 
 An objective Q is convex and differentiable on symmetric K×K matrices. Methods evaluate it in two
 ways: through a `Point`, which belongs to one metric matrix and keeps what has been computed there;
@@ -26,7 +26,7 @@ from gdaopt.support.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["BarrierPoint", "Derivatives", "Expression", "Line", "Objective", "Point", "Terms"]
+__all__ = ["BarrierPoint", "Derivatives", "Expression", "Line", "Point", "Terms"]
 
 Expression: TypeAlias = "cp.Expression"
 """An expression of CVXPY; importing gdaopt does not load it."""
@@ -153,65 +153,3 @@ class BarrierPoint(Point, Protocol):
     @abstractmethod
     def scaled(self, factor: float) -> Point:
         """Return the point at a positive multiple of M."""
-
-
-class Objective(Protocol):
-    """A convex differentiable function of metric matrices.
-
-    An objective that is not convex says so by an attribute ``convex`` that is False. Methods then
-    look for a stationary point, and nothing is certified ("Definition: stationary point").
-
-    Runs compare the gradient with differences of values at a metric or two. An objective whose
-    derivatives have been tested, as in this package, says so by an attribute ``tested`` that is
-    True, and is not compared.
-
-    An objective can also have a method ``auto_trace_bound()``, which returns the trace bound C by
-    the rule "auto": a bound that follows the scale of its data (`gdaopt.scaling`). Where the
-    logarithm is convex there is a rule without it.
-
-    An objective of many samples can also have a method ``subsample()``, which returns the objective
-    of a subsample that represents them, or None where they are few. Methods may begin with the
-    metric that is best for the subsample; values, gradients and certificates are always computed
-    from all samples.
-
-    Where the logarithm is convex, too, ``log_to_cvxpy(metric)`` returns it as `to_cvxpy` returns Q.
-
-    Attributes
-    ----------
-    n_features : int
-        K, the size of the metric matrices.
-    log_convex : bool
-        Whether Q is positive and ``log Q`` is convex as well.
-    """
-
-    n_features: int
-    log_convex: bool
-
-    @abstractmethod
-    def at(self, metric: FloatArray) -> Point:
-        """Return the point at a symmetric K×K matrix."""
-
-    def lipschitz(self, min_eigenvalue: float) -> float | None:
-        """Return a Lipschitz constant of the gradient over all ``M ⪰ ρI``, None if none is known.
-
-        In the Frobenius norm: ``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖``.
-        """
-
-    def to_cvxpy(self, metric: Expression) -> Terms:
-        """Return Q for CVXPY, as a convex expression of a symmetric K×K variable.
-
-        Parameters
-        ----------
-        metric : cvxpy.Expression of shape (K, K)
-            Symmetric and affine.
-
-        Returns
-        -------
-        expression : cvxpy.Expression
-            A scalar.
-        constraints : list of cvxpy.Constraint
-            Constraints on the expression's own variables; often there are none.
-        """
-
-    def conic_bytes(self) -> float:
-        """Return an estimate of the memory that its expression takes inside of a solver."""

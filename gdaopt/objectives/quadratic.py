@@ -9,7 +9,7 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.base import BaseObjective
+from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.protocol import Expression, Line, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
@@ -66,7 +66,7 @@ class QuadraticLine(Line):
         return self._slope + gamma * self._bend, self._bend
 
 
-class Quadratic(BaseObjective):
+class Quadratic(Objective):
     """``Q(M) = ⟨A, M⟩ + (c/2) ‖M‖² + d``: what `Ridge` and `Linear` share.
 
     Parameters

@@ -116,16 +116,9 @@ class DistanceRoundOff:
     samples with the metric, and are then updated along lines. The round-off of each operation is
     counted here ("Lemma: round-off of the regulariser").
 
-    Attributes
-    ----------
-    n_features : int
-        K.
-    forms : DeferredMatrix
-        R up to `additions`: the magnitudes of the terms of the metric, times the error-growth
-        factor of their products with the samples.
-    additions : int
-        The error-growth factor of sums: of the terms of the metric, and of the exponents that
-        contain the distances.
+    The `forms` are R up to `additions`: the magnitudes of the terms of the metric, times the
+    error-growth factor of their products with the samples. The additions are the error-growth
+    factor of sums: of the terms of the metric, and of the exponents that contain the distances.
 
     Examples
     --------

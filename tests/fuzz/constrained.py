@@ -16,7 +16,7 @@ import cvxpy as cp
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.objectives.protocol import Objective
+from gdaopt.objectives.base import Objective
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.fuzz.objectives import BARRIERS, OBJECTIVES, objective_of

@@ -8,8 +8,7 @@ import cvxpy as cp
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.objectives.base import SumObjective
-from gdaopt.objectives.protocol import Objective
+from gdaopt.objectives.base import Objective, SumObjective
 from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric

@@ -19,7 +19,7 @@ from gdaopt.master.constrained import (
     solve_constrained_master_problem,
 )
 from gdaopt.master.weights import Iterate
-from gdaopt.objectives.protocol import Objective
+from gdaopt.objectives.base import Objective
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 

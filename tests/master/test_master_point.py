@@ -15,6 +15,7 @@ from gdaopt.master.master_point import _updated
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
+from tests.objectives.cases import within
 from tests.objectives.pairs.cases import make_blocks_small
 
 N, K = 15, 4
@@ -71,7 +72,7 @@ def shifted() -> FloatArray:
 
 
 def glr(X: FloatArray, name: str, *, is_kept: bool) -> gda.GLR:
-    objective = gda.GLR(X, signal(name), memory_limit=2**28 if is_kept else 1)
+    objective: gda.GLR = within(2**28 if is_kept else 1, lambda: gda.GLR(X, signal(name)))
     assert objective.keeps_pairs is is_kept
     return objective
 

@@ -160,14 +160,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
     for module in (deadline, state_module):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=perf_counter))
-    original = rectangles.RectanglePairs._stores
+    original = rectangles.RectanglePairs.distances
 
-    def stores(self: Any) -> Iterator[tuple[Any, FloatArray]]:
-        for block, store in original(self):
-            found.now += store.size / found.all_pairs
-            yield block, store
+    def distances(self: Any, samples: Any) -> Iterator[FloatArray]:
+        for block in original(self, samples):
+            found.now += block.size / found.all_pairs
+            yield block
 
-    monkeypatch.setattr(rectangles.RectanglePairs, "_stores", stores)
+    monkeypatch.setattr(rectangles.RectanglePairs, "distances", distances)
     monkeypatch.setattr("gdaopt.support.workers._n_threads", lambda: 1)
     return found
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from scipy.special import logsumexp
 
 import gdaopt as gda
@@ -18,10 +20,18 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
+from gdaopt.objectives import PairObjective
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 
 N, K = 40, 4
+
+
+def within(memory_limit: int, make: Callable[[], Any]) -> Any:
+    """Return an objective of pairs whose numbers may take so many bytes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PairObjective, "memory_limit", memory_limit)
+        return make()
 
 
 @dataclass

@@ -16,7 +16,7 @@ from gdaopt.objectives import pair_loss
 from gdaopt.objectives.pairs import listed_pairs, rectangles
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric, random_symmetric, traced_peak
-from tests.objectives.cases import assert_near, directions
+from tests.objectives.cases import assert_near, directions, within
 from tests.objectives.loss_cases import CASES, LABELS, Case, K, N, samples
 from tests.objectives.pairs.cases import make_blocks_small
 
@@ -41,7 +41,7 @@ def objective(case: Case, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
         for module in (rectangles, listed_pairs):
             monkeypatch.setattr(module, "_MOMENT_ENTRIES", 30)
     recomputed = "recomputed" in request.param
-    objective = case.make(samples(), LABELS, memory_limit=1 if recomputed else 2**28)
+    objective = within(1 if recomputed else 2**28, lambda: case.make(samples(), LABELS))
     assert objective.keeps_pairs is not recomputed
     assert len(list(objective.pairs.blocks())) > 2 or "many blocks" not in request.param
     return objective
@@ -189,7 +189,7 @@ def test_memory_does_not_grow_with_the_pairs(name: str) -> None:
     X, y = rng.standard_normal((2500, 5)), np.arange(2500) % 2
 
     def evaluate() -> None:
-        point = CASES[name].make(X, y, memory_limit=2**20).at(0.2 * np.eye(5))
+        point = within(2**20, lambda: CASES[name].make(X, y)).at(0.2 * np.eye(5))
         assert np.isfinite(point.gradient()).all()
         assert point.round_off().value < 1e-9
 

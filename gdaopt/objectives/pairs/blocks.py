@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-__all__ = ["Block", "runs", "slices", "tiles", "triangle"]
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Block", "classes_of", "own_classes", "runs", "slices", "tiles", "triangle"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,26 @@ class Block:
 
     rows: slice
     columns: slice = field(default_factory=lambda: slice(0, 0))
+
+
+def classes_of(codes: npt.NDArray[np.intp]) -> list[slice]:
+    """Return the samples of each class; the codes of the classes ascend.
+
+    Examples
+    --------
+    >>> classes_of(np.array([0, 0, 1]))
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    bounds = np.flatnonzero(np.diff(codes, prepend=-1, append=codes[-1] + 1)).tolist()
+    return [slice(start, stop) for start, stop in pairwise(bounds)]
+
+
+def own_classes(block: Block, classes: list[slice]) -> Iterator[tuple[slice, slice]]:
+    """Yield rows of a block, from 0 on, and the columns of their class."""
+    first, last = block.rows.start, block.rows.stop
+    for members in classes:
+        if members.start < last and members.stop > first:
+            yield slice(max(members.start - first, 0), min(last, members.stop) - first), members
 
 
 _BLOCK_ENTRIES = 2**17  # 1 MB of float64: a block stays in cache

@@ -9,6 +9,8 @@ samples of one side a pair costs a row of K + 2:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -17,7 +19,10 @@ from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["distinct_differences", "expression_bytes", "n_coefficients", "squared_distances"]
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["all_distances", "distinct_differences", "expression_bytes", "squared_distances"]
 
 _BYTES_PER_COEFFICIENT = 350  # in CVXPY and CLARABEL; 2 500 to 18 000 pairs, K = 10 to 50
 _SAME = 1e-11  # of the largest entry: differences closer than that are equal up to round-off
@@ -104,6 +109,20 @@ def squared_distances(
     ]
     mixed = _dot_products(row, 2 * features[right], len(own))
     return squares[row] + other_squares[column] - mixed @ flat, constraints
+
+
+def all_distances(
+    features: FloatArray, metric: Expression
+) -> tuple[Expression, Indices, list[cp.Constraint]]:
+    """Return the squared distances of all pairs i < j, the place of each pair, and constraints.
+
+    The places are an array of shape (N, N), in which those of (i, j) and (j, i) are the same.
+    """
+    left, right = np.triu_indices(len(features), 1)
+    distances, constraints = squared_distances(features, left, right, metric)
+    places = np.zeros((len(features), len(features)), dtype=np.intp)
+    places[left, right] = places[right, left] = np.arange(len(left))
+    return distances, places, constraints
 
 
 def n_coefficients(pairs: Pairs) -> int:

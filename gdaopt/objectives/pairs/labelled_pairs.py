@@ -87,18 +87,10 @@ Chosen = Mask | EllipsisType
 class LabelledPairs:
     """Pairs of samples. A pair is similar, most often of one class, or dissimilar.
 
-    Attributes
-    ----------
-    pairs : Pairs
-        The pairs. In blocks on the diagonal of a square, which meet each pair twice, only entries
-        with the row before the column count.
-    codes : ndarray of int, shape (N,), or None
-        The classes of the samples, ascending; None where `flags` say which pairs are similar.
-    flags : ndarray of bool, shape (n,), or None
-        Which of the pairs of a list are similar.
-    places : ndarray of int, shape (N,), or None
-        Where dissimilar pairs that coincide are left out: samples that coincide have the same
-        number.
+    Either the codes of the classes of the samples say it, which ascend, or a flag for each pair of
+    a list. Where dissimilar pairs that coincide are left out, samples that coincide have the same
+    number among the `places`. In blocks on the diagonal of a square, which meet each pair twice,
+    only entries with the row before the column count.
     """
 
     pairs: Pairs

@@ -123,8 +123,9 @@ class ListedPairs(Pairs):
             yield values[left] - values[right]
 
     def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
-        for a, b in zip(self._differences(left), self._differences(right), strict=True):
-            yield np.einsum("pf,pf->p", a, b)
+        for block in self.blocks():
+            i, j = self.samples(block)
+            yield np.einsum("pf,pf->p", left[i] - left[j], right[i] - right[j])
 
     def log_weights(self) -> Iterator[FloatArray] | None:
         weights = self._weights

@@ -152,7 +152,8 @@ class TransformedSamples:
     def of(cls, left: FloatArray, right: FloatArray) -> TransformedSamples:
         """Return what is made of two factors of shape (N, F)."""
         n_samples, size = left.shape
-        rows, columns = np.empty((n_samples, size + 2)), np.empty((size + 2, n_samples))
+        rows, of_columns = np.empty((2, n_samples, size + 2))
+        columns = of_columns.T  # BLAS takes samples in rows on both sides
         columns[:size], columns[size], rows[:, size + 1] = right.T, 1.0, 1.0
         largest = 0.0
         for part in slices(n_samples):

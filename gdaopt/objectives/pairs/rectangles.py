@@ -22,7 +22,7 @@ import numpy.typing as npt
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix, paired_sums
 from gdaopt.objectives.pairs.base import Coefficients, Indices, Pairs, less
-from gdaopt.objectives.pairs.blocks import Block, runs, slices, tiles, triangle
+from gdaopt.objectives.pairs.blocks import Block, classes_of, runs, slices, tiles, triangle
 from gdaopt.objectives.pairs.passes import TransformedSamples
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
@@ -84,14 +84,14 @@ class RectanglePairs(Pairs):
 
         Squares on the diagonal hold both orders of a pair, and samples with themselves.
         """
-        bounds = np.flatnonzero(np.diff(codes, prepend=-1, append=codes[-1] + 1)).tolist()
-        if len(bounds) - 1 > MOST_LEVELS:
+        members = classes_of(codes)
+        if len(members) > MOST_LEVELS:
             return cls(features, list(triangle(slice(0, len(features)))))
         rectangles: list[Block] = []
-        for first, last in pairwise(bounds):
-            rectangles += triangle(slice(first, last))
-            if last < len(codes):
-                rectangles += tiles(slice(first, last), slice(last, len(codes)))
+        for samples in members:
+            rectangles += triangle(samples)
+            if samples.stop < len(codes):
+                rectangles += tiles(samples, slice(samples.stop, len(codes)))
         return cls(features, rectangles)
 
     def blocks(self) -> Iterator[Block]:
