@@ -23,7 +23,7 @@ from gdaopt.linalg.masked import Symmetric
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
-from gdaopt.sets.feasible_set import FeasibleSet
+from gdaopt.sets.feasible_set import FeasibleSet, is_symmetric
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
 
@@ -277,9 +277,10 @@ class MetricProblem:
         Parameters
         ----------
         metric : cvxpy.Variable or expression of shape (K, K)
-            Symmetric, such as ``cp.Variable((K, K), symmetric=True)``.
+            Such as ``cp.Variable((K, K), symmetric=True)``. Where it is not known to be symmetric,
+            one more constraint says so.
         cone : {"semidefinite", "second-order"}, optional
-            See `FeasibleSet.constraints`.
+            See `FeasibleSet.of`.
         log : bool, optional
             Minimise log Q: the same metric, and easier for solvers where Q spans decades. Only for
             objectives with `log_convex`.
@@ -292,7 +293,7 @@ class MetricProblem:
         Raises
         ------
         InvalidInputError
-            For a metric that is not symmetric or of another size, a cone that the set has no form
+            For a metric of another size, a cone that the set has no form
             for, or an objective without an expression.
 
         Examples
@@ -319,7 +320,8 @@ class MetricProblem:
             )
         constraints = self.feasible_set.of(metric, cone=cone)
         asked: Any = self.objective
-        objective, defining = (asked.log_to_cvxpy if log else asked.to_cvxpy)(metric)
+        symmetric = metric if is_symmetric(metric) else (metric + metric.T) / 2
+        objective, defining = (asked.log_to_cvxpy if log else asked.to_cvxpy)(symmetric)
         own = [] if self.constraints is None else listed(self.constraints(metric))
         return cp.Problem(cp.Minimize(objective), [*defining, *constraints, *own])
 

@@ -16,8 +16,9 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 import gdaopt as gda
-from gdaopt import bench, datasets, estimators, linalg, plotting, programs, scaling, steps
+from gdaopt import bench, datasets, estimators, linalg, methods, plotting, programs, scaling
 from gdaopt.estimators import baselines
+from gdaopt.methods import steps
 from gdaopt.studies.comparison import ComparisonOptions
 from gdaopt.studies.learning import LearningOptions, load_source
 from gdaopt.studies.task_workers import TaskWorkers
@@ -316,7 +317,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "solve": (
             _solved,
-            {"problem": problem, "method": "certified", "record": None, "max_iterations": 1},
+            {"problem": problem, "method": "certified", "max_iterations": 1},
         ),
         "iterate": (_started, {"problem": problem, "method": "certified", "tolerance": 0.5}),
         "MetricLearner": (_fitted(gda.MetricLearner), _LEARNER),

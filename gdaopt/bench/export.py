@@ -76,7 +76,7 @@ def export_mps(program: RecordedProgram, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     program : RecordedProgram
-        Such as `gdaopt.programs.load_programs` returns.
+        Such as `gdaopt.bench.load_programs` returns.
     path : path-like
         The file.
 
@@ -98,7 +98,7 @@ def export_python(program: RecordedProgram, path: str | os.PathLike[str]) -> Pat
     Parameters
     ----------
     program : RecordedProgram
-        Such as `gdaopt.programs.load_programs` returns.
+        Such as `gdaopt.bench.load_programs` returns.
     path : path-like
         The file; the module in it has the names ``problem`` and ``x``.
 

@@ -88,7 +88,7 @@ def replay(
     Parameters
     ----------
     programs : iterable of RecordedProgram
-        Such as `gdaopt.programs.load_programs` returns.
+        Such as `gdaopt.bench.load_programs` returns.
     solver : str
         Any solver that CVXPY knows, ``"highspy"`` or ``"analytic"``, in any case.
     start : {"re-solve", "cold", "hot"}, optional

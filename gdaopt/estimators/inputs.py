@@ -286,7 +286,7 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     Parameters
     ----------
     estimator : estimator
-        Such as `gdaopt.GraphClassifier` or `gdaopt.OneVsRestMetricClassifier`.
+        Such as `gdaopt.GraphClassifier` or `gdaopt.estimators.OneVsRestMetricClassifier`.
 
     Returns
     -------

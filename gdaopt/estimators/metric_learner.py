@@ -17,7 +17,7 @@ from gdaopt.estimators.inputs import Codes, Interval, class_signal
 from gdaopt.estimators.sampling import nearest_of_other_classes, random_pairs, stratified_sample
 from gdaopt.estimators.solving import Metrics, SolvingLearner, warn_unless_converged
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
-from gdaopt.objectives.check import check_interface
+from gdaopt.objectives.base import check_interface
 from gdaopt.support.deadline import until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
@@ -130,7 +130,7 @@ class MetricLearner(SolvingLearner, SupervisedMetricLearner):
         Seconds for the whole fit; no limit by default. The metric is then that of the method's last
         complete step. The first evaluations of the objective, for the trace bound ``"auto"`` and
         for the start, are completed whatever the limit is. If the time is up while the neighbours
-        are searched, `fit` raises `gdaopt.TimeLimitError`.
+        are searched, `fit` raises `gdaopt.errors.TimeLimitError`.
     verbose : bool, optional
         Whether to print a line for each round of the method.
 

@@ -19,7 +19,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.inputs import Mask, called, read_tuples
 from gdaopt.estimators.solving import Metrics, SolvingLearner, warn_unless_converged
 from gdaopt.objectives import LogisticPairs, LogisticTriplets, Objective, PairHinge, TripletHinge
-from gdaopt.objectives.check import check_interface
+from gdaopt.objectives.base import check_interface
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, number, refuse_masked
 

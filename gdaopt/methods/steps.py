@@ -97,7 +97,7 @@ class Full(Step):
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
-    >>> method = gda.Alternating(solver="analytic", step="full", max_iterations=1)
+    >>> method = gda.methods.Alternating(solver="analytic", step="full", max_iterations=1)
     >>> [row.step for row in gda.solve(problem, method).trace]
     [None, 1.0]
     """

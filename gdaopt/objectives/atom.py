@@ -7,7 +7,7 @@ where a conic solver asks for it, so that an atom of many samples costs nothing 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -18,12 +18,10 @@ from cvxpy.reductions.dcp2cone.dcp2cone import Dcp2Cone
 from scipy.sparse import csc_array
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.protocol import Terms
 from gdaopt.support.cvxpy_loading import cvxpy_is_used
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    from gdaopt.objectives.protocol import Objective
 
 __all__ = ["ObjectiveAtom", "objective_of"]
 
@@ -41,16 +39,17 @@ class ObjectiveAtom(Atom):
         Q.
     """
 
-    def __init__(self, metric: cp.Expression, objective: Objective) -> None:
+    def __init__(self, metric: cp.Expression, objective: Any) -> None:
         self.objective = objective
         super().__init__(metric)
 
     @cached_property
-    def expression(self) -> tuple[cp.Expression, list[cp.Constraint]]:
+    def expression(self) -> Terms:
         """Q as CVXPY writes it, and constraints on its own variables."""
         metric = self.args[0]
         symmetric = metric if metric.is_symmetric() else (metric + metric.T) / 2
-        return self.objective.to_cvxpy(symmetric)
+        written: Terms = self.objective.to_cvxpy(symmetric)
+        return written
 
     def get_data(self) -> Any:
         return [self.objective]  # copies are made with it
@@ -87,7 +86,7 @@ class ObjectiveAtom(Atom):
         return [csc_array(gradient.reshape((-1, 1), order="F"))]
 
 
-def objective_of(objective: Objective, metric: cp.Expression) -> ObjectiveAtom:
+def objective_of(objective: Any, metric: cp.Expression) -> ObjectiveAtom:
     """Return an objective of a CVXPY variable, as an expression.
 
     Parameters

@@ -41,7 +41,7 @@ from gdaopt.support.validation import (
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["FeasibleSet", "LinearMinimum"]
+__all__ = ["FeasibleSet", "LinearMinimum", "is_symmetric"]
 
 _CONES = ("semidefinite", "second-order")  # that can say ``M ⪰ ρI`` to a conic solver
 
@@ -489,7 +489,7 @@ class FeasibleSet(ABC):
                 f"{metric.shape}; make it by cp.Variable((K, K), symmetric=True)"
             )
         self.check_size(metric.shape[0])
-        if _is_symmetric(metric):
+        if is_symmetric(metric):
             return marked(self, metric, self._constraints(metric, cone))
         made = self._constraints((metric + metric.T) / 2, cone)
         return marked(self, metric, [*made, metric == metric.T])
@@ -513,7 +513,7 @@ class FeasibleSet(ABC):
         ]
 
 
-def _is_symmetric(metric: cp.Expression) -> bool:
+def is_symmetric(metric: cp.Expression) -> bool:
     """Say whether an affine K×K expression is symmetric, whatever its variables' values are."""
     import cvxpy as cp
 

@@ -107,14 +107,15 @@ def test_misspelt_options_are_refused(solver: str) -> None:
     need(solver)
     name = next(iter(GOOD[solver]))
     with pytest.raises(
-        gda.InvalidInputError, match=f"option of {solver} '{name[:-1]}'; did you mean '{name}'"
+        gda.errors.InvalidInputError,
+        match=f"option of {solver} '{name[:-1]}'; did you mean '{name}'",
     ):
         ProgramOptions(solver=solver, solver_opts={name[:-1]: 1})
 
 
 def test_a_fallback_does_not_hide_a_misspelt_option() -> None:
-    with pytest.raises(gda.InvalidInputError, match="did you mean 'presolve'"):
-        gda.Alternating(solver="HIGHS", solver_opts={"presolv": "off"}, fallback="analytic")
+    with pytest.raises(gda.errors.InvalidInputError, match="did you mean 'presolve'"):
+        gda.methods.Alternating(solver="HIGHS", solver_opts={"presolv": "off"}, fallback="analytic")
 
 
 def test_options_of_highs_that_are_not_public() -> None:
@@ -123,5 +124,5 @@ def test_options_of_highs_that_are_not_public() -> None:
 
 def test_solvers_that_refuse_options_themselves() -> None:
     check_option_names("CLARABEL", {"no_such_option": 1})
-    with pytest.raises(gda.SolverFailedError, match="no_such_option"):
+    with pytest.raises(gda.errors.SolverFailedError, match="no_such_option"):
         solve_program(tiny_problem(), "CLARABEL", solver_opts={"no_such_option": 1})

@@ -108,7 +108,7 @@ def test_what_is_recorded_when_a_run_is_interrupted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ["frank-wolfe", "certified"])
 def test_methods_without_linear_programs(method: str, tmp_path: Path) -> None:
     with (
-        pytest.raises(gda.InvalidInputError, match="no linear program was solved"),
+        pytest.raises(gda.errors.InvalidInputError, match="no linear program was solved"),
         recording(tmp_path / "run.npz"),
     ):
         gda.solve(iris(), method, max_iterations=1)
@@ -138,7 +138,7 @@ def test_files_of_other_kinds(content: bytes | str, tmp_path: Path) -> None:
         np.savez(path, programs=np.array('{"format": 99}'))
     says = {"missing": "there is no file", "newer": "another version"}
     expected = says.get(str(content), "does not hold recorded programs")
-    with pytest.raises(gda.InvalidInputError, match=expected):
+    with pytest.raises(gda.errors.InvalidInputError, match=expected):
         load_programs(path)
 
 
@@ -171,10 +171,10 @@ def test_numbers_that_do_not_go_together(name: str, tmp_path: Path) -> None:
         arrays = dict(archive)
     arrays[name] = CHANGES[name](arrays[name])
     np.savez(path, **arrays)
-    with pytest.raises(gda.InvalidInputError, match="does not hold recorded programs: "):
+    with pytest.raises(gda.errors.InvalidInputError, match="does not hold recorded programs: "):
         load_programs(path)
 
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(gda.InvalidInputError, match=r"cannot read .*: Is a directory"):
+    with pytest.raises(gda.errors.InvalidInputError, match=r"cannot read .*: Is a directory"):
         load_programs(tmp_path)

@@ -230,13 +230,13 @@ def test_rows_that_have_no_part_in_a_contradiction_are_not_named() -> None:
 
 
 def test_a_boundary_where_round_off_makes_a_program_infeasible() -> None:
-    with pytest.raises(gda.NoInteriorError, match="no metric but on its boundary"):
+    with pytest.raises(gda.errors.NoInteriorError, match="no metric but on its boundary"):
         problem_of(lambda M: [M[0, 1] == -2, M[0, 0] == 2.01, M[1, 1] == 2.01], 6.0, 0.01)
 
 
 @pytest.mark.parametrize("room", [1e-9, 1e-12])
 def test_an_interior_that_is_round_off_is_none(room: float) -> None:
-    with pytest.raises(gda.NoInteriorError, match="no metric but on its boundary"):
+    with pytest.raises(gda.errors.NoInteriorError, match="no metric but on its boundary"):
         problem_of(
             lambda M: [cp.diag(M) == 0.3, M[0, 1] == -0.3 * (1 - room), M[2, :2] == 0],
             min_eigenvalue=0.0,

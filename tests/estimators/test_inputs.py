@@ -121,23 +121,23 @@ DATES = np.full((4, 2), "2020-01-01", dtype="datetime64[D]")
     [
         EuclideanMetric(),
         gda.GraphClassifier(),
-        gda.MetricKNeighborsClassifier(1),
-        gda.OneVsRestMetricClassifier(EuclideanMetric()),
+        gda.estimators.MetricKNeighborsClassifier(1),
+        gda.estimators.OneVsRestMetricClassifier(EuclideanMetric()),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_what_is_no_array_of_numbers_is_refused(estimator: Any, samples: Any, message: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         estimator.fit(samples, Y)
     fitted = estimator.fit(X, Y)
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         (fitted.predict if hasattr(fitted, "predict") else fitted.transform)(samples)
 
 
 @pytest.mark.parametrize("estimator", [EuclideanMetric(), gda.GraphClassifier()])
 def test_masked_labels_are_refused(estimator: Any) -> None:
     labels = np.ma.masked_equal([0, 1, 0, 2], 2)
-    with pytest.raises(gda.InvalidInputError, match="y has 1 masked"):
+    with pytest.raises(gda.errors.InvalidInputError, match="y has 1 masked"):
         estimator.fit(X, labels)
 
 
@@ -149,18 +149,20 @@ def test_columns_of_text_are_named() -> None:
     frame = pd.DataFrame({"width": [1.0, 2, 3, 4], "colour": ["red", "blue", "red", "red"]})
     message = "column 'colour' of X holds text, such as 'red'; turn it into numbers"
     for table in (frame, frame.astype({"colour": "category"})):
-        with pytest.raises(gda.InvalidInputError, match=message):
+        with pytest.raises(gda.errors.InvalidInputError, match=message):
             gda.GraphMetricLearner().fit(table, Y)
-        with pytest.raises(gda.InvalidInputError, match=message):
+        with pytest.raises(gda.errors.InvalidInputError, match=message):
             gda.GraphClassifier().fit(table, Y)
     frame["shape"] = ["round", "flat", "flat", "round"]
     with pytest.raises(
-        gda.InvalidInputError,
+        gda.errors.InvalidInputError,
         match="columns 'colour', 'shape' of X hold text, such as 'red'; turn them",
     ):
         EuclideanMetric().fit(frame, Y)
     rows = [[1, "2.5"], [2, "3"], [4, "much"], [0, "1"]]
-    with pytest.raises(gda.InvalidInputError, match="column 1 of X holds text, such as 'much'"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match="column 1 of X holds text, such as 'much'"
+    ):
         EuclideanMetric().fit(rows, Y)
     numbers = pd.DataFrame({"width": [1.0, 2, 3, 4], "height": ["1", "2.5", "3", "4"]})
     assert EuclideanMetric().fit(numbers, Y).n_features_in_ == 2  # as scikit-learn reads it

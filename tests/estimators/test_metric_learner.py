@@ -148,9 +148,15 @@ def test_signs_need_two_classes() -> None:
     X, codes = samples()
     for learner, given, found in (
         (gda.MetricLearner(metrics="signed"), (X, codes), "there are 3; pass a set"),
-        (gda.PairMetricLearner(metrics="signed"), (X[[[0, 1], [2, 3]]], [1, -1]), "there are none"),
+        (
+            gda.estimators.PairMetricLearner(metrics="signed"),
+            (X[[[0, 1], [2, 3]]], [1, -1]),
+            "there are none",
+        ),
     ):
-        with pytest.raises(gda.InvalidInputError, match=f"the labels of two classes, and {found}"):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match=f"the labels of two classes, and {found}"
+        ):
             learner.fit(*given)
     colours = partial(gda.SignedGraphMetrics, [1, -1, 1, -1])
     assert gda.MetricLearner(metrics=colours).fit(X, codes).result_.status == "converged"
@@ -161,7 +167,9 @@ def test_signs_need_two_classes() -> None:
 )
 @pytest.mark.parametrize("option", [{"edges": [(0, 1)]}, {"edge_floor": 0.1}])
 def test_edges_are_those_of_graphs(metrics: Any, option: dict[str, Any]) -> None:
-    with pytest.raises(gda.InvalidInputError, match="go with metrics='graph' and metrics='signed'"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match="go with metrics='graph' and metrics='signed'"
+    ):
         gda.MetricLearner(metrics=metrics, **option).fit(*samples())
 
 
@@ -171,7 +179,7 @@ def test_a_function_that_makes_no_set() -> None:
         (lambda C: gda.GraphMetrics(C), "cannot be called with 2 argument"),
     ]
     for wrong, message in cases:
-        with pytest.raises(gda.InvalidInputError, match=message):
+        with pytest.raises(gda.errors.InvalidInputError, match=message):
             gda.MetricLearner(metrics=wrong).fit(*samples())
 
 

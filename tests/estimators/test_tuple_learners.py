@@ -76,7 +76,7 @@ def fit(learner: Any, with_indices: bool = False) -> Any:
 @pytest.mark.parametrize("objective", ["logistic-pairs", "pair-hinge"])
 def test_the_metric_of_pairs_is_the_optimum_of_its_problem(objective: str, kind: str) -> None:
     X, found, y = pairs()
-    learner = gda.PairMetricLearner(objective, metrics=kind).fit(X[found], y)
+    learner = gda.estimators.PairMetricLearner(objective, metrics=kind).fit(X[found], y)
     make = {"logistic-pairs": gda.LogisticPairs, "pair-hinge": gda.PairHinge}[objective]
     spreads = X[found].reshape(-1, 4).std(axis=0)
     np.testing.assert_allclose(learner.scale_, spreads, rtol=1e-12)
@@ -95,7 +95,7 @@ def test_the_metric_of_pairs_is_the_optimum_of_its_problem(objective: str, kind:
 @pytest.mark.parametrize("objective", ["triplet-hinge", "logistic-triplets"])
 def test_the_metric_of_triplets_is_the_optimum_of_its_problem(objective: str, kind: str) -> None:
     X, found = triplets()
-    learner = gda.TripletMetricLearner(objective, metrics=kind).fit(X[found])
+    learner = gda.estimators.TripletMetricLearner(objective, metrics=kind).fit(X[found])
     make = {"triplet-hinge": gda.TripletHinge, "logistic-triplets": gda.LogisticTriplets}[objective]
     by_hand = make(X / learner.scale_, found)
     assert learner.trace_bound_ == pytest.approx(by_hand.auto_trace_bound())
@@ -135,17 +135,17 @@ def test_ones_own_objective_and_set() -> None:
         return gda.DEML(samples, labels, pairs=places)
 
     only = partial(gda.GraphMetrics, edges=[(0, 1)])
-    learner = gda.PairMetricLearner(deml, metrics=only).fit(X[found], y)
+    learner = gda.estimators.PairMetricLearner(deml, metrics=only).fit(X[found], y)
     assert learner.result_.status == "converged"
     assert not learner.metric_[0, 2:].any()
-    masked = gda.PairMetricLearner(deml, edges=[("x0", "x1")]).fit(X[found], y)
+    masked = gda.estimators.PairMetricLearner(deml, edges=[("x0", "x1")]).fit(X[found], y)
     np.testing.assert_array_equal(masked.metric_, learner.metric_)
 
     def wrong(trace_bound: float, min_eigenvalue: float) -> Any:
         return np.eye(3)
 
-    with pytest.raises(gda.InvalidInputError, match="what metrics returns must be"):
-        gda.PairMetricLearner(metrics=wrong).fit(X[found], y)
+    with pytest.raises(gda.errors.InvalidInputError, match="what metrics returns must be"):
+        gda.estimators.PairMetricLearner(metrics=wrong).fit(X[found], y)
 
 
 # --- Predictions ---------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def test_predictions_of_triplets() -> None:
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_searches_and_copies(learner: Any) -> None:
     X, found, y = pairs()
-    given: Any = (found, y) if learner is gda.PairMetricLearner else (triplets()[1],)
+    given: Any = (found, y) if learner is gda.estimators.PairMetricLearner else (triplets()[1],)
     search = GridSearchCV(learner(preprocessor=X), {"metrics": list(SETS)}, cv=2).fit(*given)
     scores = cross_val_score(learner(preprocessor=X, min_eigenvalue=1e-3), *given, cv=3)
     assert len(scores) == 3

@@ -144,7 +144,7 @@ def test_members_on_the_boundary_alone_are_no_infeasible_model() -> None:
     M = variable()
     no_interior = [M[0, 1] == -2, M[0, 0] == 2.01, M[1, 1] == 2.01]
     problem = cp.Problem(cp.Minimize(GLR(M)), [*SET.of(M), *no_interior])
-    with pytest.raises(gda.NoInteriorError, match="on its boundary"):
+    with pytest.raises(gda.errors.NoInteriorError, match="on its boundary"):
         problem.solve(method="gdaopt")
 
 
@@ -215,9 +215,9 @@ def test_verbose_prints_progress(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_option_is_refused() -> None:
     M = variable()
     problem = cp.Problem(cp.Minimize(GLR(M)), SET.of(M))
-    with pytest.raises(gda.InvalidInputError, match="tolerance"):
+    with pytest.raises(gda.errors.InvalidInputError, match="tolerance"):
         problem.solve(method="gdaopt", tolerence=1e-3)
-    with pytest.raises(gda.InvalidInputError, match="alternating"):
+    with pytest.raises(gda.errors.InvalidInputError, match="alternating"):
         problem.solve(method="gdaopt", by="alternatig")
 
 

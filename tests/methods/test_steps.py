@@ -81,13 +81,13 @@ class Returning(Step):
 def test_what_a_rule_returns_is_checked(method: str, found: Any, message: str) -> None:
     glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     problem = gda.MetricProblem(glr, gda.GraphMetrics(2.0))
-    with pytest.raises(gda.InvalidInputError, match=message):
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.solve(problem, method, step=Returning(found))
 
 
 @pytest.mark.parametrize("step", ["exakt", "EXACT", "", None, 1, Half])
 def test_others_are_refused(step: Any) -> None:
-    with pytest.raises(gda.InvalidInputError, match=r"unknown step .*Known: adaptive, "):
+    with pytest.raises(gda.errors.InvalidInputError, match=r"unknown step .*Known: adaptive, "):
         find_step(step)
 
 
@@ -105,7 +105,7 @@ def test_others_are_refused(step: Any) -> None:
     ],
 )
 def test_bad_parameters_are_refused(make: Callable[[], Any], what: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=what):
+    with pytest.raises(gda.errors.InvalidInputError, match=what):
         make()
 
 
@@ -137,7 +137,9 @@ def test_short_is_its_formula_and_decreases(rng: np.random.Generator) -> None:
 def test_short_needs_a_constant_before_any_work(method: str) -> None:
     objective = Nearest(np.array([[2.0, -1.0], [-1.0, 2.0]]))
     problem = gda.MetricProblem(objective, gda.GraphMetrics(10.0))
-    with pytest.raises(gda.InvalidInputError, match=r"no Lipschitz constant .*Short\(lipschitz="):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"no Lipschitz constant .*Short\(lipschitz="
+    ):
         gda.solve(problem, method, solver="analytic", step="short")
     assert objective.asked == 0
     result = gda.solve(problem, method, solver="analytic", step=Short(lipschitz=1.0))

@@ -105,7 +105,7 @@ def test_what_is_no_model_is_refused_with_the_reason(name: str) -> None:
     made, words = REFUSED[name]
     M = variable()
     objective, constraints = made(M)
-    with pytest.raises(gda.InvalidInputError, match=words):
+    with pytest.raises(gda.errors.InvalidInputError, match=words):
         gda.MetricProblem.from_cvxpy(cp.Problem(cp.Minimize(objective), constraints))
 
 
@@ -113,17 +113,18 @@ def test_what_is_no_model_is_refused_with_the_reason(name: str) -> None:
 def test_attributes_that_no_set_has_are_refused(attribute: str) -> None:
     keywords: Any = {attribute: True}
     M = cp.Variable((SIZE, SIZE), **keywords)
-    with pytest.raises(gda.InvalidInputError, match=f"attribute {attribute}"):
+    with pytest.raises(gda.errors.InvalidInputError, match=f"attribute {attribute}"):
         read_model(cp.Problem(cp.Minimize(cp.trace(M)), SET.of(M)))
 
 
 def test_something_else_is_refused() -> None:
-    with pytest.raises(gda.InvalidInputError, match="problem must be"):
+    with pytest.raises(gda.errors.InvalidInputError, match="problem must be"):
         gda.MetricProblem.from_cvxpy("problem")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("bound", "kind"), [(0.2, gda.InfeasibleProblemError), (SIZE * 0.1, gda.NoInteriorError)]
+    ("bound", "kind"),
+    [(0.2, gda.errors.InfeasibleProblemError), (SIZE * 0.1, gda.errors.NoInteriorError)],
 )
 def test_a_trace_below_that_of_every_member(bound: float, kind: type[Exception]) -> None:
     M = variable()

@@ -126,5 +126,5 @@ def test_a_distance_is_known_by_its_square() -> None:
     ],
 )
 def test_what_cannot_be_minimised_is_refused(written: Written, words: str) -> None:
-    with pytest.raises(gda.InvalidInputError, match=words):
+    with pytest.raises(gda.errors.InvalidInputError, match=words):
         objective_of(written(), M)

@@ -59,7 +59,9 @@ def test_a_wrong_loss_of_ones_own_is_found_out() -> None:
     labelled = read_labelled_pairs(X, np.arange(80) % 2, None)
     objective = SeparablePairs(labelled, (Term(True, Wrong(), 1.0),))
     problem = gda.MetricProblem(objective, gda.GraphMetrics(4.0))
-    with pytest.raises(gda.InvalidInputError, match=r"the gradient of .*SeparablePairs.* is wrong"):
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"the gradient of .*SeparablePairs.* is wrong"
+    ):
         gda.solve(problem, "certified")
 
 

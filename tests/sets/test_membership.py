@@ -57,10 +57,10 @@ def test_a_violation_is_that_of_the_constraint() -> None:
 
 @pytest.mark.parametrize("shape", [(2, 3), (4,)])
 def test_what_is_not_square_is_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(gda.InvalidInputError, match="metric must be a K×K expression"):
+    with pytest.raises(gda.errors.InvalidInputError, match="metric must be a K×K expression"):
         gda.GraphMetrics(2.0).of(cp.Variable(shape))
 
 
 def test_bounds_that_leave_no_room_are_refused() -> None:
-    with pytest.raises(gda.InvalidInputError, match="must exceed n_features"):
+    with pytest.raises(gda.errors.InvalidInputError, match="must exceed n_features"):
         gda.GraphMetrics(2.0, 1.0).of(cp.Variable((2, 2), symmetric=True))

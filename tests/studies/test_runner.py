@@ -132,9 +132,9 @@ class TestRuns:
         assert capfd.readouterr().err == ""
 
     def test_bad_arguments(self) -> None:
-        with pytest.raises(gda.InvalidInputError, match="jobs must be at least 1, got 0"):
+        with pytest.raises(gda.errors.InvalidInputError, match="jobs must be at least 1, got 0"):
             TaskWorkers(jobs=0)
-        with pytest.raises(gda.InvalidInputError, match="deadline must be above 0, got 0"):
+        with pytest.raises(gda.errors.InvalidInputError, match="deadline must be above 0, got 0"):
             TaskWorkers(deadline=0)
 
     def test_processes_are_fresh(self, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ class TestKeys:
     def test_unsafe_ones_are_refused_before_any_work(self, key: str, tmp_path: Path) -> None:
         directory = study(tmp_path)
         tasks = {**squares(1), key: Task(task_cases.square, (2,))}
-        with pytest.raises(gda.InvalidInputError, match="is no safe file name"):
+        with pytest.raises(gda.errors.InvalidInputError, match="is no safe file name"):
             run_tasks(directory, tasks, TaskWorkers())
         assert list(directory.tasks.iterdir()) == []
 
@@ -95,7 +95,9 @@ class TestDirectory:
     ) -> None:
         study(tmp_path)
         monkeypatch.setattr(study_directory, "version", lambda _: "99.0")
-        with pytest.raises(gda.InvalidInputError, match=r'gdaopt is ".*" there and "99.0" now'):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match=r'gdaopt is ".*" there and "99.0" now'
+        ):
             study(tmp_path)
 
     def test_values_that_are_equal_are_the_same(self, tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ class TestFailures:
         assert "rows that are finished are kept" in str(caught.value)
 
     def test_workers_of_another_version(self) -> None:
-        with pytest.raises(gda.GdaoptError, match=r"gdaopt is .* there and 0\.0 here"):
+        with pytest.raises(gda.errors.GdaoptError, match=r"gdaopt is .* there and 0\.0 here"):
             runner._compute("0.0", "a", b"", None)
 
     @posix_only
@@ -225,7 +225,7 @@ class TestWithoutWorkers:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(task_workers, "_dask", self._without_workers)
-        with pytest.raises(gda.GdaoptError, match="no worker process of Dask starts"):
+        with pytest.raises(gda.errors.GdaoptError, match="no worker process of Dask starts"):
             run_tasks(study(tmp_path), squares(1), TaskWorkers(1, "dask"))
 
     @staticmethod
@@ -240,16 +240,20 @@ class TestWithoutWorkers:
 
 class TestArguments:
     def test_bad_ones(self) -> None:
-        with pytest.raises(gda.InvalidInputError, match="jobs must be at least 1, got 0"):
+        with pytest.raises(gda.errors.InvalidInputError, match="jobs must be at least 1, got 0"):
             TaskWorkers(0)
-        with pytest.raises(gda.InvalidInputError, match=r"unknown backend 'Dusk'; did you mean"):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match=r"unknown backend 'Dusk'; did you mean"
+        ):
             TaskWorkers(backend="Dusk")
-        with pytest.raises(gda.InvalidInputError, match='a scheduler goes with backend "dask"'):
+        with pytest.raises(
+            gda.errors.InvalidInputError, match='a scheduler goes with backend "dask"'
+        ):
             TaskWorkers(scheduler="tcp://127.0.0.1:8786")
 
     def test_dask_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "distributed", None)
-        with pytest.raises(gda.InvalidInputError, match=r'pip install "gdaopt\[dask\]"'):
+        with pytest.raises(gda.errors.InvalidInputError, match=r'pip install "gdaopt\[dask\]"'):
             TaskWorkers(backend="dask")
 
     @needs_dask
@@ -272,7 +276,7 @@ class TestArguments:
         monkeypatch.setattr(task_workers, "_FIRST_ANSWER", 1.0)
         with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster:
             pool = TaskWorkers(backend="dask", scheduler=cluster.scheduler_address)
-            with pytest.raises(gda.GdaoptError, match="gave no worker within 1 s"):
+            with pytest.raises(gda.errors.GdaoptError, match="gave no worker within 1 s"):
                 run_tasks(study(tmp_path), squares(1), pool)
 
     @needs_dask
@@ -284,7 +288,7 @@ class TestArguments:
             n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
         ) as cluster:
             pool = TaskWorkers(backend="dask", scheduler=cluster.scheduler_address)
-            with pytest.raises(gda.GdaoptError, match="have several threads; start some by"):
+            with pytest.raises(gda.errors.GdaoptError, match="have several threads; start some by"):
                 run_tasks(study(tmp_path), squares(1), pool)
 
 

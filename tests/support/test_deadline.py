@@ -150,7 +150,7 @@ def test_evaluations_ask_and_can_be_repeated(memory_limit: int) -> None:
         _ = point.value
     assert point.value == whole.value
     point, whole = (within(memory_limit, lambda: gda.GLR(X, z)).at(np.eye(2)) for _ in range(2))
-    with until(PASSED), pytest.raises(gda.TimeLimitError):
+    with until(PASSED), pytest.raises(gda.errors.TimeLimitError):
         point.gradient()
     np.testing.assert_array_equal(point.gradient(), whole.gradient())
 
