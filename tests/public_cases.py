@@ -33,7 +33,8 @@ MODULES = (
     "bench",
     "programs",
     "scaling",
-    "steps",
+    "methods",
+    "methods.steps",
 )
 """The packages whose names users import, the package itself first."""
 

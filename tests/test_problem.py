@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -110,7 +112,8 @@ def test_metrics_that_do_not_fit_are_refused(metric: cp.Expression, match: str) 
 
 
 def test_metrics_that_are_not_known_to_be_symmetric_become_so() -> None:
-    X, optimum = cp.Variable((3, 3)), certified(small()).objective
+    X: Any = cp.Variable((3, 3))
+    optimum = certified(small()).objective
     for metric in (X, 2 * X, np.diag([1.0, 2.0, 3.0]) @ X):
         assert small().to_cvxpy(metric).solve("CLARABEL") == pytest.approx(optimum, rel=1e-5)
         np.testing.assert_allclose(metric.value, metric.value.T, atol=1e-6)

@@ -58,7 +58,7 @@ class Exponentials(DistanceLoss):
 
     @property
     def value_roundings(self) -> float:  # type: ignore[override]  # it depends on the shift
-        # The exponents are differences of larger numbers.
+        """By how many round-offs a term is off: exponents are differences of larger numbers."""
         return 2 * abs(self._shift) + 4 * math.log(self._n_pairs)
 
     def at(self, block: Block, distances: FloatArray) -> _Terms:  # noqa: ARG002 (of all)

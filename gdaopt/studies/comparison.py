@@ -96,6 +96,7 @@ class ComparisonOptions:
         if self.time_limit is not None:
             store_number(self, "time_limit", above=0)
         store_integer(self, "trace_every", at_least=0)
+        store_integer(self, "jobs", at_least=1)
         self.workers()  # refuses here what it would refuse later
 
     def workers(self) -> TaskWorkers:
