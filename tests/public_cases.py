@@ -55,7 +55,7 @@ EXEMPT: dict[str, str] = {
     ),
     **{
         f"methods.{name}": "what methods of one's own are made of: made in each run"
-        for name in ("Clock", "HullRun", "LowerBound", "Patience", "StallRule", "make_method")
+        for name in ("Clock", "LowerBound", "Patience", "StallRule", "make_method", "solve_model")
     },
     "estimators.expected_failed_checks": "takes any object, as scikit-learn passes it",
     "linalg.MaskedMatrix": "made in each step",

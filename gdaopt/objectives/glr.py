@@ -58,7 +58,7 @@ class Exponentials(DistanceLoss):
 
     @property
     def value_roundings(self) -> float:  # type: ignore[override]  # it depends on the shift
-        """By how many round-offs a term is off: exponents are differences of larger numbers."""
+        """How exact terms are: their exponents are differences of larger numbers."""
         return 2 * abs(self._shift) + 4 * math.log(self._n_pairs)
 
     def at(self, block: Block, distances: FloatArray) -> _Terms:  # noqa: ARG002 (of all)
@@ -249,6 +249,6 @@ class GLR(PairObjective[Exponentials]):
         return cp.log_sum_exp(exponents), constraints
 
     def _exponents(self, metric: Expression) -> Terms:
-        features, left, right, weights = distinct_differences(self.pairs)
-        distances, constraints = squared_distances(features, left, right, metric)
+        left, right, weights = distinct_differences(self.pairs)
+        distances, constraints = squared_distances(self.pairs.features, left, right, metric)
         return np.log(weights) - distances, constraints

@@ -30,15 +30,13 @@ _SAME = 1e-11  # of the largest entry: differences closer than that are equal up
 
 def distinct_differences(
     pairs: Pairs,
-) -> tuple[FloatArray, Indices, Indices, FloatArray]:
+) -> tuple[Indices, Indices, FloatArray]:
     """Return one pair for each distinct difference, with the weights of all such pairs added up.
 
     A sum ``Σ_p w_p f(δ_p)`` stays the same, and a solver has fewer terms to see.
 
     Returns
     -------
-    features : ndarray of shape (N, K)
-        The distinct samples.
     left, right : ndarray of int, shape (n,)
         The two samples of each pair; `left` is the side with fewer distinct samples.
     weights : ndarray of shape (n,)
@@ -48,14 +46,15 @@ def distinct_differences(
     --------
     >>> from gdaopt.objectives.pairs.reading import weighted_pairs
     >>> pairs = weighted_pairs([[0.0], [1.0], [2.0], [3.0]], [1, -1, 1, -1])
-    >>> features, left, right, weights = distinct_differences(pairs)
-    >>> (features[right] - features[left]).ravel(), weights
+    >>> left, right, weights = distinct_differences(pairs)
+    >>> (pairs.features[right] - pairs.features[left]).ravel(), weights
     (array([1., 3.]), array([24.,  8.]))
     """
     left, right, weights = pairs.listed()
-    features, place = np.unique(pairs.features, axis=0, return_inverse=True)
-    left, right = place.ravel()[left], place.ravel()[right]
-    differences = features[left] - features[right]
+    _, first, place = np.unique(pairs.features, axis=0, return_index=True, return_inverse=True)
+    merged = first[place.ravel()]  # the first of the samples that coincide
+    left, right = merged[left], merged[right]
+    differences = pairs.features[left] - pairs.features[right]
     lattice = np.round(differences / (_SAME * float(np.abs(differences).max(initial=0.0)) or 1.0))
     # d and -d are the same pair: the first entry that is not 0 is made positive.
     first = lattice[np.arange(len(lattice)), (lattice != 0).argmax(axis=1)]
@@ -66,7 +65,7 @@ def distinct_differences(
     left, right = left[chosen], right[chosen]
     if len(np.unique(left)) > len(np.unique(right)):
         left, right = right, left
-    return features, left, right, summed
+    return left, right, summed
 
 
 def squared_distances(

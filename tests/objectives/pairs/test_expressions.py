@@ -32,8 +32,8 @@ def test_equal_differences_are_merged(data: tuple[FloatArray, FloatArray]) -> No
     """Of either sign: on a lattice few are distinct, and their weights add up to all weights."""
     X, z = data[0].round(), data[1]
     pairs = weighted_pairs(X, z)
-    features, left, right, weights = distinct_differences(pairs)
-    differences = features[left] - features[right]
+    left, right, weights = distinct_differences(pairs)
+    differences = pairs.features[left] - pairs.features[right]
     assert len(differences) < pairs.n_pairs
     first = differences[np.arange(len(differences)), (differences != 0).argmax(axis=1)]
     positive = differences * np.where(first < 0, -1.0, 1.0)[:, None]
@@ -50,8 +50,8 @@ def test_the_number_of_coefficients_is_about_that_of_the_expression(
 ) -> None:
     pairs = weighted_pairs(rng.standard_normal((30, K)), rng.standard_normal(30))
     metric = cp.Variable((K, K), symmetric=True)
-    features, left, right, _ = distinct_differences(pairs)
-    expression, constraints = squared_distances(features, left, right, metric)
+    left, right, _ = distinct_differences(pairs)
+    expression, constraints = squared_distances(pairs.features, left, right, metric)
     problem = cp.Problem(cp.Minimize(cp.sum(cp.exp(-expression))), constraints)
     data, _, _ = problem.get_problem_data("CLARABEL")
     assert data["A"].nnz / 4 < n_coefficients(pairs) < 4 * data["A"].nnz
