@@ -10,6 +10,7 @@ from gdaopt.certificate import certify
 from gdaopt.errors import InfeasibleProblemError, NoInteriorError
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.solve import solve
+from gdaopt.objectives import Quadratic
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.support.cvxpy_loading import when_cvxpy_is_used
@@ -90,8 +91,8 @@ def solve_model(
         if isinstance(problem.objective, cp.Maximize):
             problem._value = -problem.value
         return float(problem.value)
-    if warm_start and by == Certified.name and "initial" not in options:
-        options["initial"] = _initial(model, posed)
+    if by == Certified.name:
+        options.setdefault("initial", _initial(model, posed, warm_start))
     result = solve(posed, by, **options)
     if result.status == "solver_failed":
         raise cp.SolverError(f"{result.message}; try another solver, or by='certified'")
@@ -120,17 +121,21 @@ def _status(posed: MetricProblem, result: Result) -> str:
     return _STATUSES.get(result.status, "optimal_inaccurate")
 
 
-def _initial(model: Model, posed: MetricProblem) -> FloatArray | None:
-    """Return a member of the problem to begin at, near the value of the variable; None for none.
+def _initial(model: Model, posed: MetricProblem, warm_start: bool) -> FloatArray | None:
+    """Return a member of the problem to begin at; None for the middle of the set.
 
-    Where a distance alone is minimised, it is the projection.
+    Without rows it is the solution where that has a closed form or is a projection. Else it is near
+    the value of the variable.
     """
+    objective = model.objective
+    if posed.rows is None:
+        if isinstance(objective, Quadratic) and objective.bend == 0:
+            return model.feasible_set.minimize_linear(objective.linear).vertex
+        if model.distance is not None:
+            nearest = model.feasible_set.projected(model.distance.nearest()).point
+            return posed.made_feasible(nearest)
     wanted = model.metric.value
-    if model.distance is not None:
-        wanted = -model.distance.offset / model.distance.factor
-        if posed.rows is None:
-            wanted = model.feasible_set.projected(wanted).point
-    if wanted is None or not np.isfinite(wanted).all():
+    if not warm_start or wanted is None or not np.isfinite(wanted).all():
         return None
     found = posed.made_feasible((wanted + wanted.T) / 2)
     if posed.rows is not None:

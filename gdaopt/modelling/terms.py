@@ -49,6 +49,10 @@ class SquaredDistance:
     offset: FloatArray
     constant: float
 
+    def nearest(self) -> FloatArray:
+        """Return the matrix at which the distance is least, of all symmetric ones."""
+        return -self.offset / self.factor
+
     def quadratic(self, multiple: float) -> Quadratic:
         """Return a multiple of it as an objective."""
         return Quadratic(

@@ -108,8 +108,8 @@ class Objective(ABC):
         >>> problem = cp.Problem(cp.Minimize(glr(M)), gda.GraphMetrics(trace_bound=2.0).of(M))
         >>> value = problem.solve(method="gdaopt")
         >>> problem.status, M.value.round(3)
-        ('optimal', array([[1.667, 0.   ],
-               [0.   , 0.333]]))
+        ('optimal', array([[1.323, 0.   ],
+               [0.   , 0.677]]))
         """
         from gdaopt.objectives.atom import objective_of  # loads CVXPY
 

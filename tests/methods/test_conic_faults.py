@@ -175,11 +175,13 @@ def test_the_solver_is_asked_for_what_the_tolerance_needs(
 
 
 def test_a_tighter_tolerance_closes_the_gap() -> None:
-    gaps = [gda.solve(problem(), "socp", tolerance=t).relative_gap for t in (1e-2, 1e-5)]
+    # The last step of an interior-point method goes far beyond a tolerance; SCS stops at it.
+    results = [gda.solve(problem(), "socp", solver="SCS", tolerance=t) for t in (1e-1, 1e-5)]
+    gaps = [result.relative_gap for result in results]
     assert gaps[0] is not None
     assert gaps[1] is not None
     assert gaps[1] <= 1e-5
-    assert gaps[1] < gaps[0] <= 1e-2
+    assert gaps[1] < gaps[0] <= 1e-1
 
 
 def test_options_of_the_user_come_first(stub: Stub) -> None:
