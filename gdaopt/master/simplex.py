@@ -21,7 +21,7 @@ __all__ = ["minimize_on_simplex"]
 
 _REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the unit diagonal below: for a singular H
 _MOST_ROUNDS = 100  # variables become free in each; a few rounds are usual
-_ROUND_OFF = 1e-13  # of the gain so far: smaller gains are noise
+_NEGLIGIBLE = 1e-8  # of the gain so far: the next step of Newton's method does better
 
 
 def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatArray) -> FloatArray:
@@ -55,7 +55,7 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
             gain = -_change(slope, hessian, moved - x)
             if gain > 0:
                 break
-        if not gain > _ROUND_OFF * gained:
+        if not gain > _NEGLIGIBLE * gained:
             break
         gained += gain
         x = moved

@@ -255,7 +255,9 @@ class _Run(HullRun):
             if is_better:
                 return
             self.active_set, self.point = active_set, point
-        self._optimise(active_set.with_new(new), self.point)
+        # With rows the metric is added up anew: next to no room may be left, within round-off.
+        known = self.point if self.problem.presolved is None else None
+        self._optimise(active_set.with_new(new), known)
 
     def _optimise(self, active_set: ActiveSet, point: Point | None = None) -> None:
         """Move to the optimal weights of an active set, from its point where that is known."""
