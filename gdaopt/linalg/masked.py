@@ -8,12 +8,12 @@ these entries are computed. The functions below take a `MaskedMatrix` or an arra
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from scipy.linalg.blas import dasum
 from scipy.linalg.lapack import dlange
 
 from gdaopt.linalg.entries import Edges, IndexArray
@@ -173,7 +173,9 @@ def magnitude_inner(first: Symmetric, second: Symmetric) -> float:
     """Return ``⟨|G|, |H|⟩``, of two arrays or of two matrices under the same mask."""
     if isinstance(first, MaskedMatrix) and isinstance(second, MaskedMatrix):
         return inner(abs(first), abs(second))
-    return float(dasum((first * second).ravel()))  # type: ignore[operator]  # both are arrays
+    first, second = cast(FloatArray, first), cast(FloatArray, second)
+    blocks = _row_blocks(first)
+    return sum(float(np.vdot(np.abs(first[rows]), np.abs(second[rows]))) for rows in blocks)
 
 
 def magnitude_form(matrix: Symmetric, vector: FloatArray) -> float:
@@ -188,7 +190,16 @@ def magnitude_form(matrix: Symmetric, vector: FloatArray) -> float:
         rows, columns = matrix.edges
         off_diagonal = float(np.abs(matrix.on_edges) @ (vector[rows] * vector[columns]))
         return float(np.abs(matrix.on_diagonal) @ vector**2) + 2 * off_diagonal
-    return float(vector @ (np.abs(matrix) @ vector))
+    return sum(
+        float(vector[rows] @ (np.abs(matrix[rows]) @ vector)) for rows in _row_blocks(matrix)
+    )
+
+
+def _row_blocks(matrix: FloatArray) -> Iterator[slice]:
+    """Yield runs of rows that stay in cache: an array of magnitudes would leave it."""
+    step = max(1, _SUM_ENTRIES // len(matrix))
+    for start in range(0, len(matrix), step):
+        yield slice(start, start + step)
 
 
 def paired_sums(left: FloatArray, right: FloatArray, edges: Edges) -> FloatArray:
