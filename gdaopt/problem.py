@@ -23,7 +23,7 @@ from gdaopt.linalg.masked import Symmetric
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
-from gdaopt.sets.feasible_set import FeasibleSet, is_symmetric
+from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
 
@@ -307,6 +307,8 @@ class MetricProblem:
         1.0
         """
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        from gdaopt.sets.membership import is_symmetric
 
         check_instance("metric", metric, cp.Expression)
         if metric.shape != (self.n_features, self.n_features):

@@ -77,6 +77,7 @@ def solve_model(
         When a solver of the method's linear or conic programs fails.
     """
     import cvxpy as cp
+    from cvxpy.problems.problem import SolverStats
     from cvxpy.reductions.solution import Solution, failure_solution
 
     from gdaopt.modelling.model import read_model
@@ -87,9 +88,11 @@ def solve_model(
     except NoInteriorError:
         raise
     except InfeasibleProblemError:
-        problem.unpack(failure_solution(cp.settings.INFEASIBLE))
+        solution = failure_solution(cp.settings.INFEASIBLE)
         if isinstance(problem.objective, cp.Maximize):
-            problem._value = -problem.value
+            solution.opt_val = -np.inf
+        problem.unpack(solution)
+        problem._solver_stats = SolverStats(NAME)  # not those of an earlier solve
         return float(problem.value)
     if by == Certified.name:
         options.setdefault("initial", _initial(model, posed, warm_start))
@@ -104,7 +107,12 @@ def solve_model(
     of_trace = 0.0 if model.trace_row is None else _multiplier_of_trace(posed, result)
     duals = model.dual_values(result.multipliers, of_trace, result.objective)
     problem.unpack(Solution(_status(posed, result), None, values, duals, {}))
-    problem._solver_stats = _statistics(result)
+    problem._solver_stats = SolverStats(
+        f"{NAME} {result.method}",
+        solve_time=result.seconds,
+        num_iters=result.iterations,
+        extra_stats=cast("Any", result),  # an object of the solver's own, as CVXPY allows
+    )
     return float(problem.value)
 
 
@@ -156,18 +164,6 @@ def _multiplier_of_trace(posed: MetricProblem, result: Result) -> float:
     """Return the multiplier of the trace bound: what the best atom would lower the objective by."""
     gradient = posed.gradient_at(posed.objective.at(result.metric), result.multipliers)
     return max(-float(posed.feasible_set.best_atoms(gradient).prices[0]), 0.0)
-
-
-def _statistics(result: Result) -> Any:
-    """Return what CVXPY's users look at after a solve."""
-    from cvxpy.problems.problem import SolverStats
-
-    return SolverStats(
-        f"{NAME} {result.method}",
-        solve_time=result.seconds,
-        num_iters=result.iterations,
-        extra_stats=cast("Any", result),  # an object of the solver's own, as CVXPY allows
-    )
 
 
 def _register() -> None:

@@ -72,7 +72,7 @@ class ObjectiveAtom(Atom):
     def is_incr(self, idx: int) -> bool:  # noqa: ARG002 (there is one argument)
         return False
 
-    def is_decr(self, idx: int) -> bool:  # noqa: ARG002
+    def is_decr(self, idx: int) -> bool:  # noqa: ARG002 (as above)
         return False
 
     def numeric(self, values: list[FloatArray]) -> float:

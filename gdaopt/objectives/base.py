@@ -152,7 +152,7 @@ class Objective(ABC):
             "method that needs none, such as 'certified'"
         )
 
-    def log_to_cvxpy(self, metric: Expression) -> Terms:  # noqa: ARG002
+    def log_to_cvxpy(self, metric: Expression) -> Terms:  # noqa: ARG002 (as above)
         """Return log Q for CVXPY, where it is convex, as `to_cvxpy` returns Q."""
         raise InvalidInputError(
             f"{type(self).__name__} has no CVXPY expression of log Q; define log_to_cvxpy(metric)"

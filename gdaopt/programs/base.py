@@ -453,7 +453,7 @@ class Program(ABC, Generic[PolytopeT]):
         self,
         rows: Mapping[str, FloatArray],
         arrays: LinearArrays,  # noqa: ARG002 (of programs that solvers see in another form)
-        polytope: PolytopeT,  # noqa: ARG002
+        polytope: PolytopeT,  # noqa: ARG002 (as above)
     ) -> Mapping[str, FloatArray]:
         """Return multipliers of the rows of `arrays`, from multipliers of the rows of solvers."""
         return rows

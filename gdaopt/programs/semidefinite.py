@@ -68,7 +68,7 @@ class WholeSet:
         gradient = matrix_of(np.concatenate([cost[:size], cost[size:] / 2]), size, edges)
         return entries_of(self.feasible_set.minimize_linear(gradient).vertex, edges)
 
-    def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:  # noqa: ARG002
+    def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:  # noqa: ARG002 (there are no rows)
         """Return nothing: the program has no rows."""
         return {}
 
@@ -136,10 +136,10 @@ class SemidefiniteProgram(Program[WholeSet]):
     def _assign(self, polytope: WholeSet) -> None:
         """Do nothing: the set is a constant of the problem."""
 
-    def arrays(self, cost: FloatArray, polytope: WholeSet) -> LinearArrays:  # noqa: ARG002
+    def arrays(self, cost: FloatArray, polytope: WholeSet) -> LinearArrays:  # noqa: ARG002 (not linear)
         """Raise InvalidInputError: the program is not linear."""
         raise InvalidInputError(f"the {self.name} is not linear, so that there are no arrays of it")
 
-    def _row_scales(self, polytope: WholeSet) -> dict[str, float | FloatArray]:  # noqa: ARG002
+    def _row_scales(self, polytope: WholeSet) -> dict[str, float | FloatArray]:  # noqa: ARG002 (no rows)
         """Return nothing: the program has no rows."""
         return {}

@@ -41,7 +41,7 @@ from gdaopt.support.validation import (
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["FeasibleSet", "LinearMinimum", "is_symmetric"]
+__all__ = ["FeasibleSet", "LinearMinimum"]
 
 _CONES = ("semidefinite", "second-order")  # that can say ``M ⪰ ρI`` to a conic solver
 
@@ -479,7 +479,7 @@ class FeasibleSet(ABC):
         """
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
 
-        from gdaopt.sets.membership import marked
+        from gdaopt.sets.membership import is_symmetric, marked
 
         check_name("cone", cone, _CONES)
         check_instance("metric", metric, cp.Expression)
@@ -511,22 +511,3 @@ class FeasibleSet(ABC):
             cp.trace(beyond_base) <= self.budget(size) / unit,
             *family.entry_constraints(beyond_base),
         ]
-
-
-def is_symmetric(metric: cp.Expression) -> bool:
-    """Say whether an affine K×K expression is symmetric, whatever its variables' values are."""
-    import cvxpy as cp
-
-    if metric.is_symmetric() or isinstance(metric, cp.Variable):
-        return bool(metric.is_symmetric())
-    # CVXPY does not know it for most expressions; random values show it.
-    rng = np.random.default_rng(0)
-    held = [(variable, variable.value) for variable in metric.variables()]
-    for variable, _ in held:
-        value = rng.standard_normal(variable.shape)
-        symmetric = variable.ndim == 2 and variable.is_symmetric()
-        variable.save_value(value + value.T if symmetric else value)
-    found = metric.value
-    for variable, value in held:
-        variable.save_value(value)
-    return found is None or bool(np.allclose(found, found.T))  # None: parameters without values

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import cvxpy as cp
+import numpy as np
 from cvxpy.atoms.affine.affine_atom import AffAtom
 
 from gdaopt.support.cvxpy_loading import cvxpy_is_used
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["Membership", "marked"]
+__all__ = ["Membership", "is_symmetric", "marked"]
 
 cvxpy_is_used()
 
@@ -75,7 +76,7 @@ class Membership(AffAtom):
         self,
         arg_objs: list[Any],
         shape: tuple[int, ...],  # noqa: ARG002 (it is that of the expression)
-        data: Any = None,  # noqa: ARG002
+        data: Any = None,  # noqa: ARG002 (it belongs to CVXPY's interface)
     ) -> tuple[Any, list[Any]]:
         return arg_objs[0], []
 
@@ -94,3 +95,20 @@ def marked(
         )
         for number, constraint in enumerate(constraints)
     ]
+
+
+def is_symmetric(metric: cp.Expression) -> bool:
+    """Say whether an affine K×K expression is symmetric, whatever its variables' values are."""
+    if metric.is_symmetric() or isinstance(metric, cp.Variable):
+        return bool(metric.is_symmetric())
+    # CVXPY does not know it for most expressions; random values show it.
+    rng = np.random.default_rng(0)
+    held = [(variable, variable.value) for variable in metric.variables()]
+    for variable, _ in held:
+        value = rng.standard_normal(variable.shape)
+        symmetric = variable.ndim == 2 and variable.is_symmetric()
+        variable.save_value(value + value.T if symmetric else value)
+    found = metric.value
+    for variable, value in held:
+        variable.save_value(value)
+    return found is None or bool(np.allclose(found, found.T))  # None: parameters without values

@@ -138,6 +138,7 @@ def test_a_bound_on_the_trace_that_no_member_keeps(feasible: bool) -> None:
         assert problem.solve(method="gdaopt") == -np.inf
         assert problem.status == cp.INFEASIBLE
         assert M.value is None
+        assert stats(problem).extra_stats is None  # nothing of the solve before
         assert problem.constraints[-1].dual_value is None
 
 
