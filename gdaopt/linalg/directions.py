@@ -72,7 +72,6 @@ class DiagonalDirection(Direction):
         return moved
 
     def magnitude(self) -> DiagonalDirection:
-        """Return ``diag(|change|)``."""
         return DiagonalDirection(np.abs(self.change))
 
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -102,7 +101,6 @@ class ColumnDirection(Direction):
         return moved
 
     def magnitude(self) -> ColumnDirection:
-        """Return ``e_c |change|' + |change| e_c'``."""
         return ColumnDirection(self.column, np.abs(self.change))
 
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -128,7 +126,6 @@ class AtomsDirection(Direction):
         return self.atoms.added_to(metric, gamma * self.change)
 
     def magnitude(self) -> AtomsDirection:
-        """Return ``Σ_k |c_k| |u_k||u_k|'``."""
         return AtomsDirection(np.abs(self.change), self.atoms.magnitude())
 
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -150,11 +147,9 @@ class DenseDirection(Direction):
         return float(np.vdot(self.matrix, self.matrix))
 
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
-        moved: FloatArray = metric + gamma * self.matrix
-        return moved
+        return np.asarray(metric + gamma * self.matrix)
 
     def magnitude(self) -> DenseDirection:
-        """Return ``|D|``."""
         return DenseDirection(np.abs(self.matrix))
 
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -163,15 +158,7 @@ class DenseDirection(Direction):
 
 
 class DeferredMatrix:
-    """A K×K matrix that is made when it is first asked for, such as a metric after a step.
-
-    Examples
-    --------
-    >>> start = DeferredMatrix(lambda: np.eye(2))
-    >>> start.moved(DiagonalDirection(np.array([1.0, 0.0])), 2.0).dense()
-    array([[3., 0.],
-           [0., 1.]])
-    """
+    """A K×K matrix that is made when it is first asked for, such as a metric after a step."""
 
     def __init__(self, make: Callable[[], FloatArray]) -> None:
         self._make: Callable[[], FloatArray] | None = make

@@ -40,26 +40,14 @@ Edges = tuple[IndexArray, IndexArray]
 
 @cache
 def all_edges(n_features: int) -> Edges:
-    """Return all pairs of features.
-
-    Examples
-    --------
-    >>> all_edges(3)
-    (array([0, 0, 1]), array([1, 2, 2]))
-    """
+    """Return all pairs of features."""
     rows, columns = np.triu_indices(n_features, 1)
     rows.flags.writeable = columns.flags.writeable = False
     return rows, columns
 
 
 def as_edges(value: Any, n_features: int) -> Edges:
-    """Return two arrays of indices as edges of K features; refuse anything else.
-
-    Examples
-    --------
-    >>> as_edges(([0], [2]), 3)
-    (array([0]), array([2]))
-    """
+    """Return two arrays of indices as edges of K features; refuse anything else."""
     try:
         rows, columns = (np.asarray(part) for part in value)
         is_right = rows.ndim == 1 and rows.shape == columns.shape
@@ -82,13 +70,7 @@ def no_edges() -> Edges:
 
 
 def pairs_of(n_features: int, edges: Edges) -> Edges:
-    """Return i and j of all entries: the diagonal, where they are the same, then the edges.
-
-    Examples
-    --------
-    >>> pairs_of(2, all_edges(2))
-    (array([0, 1, 0]), array([0, 1, 1]))
-    """
+    """Return i and j of all entries: the diagonal, where they are the same, then the edges."""
     diagonal = np.arange(n_features)
     return np.concatenate([diagonal, edges[0]]), np.concatenate([diagonal, edges[1]])
 
@@ -139,8 +121,8 @@ def matrix_of(entries: FloatArray, n_features: int, edges: Edges | None = None) 
         See `entries_of`.
     n_features : int
         K.
-    edges : tuple of two ndarrays of int, shape (n,), optional
-        Rows i and columns j of the edges, i < j; all pairs, row by row, when left out.
+    edges : optional
+        See `entries_of`.
 
     Returns
     -------
@@ -169,14 +151,7 @@ def matrix_of(entries: FloatArray, n_features: int, edges: Edges | None = None) 
 
 
 def placement(n_features: int, edges: Edges) -> csr_array:
-    """Return the matrix that puts a vector of entries into a K×K matrix, row by row.
-
-    Examples
-    --------
-    >>> (placement(2, all_edges(2)) @ np.array([2.0, 3.0, 1.0])).reshape(2, 2)
-    array([[ 2., -1.],
-           [-1.,  3.]])
-    """
+    """Return the matrix that puts a vector of entries into a K×K matrix, row by row."""
     rows, columns = edges
     n_entries = n_features + len(rows)
     sources = np.arange(n_entries)
@@ -191,13 +166,7 @@ def placement(n_features: int, edges: Edges) -> csr_array:
 
 
 def neighbors(n_features: int, edges: Edges) -> list[IndexArray]:
-    """Return for each feature its neighbours, the features it has an edge with, in ascending order.
-
-    Examples
-    --------
-    >>> [found.tolist() for found in neighbors(3, (np.array([0, 1]), np.array([1, 2])))]
-    [[1], [0, 2], [1]]
-    """
+    """Return for each feature its neighbours, the features it has an edge with, ascending."""
     rows, columns = edges
     starts, ends = np.concatenate([rows, columns]), np.concatenate([columns, rows])
     order = np.lexsort((ends, starts))

@@ -57,7 +57,7 @@ def geometric_mean(A: FloatArray, B: FloatArray, t: float = 0.5) -> FloatArray:
         factor, B, t = other, A, 1 - t
     half = solve_triangular(factor, B, lower=True)
     whitened = solve_triangular(factor, half.T, lower=True)
-    return _congruent(factor, _power(whitened, t))
+    return _symmetric(factor @ _power(whitened, t) @ factor.T)
 
 
 def geometric_mean_of_inverse(S: FloatArray, D: FloatArray, t: float = 0.5) -> FloatArray:
@@ -80,7 +80,7 @@ def geometric_mean_of_inverse(S: FloatArray, D: FloatArray, t: float = 0.5) -> F
     Raises
     ------
     InvalidInputError
-        As `geometric_mean`.
+        See `geometric_mean`.
 
     Notes
     -----
@@ -98,25 +98,15 @@ def geometric_mean_of_inverse(S: FloatArray, D: FloatArray, t: float = 0.5) -> F
     S, factor = _factored("S", S)
     D, other = _factored("D", D, len(S))
     if reciprocal_condition(S) < reciprocal_condition(D):
-        return _congruent(other, _power(other.T @ S @ other, t - 1))
+        return _symmetric(other @ _power(other.T @ S @ other, t - 1) @ other.T)
     power = _power(factor.T @ D @ factor, t)
     half = solve_triangular(factor, power, lower=True, trans="T")
-    mean = solve_triangular(factor, half.T, lower=True, trans="T")
-    symmetric: FloatArray = (mean + mean.T) / 2
-    return symmetric
+    return _symmetric(solve_triangular(factor, half.T, lower=True, trans="T"))
 
 
 def reciprocal_condition(matrix: FloatArray) -> float:
-    """Return ``1 / (‖A‖₁ ‖A⁻¹‖₁)``, which is 0 for a singular matrix.
-
-    Examples
-    --------
-    >>> reciprocal_condition(np.diag([1.0, 4.0])), reciprocal_condition(np.zeros((2, 2)))
-    (0.25, 0.0)
-    """
-    if not matrix.any():
-        return 0.0  # NumPy's result is nan
-    return 1 / float(np.linalg.cond(matrix, 1))
+    """Return ``1 / (‖A‖₁ ‖A⁻¹‖₁)``, which is 0 for a singular matrix."""
+    return 1 / float(np.linalg.cond(matrix, 1)) if matrix.any() else 0.0  # NumPy's result is nan
 
 
 def _factored(
@@ -136,15 +126,12 @@ def _factored(
 
 def _power(matrix: FloatArray, exponent: float) -> FloatArray:
     """Return the power of a matrix that is positive definite up to round-off."""
-    values, vectors = eigh((matrix + matrix.T) / 2)
+    values, vectors = eigh(_symmetric(matrix))
     # Round-off can move the smallest eigenvalues below 0.
     values = np.maximum(values, np.finfo(float).eps * values[-1])
-    power: FloatArray = (vectors * values**exponent) @ vectors.T
-    return power
+    return np.asarray((vectors * values**exponent) @ vectors.T)
 
 
-def _congruent(factor: FloatArray, inner: FloatArray) -> FloatArray:
-    """Return ``L X L'``, exactly symmetric."""
-    product = factor @ inner @ factor.T
-    symmetric: FloatArray = (product + product.T) / 2
-    return symmetric
+def _symmetric(matrix: FloatArray) -> FloatArray:
+    """Return the symmetric part, which is symmetric to the last digit."""
+    return np.asarray((matrix + matrix.T) / 2)

@@ -99,14 +99,7 @@ def left_ends(metric: FloatArray, v: FloatArray | None = None) -> FloatArray:
 
 
 def comparison_matrix(matrix: FloatArray) -> FloatArray:
-    """Return the matrix with off-diagonals ``-|M_ij|``, which has the same discs as M.
-
-    Examples
-    --------
-    >>> comparison_matrix(np.array([[2.0, 1.0], [1.0, 3.0]]))
-    array([[ 2., -1.],
-           [-1.,  3.]])
-    """
+    """Return the matrix with off-diagonals ``-|M_ij|``, which has the same discs as M."""
     comparison: FloatArray = -np.abs(matrix)
     np.fill_diagonal(comparison, np.diagonal(matrix))
     return comparison

@@ -68,8 +68,7 @@ def self_loops(metric: FloatArray) -> FloatArray:
     >>> self_loops(np.array([[2.0, -1.0], [-1.0, 3.0]]))
     array([1., 2.])
     """
-    loops: FloatArray = as_symmetric("metric", metric).sum(axis=1)
-    return loops
+    return np.asarray(as_symmetric("metric", metric).sum(axis=1))
 
 
 def generalized_laplacian(weights: FloatArray, loops: FloatArray) -> FloatArray:
@@ -123,27 +122,13 @@ def path_laplacian(size: int) -> FloatArray:
 
 
 def path_edges(size: int) -> Edges:
-    """Return the edges of the path 0 – 1 – … – (K-1).
-
-    Examples
-    --------
-    >>> path_edges(3)
-    (array([0, 1]), array([1, 2]))
-    """
+    """Return the edges of the path 0 – 1 – … – (K-1)."""
     nodes = np.arange(size)
     return nodes[:-1], nodes[1:]
 
 
 def unit_laplacian(size: int, edges: Edges) -> FloatArray:
-    """Return the Laplacian of a graph on K nodes with unit weights.
-
-    Examples
-    --------
-    >>> unit_laplacian(3, (np.array([0]), np.array([2])))
-    array([[ 1.,  0., -1.],
-           [ 0.,  0.,  0.],
-           [-1.,  0.,  1.]])
-    """
+    """Return the Laplacian of a graph on K nodes with unit weights."""
     laplacian = np.zeros((size, size))
     laplacian[edges] = -1.0
     laplacian += laplacian.T
@@ -234,13 +219,7 @@ def components(adjacent: npt.NDArray[np.bool_]) -> list[list[int]]:
 
 
 def connected_features(metric: FloatArray) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield the features of each component of more than one, connected by entries ≠ 0.
-
-    Examples
-    --------
-    >>> list(connected_features(np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0], [2.0, 0.0, 1.0]])))
-    [array([0, 2])]
-    """
+    """Yield the features of each component of more than one, connected by entries ≠ 0."""
     for vertices in components(metric != 0):
         if len(vertices) > 1:
             yield np.array(vertices, dtype=np.intp)

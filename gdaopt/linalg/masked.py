@@ -133,15 +133,7 @@ def is_finite(matrix: Symmetric) -> bool:
 
 
 def inner(first: Symmetric, second: Symmetric) -> float:
-    """Return ``⟨G, H⟩``, of two arrays or of two matrices under the same mask.
-
-    Examples
-    --------
-    >>> matrix = np.array([[1.0, 4.0, 5.0], [4.0, 2.0, 6.0], [5.0, 6.0, 3.0]])
-    >>> masked = MaskedMatrix.of(matrix, (np.array([0]), np.array([1])))
-    >>> inner(matrix, matrix), inner(masked, masked)
-    (168.0, 46.0)
-    """
+    """Return ``⟨G, H⟩``, of two arrays or of two matrices under the same mask."""
     if isinstance(first, MaskedMatrix) and isinstance(second, MaskedMatrix):
         off_diagonal = float(first.on_edges @ second.on_edges)
         return float(first.on_diagonal @ second.on_diagonal) + 2 * off_diagonal
@@ -179,13 +171,7 @@ def magnitude_inner(first: Symmetric, second: Symmetric) -> float:
 
 
 def magnitude_form(matrix: Symmetric, vector: FloatArray) -> float:
-    """Return ``v'|G|v``; entries outside of a mask count as 0.
-
-    Examples
-    --------
-    >>> magnitude_form(np.array([[1.0, -2.0], [-2.0, 3.0]]), np.array([1.0, 2.0]))
-    21.0
-    """
+    """Return ``v'|G|v``; entries outside of a mask count as 0."""
     if isinstance(matrix, MaskedMatrix):
         rows, columns = matrix.edges
         off_diagonal = float(np.abs(matrix.on_edges) @ (vector[rows] * vector[columns]))
@@ -203,13 +189,7 @@ def _row_blocks(matrix: FloatArray) -> Iterator[slice]:
 
 
 def paired_sums(left: FloatArray, right: FloatArray, edges: Edges) -> FloatArray:
-    """Return ``Σ_n left_ni right_nj`` for the edges (i, j): entries of a product of matrices.
-
-    Examples
-    --------
-    >>> paired_sums(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]), (np.array([0]), np.array([1])))
-    array([2.])
-    """
+    """Return ``Σ_n left_ni right_nj`` for the edges (i, j): entries of a product of matrices."""
     rows, columns = edges
     sums = np.empty(len(rows))
     step = max(1, _SUM_ENTRIES // len(left))

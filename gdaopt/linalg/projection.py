@@ -53,13 +53,7 @@ class Projection:
 
 
 def project_on_simplex(point: FloatArray, total: float) -> FloatArray:
-    """Return the nearest point with entries ≥ 0 that add up to `total`.
-
-    Examples
-    --------
-    >>> project_on_simplex(np.array([1.0, 0.5, -2.0]), total=1.0)
-    array([0.75, 0.25, 0.  ])
-    """
+    """Return the nearest point with entries ≥ 0 that add up to `total`."""
     point = point - float(point.max())  # so that large entries do not swallow the sum
     descending = np.sort(point)[::-1]
     shifts = (np.cumsum(descending) - total) / np.arange(1, len(point) + 1)
@@ -69,13 +63,7 @@ def project_on_simplex(point: FloatArray, total: float) -> FloatArray:
 
 
 def project_on_bounded_sum(point: FloatArray, most: float) -> FloatArray:
-    """Return the nearest point with entries ≥ 0 that add up to at most `most`.
-
-    Examples
-    --------
-    >>> project_on_bounded_sum(np.array([0.25, 0.5, -2.0]), most=1.0)
-    array([0.25, 0.5 , 0.  ])
-    """
+    """Return the nearest point with entries ≥ 0 that add up to at most `most`."""
     clipped = positive_part(point)
     return clipped if clipped.sum() <= most else project_on_simplex(point, most)
 
@@ -84,32 +72,19 @@ def positive_part(values: FloatArray) -> FloatArray:
     """Return the values with 0 in place of negative ones.
 
     As a projection of eigenvalues (see `project_spectrum`) it is that on the semidefinite cone.
-
-    Examples
-    --------
-    >>> positive_part(np.array([-1.0, 2.0]))
-    array([0., 2.])
     """
-    positive: FloatArray = np.maximum(values, 0.0)
-    return positive
+    return np.asarray(np.maximum(values, 0.0))
 
 
 def project_spectrum(matrix: FloatArray, project: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """Return a symmetric matrix with its eigenvalues projected, by one eigen-decomposition.
 
     For a set of matrices that their eigenvalues define, it is the nearest member.
-
-    Examples
-    --------
-    >>> project_spectrum(np.diag([2.0, -1.0]), positive_part)
-    array([[2., 0.],
-           [0., 0.]])
     """
     values, vectors = eigh(matrix, check_finite=False)
     half = vectors * project(values)
     projected = half @ vectors.T
-    symmetric: FloatArray = (projected + projected.T) / 2
-    return symmetric
+    return np.asarray((projected + projected.T) / 2)
 
 
 def project_on_intersection(
@@ -129,13 +104,6 @@ def project_on_intersection(
     -----
     Source: Boyle, Dykstra, 1986; Beck, Tetruashvili (SIAM J. Optim. 2013) for the dual view;
     O'Donoghue, Candès, *Adaptive restart for accelerated gradient schemes*, 2015.
-
-    Examples
-    --------
-    >>> M = np.array([[1.0, -2.0], [-2.0, 1.0]])
-    >>> project_on_intersection(M, lambda M: np.clip(M, -1.0, 1.0), 1e-9).point
-    array([[ 1., -1.],
-           [-1.,  1.]])
     """
     last = np.zeros_like(matrix) if correction is None else correction
     extrapolated, inertia, count = last, 1.0, 0

@@ -41,12 +41,9 @@ class Deadline:
 
     @classmethod
     def after(cls, time_limit: float | None) -> Deadline | None:
-        """Return the deadline of a limit that begins now, or an earlier one that is set around it.
+        """Return the deadline of a limit in seconds that begins now, or an earlier one around it.
 
-        Parameters
-        ----------
-        time_limit : float or None
-            Seconds; None for no limit of its own.
+        None is no limit of its own.
         """
         around = _limit()
         if time_limit is None:

@@ -41,13 +41,6 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
 
     `write` gets the open binary file. Where the directory cannot be written to, or the disk is
     full, an `UnwritableError` says so, and no temporary file remains.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(Path(folder) / "a.bin", lambda file: file.write(b"xyz")).read_bytes()
-    b'xyz'
     """
     path = Path(path)
     temporary = _temporary(path)
@@ -68,16 +61,7 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise UnwritableError where `write_atomically` could not write a file, before any work.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     check_writable(Path(folder) / "a.csv")
-    ...     list(Path(folder).iterdir())
-    []
-    """
+    """Raise UnwritableError where `write_atomically` could not write a file, before any work."""
     path = Path(path)
     if path.is_dir():
         raise UnwritableError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
@@ -95,13 +79,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 
 
 def is_temporary(name: str) -> bool:
-    """Say whether a name is that of a temporary file, which a killed writer leaves behind.
-
-    Examples
-    --------
-    >>> is_temporary(".row.json.4711-0a1b2c3d.tmp"), is_temporary("row.json")
-    (True, False)
-    """
+    """Say whether a name is that of a temporary file, which a killed writer leaves behind."""
     return _TEMPORARY.fullmatch(name) is not None
 
 

@@ -273,13 +273,7 @@ def _end_with(parent: int) -> None:
 
 
 def _how(exit_code: int) -> str:
-    """Return how a process ended.
-
-    Examples
-    --------
-    >>> _how(3), _how(-11)
-    ('its process ended with exit code 3', 'its process was killed by SIGSEGV')
-    """
+    """Return how a process ended."""
     if exit_code >= 0:
         return f"its process ended with exit code {exit_code}"
     try:

@@ -71,13 +71,7 @@ def reason(error: BaseException) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text of at most so many characters; the last shows where it has been cut.
-
-    Examples
-    --------
-    >>> cut("triangle", 4), cut("edge", 4)
-    ('tri…', 'edge')
-    """
+    """Return a text of at most so many characters; the last shows where it has been cut."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
@@ -125,13 +119,7 @@ def latex(text: str) -> str:
 
 
 def number_text(value: float | str | None) -> str:
-    """Return a value for a cell: floats with six digits, nothing for None.
-
-    Examples
-    --------
-    >>> [number_text(value) for value in (1 / 3, 12, "column", None)]
-    ['0.333333', '12', 'column', '']
-    """
+    """Return a value for a cell: floats with six digits, nothing for None."""
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)

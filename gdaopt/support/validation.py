@@ -119,12 +119,7 @@ def _as_floats(name: str, value: Any) -> FloatArray:
 
 
 def refuse_masked(name: str, value: Any) -> None:
-    """Refuse masked values of NumPy's masked arrays, which a conversion would lay open.
-
-    Examples
-    --------
-    >>> refuse_masked("X", np.ma.masked_array([1.0, 2.0], mask=[False, False]))
-    """
+    """Refuse masked values of NumPy's masked arrays, which a conversion would lay open."""
     for part in value if isinstance(value, list | tuple) else (value,):
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
             raise InvalidInputError(
@@ -182,11 +177,6 @@ def is_finite(array: FloatArray) -> bool:
     """Say whether all entries are finite.
 
     Methods ask this in each step, and of small arrays `numpy.all` takes twice as long.
-
-    Examples
-    --------
-    >>> is_finite(np.ones(2)), is_finite(np.array([1.0, np.nan]))
-    (True, False)
     """
     return bool(np.count_nonzero(np.isfinite(array)) == array.size)
 
@@ -195,19 +185,12 @@ def as_symmetric(name: str, value: Any) -> FloatArray:
     """Return a value as a symmetric float64 matrix, without a copy where it is one already.
 
     For functions that only read the matrix and that are called in each step.
-
-    Examples
-    --------
-    >>> M = np.eye(2)
-    >>> as_symmetric("M", M) is M
-    True
     """
     matrix: FloatArray = value
-    if _is_exactly_symmetric(value):
-        return matrix
-    matrix = symmetric_matrix(name, value)
-    if type(value) is np.ndarray and value.dtype == np.float64:
-        matrix = value  # round-off is all that is wrong with it
+    if not _is_exactly_symmetric(value):
+        checked = symmetric_matrix(name, value)
+        if type(value) is not np.ndarray or value.dtype != np.float64:
+            matrix = checked  # else round-off is all that is wrong with the value
     return matrix
 
 
@@ -231,13 +214,7 @@ def _is_exactly_symmetric(value: Any) -> bool:
 
 
 def as_vector(name: str, value: Any, size: int | None = None) -> FloatArray:
-    """Return a value as a float64 vector, of a given length, without a copy where it is one.
-
-    Examples
-    --------
-    >>> as_vector("v", [1, 2], size=2)
-    array([1., 2.])
-    """
+    """Return a value as a float64 vector, of a given length, without a copy where it is one."""
     array: FloatArray = value
     if (
         type(value) is not np.ndarray
@@ -252,13 +229,7 @@ def as_vector(name: str, value: Any, size: int | None = None) -> FloatArray:
 
 
 def positive_vector(name: str, value: Any, size: int | None = None) -> FloatArray:
-    """Return a value as `as_vector` does; refuse entries that are not positive.
-
-    Examples
-    --------
-    >>> positive_vector("v", [1, 2], size=2)
-    array([1., 2.])
-    """
+    """Return a value as `as_vector` does; refuse entries that are not positive."""
     array = as_vector(name, value, size)
     if not array.min(initial=np.inf) > 0:
         raise InvalidInputError(
@@ -276,13 +247,7 @@ def number(
     at_most: float = math.inf,
     allow_infinite: bool = False,
 ) -> float:
-    """Return a value as a float within its bounds; refuse NaN, text and booleans.
-
-    Examples
-    --------
-    >>> number("tolerance", 1e-6, at_least=0)
-    1e-06
-    """
+    """Return a value as a float within its bounds; refuse NaN, text and booleans."""
     if isinstance(value, _NO_NUMBERS) or not isinstance(value, Real | Decimal):
         raise InvalidInputError(f"{name} must be a number, got {shortened(value)}")
     try:
@@ -301,13 +266,7 @@ def number(
 
 
 def integer(name: str, value: Any, *, at_least: int) -> int:
-    """Return a value as an int of at least `at_least`; refuse other types.
-
-    Examples
-    --------
-    >>> integer("block_iterations", 10, at_least=1)
-    10
-    """
+    """Return a value as an int of at least `at_least`; refuse other types."""
     if isinstance(value, _NO_NUMBERS) or not isinstance(value, Integral):
         raise InvalidInputError(f"{name} must be a whole number, got {shortened(value)}")
     if value < at_least:
@@ -319,13 +278,7 @@ def integer(name: str, value: Any, *, at_least: int) -> int:
 
 
 def flag(name: str, value: Any) -> bool:
-    """Return a truth value; refuse other types, which would all count as true or false.
-
-    Examples
-    --------
-    >>> flag("verbose", True)
-    True
-    """
+    """Return a truth value; refuse other types, which would all count as true or false."""
     if not isinstance(value, bool | np.bool_):
         raise InvalidInputError(f"{name} must be True or False, got {shortened(value)}")
     return bool(value)
@@ -360,26 +313,14 @@ def store_flag(owner: object, name: str) -> None:
 
 
 def as_path(name: str, value: Any) -> Path:
-    """Return a path-like value as a path.
-
-    Examples
-    --------
-    >>> as_path("path", "leaves.csv").suffix
-    '.csv'
-    """
+    """Return a path-like value as a path."""
     if not isinstance(value, str | os.PathLike):
         raise InvalidInputError(f"{name} must be a path, got {shortened(value)}")
     return Path(value)
 
 
 def options_mapping(name: str, value: Any) -> dict[str, Any]:
-    """Return options by their names as a new dict; none for None.
-
-    Examples
-    --------
-    >>> options_mapping("solver_opts", {"presolve": "off"})
-    {'presolve': 'off'}
-    """
+    """Return options by their names as a new dict; none for None."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
@@ -390,12 +331,7 @@ def options_mapping(name: str, value: Any) -> dict[str, Any]:
 
 
 def check_instance(name: str, value: Any, kind: type) -> None:
-    """Refuse a value that is not of a class.
-
-    Examples
-    --------
-    >>> check_instance("text", "a", str)
-    """
+    """Refuse a value that is not of a class."""
     if not isinstance(value, kind):
         raise InvalidInputError(f"{name} must be a {kind.__name__}, got {shortened(value)}")
 
@@ -419,22 +355,12 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> InvalidInputE
     near = difflib.get_close_matches(given, [n.lower() for n in names], n=1, cutoff=0.5)
     by_lower = {n.lower(): n for n in names}
     hint = f"; did you mean {shortened(by_lower[near[0]])}?" if near else ";"
-    listed = ", ".join(_brief(known_name) for known_name in names[:_MOST_NAMES])
+    listed = ", ".join(cut(plain(each), _LONGEST_NAME) for each in names[:_MOST_NAMES])
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return InvalidInputError(f"unknown {what} {shortened(name)}{hint} Known: {listed}{more}")
 
 
 def check_name(what: str, name: object, known: Collection[str]) -> None:
-    """Raise the error of `unknown_name` for anything but one of the known names.
-
-    Examples
-    --------
-    >>> check_name("cone", "second-order", ("second-order", "semidefinite"))
-    """
+    """Raise the error of `unknown_name` for anything but one of the known names."""
     if not isinstance(name, str) or name not in known:
         raise unknown_name(what, name, known)
-
-
-def _brief(name: str) -> str:
-    """Return a known name for a message."""
-    return cut(plain(name), _LONGEST_NAME)

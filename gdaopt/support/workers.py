@@ -11,7 +11,7 @@ of them then calculates alone: the library of the products has one thread for ea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
 from threading import Lock
@@ -26,33 +26,12 @@ Part = TypeVar("Part")
 Found = TypeVar("Found")
 
 
-class _SingleThreads:
-    """Who asks for products of matrices in one thread, and the limit as long as somebody does."""
+class _Limit:
+    """The limit of one thread for a product of matrices, and how many ask for it."""
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._n_users = 0
-        self._limit: Any = None
-
-    @contextmanager
-    def used(self) -> Iterator[None]:
-        with self._lock:
-            # The first sets the limit and the last lifts it: a limit set in between would
-            # restore the limit itself, and not the number of threads before it.
-            if not self._n_users:
-                _n_threads()  # the number without the limit
-                self._limit = _controller().limit(limits=1, user_api="blas")
-            self._n_users += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._n_users -= 1
-                if not self._n_users:
-                    self._limit.restore_original_limits()
-
-
-_single_threads = _SingleThreads()
+    changing = Lock()
+    n_users = 0
+    set_by_first: Any = None
 
 
 @cache
@@ -69,16 +48,26 @@ def _n_threads() -> int:
     return max(found, default=1)
 
 
-def single_threaded() -> AbstractContextManager[None]:
-    """Return a context in which each product of matrices, or decomposition, takes one thread.
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Let each product of matrices, or decomposition, in a block take one thread.
 
-    Examples
-    --------
-    >>> with single_threaded():
-    ...     mapped(abs, [-1, 2, -3])  # has its threads here too
-    [1, 2, 3]
+    `mapped` has its threads here, too.
     """
-    return _single_threads.used()
+    with _Limit.changing:
+        # The first sets the limit and the last lifts it: a limit set in between would restore the
+        # limit itself, and not the number of threads before it.
+        if not _Limit.n_users:
+            _n_threads()  # the number without the limit
+            _Limit.set_by_first = _controller().limit(limits=1, user_api="blas")
+        _Limit.n_users += 1
+    try:
+        yield
+    finally:
+        with _Limit.changing:
+            _Limit.n_users -= 1
+            if not _Limit.n_users:
+                _Limit.set_by_first.restore_original_limits()
 
 
 def mapped(function: Callable[[Part], Found], parts: Sequence[Part]) -> list[Found]:
@@ -86,11 +75,6 @@ def mapped(function: Callable[[Part], Found], parts: Sequence[Part]) -> list[Fou
 
     The deadline around the call holds in the threads, too (see `gdaopt.support.deadline`). An error
     in one of them is raised when all other threads have ended their task.
-
-    Examples
-    --------
-    >>> mapped(abs, [-1, 2, -3])
-    [1, 2, 3]
     """
     n_threads = min(_n_threads(), len(parts))
     if n_threads <= 1:

@@ -10,7 +10,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.support import workers
 from gdaopt.support.deadline import Deadline, check_time, until
-from gdaopt.support.workers import mapped
+from gdaopt.support.workers import mapped, single_threaded
 
 
 @pytest.fixture(params=[1, 3])
@@ -44,8 +44,8 @@ def test_products_have_their_threads_back() -> None:
         return [pool["num_threads"] for pool in found]
 
     before = n_of_products()
-    with workers._single_threads.used():
-        with workers._single_threads.used():
+    with single_threaded():
+        with single_threaded():
             assert set(n_of_products()) <= {1}
         assert set(n_of_products()) <= {1}
     assert n_of_products() == before
