@@ -6,9 +6,12 @@ rules and have the same names as in the package metric-learn.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
+from inspect import cleandoc
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -40,13 +43,67 @@ from gdaopt.support.warning_filters import underflow_ignored
 
 __all__ = [
     "BaseMetricLearner",
+    "DocumentedEstimator",
     "SupervisedMetricLearner",
     "TransductiveMetricLearner",
     "components_of",
 ]
 
+_FIRST = ("Parameters", "Attributes")  # sections of a docstring, which are inherited
+_SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+_ENTRY = re.compile(r"^\S.*\n(?:(?: .*)?\n)*", re.MULTILINE)  # and the indented lines below it
 
-class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+
+class DocumentedEstimator(BaseEstimator):
+    """Base of all estimators, whose docstrings also list the parameters and attributes of bases.
+
+    A parameter is explained once, by the class that declares it.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        K, the number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The column names of X. The attribute exists only if `fit` was given a data frame whose
+        column names are strings.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        bases = [base for base in cls.__bases__ if issubclass(base, DocumentedEstimator)]
+        if cls.__doc__:  # python -OO leaves none
+            cls.__doc__ = _with_entries_of(cls.__doc__, (base.__doc__ or "" for base in bases))
+
+
+def _with_entries_of(docstring: str, others: Iterable[str]) -> str:
+    """Return a docstring with the parameters and attributes that only the others list."""
+    sections, *inherited = map(_sections, (docstring, *others))
+    for title in _FIRST:
+        entries: list[str] = []
+        known: set[str] = set()
+        for listed in (sections, *inherited):
+            for entry in _ENTRY.findall(listed.get(title, "") + "\n"):
+                names = re.split(" : |\n", entry)[0].split(", ")
+                if not known.issuperset(names):
+                    entries.append(entry.rstrip())
+                known.update(names)
+        if entries:
+            sections[title] = "\n".join(entries)
+    head = sections.pop("")
+    order = sorted(sections, key=lambda title: _FIRST.index(title) if title in _FIRST else 2)
+    parts = [f"{title}\n{'-' * len(title)}\n{sections[title]}" for title in order]
+    return "\n\n".join([head, *parts])
+
+
+def _sections(docstring: str) -> dict[str, str]:
+    """Return the sections of a docstring by their titles; what is above them has none."""
+    head, *parts = (part.rstrip() for part in _SECTION.split(cleandoc(docstring)))
+    return {"": head, **dict(zip(parts[::2], parts[1::2], strict=True))}
+
+
+class BaseMetricLearner(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, DocumentedEstimator, ABC
+):
     """Base of all estimators that learn a metric matrix M from labelled samples.
 
     It holds everything that needs M only. `fit` is in its two subclasses, from which a learner of
@@ -63,14 +120,13 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         integer array, the index of each label in ``self.classes_``. ``labelled`` is a boolean array
         of shape (N,) that says which samples have a label; ``codes`` then has one entry for each
         labelled sample, in their order.
-    ``missing_label``, only if it is transductive
-        A parameter of ``__init__``: the value that stands for "no label" in `y`.
 
     *A subclass may write:*
 
     ``__init__``
         By scikit-learn's rule it names every parameter and only stores it, unchanged, under the
-        same name. Without parameters no ``__init__`` is needed.
+        same name. Without parameters no ``__init__`` is needed. A transductive learner has the
+        parameter `missing_label`, too.
     ``_parameter_constraints``
         The class's dict of the values that each parameter may have, in the form that scikit-learn
         uses; `fit` raises a `ValueError` for any other value. A transductive learner extends
@@ -93,11 +149,6 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         the diagonal matrix of the square roots of the weights.
     classes_ : ndarray of shape (n_classes,)
         The different labels, sorted.
-    n_features_in_ : int
-        K, the number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The column names of X. The attribute exists only if `fit` was given a data frame whose
-        column names are strings.
 
     Examples
     --------
@@ -274,17 +325,22 @@ class SupervisedMetricLearner(BaseMetricLearner):
         return self
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TransductiveMetricLearner(BaseMetricLearner):
     """Base of learners that also learn from samples without labels.
 
-    `BaseMetricLearner` lists the members that a subclass has to write. One of them is the parameter
-    `missing_label`, the value that stands for "no label" in `y`, as in `gdaopt.GraphClassifier`:
-    by this parameter the classifiers recognise that a learner takes samples without labels.
+    `BaseMetricLearner` lists the members that a subclass has to write. By their parameter
+    `missing_label` the classifiers recognise learners that take samples without labels.
+
+    Parameters
+    ----------
+    missing_label : object, default=-1
+        The value that stands for "no label" in `y`, as in `gdaopt.GraphClassifier`.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"missing_label": "no_validation"}
 
-    missing_label: Any
+    missing_label: Any = -1
 
     @abstractmethod
     def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
@@ -345,11 +401,6 @@ def components_of(metric: FloatArray) -> FloatArray:
 
     L is Cholesky's factor, found for each connected component of the graph on its own; that of a
     singular component comes from its eigenvectors.
-
-    Parameters
-    ----------
-    metric : ndarray of shape (K, K)
-        M, positive semidefinite up to round-off.
 
     Examples
     --------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -44,17 +45,9 @@ _NEIGHBORS = 5
 _ROUND_OFF = 1e-12  # of scores that are to count as equal
 _SMALLEST, _LARGEST = 1 / 16, 3.0  # of the learner's trace bound
 _BINDING = 1e-6  # of the trace bound: with less of it left, it binds
-_FOUND = (  # what the last fit has found, and this one, too
-    "result_",
-    "n_iter_",
-    "scale_",
-    "trace_bound_",
-    "min_eigenvalue_",
-    "sample_indices_",
-    "full_objective_",
-)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
     """Learn a metric whose trace bound, and objective, are chosen by cross-validation.
 
@@ -111,8 +104,6 @@ class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
         Place of the choice in `cv_results_`, and its mean score.
     learner_ : MetricLearner
         The learner that was fitted to all samples.
-    metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.BaseMetricLearner`.
     result_, n_iter_, min_eigenvalue_, scale_, graph_, sample_indices_, full_objective_
         See `MetricLearner`. Standard deviations are those of the samples learned from.
 
@@ -146,28 +137,15 @@ class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
         "n_jobs": [Interval(Integral, -10_000, 10_000, closed="both"), None],
     }
 
-    def __init__(
-        self,
-        learner: MetricLearner | None = None,
-        *,
-        trace_bounds: Any = 10,
-        objectives: Sequence[ObjectiveName] | None = None,
-        cv: Any = None,
-        scoring: Any = None,
-        classifier: Any = None,
-        rule: str = "one-standard-error",
-        path_tolerance: float = 1e-2,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.learner = learner
-        self.trace_bounds = trace_bounds
-        self.objectives = objectives
-        self.cv = cv
-        self.scoring = scoring
-        self.classifier = classifier
-        self.rule = rule
-        self.path_tolerance = path_tolerance
-        self.n_jobs = n_jobs
+    learner: MetricLearner | None = field(default=None, kw_only=False)
+    trace_bounds: Any = 10
+    objectives: Sequence[ObjectiveName] | None = None
+    cv: Any = None
+    scoring: Any = None
+    classifier: Any = None
+    rule: str = "one-standard-error"
+    path_tolerance: float = 1e-2
+    n_jobs: int | None = None
 
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         given = MetricLearner() if self.learner is None else self.learner
@@ -191,8 +169,8 @@ class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
             given, objective=objective, trace_bound=trace_bound, time_limit=left
         )
         metric = self.learner_._optimum(X, codes)
-        for name in _FOUND:
-            setattr(self, name, getattr(self.learner_, name))
+        found = {name: value for name, value in vars(self.learner_).items() if name.endswith("_")}
+        vars(self).update(found)
         warn_unless_converged(self, self.result_, given.tolerance)
         return metric
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -10,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length
 
 from gdaopt.errors import CutOffSamplesWarning
 from gdaopt.estimators.harmonic import FARTHEST, full_graph_shares, neighbor_graph_shares
 from gdaopt.estimators.inputs import Interval, one_hot, read_labels, read_samples
-from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
+from gdaopt.estimators.metric_parameter import MetricClassifier
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import underflow_ignored
 
@@ -26,7 +27,8 @@ __all__ = ["GraphClassifier"]
 _BLOCK_ENTRIES = 2**20  # 8 MB: how many distances are in memory at a time
 
 
-class GraphClassifier(ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class GraphClassifier(MetricClassifier):
     """Spread labels over the graph of a metric: the paper's "graph-based classifier".
 
     All samples given to `fit`, with labels or without, are nodes of a graph with edge weights
@@ -43,12 +45,6 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    metric : array-like of shape (n_features, n_features) or estimator, default=None
-        M, positive semidefinite. None stands for the identity. If it is a metric learner, that is,
-        an estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, a clone
-        of it is fitted: on all samples if it has a parameter `missing_label`, too, else on the
-        labelled samples. To use a fitted learner as it is, pass ``learner.metric_``.
-        A pipeline may end with a learner.
     n_neighbors : int, default=None
         Join two samples by an edge only if one is among this many nearest neighbours of the other.
         Memory and time then grow with the number of edges instead of the number of pairs. None
@@ -71,14 +67,6 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         Indices of the unlabelled samples that no path of edges joins to a labelled sample. They get
         the label of the nearest labelled sample, and `fit` warns of them. A weight below 1e-300 is
         not an edge.
-    metric_ : ndarray of shape (n_features, n_features)
-        M. That of a pipeline acts on the features that its steps before the learner return.
-    metric_learner_ : estimator or None
-        The fitted clone of `metric` if that is a learner.
-    n_features_in_ : int
-        K, the number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The column names of X, if they are strings.
 
     See Also
     --------
@@ -97,17 +85,14 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "metric": METRIC_CONSTRAINT,
+        **MetricClassifier._parameter_constraints,
         "n_neighbors": [None, Interval(Integral, 1, None, closed="left")],
         "missing_label": "no_validation",
     }
 
-    def __init__(
-        self, metric: Any = None, *, n_neighbors: int | None = None, missing_label: Any = -1
-    ) -> None:
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.missing_label = missing_label
+    metric: Any = field(default=None, kw_only=False)
+    n_neighbors: int | None = None
+    missing_label: Any = -1
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
@@ -139,10 +124,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         X = read_samples(self, X)
         self.classes_, codes, labelled = read_labels(y, self.missing_label)
         check_consistent_length(X, labelled)
-        space = metric_space(self.metric, X, labelled, self.classes_[codes])
-        self.metric_, self.metric_learner_ = space.metric, space.learner
-        self._space: MetricSpace = space
-        self._coordinates = space.coordinates(X)
+        self._coordinates = self._enter_space(X, labelled, self.classes_[codes])
         self._labelled = labelled
         self.label_distributions_ = np.zeros((len(X), len(self.classes_)))
         self.label_distributions_[labelled] = one_hot(codes)
@@ -246,13 +228,11 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> FloatArray:
         """Return what `predict_proba` returns; warnings name the caller of the caller."""
-        check_is_fitted(self)
-        X = read_samples(self, X, reset=False)
-        coordinates = self._space.coordinates(X)
-        scores = np.empty((len(X), len(self.classes_)))
-        cut_off = np.zeros(len(X), dtype=bool)
+        coordinates = self._mapped(X)
+        scores = np.empty((len(coordinates), len(self.classes_)))
+        cut_off = np.zeros(len(scores), dtype=bool)
         step = max(1, _BLOCK_ENTRIES // len(self._coordinates))
-        for start in range(0, len(X), step):
+        for start in range(0, len(scores), step):
             block = slice(start, start + step)
             squared = cdist(coordinates[block], self._coordinates, "sqeuclidean")
             if self.n_neighbors is not None and self.n_neighbors < squared.shape[1] - 1:

@@ -62,15 +62,6 @@ def full_graph_shares(
         Non-negative; each row sums to 1, or is 0 for a sample that is cut off.
     cut_off : ndarray of bool, shape (u,)
         Which samples no path of edges joins to a labelled sample.
-
-    Examples
-    --------
-    The first sample is half-way between two labels, the second is near the first label:
-
-    >>> among, towards = np.array([[0.0, 9.0], [9.0, 0.0]]), np.array([[1.0, 1.0], [0.0, 4.0]])
-    >>> full_graph_shares(among, towards, np.eye(2))[0].round(4)
-    array([[0.5001, 0.4999],
-           [0.982 , 0.018 ]])
     """
     np.fill_diagonal(among, np.inf)
     np.putmask(among, among >= FARTHEST, np.inf)
@@ -89,30 +80,8 @@ def neighbor_graph_shares(
 ) -> tuple[FloatArray, Mask]:
     """Return what `full_graph_shares` does, on a graph of given edges.
 
-    Parameters
-    ----------
-    edges : ndarray of int, shape (n_edges, 2)
-        Indices of the two samples of each edge, each edge once.
-    squared : ndarray of shape (n_edges,)
-        Their squared distances δ.
-    labelled : ndarray of bool, shape (n_samples,)
-        Which samples have a label.
-    labels : ndarray of shape (f, n_classes)
-        Class shares of these, in their order.
-
-    Examples
-    --------
-    A path with a label at its first node, and a node without edges:
-
-    >>> labelled = np.array([True, False, False, False])
-    >>> edges, squared = np.array([[0, 1], [1, 2]]), np.array([1.0, 2.0])
-    >>> shares, cut_off = neighbor_graph_shares(edges, squared, labelled, np.array([[1.0, 0.0]]))
-    >>> shares
-    array([[1., 0.],
-           [1., 0.],
-           [0., 0.]])
-    >>> cut_off
-    array([False, False,  True])
+    `edges` are the pairs of samples that an edge joins, each once, of shape (n_edges, 2), `squared`
+    their squared distances δ, and `labels` the class shares of the labelled samples.
     """
     n_samples = len(labelled)
     linked = squared < FARTHEST

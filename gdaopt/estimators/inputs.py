@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from numbers import Integral, Real
 from typing import Any
 
@@ -42,14 +42,7 @@ _DATES = ("m", "M")  # kinds of NumPy's times: a conversion to floats makes numb
 
 
 class Interval(SklearnInterval):
-    """An interval of numbers of any type; that of scikit-learn fails at a `fractions.Fraction`.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> Interval(Real, 0, 1, closed="both").is_satisfied_by(Fraction(1, 3))
-    True
-    """
+    """An interval of numbers of any type; that of scikit-learn fails at a `fractions.Fraction`."""
 
     def __contains__(self, value: Real) -> bool:
         try:
@@ -79,13 +72,6 @@ def read_samples(estimator: Any, X: Any, *, reset: bool = True) -> FloatArray:
 
     Refused as well are masks, dates, columns of text, and whole numbers that are too large for
     floats. `reset` says whether they are the samples of `fit`.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> read_samples(StandardScaler(), [[1, 2], [3, 4]])
-    array([[1., 2.],
-           [3., 4.]])
     """
     with _refusing("X", X):
         samples: FloatArray = validate_data(estimator, X, dtype=np.float64, reset=reset)
@@ -145,23 +131,20 @@ def _columns(X: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
         for number, name in enumerate(X.columns):
             yield name, np.asarray(X.iloc[:, number])
         return
-    try:
+    with suppress(ValueError):  # rows of different lengths
         values = np.asarray(X)
-    except ValueError:  # rows of different lengths
-        return
-    if values.ndim == 2 and values.dtype.kind in "OUS":
-        yield from enumerate(values.T)
+        if values.ndim == 2:
+            yield from enumerate(values.T)
 
 
 def _text(values: npt.NDArray[Any]) -> str | None:
     """Return the first text that is no number; None if there is none."""
-    if values.dtype.kind in "OUS":
-        for value in values:
-            if isinstance(value, str):
-                try:
-                    float(value)
-                except ValueError:
-                    return str(value)
+    for value in values if values.dtype.kind in "OUS" else ():
+        if isinstance(value, str):
+            try:
+                float(value)
+            except ValueError:
+                return str(value)
     return None
 
 
@@ -174,11 +157,6 @@ def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Ma
     `y` holds numbers, booleans or strings, and `missing_label` for samples without a label. A list
     such as ``["a", -1, "b"]`` is read label by label, since NumPy would turn the -1 into a string.
     None, NaN and pandas' NA as `missing_label` all mean the same, namely any missing value.
-
-    Examples
-    --------
-    >>> read_labels(["b", -1, "a"], missing_label=-1)
-    (array(['a', 'b'], dtype='<U1'), array([1, 0]), array([ True, False,  True]))
     """
     refuse_masked("y", y)
     labels = column_or_1d(y, dtype=object, warn=True)
@@ -262,13 +240,7 @@ def one_hot(codes: Codes) -> FloatArray:
 
 
 def class_signal(codes: Codes) -> FloatArray:
-    """Return the 0/1 signals of the classes: one signal for two classes, else one for each class.
-
-    Examples
-    --------
-    >>> class_signal(np.array([0, 1, 1])).T
-    array([[0., 1., 1.]])
-    """
+    """Return the 0/1 signals of the classes: one for two classes, else one for each class."""
     indicators = one_hot(codes)
     return indicators[:, 1:] if indicators.shape[1] == 2 else indicators
 
@@ -319,12 +291,6 @@ def read_tuples(
     samples, or a function of an array of indices that returns their samples, of shape (n, K). Such
     a function may take indices of any kind, such as names of files. `name` is what messages call
     the tuples, and `n_features` is K where it is known.
-
-    Examples
-    --------
-    >>> read_tuples("pairs", [[0, 2]], 2, [[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]])
-    array([[[1., 5.],
-            [3., 7.]]])
     """
     refuse_masked(name, tuples)
     try:

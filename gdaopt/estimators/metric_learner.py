@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from inspect import getdoc, signature
+from dataclasses import dataclass, field
+from inspect import signature
 from numbers import Integral
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
@@ -15,7 +16,7 @@ from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.inputs import Codes, Interval, class_signal
 from gdaopt.estimators.sampling import nearest_of_other_classes, random_pairs, stratified_sample
-from gdaopt.estimators.solving import Metrics, SolvingLearner, warn_unless_converged
+from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
 from gdaopt.objectives.base import check_interface
 from gdaopt.support.deadline import until
@@ -44,6 +45,7 @@ features that are noise can do as well as other features (``figures/learner_defa
 _AUTO_SAMPLES = 4000  # eight million pairs: a minute or less, and the metric hardly gains from more
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MetricLearner(SolvingLearner, SupervisedMetricLearner):
     """Learn a metric from labelled samples, over a set of metrics of your choice.
 
@@ -68,39 +70,6 @@ class MetricLearner(SolvingLearner, SupervisedMetricLearner):
         (N, m): one column for two classes, else one for each class. ``"glr"`` pushes samples of
         different classes apart and does not pull those of one class together; where most features
         are noise its metrics have far more errors (``figures/learner_defaults.md``).
-    metrics : {"graph", "diagonal", "definite", "signed"}, FeasibleSet or callable, optional
-        The metrics to choose from: `gdaopt.GraphMetrics`, `gdaopt.DiagonalMetrics`,
-        `gdaopt.PositiveDefiniteMetrics`, or for two classes `gdaopt.SignedGraphMetrics`, where the
-        features have the signs of their correlation with the label. None stands for the set of the
-        class: ``"graph"``, but for the shorthands `DiagonalMetricLearner` and
-        `PositiveDefiniteMetricLearner`. Also taken are a set itself, whose bounds hold where
-        `trace_bound` and `min_eigenvalue` are ``"auto"``; and a function of the trace bound and of
-        the smallest eigenvalue allowed that returns a set.
-    edges : array-like, sparse array, networkx.Graph or EdgeMask, optional
-        For ``"graph"`` and ``"signed"``: the only pairs of features that may have an edge, such as
-        those of pixels side by side: a symmetric boolean K×K matrix, a sparse one, an array of
-        shape (n, 2) of pairs of feature numbers or names, or a graph whose nodes are these. By
-        default all pairs may. Without any pair the metrics are diagonal.
-    edge_floor : float, optional
-        ε, for the same sets. If it is positive, edges of at least this weight connect all features.
-        The methods with this option, ``"alternating"`` and ``"joint"``, choose the edges
-        themselves. With any other method they are the edges of the path through the features in
-        their order, or of a spanning tree of `edges`.
-    method : str, optional
-        Name of a method of `gdaopt.solve`.
-    solver : str, optional
-        Name of a solver, for methods that solve programs, such as ``"alternating"``.
-    trace_bound : {"auto", "K"} or float, optional
-        C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
-        it is the number of features. It bounds the trace of the metric of standardised features.
-    min_eigenvalue : {"auto"} or float, optional
-        ρ, less than C/K. With ``"auto"`` it is a tenth of C/K, so that M is a
-        tenth the metric of no learning (see `gdaopt.scaling`).
-    scale : {"auto", "none"}, optional
-        With ``"auto"`` each feature is divided by its standard deviation before the problem is
-        made, as by a `sklearn.preprocessing.StandardScaler`, and the metric is given back in the
-        units of the features; a feature that is constant is left as it is. With ``"none"`` all
-        features are left as they are, which is right if they share a unit that matters.
     class_weight : {"balanced"} or dict, optional
         Positive weights of the classes, as scikit-learn's classifiers take them; for ``"glr"`` and
         ``"mcml"``. With ``"glr"`` the weight of a pair of samples is the product of the weights of
@@ -121,43 +90,15 @@ class MetricLearner(SolvingLearner, SupervisedMetricLearner):
         samples.
     random_state : int, optional
         Seed of these draws.
-    tolerance : float, optional
-        The certified relative distance from the optimum at which the method stops. If the fit ends
-        further away, for whatever reason, it warns (`sklearn.exceptions.ConvergenceWarning`).
-    max_iterations : int, optional
-        Most iterations of the method; no limit by default.
-    time_limit : float, optional
-        Seconds for the whole fit; no limit by default. The metric is then that of the method's last
-        complete step. The first evaluations of the objective, for the trace bound ``"auto"`` and
-        for the start, are completed whatever the limit is. If the time is up while the neighbours
-        are searched, `fit` raises `gdaopt.errors.TimeLimitError`.
-    verbose : bool, optional
-        Whether to print a line for each round of the method.
 
     Attributes
     ----------
-    metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.BaseMetricLearner`. ``metric_`` acts on features as they are passed.
-        Over graph metrics it is one, too, as ``S⁻¹ M S⁻¹`` is for each graph metric M and positive
-        diagonal S, but its trace is another one.
     sample_indices_ : ndarray of int, or None
         The samples that were learned from; None for all. ``result_`` is that of the problem of
         these samples, and of the pairs that were drawn: its certificate says nothing of the others.
     full_objective_ : float or None
         Where samples or pairs were drawn: the objective of all samples and pairs at the metric,
         which is evaluated once; None where there was no time for it, and where none were drawn.
-    result_ : gdaopt.Result
-        The result of the method: objective, certificate, status and trace. Its metric is that of
-        the standardised features: ``metric_ = result_.metric / np.outer(scale_, scale_)``.
-    scale_ : ndarray of shape (n_features,)
-        What each feature was divided by: its standard deviation, or 1.
-    n_iter_ : int
-        Number of iterations of the method.
-    trace_bound_, min_eigenvalue_ : float
-        C and ρ.
-    graph_ : MetricGraph
-        The edges and self-loops of the metric of the standardised features, with the names of the
-        features. In these units weights can be compared whatever the features measure.
 
     See Also
     --------
@@ -202,46 +143,12 @@ class MetricLearner(SolvingLearner, SupervisedMetricLearner):
         "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
     }
 
-    def __init__(
-        self,
-        objective: ObjectiveName = DEFAULT_OBJECTIVE,
-        *,
-        metrics: Metrics = None,
-        edges: Any = None,
-        edge_floor: float = 0.0,
-        method: str = "certified",
-        solver: str | None = None,
-        trace_bound: str | float = "auto",
-        min_eigenvalue: str | float = "auto",
-        scale: str = "auto",
-        class_weight: str | dict[Any, float] | None = None,
-        n_neighbors: int | None = None,
-        max_pairs: int | None = None,
-        max_samples: str | int | None = "auto",
-        random_state: int = 0,
-        tolerance: float = 1e-4,
-        max_iterations: int | None = None,
-        time_limit: float | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.objective = objective
-        self.metrics = metrics
-        self.edges = edges
-        self.edge_floor = edge_floor
-        self.method = method
-        self.solver = solver
-        self.trace_bound = trace_bound
-        self.min_eigenvalue = min_eigenvalue
-        self.scale = scale
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.class_weight = class_weight
-        self.n_neighbors = n_neighbors
-        self.max_pairs = max_pairs
-        self.max_samples = max_samples
-        self.random_state = random_state
+    objective: ObjectiveName = field(default=DEFAULT_OBJECTIVE, kw_only=False)
+    class_weight: str | dict[Any, float] | None = None
+    n_neighbors: int | None = None
+    max_pairs: int | None = None
+    max_samples: str | int | None = "auto"
+    random_state: int = 0
 
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         metric = self._optimum(X, codes)
@@ -335,19 +242,6 @@ class MetricLearner(SolvingLearner, SupervisedMetricLearner):
             )
 
 
-_Shorthand = TypeVar("_Shorthand", bound=type[MetricLearner])
-
-
-def _documented(shorthand: _Shorthand) -> _Shorthand:
-    """Put the parameters and attributes of `MetricLearner` into the docstring of a shorthand."""
-    own, whole = getdoc(shorthand), getdoc(MetricLearner)
-    if own and whole:  # python -OO leaves no docstrings
-        shared = whole[whole.index("Parameters\n") : whole.index("See Also\n")]
-        shorthand.__doc__ = own.replace("Examples\n", f"{shared}Examples\n", 1)
-    return shorthand
-
-
-@_documented
 class GraphMetricLearner(MetricLearner):
     """Learn a graph metric: a generalised Laplacian of a graph between the features.
 
@@ -375,7 +269,6 @@ class GraphMetricLearner(MetricLearner):
     """
 
 
-@_documented
 class DiagonalMetricLearner(MetricLearner):
     """Learn a diagonal metric: weights of the features.
 
@@ -391,7 +284,6 @@ class DiagonalMetricLearner(MetricLearner):
     _metrics = "diagonal"
 
 
-@_documented
 class PositiveDefiniteMetricLearner(MetricLearner):
     """Learn a positive definite metric whose entries may have any sign.
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import components_of
-from gdaopt.estimators.inputs import Mask
+from gdaopt.estimators.base import DocumentedEstimator, components_of
+from gdaopt.estimators.inputs import Mask, read_samples
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
 __all__ = [
-    "METRIC_CONSTRAINT",
+    "MetricClassifier",
     "MetricSpace",
     "fitted_clone",
     "last_step",
@@ -28,10 +28,46 @@ __all__ = [
     "takes_unlabelled",
 ]
 
-METRIC_CONSTRAINT: list[Any] = [None, "array-like", HasMethods("fit")]
-"""The allowed values of the parameter `metric`, for `_parameter_constraints`."""
-
 _NEGATIVE = 1e-10  # share of the trace that an eigenvalue may be below 0, as in the feasible sets
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MetricClassifier(ClassifierMixin, DocumentedEstimator):
+    """Base of classifiers by distances under a metric.
+
+    Parameters
+    ----------
+    metric : array-like of shape (n_features, n_features) or estimator, default=None
+        M, positive semidefinite. None stands for the identity. If it is a metric learner, that is,
+        an estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, a clone
+        of it is fitted: on all samples if it has a parameter `missing_label`, else on the labelled
+        samples. To use a fitted learner as it is, pass ``learner.metric_``. A pipeline may end with
+        a learner.
+
+    Attributes
+    ----------
+    metric_ : ndarray of shape (n_features, n_features)
+        M. That of a pipeline acts on the features that its steps before the learner return.
+    metric_learner_ : estimator or None
+        The fitted clone of `metric` if that is a learner.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "metric": [None, "array-like", HasMethods("fit")]
+    }
+
+    metric: Any = None
+
+    def _enter_space(self, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any]) -> FloatArray:
+        """Set the metric, and return the coordinates of the samples of `fit` under it."""
+        self._space = metric_space(self.metric, X, labelled, labels)
+        self.metric_, self.metric_learner_ = self._space.metric, self._space.learner
+        return self._space.coordinates(X)
+
+    def _mapped(self, X: Any) -> FloatArray:
+        """Return the coordinates of new samples."""
+        check_is_fitted(self)
+        return self._space.coordinates(read_samples(self, X, reset=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +102,6 @@ def metric_space(
     `NeighborhoodComponentsAnalysis` of scikit-learn. A pipeline may end with a learner. Refused are
     matrices that are not K×K, symmetric and positive semidefinite, and estimators that learn no
     metric.
-
-    Examples
-    --------
-    >>> samples = np.array([[1.0, 2.0], [3.0, 2.0]])
-    >>> space = metric_space([[4, 0], [0, 1]], samples, np.full(2, True), np.array([0, 1]))
-    >>> space.coordinates(samples)
-    array([[-2.,  0.],
-           [ 2.,  0.]])
     """
     learner, before = None, None
     matrix = metric
@@ -131,10 +159,7 @@ def last_step(estimator: Any) -> Any:
 
 
 def takes_unlabelled(estimator: Any) -> bool:
-    """Say whether an estimator's `fit` takes samples without labels.
-
-    Such an estimator, or the last step of such a pipeline, has the parameter `missing_label`.
-    """
+    """Say whether an estimator, or the last step of a pipeline, takes samples without labels."""
     return "missing_label" in last_step(estimator).get_params(deep=False)
 
 
@@ -143,13 +168,6 @@ def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labell
 
     The clone then has ``missing_label=None``, which cannot be the label of a class. Any other
     estimator is fitted on the labelled samples only, whose labels are `labels`.
-
-    Examples
-    --------
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> X, labelled = np.array([[0.0], [1.0], [5.0]]), np.array([True, False, True])
-    >>> fitted_clone(KNeighborsClassifier(1), X, np.array(["a", "b"]), labelled).n_samples_fit_
-    2
     """
     copy = clone(estimator)
     if not takes_unlabelled(copy):

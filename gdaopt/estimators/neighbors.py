@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from gdaopt.estimators.inputs import read_labelled_samples, read_samples
-from gdaopt.estimators.metric_parameter import METRIC_CONSTRAINT, MetricSpace, metric_space
+from gdaopt.estimators.inputs import read_labelled_samples
+from gdaopt.estimators.metric_parameter import MetricClassifier
 from gdaopt.support.validation import FloatArray
 
 __all__ = ["MetricKNeighborsClassifier"]
 
 
-class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MetricKNeighborsClassifier(MetricClassifier):
     """Classify samples by the vote of their nearest neighbours under a metric matrix.
 
     The samples are mapped to coordinates in which the Euclidean distance is the distance under the
@@ -27,11 +29,6 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     ----------
     n_neighbors : int, default=5
         How many neighbours vote.
-    metric : array-like of shape (n_features, n_features) or estimator, default=None
-        M, positive semidefinite. None stands for the identity. If it is a metric learner, that is,
-        an estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, a clone
-        of it is fitted on the samples. To use a fitted learner as it is, pass ``learner.metric_``.
-        A pipeline may end with a learner.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weight of a vote, as in `KNeighborsClassifier`.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
@@ -45,14 +42,6 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         The different labels, sorted.
     neighbors_ : KNeighborsClassifier
         The classifier that was fitted on the mapped samples.
-    metric_ : ndarray of shape (n_features, n_features)
-        M. That of a pipeline acts on the features that its steps before the learner return.
-    metric_learner_ : estimator or None
-        The fitted clone of `metric` if that is a learner.
-    n_features_in_ : int
-        K, the number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The column names of X, if they are strings.
 
     See Also
     --------
@@ -66,28 +55,18 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     ['a', 'b']
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "metric": METRIC_CONSTRAINT,
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MetricClassifier._parameter_constraints,
         **{
             name: KNeighborsClassifier._parameter_constraints[name]
             for name in ("n_neighbors", "weights", "algorithm", "n_jobs")
         },
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        metric: Any = None,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.metric = metric
-        self.weights = weights
-        self.algorithm = algorithm
-        self.n_jobs = n_jobs
+    n_neighbors: int = field(default=5, kw_only=False)
+    weights: Any = "uniform"
+    algorithm: str = "auto"
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
@@ -111,15 +90,13 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             subclass of `ValueError`, which scikit-learn's own checks raise.
         """
         X, y = read_labelled_samples(self, X, y)
-        space = metric_space(self.metric, X, np.full(len(X), True), y)
-        self.metric_, self.metric_learner_ = space.metric, space.learner
-        self._space: MetricSpace = space
+        coordinates = self._enter_space(X, np.full(len(X), True), y)
         self.neighbors_ = KNeighborsClassifier(
             self.n_neighbors,
             weights=self.weights,
             algorithm=self.algorithm,
             n_jobs=self.n_jobs,
-        ).fit(space.coordinates(X), y)
+        ).fit(coordinates, y)
         self.classes_ = self.neighbors_.classes_
         return self
 
@@ -136,7 +113,7 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Labels. If votes are equal, the class that comes first in `classes_` wins.
         """
-        coordinates = self._coordinates(X)
+        coordinates = self._mapped(X)
         labels: npt.NDArray[Any] = self.neighbors_.predict(coordinates)
         return labels
 
@@ -153,7 +130,7 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Shares; each row sums to 1.
         """
-        coordinates = self._coordinates(X)
+        coordinates = self._mapped(X)
         shares: FloatArray = self.neighbors_.predict_proba(coordinates)
         return shares
 
@@ -178,11 +155,6 @@ class MetricKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             Indices of the neighbours among the samples given to `fit`.
         """
         check_is_fitted(self)
-        coordinates = None if X is None else self._coordinates(X)
+        coordinates = None if X is None else self._mapped(X)
         distances, indices = self.neighbors_.kneighbors(coordinates, n_neighbors)
         return distances, indices
-
-    def _coordinates(self, X: Any) -> FloatArray:
-        """Map new samples to the coordinates of the metric."""
-        check_is_fitted(self)
-        return self._space.coordinates(read_samples(self, X, reset=False))

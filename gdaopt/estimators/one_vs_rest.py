@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, _fit_context
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.base import DocumentedEstimator
 from gdaopt.estimators.inputs import Mask, class_signal, read_labels, read_samples
 from gdaopt.estimators.metric_learner import GraphMetricLearner
 from gdaopt.estimators.metric_parameter import (
@@ -32,7 +34,8 @@ def _gives_shares(classifier: Any) -> bool:
     return classifier.classifier is None or hasattr(classifier.classifier, "predict_proba")
 
 
-class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedEstimator):
     """Learn a metric for each class against the rest, and classify under each.
 
     For each class, a clone of `learner` is fitted on the labels "this class" and "not this class".
@@ -71,10 +74,6 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     transduction_ : ndarray of shape (n_samples,)
         The label of each sample given to `fit`: the given label, or the predicted one. A classifier
         that takes samples without labels predicts all of them together.
-    n_features_in_ : int
-        K, the number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The column names of X, if they are strings.
 
     See Also
     --------
@@ -106,18 +105,10 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         "missing_label": "no_validation",
     }
 
-    def __init__(
-        self,
-        learner: Any = None,
-        classifier: Any = None,
-        *,
-        aggregation: str = "vote",
-        missing_label: Any = -1,
-    ) -> None:
-        self.learner = learner
-        self.classifier = classifier
-        self.aggregation = aggregation
-        self.missing_label = missing_label
+    learner: Any = field(default=None, kw_only=False)
+    classifier: Any = field(default=None, kw_only=False)
+    aggregation: str = "vote"
+    missing_label: Any = -1
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
@@ -247,11 +238,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
 
 
 def binary_scores(classifier: Any, X: FloatArray, unlabelled: Mask) -> FloatArray:
-    """Return the answers z of a classifier of labels 0 and 1 for those samples without a label.
-
-    The classifier is one of `gdaopt.estimators.metric_parameter.fitted_clone`, which was fitted on
-    all samples X or on the labelled ones.
-    """
+    """Return the answers z of a classifier of labels 0 and 1 for those samples without a label."""
     if takes_unlabelled(classifier):
         shares: FloatArray = last_step(classifier).label_distributions_[unlabelled]
         return shares[:, 1] - shares[:, 0]
@@ -274,14 +261,6 @@ def class_scores(answers: list[FloatArray], aggregation: str) -> FloatArray:
 
     A sample's class is the first one with the largest score. `answers` are z of each class; for two
     classes, z of the second one only.
-
-    Examples
-    --------
-    The first sample has votes for the first two classes, the second sample has no votes:
-
-    >>> z = [np.array([0.2, -0.9]), np.array([0.8, -0.5]), np.array([-0.5, -0.1])]
-    >>> class_scores(z, "vote").argmax(axis=1), class_scores(z, "score").argmax(axis=1)
-    (array([0, 0]), array([1, 2]))
     """
     scores = np.column_stack([-answers[0], answers[0]] if len(answers) == 1 else answers)
     return np.where(scores > 0, 1.0, -1.0) if aggregation == "vote" else scores

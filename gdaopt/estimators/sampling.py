@@ -23,11 +23,6 @@ def stratified_sample(codes: Codes, count: int, seed: int) -> Indices:
     """Return about so many samples in the proportions of the classes, ascending.
 
     A few more are returned where classes are so small that at least 5 of theirs are kept.
-
-    Examples
-    --------
-    >>> int((stratified_sample(np.repeat([0, 1], [90, 10]), 50, seed=0) < 90).sum())
-    45
     """
     rng = np.random.default_rng(seed)
     chosen = []
@@ -44,13 +39,6 @@ def random_pairs(codes: Codes, count: int, seed: int, *, differ: bool) -> Indice
 
     With `differ` they are pairs of different classes only. The array has the shape (count, 2), the
     smaller index first, in ascending order.
-
-    Examples
-    --------
-    >>> random_pairs(np.array([0, 0, 1, 1]), 2, seed=0, differ=True).shape
-    (2, 2)
-    >>> random_pairs(np.array([0, 0, 1, 1]), 4, seed=0, differ=True) is None
-    True
     """
     size, sizes = len(codes), np.bincount(codes)
     total = (size**2 - int((sizes**2).sum())) // 2 if differ else size * (size - 1) // 2
@@ -71,19 +59,7 @@ def random_pairs(codes: Codes, count: int, seed: int, *, differ: bool) -> Indice
 def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> Indices:
     """Return the pairs of each sample with its nearest samples of all other classes together.
 
-    A sample is paired with all of them if there are fewer than `n_neighbors`. Each pair occurs
-    once, the smaller index first, in ascending order.
-
-    Raises
-    ------
-    TimeLimitError
-        If the time limit is over before the end of the search.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
-    >>> nearest_of_other_classes(X, np.array([0, 0, 1, 1]), 1).tolist()
-    [[0, 2], [1, 2], [1, 3]]
+    Each pair occurs once, the smaller index first, in ascending order.
     """
     found = []
     for code in range(codes.max() + 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -47,12 +47,94 @@ _ROUND_OFF = 1e-14  # of the mean: a feature that varies by less is constant
 _LARGEST = 1e150  # spread of a feature; the square of a larger one leaves float64
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SolvingLearner(BaseMetricLearner):
     """Base of learners that minimise an objective over a feasible set.
 
     It divides the features by their spreads, solves the problem, and gives the metric back in the
     units of the features. A subclass writes its `fit`, which calls ``_solve``, and ``_objective``.
+
+    Parameters
+    ----------
+    metrics : {"graph", "diagonal", "definite", "signed"}, FeasibleSet or callable, optional
+        The metrics to choose from: `gdaopt.GraphMetrics`, `gdaopt.DiagonalMetrics`,
+        `gdaopt.PositiveDefiniteMetrics`, or for labelled samples of two classes
+        `gdaopt.SignedGraphMetrics`, where the features have the signs of their correlation with the
+        label. None stands for the set of the class: ``"graph"``, but for the shorthands
+        `DiagonalMetricLearner` and `PositiveDefiniteMetricLearner`. Also taken are a set itself,
+        whose bounds hold where `trace_bound` and `min_eigenvalue` are ``"auto"``; and a function of
+        the trace bound and of the smallest eigenvalue allowed that returns a set.
+    edges : array-like, sparse array, networkx.Graph or EdgeMask, optional
+        For ``"graph"`` and ``"signed"``: the only pairs of features that may have an edge, such as
+        those of pixels side by side: a symmetric boolean K×K matrix, a sparse one, an array of
+        shape (n, 2) of pairs of feature numbers or names, or a graph whose nodes are these. By
+        default all pairs may. Without any pair the metrics are diagonal.
+    edge_floor : float, optional
+        ε, for the same sets. If it is positive, edges of at least this weight connect all features.
+        The methods with this option, ``"alternating"`` and ``"joint"``, choose the edges
+        themselves. With any other method they are the edges of the path through the features in
+        their order, or of a spanning tree of `edges`.
+    method : str, optional
+        Name of a method of `gdaopt.solve`.
+    solver : str, optional
+        Name of a solver, for methods that solve programs, such as ``"alternating"``.
+    trace_bound : {"auto", "K"} or float, optional
+        C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
+        it is the number of features. It bounds the trace of the metric of standardised features.
+    min_eigenvalue : {"auto"} or float, optional
+        ρ, less than C/K. With ``"auto"`` it is a tenth of C/K, so that M is a tenth the metric of
+        no learning (see `gdaopt.scaling`).
+    scale : {"auto", "none"}, optional
+        With ``"auto"`` each feature is divided by its standard deviation over all samples given to
+        `fit` before the problem is made, as by a `sklearn.preprocessing.StandardScaler`, and the
+        metric is given back in the units of the features; a feature that is constant is left as it
+        is. With ``"none"`` all features are left as they are, which is right if they share a unit
+        that matters.
+    tolerance : float, optional
+        The certified relative distance from the optimum at which the method stops. If the fit ends
+        further away, for whatever reason, it warns (`sklearn.exceptions.ConvergenceWarning`).
+    max_iterations : int, optional
+        Most iterations of the method; no limit by default.
+    time_limit : float, optional
+        Seconds for the whole fit; no limit by default. The metric is then that of the method's last
+        complete step. The first evaluations of the objective, for the trace bound ``"auto"`` and
+        for the start, are completed whatever the limit is. If the time is up while the neighbours
+        are searched, `fit` raises `gdaopt.errors.TimeLimitError`.
+    verbose : bool, optional
+        Whether to print a line for each round of the method.
+
+    Attributes
+    ----------
+    metric_ : ndarray of shape (n_features, n_features)
+        M, symmetric and positive semidefinite, read-only. It acts on features as they are passed.
+        Over graph metrics it is one, too, as ``S⁻¹ M S⁻¹`` is for each graph metric M and positive
+        diagonal S, but its trace is another one.
+    result_ : gdaopt.Result
+        The result of the method: objective, certificate, status and trace. Its metric is that of
+        the standardised features: ``metric_ = result_.metric / np.outer(scale_, scale_)``.
+    scale_ : ndarray of shape (n_features,)
+        What each feature was divided by: its standard deviation, or 1.
+    n_iter_ : int
+        Number of iterations of the method.
+    trace_bound_, min_eigenvalue_ : float
+        C and ρ.
+    graph_ : MetricGraph
+        The edges and self-loops of the metric of the standardised features, with the names of the
+        features. In these units weights can be compared whatever the features measure.
     """
+
+    metrics: Metrics = None
+    edges: Any = None
+    edge_floor: float = 0.0
+    method: str = "certified"
+    solver: str | None = None
+    trace_bound: str | float = "auto"
+    min_eigenvalue: str | float = "auto"
+    scale: str = "auto"
+    tolerance: float = 1e-4
+    max_iterations: int | None = None
+    time_limit: float | None = None
+    verbose: bool = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "metrics": [StrOptions(set(SETS)), FeasibleSet, callable, None],
@@ -70,20 +152,6 @@ class SolvingLearner(BaseMetricLearner):
     }
 
     _metrics: ClassVar[str] = "graph"  # what metrics=None stands for
-
-    # What the ``__init__`` of each subclass stores; scikit-learn reads its signature.
-    metrics: Metrics
-    edges: Any
-    edge_floor: float
-    method: str
-    solver: str | None
-    trace_bound: str | float
-    min_eigenvalue: str | float
-    scale: str
-    tolerance: float
-    max_iterations: int | None
-    time_limit: float | None
-    verbose: bool
 
     # --- The problem ------------------------------------------------------------------------------
 
@@ -139,12 +207,6 @@ class SolvingLearner(BaseMetricLearner):
             X, along, trace_bound=trace_bound, min_eigenvalue=min_eigenvalue, **options
         )
 
-    def _bounds(self, objective: Objective, sets: SetOfBounds) -> tuple[float, float]:
-        """Return C and ρ."""
-        self.trace_bound_ = self._trace_bound(objective, sets)
-        self.min_eigenvalue_ = self._min_eigenvalue(self.trace_bound_, objective.n_features)
-        return self.trace_bound_, self.min_eigenvalue_
-
     def _trace_bound(self, objective: Objective, sets: SetOfBounds) -> float:
         if isinstance(self.metrics, FeasibleSet) and self.trace_bound == "auto":
             return self.metrics.trace_bound
@@ -164,7 +226,9 @@ class SolvingLearner(BaseMetricLearner):
         with until(self._deadline()):
             objective, sets = self._prepared(X, labels)
             with unlimited():  # it takes one evaluation, and the start of the run another
-                feasible_set = sets(*self._bounds(objective, sets))
+                self.trace_bound_ = self._trace_bound(objective, sets)
+                self.min_eigenvalue_ = self._min_eigenvalue(self.trace_bound_, objective.n_features)
+                feasible_set = sets(self.trace_bound_, self.min_eigenvalue_)
             self.result_ = solve(
                 MetricProblem(objective, feasible_set), self.method, **self._method_options()
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.inputs import Mask, called, read_tuples
-from gdaopt.estimators.solving import Metrics, SolvingLearner, warn_unless_converged
+from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
 from gdaopt.objectives import LogisticPairs, LogisticTriplets, Objective, PairHinge, TripletHinge
 from gdaopt.objectives.base import check_interface
 from gdaopt.support.text import shortened
@@ -28,8 +29,16 @@ __all__ = ["PairMetricLearner", "TripletMetricLearner"]
 _STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _TupleLearner(ClassifierMixin, SolvingLearner):
-    """Base of learners of tuples: of their parameters, and of what they share with each other."""
+    """What learners of tuples share.
+
+    Parameters
+    ----------
+    preprocessor : array-like of shape (n_samples, n_features) or callable, optional
+        What tuples of indices refer to: the samples, or a function of an array of indices that
+        returns their samples. Indices for a function may be of any kind, such as names of files.
+    """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SolvingLearner._parameter_constraints,
@@ -39,38 +48,8 @@ class _TupleLearner(ClassifierMixin, SolvingLearner):
     _size: ClassVar[int]  # of a tuple
     _objectives: ClassVar[dict[str, Callable[..., Objective]]]  # the default first
 
-    def __init__(
-        self,
-        objective: str | Callable[..., Objective] | None = None,
-        *,
-        metrics: Metrics = None,
-        edges: Any = None,
-        edge_floor: float = 0.0,
-        preprocessor: Any = None,
-        method: str = "certified",
-        solver: str | None = None,
-        trace_bound: str | float = "auto",
-        min_eigenvalue: str | float = "auto",
-        scale: str = "auto",
-        tolerance: float = 1e-4,
-        max_iterations: int | None = None,
-        time_limit: float | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.objective = objective
-        self.metrics = metrics
-        self.edges = edges
-        self.edge_floor = edge_floor
-        self.method = method
-        self.solver = solver
-        self.trace_bound = trace_bound
-        self.min_eigenvalue = min_eigenvalue
-        self.scale = scale
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.preprocessor = preprocessor
+    objective: str | Callable[..., Objective] | None = field(default=None, kw_only=False)
+    preprocessor: Any = None
 
     def _learn(self, tuples: FloatArray, *labels: Mask) -> None:
         """Learn from tuples of samples, of shape (n, size, K), and from their labels if any."""
@@ -122,16 +101,6 @@ class PairMetricLearner(_TupleLearner):
         that returns another `gdaopt.objectives.Objective`. The function is called with samples, of
         shape (N, K), the pairs as indices of two of them, of shape (n, 2), and an array that says
         which pairs are similar, of shape (n,).
-    preprocessor : array-like of shape (n_samples, n_features) or callable, optional
-        What pairs of indices refer to: the samples, or a function of an array of indices that
-        returns their samples. Indices for a function may be of any kind, such as names of files.
-    metrics, edges, edge_floor
-        See `MetricLearner`; ``"signed"`` needs labelled samples, and a set of signed graph metrics
-        with colours of your own does not.
-    method, solver, trace_bound, min_eigenvalue, scale
-        See `MetricLearner`. Standard deviations are those of the samples of all pairs.
-    tolerance, max_iterations, time_limit, verbose
-        See `MetricLearner`.
 
     Attributes
     ----------
@@ -139,10 +108,6 @@ class PairMetricLearner(_TupleLearner):
         The largest distance at which a pair is predicted to be similar.
     classes_ : ndarray
         ``[-1, 1]``, dissimilar and similar.
-    metric_, components_, n_features_in_
-        See `gdaopt.estimators.BaseMetricLearner`.
-    result_, n_iter_, trace_bound_, min_eigenvalue_, scale_, graph_
-        See `MetricLearner`.
 
     See Also
     --------
@@ -392,21 +357,11 @@ class TripletMetricLearner(_TupleLearner):
         What to minimise: `gdaopt.TripletHinge`, by default, or `gdaopt.LogisticTriplets`; or a
         function that returns another `gdaopt.objectives.Objective`. The function is called with
         samples, of shape (N, K), and the triplets as indices of three of them, of shape (n, 3).
-    metrics, edges, edge_floor, preprocessor
-        See `PairMetricLearner`.
-    method, solver, trace_bound, min_eigenvalue, scale
-        See `MetricLearner`. Standard deviations are those of the samples of all triplets.
-    tolerance, max_iterations, time_limit, verbose
-        See `MetricLearner`.
 
     Attributes
     ----------
     classes_ : ndarray
         ``[-1, 1]``: triplets in the wrong order and in the right one.
-    metric_, components_, n_features_in_
-        See `gdaopt.estimators.BaseMetricLearner`.
-    result_, n_iter_, trace_bound_, min_eigenvalue_, scale_, graph_
-        See `MetricLearner`.
 
     See Also
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -32,6 +33,7 @@ __all__ = ["AlternatingClassifierWeights", "relax_labels", "relaxed_codes"]
 _UNDECIDED = 1e-2  # a smaller |x| can be the solver's inaccuracy, if a sample has tiny edge weights
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AlternatingClassifierWeights(TransductiveMetricLearner):
     """Learn feature weights and a binary graph classifier in turn (Yang et al. 2018).
 
@@ -58,13 +60,9 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         The certified relative distance from the optimum at which a weight step stops.
     max_rounds : int, default=10
         Limit of the number of rounds. If it ends the fit, the fit warns.
-    missing_label : object, default=-1
-        The value that stands for "no label" in `y`.
 
     Attributes
     ----------
-    metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.BaseMetricLearner`.
     label_step_ : {"harmonic", "sdp", "given"}
         How labels were predicted; ``"given"`` if all samples had labels.
     transduction_ : ndarray of shape (n_samples,)
@@ -121,22 +119,11 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        *,
-        labels: str = "harmonic",
-        solver: str = "CLARABEL",
-        trace_bound: str | float = "auto",
-        tolerance: float = 1e-6,
-        max_rounds: int = 10,
-        missing_label: Any = -1,
-    ) -> None:
-        self.labels = labels
-        self.solver = solver
-        self.trace_bound = trace_bound
-        self.tolerance = tolerance
-        self.max_rounds = max_rounds
-        self.missing_label = missing_label
+    labels: str = "harmonic"
+    solver: str = "CLARABEL"
+    trace_bound: str | float = "auto"
+    tolerance: float = 1e-6
+    max_rounds: int = 10
 
     def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
         check_spread(X)
@@ -195,24 +182,8 @@ def relax_labels(
 
     If ``x_i = ±1``, the cone forces ``X_ij = x_i x_j``. So the program that is solved has one row
     for each unlabelled sample and one row for x. `weights` are the edge weights, and `given` the
-    labels ±1 of the labelled samples. At least one sample has no label.
-
-    Returns
-    -------
-    labels : ndarray of shape (N,)
-        x: ±1 for given labels, and between -1 and 1 for the others.
-    products : ndarray of shape (N, N)
-        X, with diagonal 1. The matrix ``[[X, x], [x', 1]]`` is positive semidefinite up to the
-        solver's accuracy, so that no labels ±1 have a smaller ``x'Lx`` than ``tr(LX)``.
-
-    Examples
-    --------
-    On a path from the label 1 to the label -1, the weaker edge is cut:
-
-    >>> W = np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-    >>> ends = np.array([True, False, True])
-    >>> relax_labels(W, np.array([1.0, -1.0]), ends, "CLARABEL")[0].round(4)
-    array([ 1.,  1., -1.])
+    labels ±1 of the labelled samples. At least one sample has no label. Returned are x and X, with
+    diagonal 1: up to the solver's accuracy no labels ±1 have a smaller ``x'Lx`` than ``tr(LX)``.
     """
     import cvxpy as cp  # imported on demand: importing gdaopt loads no solver
 
@@ -250,12 +221,6 @@ def relaxed_codes(
     For two classes one relaxation is enough. Labelled samples keep their class of `start`. So do
     unlabelled samples that the relaxation does not decide, because their edge weights are so much
     smaller than the largest one that the solver does not resolve them.
-
-    Examples
-    --------
-    >>> X, labelled = np.array([[0.0], [1.0], [1.8]]), np.array([True, False, True])
-    >>> relaxed_codes(X, np.ones(1), np.array([0, 0, 1]), labelled, "CLARABEL").tolist()
-    [0, 1, 1]
     """
     coordinates = (X - X[0]) * np.sqrt(feature_weights)
     squared = cdist(coordinates, coordinates, "sqeuclidean")

@@ -18,8 +18,8 @@ class EuclideanMetric(SupervisedMetricLearner):
 
     Attributes
     ----------
-    metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.BaseMetricLearner`; ``metric_`` is the identity.
+    metric_ : ndarray of shape (n_features, n_features)
+        The identity.
 
     Examples
     --------

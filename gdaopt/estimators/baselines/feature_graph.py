@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -33,6 +33,7 @@ _LEAST = 1e-9  # lower bound of the eigenvalues, so that they are positive in sp
 _MOST_HALVINGS = 60
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FeatureGraphLearning(SupervisedMetricLearner):
     """Learn a positive definite metric of bounded trace by feature graph learning (FGL).
 
@@ -58,8 +59,6 @@ class FeatureGraphLearning(SupervisedMetricLearner):
 
     Attributes
     ----------
-    metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.BaseMetricLearner`.
     trace_bound_ : float
         C.
     objective_ : ndarray of shape (n_steps + 1,)
@@ -114,18 +113,10 @@ class FeatureGraphLearning(SupervisedMetricLearner):
         "max_iterations": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        trace_bound: str | float = "auto",
-        *,
-        tolerance: float = 1e-5,
-        inner_tolerance: float = 1e-3,
-        max_iterations: int = 1000,
-    ) -> None:
-        self.trace_bound = trace_bound
-        self.tolerance = tolerance
-        self.inner_tolerance = inner_tolerance
-        self.max_iterations = max_iterations
+    trace_bound: str | float = field(default="auto", kw_only=False)
+    tolerance: float = 1e-5
+    inner_tolerance: float = 1e-3
+    max_iterations: int = 1000
 
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         signal = 2 * class_signal(codes) - 1
@@ -167,6 +158,7 @@ class Step:
     objective: float
 
 
+@dataclass(eq=False)
 class FeatureGraphDescent:
     """Alternating steps on the diagonal and on the rows, in units in which the trace bound is K.
 
@@ -177,34 +169,19 @@ class FeatureGraphDescent:
     The objective is the regulariser of N samples with signals ±1. `point` is it at the current
     metric, `rounds` the number of completed rounds, and `n_limits` says how often `max_iterations`
     ended the steps on some entries, or the rounds.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0, 0.0], [0.1, 2.0], [1.0, 0.1], [1.1, 2.1]])
-    >>> descent = FeatureGraphDescent(GLR(X, [-1, -1, 1, 1]), 4, 1e-5, 1e-3, 1000)
-    >>> *_, last = descent.steps()
-    >>> last.metric.round(3), descent.rounds
-    (array([[ 1.715, -0.037],
-           [-0.037,  0.285]]), 12)
     """
 
-    def __init__(
-        self,
-        objective: GLR,
-        n_samples: int,
-        tolerance: float,
-        inner_tolerance: float,
-        max_iterations: int,
-    ) -> None:
-        self.point = objective.at(start_metric(objective.n_features))
-        self.rate = _RATE / n_samples
-        self.tolerance, self.inner_tolerance, self.max_iterations = (
-            tolerance,
-            inner_tolerance,
-            max_iterations,
-        )
-        self.rounds = 0
-        self.n_limits = 0
+    objective: GLR
+    n_samples: int
+    tolerance: float
+    inner_tolerance: float
+    max_iterations: int
+    rounds: int = 0
+    n_limits: int = 0
+
+    def __post_init__(self) -> None:
+        self.point = self.objective.at(start_metric(self.objective.n_features))
+        self.rate = _RATE / self.n_samples
 
     def steps(self) -> Iterator[Step]:
         """Yield the start, and the metric after each step."""
@@ -332,11 +309,6 @@ def floors(metric: FloatArray) -> FloatArray:
     """Return the floors ``Σ_j |m_ij|`` over j ≠ i, for each i.
 
     If each entry of the diagonal is above its floor, M is positive definite.
-
-    Examples
-    --------
-    >>> floors(np.array([[5.0, -1.0, 2.0], [-1.0, 5.0, 0.0], [2.0, 0.0, 5.0]]))
-    array([3., 1., 2.])
     """
     magnitudes = np.abs(metric)
     np.fill_diagonal(magnitudes, 0.0)
@@ -345,14 +317,6 @@ def floors(metric: FloatArray) -> FloatArray:
 
 
 def start_metric(size: int) -> FloatArray:
-    """Return the K×K metric to start from, of trace K.
-
-    Examples
-    --------
-    >>> start_metric(3)
-    array([[1. , 0.1, 0. ],
-           [0.1, 1. , 0.1],
-           [0. , 0.1, 1. ]])
-    """
+    """Return the K×K metric to start from: the identity with 0.1 beside the diagonal."""
     metric: FloatArray = np.eye(size) + _PATH * (np.eye(size, k=1) + np.eye(size, k=-1))
     return metric

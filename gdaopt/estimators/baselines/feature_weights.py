@@ -62,12 +62,6 @@ def harmonic_codes(X: FloatArray, weights: FloatArray, codes: Codes, labelled: M
     The classes are those that `gdaopt.GraphClassifier` finds: the class with the largest share
     wins, which for two classes is the sign of ``z_U`` in ``L_UU z_U = -L_UF z_F``. A sample that no
     path of weights above 1e-300 joins to a labelled sample gets the class of the nearest one.
-
-    Examples
-    --------
-    >>> X, labelled = np.array([[0.0], [1.0], [5.0]]), np.array([True, False, True])
-    >>> harmonic_codes(X, np.ones(1), np.array([1, 0]), labelled).tolist()
-    [1, 1, 0]
     """
     everyone = np.empty(len(X), dtype=np.intp)
     everyone[labelled] = codes
@@ -101,13 +95,6 @@ def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArra
     """Return ``log Σ_ij exp(-Σ_k c_k (x_ik - x_jk)²) ‖z_i - z_j‖²`` at the feature weights c.
 
     The signals z have the shape (N, m).
-
-    Examples
-    --------
-    >>> X, z = np.array([[0.0], [2.0]]), np.array([[0.0], [1.0]])
-    >>> point = regulariser_of_weights(X, z, np.ones(1))
-    >>> round(float(point.value - np.log(2)), 9), point.gradient().round(9)
-    (-4.0, array([-4.]))
     """
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
@@ -124,14 +111,6 @@ def minimize_over_weights(point: MasterPoint, trace_bound: float, tolerance: flo
     ``docs/theory.md``), ``∇'c - C min(∇, 0)`` bounds how far log Q is above its minimum.
 
     It starts at `point`, whose weights meet the constraints, and stops at a gap of `tolerance`.
-
-    Examples
-    --------
-    >>> X, z = np.array([[0.0, 0.0], [1.0, 3.0], [2.0, 0.1]]), np.array([[0.0], [1.0], [1.0]])
-    >>> start = regulariser_of_weights(X, z, np.ones(2))
-    >>> found = minimize_over_weights(start, 2.0, tolerance=1e-6)
-    >>> found.point.weights.round(4), found.gap <= 1e-6
-    (array([1.4416, 0.5584]), True)
     """
     steepest = float(np.abs(point.gradient()).max())
     curvature = steepest / (_FIRST_STEP * trace_bound) if steepest else 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -32,6 +33,7 @@ _NUMBERS_AT_ONCE = 2**22  # 32 MB of differences
 _LARGEST_SPREAD = 1e140  # of the samples: M contains squares of it
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GeometricMeanMetric(SupervisedMetricLearner):
     """Learn a metric as a weighted geometric mean of similar and dissimilar pairs (GMML).
 
@@ -61,8 +63,6 @@ class GeometricMeanMetric(SupervisedMetricLearner):
 
     Attributes
     ----------
-    metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.BaseMetricLearner`.
     t_ : float
         The value of t that M was computed with.
     n_similar_, n_dissimilar_ : int
@@ -105,18 +105,10 @@ class GeometricMeanMetric(SupervisedMetricLearner):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        t: float | str = 0.5,
-        *,
-        n_pairs: int | None = None,
-        cv: int = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.t = t
-        self.n_pairs = n_pairs
-        self.cv = cv
-        self.random_state = random_state
+    t: float | str = field(default=0.5, kw_only=False)
+    n_pairs: int | None = None
+    cv: int = 5
+    random_state: Any = None
 
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         unit = _unit(X)
@@ -183,13 +175,6 @@ def pair_matrices(
 
     First the first samples of all pairs are drawn, then the second ones. S and D are the sums of
     ``d d'`` over the differences d of similar and of dissimilar pairs.
-
-    Examples
-    --------
-    >>> X, codes = np.array([[0.0], [1.0], [3.0]]), np.array([0, 0, 1])
-    >>> S, D, n_similar = pair_matrices(X, codes, 9000, np.random.RandomState(0))
-    >>> (S / 9000).round(1), (D / 9000).round(1), round(n_similar / 9000, 2)  # 2/9, 26/9, 5/9
-    (array([[0.2]]), array([[2.8]]), 0.56)
     """
     size = X.shape[1]
     S, D, n_similar = np.zeros((size, size)), np.zeros((size, size)), 0
@@ -206,14 +191,7 @@ def pair_matrices(
 
 
 def regularised(S: FloatArray, D: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return S and D, with a ridge of the samples' variances added to both if either is singular.
-
-    Examples
-    --------
-    >>> S, D = regularised(np.zeros((1, 1)), np.ones((1, 1)), np.array([[0.0], [2.0]]))
-    >>> S.item(), D.item() - 1 > 0
-    (1e-06, True)
-    """
+    """Return S and D, with a ridge of the features' variances on both if either is singular."""
     variances = _variances(X)
     deviations = np.sqrt(variances)
     at_one = np.outer(deviations, deviations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ _LEAST_SHARE = 1e-300  # replaces a share of 0 in the logarithm, which is then m
 _AT_A_LIMIT = 1  # the status of SciPy's L-BFGS-B when a limit ended it
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HarmonicEntropyWeights(TransductiveMetricLearner):
     """Learn feature weights by the minimum entropy of predicted labels (Zhu et al. 2003).
 
@@ -43,13 +45,9 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
         at most this large. It also stops when a step lowers the entropy by less than 2e-9.
     max_iterations : int, default=500
         Limit of the number of steps of L-BFGS-B. If it ends the fit, the fit warns.
-    missing_label : object, default=-1
-        The value that stands for "no label" in `y`.
 
     Attributes
     ----------
-    metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.BaseMetricLearner`.
     length_scales_ : ndarray of shape (n_features,)
         σ.
     entropy_ : ndarray of shape (n_steps + 1,)
@@ -100,20 +98,10 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
         "max_iterations": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        *,
-        eta: float = 0.01,
-        max_log_scale: float = 3.0,
-        tolerance: float = 1e-5,
-        max_iterations: int = 500,
-        missing_label: Any = -1,
-    ) -> None:
-        self.eta = eta
-        self.max_log_scale = max_log_scale
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.missing_label = missing_label
+    eta: float = 0.01
+    max_log_scale: float = 3.0
+    tolerance: float = 1e-5
+    max_iterations: int = 500
 
     def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
         check_spread(X)
@@ -161,16 +149,6 @@ class LabelEntropy:
     has a symmetric form, and it does not keep the factors that the gradient needs.) If all samples
     have labels, each one is predicted from the labels of the others, ``f_i = Σ_j p̃_ij f_j`` over
     j ≠ i, and the smoothing is ``η/(N-1)`` off the diagonal.
-
-    Examples
-    --------
-    A sample half-way between two labels has the largest entropy:
-
-    >>> X, labelled = np.array([[0.0], [1.0], [2.0]]), np.array([True, False, True])
-    >>> entropy = LabelEntropy(X, np.array([0, 1]), labelled, smoothing=0.01)
-    >>> value, gradient = entropy.value_and_gradient(np.zeros(1))
-    >>> round(float(value / np.log(2)), 12), abs(gradient) < 1e-15
-    (1.0, array([ True]))
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ _RIDGE = 1e-6  # added share of the Hessian's diagonal, so that copies of a feat
 _MOST_HALVINGS = 60
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class JointClassifierWeights(TransductiveMetricLearner):
     """Learn feature weights together with a graph classifier (Mao et al. 2016).
 
@@ -37,13 +39,9 @@ class JointClassifierWeights(TransductiveMetricLearner):
     n_steps : int, default=4
         Number of Newton steps. The sum of these edge weights has no minimum, since it goes to 0 as
         c grows. So the number of steps determines the scale of c.
-    missing_label : object, default=-1
-        The value that stands for "no label" in `y`.
 
     Attributes
     ----------
-    metric_, components_, classes_, n_features_in_, feature_names_in_
-        See `gdaopt.estimators.BaseMetricLearner`.
     objective_ : ndarray of shape (n_steps + 1,)
         Logarithm of the sum of ``exp(-Σ_k c_k d_k)`` over the pairs of different labels, at the
         start and after each step. It never rises.
@@ -87,9 +85,7 @@ class JointClassifierWeights(TransductiveMetricLearner):
         "n_steps": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, *, n_steps: int = 4, missing_label: Any = -1) -> None:
-        self.n_steps = n_steps
-        self.missing_label = missing_label
+    n_steps: int = 4
 
     def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
         check_spread(X)
@@ -114,12 +110,6 @@ def newton_step(point: MasterPoint) -> MasterPoint:
     t is 1, or halved until Q does not rise. Such a t exists: an entry of c that has to stay at 0
     has a negative entry of ``-H⁻¹g``, and g is nowhere positive. Leaving that entry out makes the
     slope along the step only more negative.
-
-    Examples
-    --------
-    >>> X, z = np.array([[0.0], [2.0]]), np.array([[0.0], [1.0]])
-    >>> newton_step(regulariser_of_weights(X, z, np.ones(1))).weights.round(4)
-    array([1.25])
     """
     slope = point.gradient()  # of log Q: g/Q
     # H/Q, with the term gg'/Q² that the Hessian of log Q lacks.
