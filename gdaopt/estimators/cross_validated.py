@@ -170,7 +170,7 @@ class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
         )
         metric = self.learner_._optimum(X, codes)
         found = {name: value for name, value in vars(self.learner_).items() if name.endswith("_")}
-        vars(self).update(found)
+        self.__dict__.update(found)
         warn_unless_converged(self, self.result_, given.tolerance)
         return metric
 

@@ -54,52 +54,17 @@ def zipped(**members: str | bytes) -> bytes:
     return packed.getvalue()
 
 
-def compressed(
-    data: bytes, widest: int = 16, in_blocks: bool = True, clear_after: int = 0
-) -> bytes:
-    """Return bytes as compress packs them, emptying its table after every `clear_after` codes."""
-    packed = bytearray([0x1F, 0x9D, widest | 0x80 * in_blocks])
-    group: list[int] = []
-    width = 9
+def compressed(data: bytes) -> bytes:
+    """Return bytes as compress could pack them: codes of 9 bits, one for each byte.
 
-    def close_group(full: bool) -> None:
-        """Write the codes of the group, filled up to eight unless they are the last."""
-        bits = sum(code << i * width for i, code in enumerate(group))
-        if group:
-            packed.extend(bits.to_bytes(width if full else -(-len(group) * width // 8), "little"))
-        group.clear()
-
-    def emit(code: int) -> None:
-        group.append(code)
-        if len(group) == 8:
-            close_group(full=True)
-
-    def fresh() -> dict[bytes, int]:
-        return {bytes([byte]): byte for byte in range(256)}
-
-    codes, free, emitted, string = fresh(), 256 + in_blocks, 0, b""
-    for i in range(len(data)):
-        longer = string + data[i : i + 1]
-        if longer in codes:
-            string = longer
-            continue
-        emit(codes[string])
-        emitted += 1
-        # The reader is one string behind: it has not yet got the string that is added now.
-        if free == 1 << width and width < widest:
-            close_group(full=True)
-            width += 1
-        if free < 1 << widest:
-            codes[longer] = free
-            free += 1
-        string = data[i : i + 1]
-        if clear_after and emitted % clear_after == 0:
-            emit(256)
-            close_group(full=True)
-            codes, free, width = fresh(), 257, 9
-    if string:
-        emit(codes[string])
-    close_group(full=False)
+    They stay that short because the code 256 empties the table before it has 512 strings.
+    """
+    packed = bytearray([0x1F, 0x9D, 0x90])
+    for start in range(0, len(data), 239):
+        codes = [*data[start : start + 239], 256]
+        for group in range(0, len(codes), 8):  # as many bytes as a code has bits
+            bits = sum(code << 9 * i for i, code in enumerate(codes[group : group + 8]))
+            packed.extend(bits.to_bytes(9, "little"))
     return bytes(packed)
 
 

@@ -1,13 +1,16 @@
 """Samples with and without labels, the learners, and what a fitted learner has to fulfil."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import load
+from gdaopt.estimators import baselines
 from gdaopt.support.validation import FloatArray
 
 LEARNERS = [
@@ -20,6 +23,11 @@ SETS = {
     gda.DiagonalMetricLearner: gda.DiagonalMetrics,
     gda.PositiveDefiniteMetricLearner: gda.PositiveDefiniteMetrics,
 }
+TRANSDUCTIVE = [
+    baselines.HarmonicEntropyWeights,
+    baselines.JointClassifierWeights,
+    baselines.AlternatingClassifierWeights,
+]
 
 # A warning of SciPy about how scikit-learn 1.6 calls it.
 SEARCHES = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
@@ -64,3 +72,28 @@ def certified_by_the_learner(learner: Any, X: FloatArray) -> bool:
         and feasible_set.contains(learner.result_.metric)
         and bool(np.isfinite(learner.transform(X)).all())
     )
+
+
+def soundly_fitted(learner: Any, X: FloatArray, y: Any) -> Any:
+    """Fit a learner of any kind, which may reach a limit, and check what holds for every fit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learner.fit(X, y)
+    metric = learner.metric_
+    assert np.isfinite(metric).all()
+    assert np.isfinite(learner.transform(X)).all()
+    np.testing.assert_array_equal(metric, metric.T)
+    assert np.trace(metric) > 0
+    units = np.sqrt(np.maximum(np.diagonal(metric), 1e-300))
+    assert np.linalg.eigvalsh(metric / units / units[:, None])[0] >= -1e-9
+    if type(learner) in SETS:
+        assert certified_by_the_learner(learner, X)
+    values = getattr(learner, "entropy_", getattr(learner, "objective_", np.zeros(1)))
+    assert np.isfinite(values).all()
+    if isinstance(learner, baselines.AlternatingClassifierWeights):
+        assert (values[:, 1] <= values[:, 0]).all()  # whatever the labels, of one round each
+    else:
+        assert (np.diff(values) <= 0).all()
+    if isinstance(learner, baselines.FeatureGraphLearning):
+        assert gda.PositiveDefiniteMetrics(learner.trace_bound_, 0.0).contains(metric)
+    return learner

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import pickle
 import re
-from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.linalg
-from scipy.sparse import csr_array
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators import SupervisedMetricLearner
 from gdaopt.estimators.base import components_of
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, wine_z_scores
-
-
-@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    [*(learner() for learner in LEARNERS), gda.MetricLearner("glr", metrics=gda.DiagonalMetrics)]
-)
-def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.fixture(name="wine", scope="module")
@@ -116,13 +102,6 @@ def test_nothing_before_fit() -> None:
 # --- scikit-learn's tools ------------------------------------------------------------------------
 
 
-def test_pipeline_and_grid_search(wine: tuple[FloatArray, Any]) -> None:
-    pipeline = make_pipeline(StandardScaler(), gda.GraphMetricLearner(), KNeighborsClassifier())
-    grid = {"graphmetriclearner__min_eigenvalue": ["auto", 1e-4], "kneighborsclassifier__p": [1, 2]}
-    search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2).fit(*wine)
-    assert search.best_score_ > 0.95
-
-
 def test_five_neighbours_on_plain_z_scores() -> None:
     """Five nearest neighbours under the Euclidean distance have 0.949."""
     data = load("wine")
@@ -134,22 +113,6 @@ def test_five_neighbours_on_plain_z_scores() -> None:
 
     assert accuracy() == pytest.approx(0.949, abs=1e-3)
     assert accuracy(gda.GraphMetricLearner()) >= 0.97  # 0.9776
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_clones_and_copies(learner: Any, wine: tuple[FloatArray, Any], tmp_path: Path) -> None:
-    X, y = wine
-    first = learner("glr", tolerance=1e-3, class_weight={"class_0": 2.0}, n_neighbors=5)
-    second = clone(first)
-    assert second.get_params() == first.get_params()
-    expected = first.fit(X, y).transform(X)
-    np.testing.assert_array_equal(second.fit(X, y).transform(X), expected)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)).transform(X), expected)
-    joblib.dump(first, tmp_path / "learner.joblib")
-    loaded = joblib.load(tmp_path / "learner.joblib")
-    np.testing.assert_array_equal(loaded.transform(X), expected)
-    assert loaded.result_ == first.result_
-    assert "GraphMetricLearner" in gda.GraphMetricLearner()._repr_html_()
 
 
 def test_data_frames_in_and_out() -> None:
@@ -166,24 +129,6 @@ def test_data_frames_in_and_out() -> None:
     i, j = (data.feature_names.index(name) for name in (a, b))
     metric = learner.result_.metric
     assert weight == -metric[i, j] == -np.triu(metric, 1).min()
-
-
-def test_sparse_samples_are_refused(wine: tuple[FloatArray, Any]) -> None:
-    X, y = wine
-    with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
-        gda.GraphMetricLearner().fit(csr_array(X), y)
-    learner = gda.GraphMetricLearner().fit(X, y)
-    with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
-        learner.transform(csr_array(X))
-
-
-def test_the_base_is_all_that_another_learner_needs(wine: tuple[FloatArray, Any]) -> None:
-    class Whitening(SupervisedMetricLearner):
-        def _learn(self, X: FloatArray, codes: Any) -> FloatArray:
-            return np.asarray(np.linalg.inv(np.cov(X.T)), dtype=np.float64)
-
-    transformed = Whitening().fit(*wine).transform(wine[0])
-    np.testing.assert_allclose(np.cov(transformed.T), np.eye(13), atol=1e-10)
 
 
 def test_components_of_a_graph_without_edges_take_no_factor(

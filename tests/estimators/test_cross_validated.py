@@ -13,33 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.estimators.cross_validated import _choice, path_results
 from tests.estimators.cases import LEARNERS, samples
 
 SMALL: dict[str, Any] = {"trace_bounds": 2, "cv": 2, "path_tolerance": 0.1}
-
-
-@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    [gda.MetricLearnerCV(gda.DiagonalMetricLearner(), **SMALL)]
-)
-@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
-def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
-
-
-@pytest.mark.slow
-@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    [
-        gda.MetricLearnerCV(**SMALL),
-        gda.MetricLearnerCV(gda.PositiveDefiniteMetricLearner(), **SMALL),
-    ]
-)
-@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
-def test_scikit_learns_checks_of_the_siblings(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("kind", LEARNERS)

@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator
-from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.neighbors import NeighborhoodComponentsAnalysis
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gdaopt.errors import CutOffSamplesWarning, InvalidInputError
 from gdaopt.estimators.graph_classifier import GraphClassifier
-from gdaopt.estimators.inputs import expected_failed_checks
-from tests.estimators.cases import SEARCHES, halves
-
-
-@pytest.mark.filterwarnings("ignore::gdaopt.errors.CutOffSamplesWarning")
-@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    [GraphClassifier(), GraphClassifier(n_neighbors=4), GraphClassifier(missing_label=None)],
-    expected_failed_checks=expected_failed_checks,
-)
-def test_scikit_learns_checks(estimator: BaseEstimator, check: Callable[[Any], None]) -> None:
-    check(estimator)
+from tests.estimators.cases import halves
 
 
 class TestCutOffSamples:
@@ -130,42 +107,6 @@ class TestPredict:
 
 
 class TestInScikitLearn:
-    @SEARCHES
-    def test_pipeline_search_and_pickle(self) -> None:
-        X, y = load_iris(return_X_y=True)
-        learner = NeighborhoodComponentsAnalysis(max_iter=3, random_state=0)
-        pipeline = make_pipeline(StandardScaler(), GraphClassifier(learner))
-        grid = {
-            "graphclassifier__n_neighbors": [None, 20],
-            "graphclassifier__metric__n_components": [2, 4],
-        }
-        search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
-        assert search.best_score_ > 0.9
-        again = pickle.loads(pickle.dumps(search))
-        np.testing.assert_array_equal(again.predict_proba(X), search.predict_proba(X))
-        assert "NeighborhoodComponentsAnalysis" in pipeline._repr_html_()
-
-    def test_scores_without_learning(self) -> None:
-        X, y = load_iris(return_X_y=True)
-        pipeline = make_pipeline(StandardScaler(), GraphClassifier())
-        assert cross_val_score(pipeline, X, y, cv=5).mean() > 0.8
-
-    def test_data_frames(self) -> None:
-        X, y = halves()
-        frame = pd.DataFrame(X, columns=["length", "width", "height"])
-        classifier = GraphClassifier().fit(frame, pd.Series(y))
-        assert classifier.feature_names_in_.tolist() == list(frame.columns)
-        np.testing.assert_array_equal(
-            classifier.transduction_, GraphClassifier().fit(X, y).transduction_
-        )
-        with pytest.raises(ValueError, match="feature names"):
-            classifier.predict(frame[["width", "length", "height"]])
-
-    def test_sparse_samples_are_refused(self) -> None:
-        X, y = halves()
-        with pytest.raises(TypeError, match="dense data is required"):
-            GraphClassifier().fit(scipy.sparse.csr_array(X), y)
-
     def test_parameters_are_checked(self) -> None:
         X, y = halves()
         with pytest.raises(InvalidInputError, match="no label"):

@@ -17,7 +17,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils._param_validation import InvalidParameterError
 
 import gdaopt as gda
 from gdaopt.datasets import load
@@ -204,16 +203,6 @@ def test_joint_is_the_sum_of_the_binary_problems() -> None:
     assert result.lower_bound * (1 - 1e-12) <= optimum <= result.objective
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_labels_are_names_only(learner: Any) -> None:
-    X, codes = samples()
-    expected = learner().fit(X, codes)
-    assert certified_by_the_learner(expected, X)
-    names = np.array(["ash", "birch", "cedar"])[codes]
-    for y in (names, names.astype(object), pd.Series(names), 10 * codes - 5, codes.astype(float)):
-        np.testing.assert_array_equal(learner().fit(X, y).metric_, expected.metric_)
-
-
 def test_two_classes_have_one_signal() -> None:
     X, codes = samples(classes=2)
     learner = gda.GraphMetricLearner("glr", scale="none").fit(X, np.where(codes, "yes", "no"))
@@ -227,13 +216,6 @@ def test_many_classes() -> None:
     assert certified_by_the_learner(learner, X)
     glr = gda.GLR(X, class_signal(codes))
     assert learner.result_.objective == pytest.approx(glr.value(learner.metric_), rel=1e-12)
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_two_samples_of_each_class(learner: Any) -> None:
-    X, codes = samples(n=6)
-    assert certified_by_the_learner(learner("glr").fit(X, codes), X)
-    assert certified_by_the_learner(learner("glr").fit(X[:2], codes[:2]), X)
 
 
 # --- Weights and neighbours ----------------------------------------------------------------------
@@ -339,18 +321,6 @@ def test_the_rule_for_the_trace_is_one_of_the_objective() -> None:
     assert certified_by_the_learner(learner, X)
 
 
-@pytest.mark.parametrize(
-    ("limit", "words"), [({"max_iterations": 1}, "max_iterations = 1"), ({"time_limit": 1e-9}, "s")]
-)
-def test_a_limit_that_ends_the_fit_warns_its_caller(limit: dict[str, Any], words: str) -> None:
-    X, codes = samples()
-    learner = gda.GraphMetricLearner(tolerance=0, **limit)
-    with pytest.warns(ConvergenceWarning, match=f"did not converge: .*{words}") as caught:
-        learner.fit(X, codes)
-    assert caught[0].filename == __file__
-    assert learner.n_iter_ == learner.result_.iterations <= 1
-
-
 def clouds_apart() -> tuple[FloatArray, list[int]]:
     """Return two classes so far apart that Q underflows on the way to its optimum."""
     rng = np.random.default_rng(0)
@@ -432,39 +402,6 @@ def test_no_output_unless_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
     gda.GraphMetricLearner(verbose=True).fit(*samples())
     assert capsys.readouterr().out.startswith("round")
-
-
-def test_fewer_than_two_classes() -> None:
-    X, codes = samples()
-    with pytest.raises(gda.errors.InvalidInputError, match="y has 1 class, 'a'"):
-        gda.GraphMetricLearner().fit(X, ["a"] * len(X))
-    with pytest.raises(ValueError, match="Unknown label type: continuous"):
-        gda.GraphMetricLearner().fit(X, codes + 0.5)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"objective": "lda"},
-        {"method": "magic"},
-        {"trace_bound": 0},
-        {"trace_bound": "large"},
-        {"min_eigenvalue": -1.0},
-        {"scale": "unit"},
-        {"edge_floor": -1.0},
-        {"metrics": "convex"},
-        {"class_weight": "equal"},
-        {"n_neighbors": 0},
-        {"tolerance": -1e-6},
-        {"max_iterations": 1.5},
-        {"time_limit": 0},
-        {"verbose": "yes"},
-    ],
-)
-def test_bad_parameters(bad: dict[str, Any]) -> None:
-    name = next(iter(bad))
-    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of GraphMetricLearner"):
-        gda.GraphMetricLearner(**bad).fit(*samples())
 
 
 def test_bounds_that_leave_no_metric() -> None:

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
-from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
-from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -71,12 +69,6 @@ class TestMetric:
         np.testing.assert_allclose(
             same.label_distributions_, classifier.label_distributions_, atol=1e-10
         )
-
-    def test_of_our_learner_goes_through_searches(self) -> None:
-        X, y = load_wine(return_X_y=True)
-        pipeline = make_pipeline(StandardScaler(), GraphClassifier(GraphMetricLearner()))
-        grid = {"graphclassifier__metric__min_eigenvalue": [1e-6, 1e-2]}
-        assert GridSearchCV(pipeline, grid, cv=3).fit(X, y).best_score_ > 0.9
 
     def test_of_a_learner_with_metric_learns_names(self) -> None:
         X, y = halves()

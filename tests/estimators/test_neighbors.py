@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
-import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.support.validation import FloatArray
@@ -27,11 +20,6 @@ from tests.helpers import random_metric, scaled
 
 def wine() -> tuple[FloatArray, np.ndarray]:
     return scaled("wine", "class_0")[0], load_wine().target
-
-
-@parametrize_with_checks([MetricKNeighborsClassifier()])  # type: ignore[untyped-decorator]  # scikit-learn has no types
-def test_scikit_learns_checks(estimator: BaseEstimator, check: Callable[[Any], None]) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance", lambda distances: 1 / (1 + distances)])
@@ -72,20 +60,6 @@ def test_units_of_features_and_the_origin_do_not_matter() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("metric", "message"),
-    [
-        ([[1.0, 0.5], [0, 1]], "not symmetric: [0,1] is 0.5, [1,0] is 0"),
-        (np.diag([1.0, -0.5]), "smallest eigenvalue is -0.5, with trace 0.5"),
-        (np.eye(3), "metric must be 2×2, got 3×3"),
-        (StandardScaler(), "metric=StandardScaler() learns no metric"),
-    ],
-)
-def test_a_wrong_metric_is_refused(metric: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        MetricKNeighborsClassifier(1, metric=metric).fit([[0.0, 0.0], [1.0, 1.0]], [0, 1])
-
-
 @SEARCHES
 def test_a_learner_is_cloned_and_fitted() -> None:
     X, y = wine()
@@ -97,17 +71,6 @@ def test_a_learner_is_cloned_and_fitted() -> None:
     assert classifier.metric_learner_.components_.shape == (13, 13)
 
 
-def test_pipeline_search_and_pickle() -> None:
-    X, y = load_wine(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), MetricKNeighborsClassifier(metric=np.eye(13)))
-    grid = {"metrickneighborsclassifier__n_neighbors": [1, 5]}
-    search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
-    assert search.best_score_ > 0.9
-    again = pickle.loads(pickle.dumps(search))
-    np.testing.assert_array_equal(again.predict(X), search.predict(X))
-    assert "MetricKNeighborsClassifier" in pipeline._repr_html_()
-
-
 def test_strings_data_frames_and_classes_of_one_sample() -> None:
     frame = pd.DataFrame({"length": [0.0, 1.0, 5.0, 6.0, 7.0], "width": [0.0, 0.0, 1.0, 1.0, 1.0]})
     y = pd.Series(["short", "short", "long", "long", "other"])
@@ -115,8 +78,3 @@ def test_strings_data_frames_and_classes_of_one_sample() -> None:
     assert classifier.classes_.tolist() == ["long", "other", "short"]
     assert classifier.feature_names_in_.tolist() == ["length", "width"]
     assert classifier.predict(frame).tolist() == y.tolist()
-
-
-def test_sparse_samples_are_refused() -> None:
-    with pytest.raises(TypeError, match="dense data is required"):
-        MetricKNeighborsClassifier().fit(scipy.sparse.eye_array(6).tocsr(), [0, 1] * 3)

@@ -5,26 +5,20 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifier
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.estimators import (
     MetricKNeighborsClassifier,
     OneVsRestMetricClassifier,
     TransductiveMetricLearner,
-    expected_failed_checks,
 )
 from gdaopt.estimators.baselines import EuclideanMetric
 from gdaopt.estimators.one_vs_rest import class_scores
@@ -32,17 +26,6 @@ from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples
 
 AGGREGATIONS = ("vote", "score")
-
-
-@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    [
-        gda.estimators.OneVsRestMetricClassifier(),
-        gda.estimators.OneVsRestMetricClassifier(missing_label=None),
-    ],
-    expected_failed_checks=expected_failed_checks,
-)
-def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 class Weights(TransductiveMetricLearner):
@@ -224,25 +207,6 @@ def test_any_classifier(classifier: Any, aggregation: str) -> None:
     assert fitted.fit(X[:60], y[:60]).score(X[60:], y[60:]) > 0.8
 
 
-def test_search_over_what_is_inside() -> None:
-    X, y = samples(n=90)
-    estimator = make_pipeline(
-        StandardScaler(),
-        gda.estimators.OneVsRestMetricClassifier(
-            gda.GraphMetricLearner(), gda.estimators.MetricKNeighborsClassifier()
-        ),
-    )
-    grid = {
-        "onevsrestmetricclassifier__learner__trace_bound": ["auto", 0.01],
-        "onevsrestmetricclassifier__classifier__n_neighbors": [1, 5],
-    }
-    frame, names = pd.DataFrame(X, columns=list("pqrs")), pd.Series(list("abc"))[y].to_numpy()
-    search = GridSearchCV(estimator, grid, cv=StratifiedKFold(2)).fit(frame, names)
-    assert search.best_score_ > 0.6
-    best = search.best_estimator_[-1]
-    assert best.estimators_[0].n_neighbors == search.best_params_[next(reversed(grid))]
-
-
 # --- Bad input -----------------------------------------------------------------------------------
 
 
@@ -259,14 +223,6 @@ def test_search_over_what_is_inside() -> None:
 def test_bad_labels_and_learners(parameters: Any, y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         gda.estimators.OneVsRestMetricClassifier(**parameters).fit(samples()[0], y)
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"learner": 3}, {"classifier": StandardScaler()}, {"aggregation": "mean"}]
-)
-def test_bad_parameters(parameters: Any) -> None:
-    with pytest.raises(InvalidParameterError, match=next(iter(parameters))):
-        gda.estimators.OneVsRestMetricClassifier(**parameters).fit(*samples())
 
 
 # --- Probabilities -------------------------------------------------------------------------------

@@ -18,29 +18,11 @@ from tests.estimators.cases import LEARNERS, SETS, certified_by_the_learner, sam
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("scale", [1e-60, 1e-6, 3.7, 1e6, 1e60])
-def test_the_scale_of_all_features_drops_out(learner: Any, scale: float) -> None:
-    X, codes = samples()
-    expected = learner(tolerance=1e-9).fit(X, codes).transform(X)
-    found = learner(tolerance=1e-9).fit(scale * X, codes).transform(scale * X)
-    assert cdist(found, found) == pytest.approx(cdist(expected, expected), rel=1e-4, abs=1e-6)
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
 def test_by_powers_of_two_it_drops_out_to_the_last_bit(learner: Any) -> None:
     X, codes = samples()
     expected, found = learner().fit(X, codes), learner().fit(1024 * X, codes)
     np.testing.assert_array_equal(found.metric_ * 2**20, expected.metric_)
     np.testing.assert_array_equal(found.transform(1024 * X), expected.transform(X))
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("exponents", [(-6, 6, 0, 0), (6, 0, 0, -6), (0, -6, 0, 0), (6, 6, -6, -6)])
-def test_scales_of_single_features(learner: Any, exponents: tuple[int, ...]) -> None:
-    X, codes = samples()
-    X = X * 10.0 ** np.array(exponents)
-    for way in ("auto", "none"):
-        assert certified_by_the_learner(learner(scale=way).fit(X, codes), X)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import pickle
 import re
-import warnings
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError, SkipTestWarning
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils.estimator_checks import check_estimator
 
 import gdaopt as gda
 from gdaopt.estimators.tuple_learners import _best_threshold, _goodness
@@ -28,13 +25,6 @@ SETS = {
     "definite": gda.PositiveDefiniteMetrics,
 }
 LEARNERS = [gda.estimators.PairMetricLearner, gda.estimators.TripletMetricLearner]
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_scikit_learns_checks(learner: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SkipTestWarning)  # few are for three dimensions
-        check_estimator(learner())
 
 
 def pairs(n: int = 60) -> tuple[FloatArray, np.ndarray, np.ndarray]:
@@ -240,13 +230,6 @@ def test_searches_and_copies(learner: Any) -> None:
 # --- Errors --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_a_limit_warns_the_caller(learner: Any) -> None:
-    with pytest.warns(ConvergenceWarning, match="did not converge") as caught:
-        fit(learner(max_iterations=0))
-    assert caught[0].filename == __file__
-
-
 X, FOUND, Y = pairs()
 
 
@@ -273,13 +256,6 @@ X, FOUND, Y = pairs()
 def test_bad_pairs(given: Any, y: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         gda.estimators.PairMetricLearner(**options).fit(given, y)
-
-
-@pytest.mark.parametrize("bad", [{"objective": "glr"}, {"metrics": "convex"}, {"scale": 1}])
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_bad_parameters(learner: Any, bad: dict[str, Any]) -> None:
-    with pytest.raises(InvalidParameterError, match=f"'{next(iter(bad))}' parameter"):
-        fit(learner(**bad))
 
 
 def test_nothing_before_fit_and_other_features_after_it() -> None:

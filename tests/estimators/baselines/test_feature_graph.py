@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import approx_fprime
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.datasets import load
@@ -28,11 +23,6 @@ from gdaopt.estimators.inputs import class_signal
 from gdaopt.support.validation import FloatArray
 from tests.estimators.baselines.literal_feature_graph import literal_fit
 from tests.estimators.cases import samples
-
-
-@parametrize_with_checks([FeatureGraphLearning()])  # type: ignore[untyped-decorator]  # scikit-learn has no types
-def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def z_scored(name: str, positive: str, every: int = 2) -> tuple[FloatArray, FloatArray]:
@@ -173,50 +163,7 @@ def test_objective_of_all_classes(classes: int) -> None:
     assert fits_the_set(learner, X)
 
 
-@pytest.mark.parametrize("scale", [1e-60, 1e-6, 3.7, 1e6, 1e60])
-def test_the_scale_of_all_features_drops_out(scale: float) -> None:
-    X, codes = samples()
-    expected, found = (FeatureGraphLearning().fit(s * X, codes) for s in (1.0, scale))
-    np.testing.assert_allclose(found.metric_ * scale**2, expected.metric_, rtol=1e-5, atol=1e-7)
-    assert found.n_iter_ == expected.n_iter_
-    number = FeatureGraphLearning(expected.trace_bound_ / scale**2).fit(scale * X, codes)
-    np.testing.assert_allclose(number.metric_, found.metric_, rtol=1e-5)
-
-
 # --- Hard input ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("exponents", [(-6, 6, 0, 0), (6, 0, 0, -6), (6, 6, -6, -6)])
-def test_scales_of_single_features(exponents: tuple[int, ...]) -> None:
-    X, codes = samples()
-    X = X * 10.0 ** np.array(exponents)
-    assert fits_the_set(FeatureGraphLearning().fit(X, codes), X)
-
-
-def test_constant_features_and_copies() -> None:
-    X, codes = samples()
-    for more in (
-        np.column_stack([X, np.full(60, 1e3), np.zeros(60)]),
-        np.column_stack([X, X[:, 0]]),
-        np.tile(X, 5),
-        X[:, :1],
-    ):
-        learner = FeatureGraphLearning().fit(more, codes)
-        if more.shape[1] == 1:
-            assert learner.metric_ == pytest.approx(learner.trace_bound_)
-        else:
-            assert fits_the_set(learner, more)
-
-
-def test_few_samples() -> None:
-    X, codes = samples(n=6)
-    for rows in (slice(6), slice(2), [0, 1, 3, 4], [0, 3, 4]):  # at last, one of class 1
-        assert fits_the_set(FeatureGraphLearning().fit(X[rows], codes[rows]), X)
-
-
-def test_more_features_than_samples() -> None:
-    X, codes = samples(n=20, k=40)
-    assert fits_the_set(FeatureGraphLearning().fit(X, codes), X)
 
 
 @pytest.mark.slow
@@ -224,41 +171,6 @@ def test_few_samples_of_many_features() -> None:
     """One round only, since each row takes an eigenvalue of a large matrix."""
     X, codes = samples(n=60, k=300)
     assert fits_the_set(FeatureGraphLearning(tolerance=1e9).fit(X, codes), X)
-
-
-def test_labels_are_names_only() -> None:
-    X, codes = samples()
-    expected = FeatureGraphLearning().fit(X, codes).metric_
-    names = np.array(["ash", "birch", "cedar"])[codes]
-    for y in (names, names.astype(object), pd.Series(names), 10 * codes - 5):
-        np.testing.assert_array_equal(FeatureGraphLearning().fit(X, y).metric_, expected)
-
-
-@pytest.mark.parametrize("limit", [1, 3])
-def test_a_limit_that_ends_the_fit_warns_its_caller(limit: int) -> None:
-    X, codes = samples()
-    learner = FeatureGraphLearning(tolerance=0.0, inner_tolerance=0.0, max_iterations=limit)
-    with pytest.warns(ConvergenceWarning, match=f"max_iterations = {limit} was reached") as caught:
-        learner.fit(X, codes)
-    assert caught[0].filename == __file__
-    assert learner.n_iter_ <= limit
-    assert fits_the_set(learner, X)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"trace_bound": 0},
-        {"trace_bound": "k"},
-        {"tolerance": -1},
-        {"inner_tolerance": -1},
-        {"max_iterations": 0},
-    ],
-)
-def test_bad_parameters(bad: dict[str, Any]) -> None:
-    name = next(iter(bad))
-    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of FeatureGraphLearning"):
-        FeatureGraphLearning(**bad).fit(*samples())
 
 
 def test_hopeless_input() -> None:

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
-from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gdaopt as gda
 from gdaopt.datasets import load
@@ -21,11 +19,6 @@ from gdaopt.estimators.baselines.geometric_mean import (
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples
 from tests.linalg.cases import definite
-
-
-@parametrize_with_checks([GeometricMeanMetric()])  # type: ignore[untyped-decorator]  # scikit-learn has no types
-def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def learned_from(
@@ -167,70 +160,6 @@ def test_on_wine() -> None:
 
 
 # --- Hard input ----------------------------------------------------------------------------------
-
-
-def is_fine(learner: Any, X: FloatArray) -> bool:
-    M = learner.metric_
-    return (
-        bool(np.isfinite(M).all() and np.isfinite(learner.transform(X)).all())
-        and bool((M == M.T).all())
-        and float(np.linalg.eigvalsh(M)[0]) >= -1e-12 * np.trace(M)
-        and float(np.trace(M)) > 0
-    )
-
-
-@pytest.mark.parametrize("scale", [2.0**-400, 1e-6, 3.7, 1e6, 2.0**400])
-@pytest.mark.parametrize(("t", "copies"), [(0.25, 1), (0.25, 2), (0.5, 2), ("cv", 1)])
-def test_scales_of_all_features(scale: float, t: Any, copies: int) -> None:
-    """S and D scale by s², and a ridge has to scale with them."""
-    X, codes = samples(n=30)
-    X = np.tile(X, copies)
-    expected, found = (
-        GeometricMeanMetric(t, random_state=0).fit(s * X, codes) for s in (1.0, scale)
-    )
-    assert found.t_ == expected.t_
-    factor = scale ** (4 * found.t_ - 2)
-    np.testing.assert_allclose(
-        found.metric_ / factor, expected.metric_, rtol=1e-4, atol=1e-6 * expected.metric_.max()
-    )
-
-
-@pytest.mark.parametrize("t", [0.5, "cv"])
-@pytest.mark.parametrize("exponents", [(-6, 6, 0, 0), (6, 0, 0, -6), (6, 6, -6, -6)])
-def test_scales_of_single_features(exponents: tuple[int, ...], t: Any) -> None:
-    X, codes = samples()
-    X = X * 10.0 ** np.array(exponents)
-    assert is_fine(GeometricMeanMetric(t, random_state=0).fit(X, codes), X)
-
-
-@pytest.mark.parametrize("t", [0, 0.5, 1, "cv"])
-def test_constant_features_copies_and_few_samples(t: Any) -> None:
-    X, codes = samples()
-    for more in (
-        np.column_stack([X, np.full(60, 1e3), np.zeros(60)]),
-        np.column_stack([X, X[:, 0]]),
-        X[:, :1],
-    ):
-        assert is_fine(GeometricMeanMetric(t, random_state=0).fit(more, codes), more)
-    for rows in (slice(6), [0, 1, 3, 4], [0, 3, 4]):
-        assert is_fine(GeometricMeanMetric(t, random_state=0).fit(X[rows], codes[rows]), X)
-    if t != "cv":  # the only similar pairs are those of a sample with itself: S = 0
-        assert is_fine(GeometricMeanMetric(t, random_state=0).fit(X[:3], codes[:3]), X)
-    assert is_fine(GeometricMeanMetric(t, n_pairs=1, random_state=0).fit(X, codes), X)
-
-
-def test_few_samples_of_many_features() -> None:
-    X, codes = samples(n=60, k=1000)
-    assert is_fine(GeometricMeanMetric(random_state=0).fit(X, codes), X)
-
-
-@pytest.mark.parametrize(
-    "bad", [{"t": 1.5}, {"t": "best"}, {"n_pairs": 0}, {"cv": 1}, {"random_state": "x"}]
-)
-def test_bad_parameters(bad: dict[str, Any]) -> None:
-    name = next(iter(bad))
-    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of GeometricMeanMetric"):
-        GeometricMeanMetric(**bad).fit(*samples())
 
 
 def test_hopeless_input() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 import gdaopt as gda
 from gdaopt.estimators.baselines.harmonic_entropy import HarmonicEntropyWeights, LabelEntropy
@@ -28,16 +27,6 @@ def test_the_entropy_falls_to_a_stationary_point(classes: int, some: bool) -> No
     assert np.abs(projected).max() < 1e-3
     np.testing.assert_allclose(np.diagonal(learner.metric_), learner.length_scales_**-2)
     np.testing.assert_allclose(learner.label_distributions_, entropy.shares(theta), rtol=1e-9)
-
-
-def test_a_limit_that_ends_the_fit_warns_its_caller() -> None:
-    X, y = partly_labelled(3)
-    with pytest.warns(
-        ConvergenceWarning, match="did not converge in 2 steps; raise max_iterations"
-    ) as seen:
-        learner = HarmonicEntropyWeights(max_iterations=2).fit(X, y)
-    assert seen[0].filename == __file__
-    assert learner.n_iter_ == 2
 
 
 # --- The entropy against its definition: shares, value, gradient --------------------------------

@@ -1,0 +1,332 @@
+"""What all estimators have in common: scikit-learn's rules, labels, limits, hard samples."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning, SkipTestWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+import gdaopt as gda
+from gdaopt.estimators import (
+    MetricKNeighborsClassifier,
+    OneVsRestMetricClassifier,
+    PairMetricLearner,
+    SupervisedMetricLearner,
+    TripletMetricLearner,
+    baselines,
+    expected_failed_checks,
+)
+from gdaopt.support.validation import FloatArray
+from tests.estimators.cases import LEARNERS, SEARCHES, TRANSDUCTIVE, samples, soundly_fitted
+
+SMALL: dict[str, Any] = {"trace_bounds": 2, "cv": 2, "path_tolerance": 0.1}
+OTHERS: list[Any] = [
+    baselines.EuclideanMetric,
+    partial(baselines.GeometricMeanMetric, random_state=0),
+    baselines.FeatureGraphLearning,
+]
+LABELLED: list[Any] = [*LEARNERS, *OTHERS, *TRANSDUCTIVE]  # all learners of labelled samples
+ESTIMATORS = [
+    *(make() for make in LABELLED),
+    gda.MetricLearner("glr", metrics=gda.DiagonalMetrics),
+    gda.MetricLearnerCV(gda.DiagonalMetricLearner(), **SMALL),
+    gda.GraphClassifier(),
+    gda.GraphClassifier(n_neighbors=4),
+    gda.GraphClassifier(missing_label=None),
+    MetricKNeighborsClassifier(),
+    OneVsRestMetricClassifier(),
+    OneVsRestMetricClassifier(missing_label=None),
+]
+TUPLES = [PairMetricLearner, TripletMetricLearner]
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The least populated class:UserWarning"),
+    pytest.mark.filterwarnings("ignore::gdaopt.errors.CutOffSamplesWarning"),
+]
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    ESTIMATORS, expected_failed_checks=expected_failed_checks
+)
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    [gda.MetricLearnerCV(**SMALL), gda.MetricLearnerCV(LEARNERS[2](), **SMALL)]
+)
+def test_scikit_learns_checks_of_other_searches(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("learner", TUPLES)
+def test_scikit_learns_checks_of_learners_of_tuples(learner: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkipTestWarning)  # few are for three dimensions
+        check_estimator(learner())
+
+
+@pytest.mark.parametrize("kind", {type(estimator) for estimator in ESTIMATORS} | {*TUPLES})
+def test_docstrings_list_inherited_parameters_and_attributes_once(kind: Any) -> None:
+    doc = str(inspect.getdoc(kind))
+    titles = [title for title in ("Parameters", "Attributes", "See Also", "Notes") if title in doc]
+    places = [doc.index(f"\n\n{title}\n---") for title in titles if f"\n\n{title}\n---" in doc]
+    assert places == sorted(places)
+    assert "\n\n\n" not in doc
+    heads = [line.partition(" : ")[0].split(", ") for line in doc.splitlines() if line[:1] != " "]
+    listed = [name for head in heads for name in head]
+    fitted = ["n_features_in_"] + ["metric_"] * (kind is not OneVsRestMetricClassifier)
+    for name in (*inspect.signature(kind).parameters, *fitted):
+        assert listed.count(name) == 1, name
+
+
+def test_a_class_without_sections_or_docstring() -> None:
+    class Plain(SupervisedMetricLearner):
+        """Learn."""
+
+        def _learn(self, X: FloatArray, codes: Any) -> FloatArray:
+            return np.asarray(np.linalg.inv(np.cov(X.T)), dtype=np.float64)
+
+    class Silent(Plain):
+        pass
+
+    assert str(Plain.__doc__).startswith("Learn.\n\nAttributes\n----------\nmetric_ : ndarray")
+    assert Silent.__doc__ is None
+    X, codes = samples()  # the base is all that another learner needs
+    np.testing.assert_allclose(np.cov(Silent().fit(X, codes).transform(X).T), np.eye(4), atol=1e-10)
+
+
+# --- Parameters ----------------------------------------------------------------------------------
+
+GRAPH, CV, OVR = gda.GraphMetricLearner, gda.MetricLearnerCV, OneVsRestMetricClassifier
+ZHU, MAO, YANG = TRANSDUCTIVE
+GMML, FGL = baselines.GeometricMeanMetric, baselines.FeatureGraphLearning
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        *((GRAPH, name, value) for name, value in [("objective", "lda"), ("method", "magic")]),
+        *((GRAPH, "trace_bound", value) for value in (0, "large")),
+        *((GRAPH, name, -1.0) for name in ("min_eigenvalue", "edge_floor", "tolerance")),
+        *((GRAPH, "scale", value) for value in ("unit", 1)),
+        *((GRAPH, "max_samples", value) for value in (1, "all")),
+        *((GRAPH, name, 0) for name in ("n_neighbors", "max_pairs", "time_limit")),
+        *((GRAPH, name, "x") for name in ("metrics", "class_weight", "verbose")),
+        *((GRAPH, name, value) for name, value in [("max_iterations", 1.5), ("random_state", -1)]),
+        *((CV, name, value) for name, value in [("learner", GRAPH), ("objectives", "glr")]),
+        *((CV, name, value) for name, value in [("trace_bounds", 0), ("path_tolerance", -1)]),
+        *((CV, name, "x") for name in ("rule", "scoring")),
+        *((kind, name, 3) for kind in TUPLES for name in ("objective", "metrics", "scale")),
+        *((gda.GraphClassifier, name, 0) for name in ("n_neighbors", "metric")),
+        *((OVR, name, 3) for name in ("learner", "classifier", "aggregation")),
+        *((ZHU, name, 0) for name in ("eta", "max_log_scale", "max_iterations")),
+        (MAO, "n_steps", 0),
+        *((YANG, name, 0) for name in ("labels", "trace_bound", "max_rounds")),
+        *((GMML, "t", value) for value in (1.5, "best")),
+        *(
+            (GMML, name, value)
+            for name, value in [("n_pairs", 0), ("cv", 1), ("random_state", "x")]
+        ),
+        *((FGL, "trace_bound", value) for value in (0, "k")),
+        *((FGL, name, -1) for name in ("tolerance", "inner_tolerance", "max_iterations")),
+    ],
+)
+def test_bad_parameters(kind: Any, name: str, value: Any) -> None:
+    X, codes = samples()
+    given = (X[[[0, 1], [0, 3]]], [-1, 1]) if kind in TUPLES else (X, codes)
+    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of {kind.__name__}"):
+        kind(**{name: value}).fit(*given)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_labels_are_names_and_copies_are_equal(estimator: Any) -> None:
+    X, codes = samples(n=30)
+    expected = clone(estimator).fit(X, codes)
+
+    def answers(fitted: Any) -> Any:
+        return (fitted.transform if hasattr(fitted, "transform") else fitted.predict_proba)(X)
+
+    names = np.array(["ash", "birch", "cedar"])[codes]
+    for y in (names, names.astype(object), pd.Series(names), 10 * codes - 5, codes.astype(float)):
+        found = clone(estimator).fit(X, y)
+        np.testing.assert_array_equal(answers(found), answers(expected))
+        assert list(found.classes_) == list(np.unique(y))
+    np.testing.assert_array_equal(answers(pickle.loads(pickle.dumps(found))), answers(expected))
+    assert type(estimator).__name__ in estimator._repr_html_()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_data_frames_and_sparse_arrays(estimator: Any) -> None:
+    X, codes = samples(n=30)
+    name = "transform" if hasattr(estimator, "transform") else "predict"
+    found = clone(estimator).fit(pd.DataFrame(X, columns=list("pqrs")), pd.Series(codes))
+    assert found.feature_names_in_.tolist() == list("pqrs")
+    with pytest.raises(ValueError, match="feature names"):
+        getattr(found, name)(pd.DataFrame(X, columns=list("qprs")))
+    found = clone(estimator).fit(X, codes)
+    for refuses in (getattr(found, name), lambda samples: found.fit(samples, codes)):
+        with pytest.raises(TypeError, match=r"Sparse data was passed.*dense data is required"):
+            refuses(csr_array(X))
+
+
+@pytest.mark.parametrize("make", LABELLED)
+def test_fewer_than_two_classes(make: Any) -> None:
+    X, codes = samples()
+    with pytest.raises(gda.errors.InvalidInputError, match="y has 1 class, 'a'"):
+        make().fit(X, ["a"] * len(X))
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        make().fit(X, codes + 0.5)
+
+
+@pytest.mark.parametrize(
+    ("steps", "grid"),
+    [
+        (
+            [GRAPH("glr"), KNeighborsClassifier()],
+            {"graphmetriclearner__min_eigenvalue": ["auto", 1e-4], "kneighborsclassifier__p": [1]},
+        ),
+        ([gda.GraphClassifier(GRAPH("glr"))], {"graphclassifier__metric__scale": ["auto", "none"]}),
+        (
+            [gda.GraphClassifier(NeighborhoodComponentsAnalysis(max_iter=3, random_state=0))],
+            {"graphclassifier__n_neighbors": [None, 20], "graphclassifier__metric__tol": [1e-5]},
+        ),
+        (
+            [MetricKNeighborsClassifier(metric=np.eye(13))],
+            {"metrickneighborsclassifier__n_neighbors": [1, 5]},
+        ),
+        (
+            [OVR(gda.DiagonalMetricLearner(), MetricKNeighborsClassifier())],
+            {
+                "onevsrestmetricclassifier__learner__trace_bound": ["auto", 0.01],
+                "onevsrestmetricclassifier__classifier__n_neighbors": [1, 5],
+            },
+        ),
+    ],
+    ids=str,
+)
+@SEARCHES
+def test_pipelines_and_searches(steps: list[Any], grid: dict[str, Any]) -> None:
+    X, y = load_wine(return_X_y=True)
+    search = GridSearchCV(make_pipeline(StandardScaler(), *steps), grid, cv=2, n_jobs=2).fit(X, y)
+    assert search.best_score_ > 0.9
+    again = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(again.predict(X), search.predict(X))
+    for name, value in search.best_params_.items():
+        assert search.best_estimator_.get_params()[name] == value
+
+
+# --- Limits --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("learner", "words"),
+    [
+        (GRAPH(tolerance=0, max_iterations=1), "did not converge: .*max_iterations = 1"),
+        (GRAPH(tolerance=0, time_limit=1e-9), "did not converge: .*s"),
+        (CV(gda.MetricLearner(time_limit=1e-6), trace_bounds=3, cv=2), "MetricLearnerCV did not"),
+        (ZHU(max_iterations=2), "did not converge in 2 steps; raise max_iterations"),
+        (FGL(tolerance=0.0, inner_tolerance=0.0, max_iterations=1), "= 1 was reached"),
+        (FGL(tolerance=0.0, inner_tolerance=0.0, max_iterations=3), "= 3 was reached"),
+        (PairMetricLearner(max_iterations=0), "did not converge"),
+        (TripletMetricLearner(max_iterations=0), "did not converge"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_limit_that_ends_the_fit_warns_its_caller(learner: Any, words: str) -> None:
+    X, codes = samples()
+    given: dict[type, tuple[Any, ...]] = {
+        PairMetricLearner: (X[[[0, 3], [0, 1]]], [1, -1]),
+        TripletMetricLearner: (X[[[0, 3, 1]]],),
+    }
+    with pytest.warns(ConvergenceWarning, match=words) as caught:
+        learner.fit(*given.get(type(learner), (X, codes)))
+    assert caught[0].filename == __file__
+    assert np.isfinite(learner.metric_).all()
+    assert learner.n_iter_ <= 3
+
+
+# --- Hard samples --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [2.0**-400, 1e-60, 1e-6, 3.7, 1e6, 1e60, 2.0**400])
+@pytest.mark.parametrize(
+    ("make", "exponent", "copies"),
+    [
+        *((partial(learner, tolerance=1e-9), -2, 1) for learner in LEARNERS),
+        (partial(FGL), -2, 1),
+        (partial(YANG, tolerance=1e-9), -2, 1),
+        *((partial(GMML, 0.25, random_state=0), -1, copies) for copies in (1, 2)),
+        (partial(GMML, 0.5, random_state=0), 0, 2),
+    ],
+)
+def test_the_scale_of_all_features_drops_out(
+    make: Any, exponent: int, copies: int, scale: float
+) -> None:
+    """The automatic trace bound follows it, and so does the ridge that copies make needed."""
+    if not 1e-100 < scale < 1e100 and make.func is not GMML:
+        pytest.skip("squares leave floating point")
+    X, codes = samples(n=30)
+    X = np.tile(X, copies)
+    expected, found = (make().fit(s * X, codes).metric_ for s in (1.0, scale))
+    np.testing.assert_allclose(
+        found / scale**exponent, expected, rtol=1e-4, atol=1e-5 * expected.max()
+    )
+
+
+@pytest.mark.parametrize("exponents", [(-6, 6, 0, 0), (6, 0, 0, -6), (0, -6, 0, 0), (6, 6, -6, -6)])
+@pytest.mark.parametrize(
+    "make", [*LABELLED, partial(GRAPH, scale="none"), partial(GMML, "cv", random_state=0)]
+)
+def test_scales_of_single_features(make: Any, exponents: tuple[int, ...]) -> None:
+    X, codes = samples()
+    X = X * 10.0 ** np.array(exponents)
+    soundly_fitted(make(), X, codes)
+
+
+@pytest.mark.parametrize("make", [*LABELLED, *(partial(GMML, t, random_state=0) for t in (0, 1))])
+def test_constant_features_copies_and_a_single_feature(make: Any) -> None:
+    X, codes = samples()
+    for more in (
+        np.column_stack([X, np.full(60, 1e3), np.zeros(60)]),
+        np.column_stack([X, X[:, 0]]),
+        np.tile(X, 5),
+        X[:, :1],
+    ):
+        soundly_fitted(make(), more, codes)
+    soundly_fitted(make(), np.vstack([X, X]), np.concatenate([codes, codes]))
+
+
+@pytest.mark.parametrize("make", [*LABELLED, partial(GMML, "cv", random_state=0)])
+def test_few_samples_and_many_classes(make: Any) -> None:
+    X, codes = samples(n=6)
+    for rows in (slice(6), [0, 1, 3, 4], [0, 3, 4]):  # at last, one of class 1
+        soundly_fitted(make(), X[rows], codes[rows])
+    X, _ = samples(n=40)
+    soundly_fitted(make(), X, np.arange(40) // 2)
+
+
+@pytest.mark.parametrize(
+    "make", [*(partial(learner, "glr") for learner in LEARNERS), *OTHERS, *TRANSDUCTIVE]
+)
+def test_more_features_than_samples(make: Any) -> None:
+    X, codes = samples(n=20, k=40)
+    soundly_fitted(make(), X, codes)
+    soundly_fitted(make(), X[:2], codes[:2])
