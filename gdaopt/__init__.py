@@ -44,6 +44,7 @@ from gdaopt.sets import (
     DiagonalMetrics,
     GraphMetrics,
     PositiveDefiniteMetrics,
+    SDDMetrics,
     SignedGraphMetrics,
 )
 
@@ -109,6 +110,7 @@ __all__ = [
     "PositiveDefiniteMetrics",
     "Result",
     "Ridge",
+    "SDDMetrics",
     "SignedGraphMetrics",
     "TripletHinge",
     "bench",

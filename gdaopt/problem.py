@@ -261,7 +261,7 @@ class MetricProblem:
             metric = base + family.with_feasible_entries(mended - base)
             if (metric == mended).all():
                 break
-        smallest = smallest_eigenvalue(metric - base)
+        smallest = smallest_eigenvalue(family.comparison(metric - base))
         if smallest >= 0:
             return metric
         inner = self.central_metric()

@@ -102,18 +102,20 @@ def base_and_budget(feasible_set: FeasibleSet, size: int) -> tuple[Exact, Any]:
 
 
 def least_price(feasible_set: FeasibleSet, gradient: Exact) -> Any:
-    """Return the least price of all atoms ("Proposition: one oracle for four sets")."""
+    """Return the least price of all atoms ("Proposition: one oracle for all sets")."""
     size = len(gradient)
     diagonal = [gradient[i, i] for i in range(size)]
     if isinstance(feasible_set, gda.DiagonalMetrics):
         return min(diagonal)
     if isinstance(feasible_set, gda.PositiveDefiniteMetrics):
         return eigenvalues(gradient)[0]
-    colors = getattr(feasible_set, "colors", [1] * size)
+    is_sdd = isinstance(feasible_set, gda.SDDMetrics)
+    colors = getattr(feasible_set, "colors", None) or [0 if is_sdd else 1] * size
     prices = list(diagonal)
     for i in range(size):
         for j in range(i):
-            if gradient[i, j] * int(colors[i] * colors[j]) > 0:
+            sign = int(colors[i] * colors[j])
+            if sign * gradient[i, j] > 0 or sign == 0:
                 half, middle = (diagonal[i] - diagonal[j]) / 2, (diagonal[i] + diagonal[j]) / 2
                 prices.append(middle - mpmath.sqrt(half**2 + gradient[i, j] ** 2))
     return min(prices)

@@ -286,6 +286,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "DiagonalMetrics": (gda.DiagonalMetrics, _BOUNDS),
         "PositiveDefiniteMetrics": (gda.PositiveDefiniteMetrics, _BOUNDS),
+        "SDDMetrics": (
+            gda.SDDMetrics,
+            {**_BOUNDS, "edges": [(0, 1), (1, 2)], "colors": [1, 0, -1]},
+        ),
         "SignedGraphMetrics": (
             gda.SignedGraphMetrics,
             {"colors": [1, -1, 1], **_BOUNDS, "path_weight": 0.5, "edges": [(0, 1), (1, 2)]},

@@ -38,6 +38,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.sets": "tests/sets/test_feasible_set.py",
     "gdaopt.sets.definite": "tests/sets/test_family.py",
     "gdaopt.sets.diagonal": "tests/sets/test_family.py",
+    "gdaopt.sets.two_sparse": "tests/sets/test_family.py",
     # What all methods share: one grid over them
     "gdaopt.methods.base": "tests/methods/test_limits.py",
     "gdaopt.methods.blocks": "tests/methods/test_joint.py",

@@ -307,7 +307,9 @@ def _best_listed(
 
 
 def pair_atoms(gradient: Symmetric, rows: IndexArray, columns: IndexArray) -> Atoms:
-    """Return the minimisers ``u = a e_i - b e_j`` of ``u'Gu`` for pairs with ``G_ij > 0``.
+    """Return the minimisers ``u = a e_i ± b e_j`` of ``u'Gu`` for pairs with ``G_ij ≠ 0``.
+
+    b has the other sign than ``G_ij``.
 
     Examples
     --------
@@ -317,7 +319,8 @@ def pair_atoms(gradient: Symmetric, rows: IndexArray, columns: IndexArray) -> At
     """
     diagonal = gradient.diagonal()
     half = diagonal[rows] / 2 - diagonal[columns] / 2
-    off = gradient[rows, columns]
+    entries = gradient[rows, columns]
+    off = np.abs(entries)
     unit = np.maximum(np.abs(half), off)  # neither squares nor norms can then under- or overflow
     half, off = half / unit, off / unit
     radius = np.hypot(half, off)
@@ -325,7 +328,8 @@ def pair_atoms(gradient: Symmetric, rows: IndexArray, columns: IndexArray) -> At
     first = np.where(half >= 0, off, radius - half)
     second = np.where(half >= 0, half + radius, off)
     norm = np.hypot(first, second)
-    return Atoms(np.column_stack([rows, columns]), np.column_stack([first / norm, -second / norm]))
+    values = [first / norm, -np.copysign(second, entries) / norm]
+    return Atoms(np.column_stack([rows, columns]), np.column_stack(values))
 
 
 def dual_alignment(gradient: Symmetric, edges: Edges | None = None) -> FloatArray:
@@ -371,21 +375,22 @@ def dual_alignment(gradient: Symmetric, edges: Edges | None = None) -> FloatArra
 
 
 def decomposition(matrix: FloatArray, v: FloatArray) -> tuple[Atoms, FloatArray]:
-    """Return a matrix with non-positive off-diagonals as a sum of weighted two-sparse atoms.
+    """Return a matrix as a sum of weighted two-sparse atoms.
 
     Parameters
     ----------
     matrix : ndarray of shape (K, K)
-        N, symmetric, ``N_ij ≤ 0`` for i ≠ j.
+        N, symmetric.
     v : ndarray of shape (K,)
-        Positive, with ``N v ≥ 0``, such as N's first eigenvector.
+        Positive, under which no scaled left-end of N is negative, as by `gdaopt.linalg.align`.
 
     Returns
     -------
     atoms : Atoms
-        ``e_i`` for each feature, then one atom for each edge, which has v in its kernel.
+        ``e_i`` for each feature, then one atom for each edge, with entries of the same sign where
+        ``N_ij > 0``; all others have v in their kernel.
     weights : ndarray of shape (n,)
-        ``(N v)_i / v_i`` and ``|N_ij| (v_j/v_i + v_i/v_j)``.
+        The left-ends, and ``|N_ij| (v_j/v_i + v_i/v_j)``.
 
     Notes
     -----
@@ -407,12 +412,15 @@ def decomposition(matrix: FloatArray, v: FloatArray) -> tuple[Atoms, FloatArray]
     rows, columns = np.nonzero(np.triu(matrix, 1))
     ratio = v[columns] / v[rows]
     total = ratio + 1 / ratio
+    entries = matrix[rows, columns]
     edges = Atoms(
         np.column_stack([rows, columns]),
-        np.column_stack([np.sqrt(ratio / total), -np.sqrt(1 / (ratio * total))]),
+        np.column_stack(
+            [np.sqrt(ratio / total), np.copysign(np.sqrt(1 / (ratio * total)), entries)]
+        ),
     )
     atoms = Atoms.of_features(np.arange(len(matrix))).joined(edges)
-    return atoms, np.concatenate([left_ends(matrix, v), -matrix[rows, columns] * total])
+    return atoms, np.concatenate([left_ends(matrix, v), np.abs(entries) * total])
 
 
 def _best(rows: IndexArray, columns: IndexArray, prices: FloatArray, count: int) -> IndexArray:

@@ -142,12 +142,13 @@ def align(
 ) -> Alignment:
     """Find ``v > 0`` under which every left-end is at least ``min(ρ, λ_min(M))``, up to round-off.
 
-    For a connected M this is the first eigenvector, and all left-ends are λ_min(M).
+    For a connected M this is the first eigenvector, and all left-ends are λ_min(M). Where some
+    off-diagonals are positive, both are those of the comparison matrix, which has the same discs.
 
     Parameters
     ----------
     metric : ndarray of shape (K, K)
-        Symmetric, with non-positive off-diagonals.
+        Symmetric.
     min_eigenvalue : float, optional
         ρ; it decides how accurate v has to be. λ_min(M) when left out.
     edge_threshold : float, optional
@@ -181,7 +182,7 @@ def align(
     >>> (alignment.v / np.linalg.norm(alignment.v)).round(4)
     array([0.7511, 0.4886, 0.444 ])
     """
-    metric = as_symmetric("metric", metric)
+    metric = comparison_matrix(as_symmetric("metric", metric))
     if min_eigenvalue is None:
         min_eigenvalue = smallest_eigenvalue(metric)
     min_eigenvalue = number("min_eigenvalue", min_eigenvalue)

@@ -96,12 +96,6 @@ class MaskedMatrix:
         """Return the matrix times a number."""
         return MaskedMatrix(factor * self.on_diagonal, factor * self.on_edges, self.edges)
 
-    def congruent(self, factors: FloatArray) -> MaskedMatrix:
-        """Return ``diag(f) G diag(f)``."""
-        rows, columns = self.edges
-        on_edges = self.on_edges * factors[rows] * factors[columns]
-        return MaskedMatrix(self.on_diagonal * factors**2, on_edges, self.edges)
-
     def __abs__(self) -> MaskedMatrix:
         return MaskedMatrix(np.abs(self.on_diagonal), np.abs(self.on_edges), self.edges)
 

@@ -96,7 +96,10 @@ def discs(
             f"{len(COLOURS)}"
         )
     pair = axes_of_shape(ax, (2,), width=10, height=5.0 if circles else 1.3 + 0.24 * len(M))
-    scalings = (None, _scaling(M, threshold) if v is None else positive_vector("v", v, len(M)))
+    scalings = (
+        None,
+        align(M, edge_threshold=threshold).v if v is None else positive_vector("v", v, len(M)),
+    )
     raw, aligned = pair
     panels = [panel for panel in pair if panel is not None]
     longest = min((letters(panel, len(panels)) for panel in panels), default=1)
@@ -128,16 +131,6 @@ def discs(
         # A layout makes panels equally wide, also where names stand beside one of them only.
         fit_text(panel, sum(map(panel_width, panels)) / len(panels))
     return pair
-
-
-def _scaling(M: FloatArray, threshold: float) -> FloatArray:
-    """Return the v that aligns the left-ends.
-
-    Discs depend on the magnitudes of the off-diagonal entries only, so that a matrix whose entries
-    have other signs is aligned as if these were all negative.
-    """
-    comparison = gershgorin.comparison_matrix(M)
-    return align(comparison, edge_threshold=threshold).v
 
 
 def _draw_rows(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequence[str]) -> None:

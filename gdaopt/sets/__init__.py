@@ -7,9 +7,10 @@ from gdaopt.sets.definite import AllUnitVectors, PositiveDefiniteMetrics
 from gdaopt.sets.diagonal import DiagonalMetrics, FeatureAtoms
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet, LinearMinimum
-from gdaopt.sets.graph import GraphAtoms, GraphMetrics
+from gdaopt.sets.graph import GraphMetrics
 from gdaopt.sets.mask import EdgeMask
-from gdaopt.sets.signed import FlippedAtoms, SignedGraphMetrics
+from gdaopt.sets.signed import SDDMetrics, SignedGraphMetrics
+from gdaopt.sets.two_sparse import TwoSparseAtoms
 from gdaopt.support.validation import check_name
 
 __all__ = [
@@ -20,19 +21,25 @@ __all__ = [
     "EdgeMask",
     "FeasibleSet",
     "FeatureAtoms",
-    "FlippedAtoms",
-    "GraphAtoms",
     "GraphMetrics",
     "LinearMinimum",
     "PositiveDefiniteMetrics",
     "PricedAtoms",
+    "SDDMetrics",
     "SignedGraphMetrics",
+    "TwoSparseAtoms",
     "set_of_record",
 ]
 
 SETS: dict[str, type[FeasibleSet]] = {
     kind.name: kind
-    for kind in (GraphMetrics, DiagonalMetrics, PositiveDefiniteMetrics, SignedGraphMetrics)
+    for kind in (
+        GraphMetrics,
+        DiagonalMetrics,
+        PositiveDefiniteMetrics,
+        SignedGraphMetrics,
+        SDDMetrics,
+    )
 }
 """The kinds of sets by their names, as files and the command line know them."""
 

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 
-from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.masked import Symmetric
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum, project_spectrum
@@ -83,10 +82,6 @@ class AllUnitVectors(AtomFamily):
             beyond_base, lambda values: project_on_bounded_sum(values, budget)
         )
         return Projection(nearest, eigen_decompositions=1)
-
-    def n_components(self, metric: FloatArray, threshold: float) -> int:
-        """Return the number of components of the graph of off-diagonals of either sign."""
-        return laplacian.n_components(-np.abs(metric), threshold)
 
 
 @dataclass(frozen=True)

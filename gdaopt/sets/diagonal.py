@@ -81,10 +81,6 @@ class FeatureAtoms(AtomFamily):
         """Project the diagonal on the entries ≥ 0 whose sum is at most τ."""
         return Projection(np.diag(project_on_bounded_sum(np.diagonal(beyond_base), budget)))
 
-    def n_components(self, metric: FloatArray, threshold: float) -> int:  # noqa: ARG002 (no edges)
-        """Return K: there are no edges."""
-        return len(metric)
-
     def variable(self, n_features: int) -> cp.Expression:
         """Return a diagonal matrix of K variables."""
         import cvxpy as cp  # on demand: importing gdaopt loads no solver

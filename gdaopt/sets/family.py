@@ -60,7 +60,7 @@ class AtomFamily(ABC):
     A subclass must write `best_atoms` and `decomposed`. Unless all positive semidefinite matrices
     are in the cone, it also writes the conditions on the entries of N, as sentences
     (`entry_violations`), as the nearest matrix that keeps them (`with_feasible_entries`) and for
-    CVXPY (`entry_constraints`), and the number of components of the graph (`n_components`).
+    CVXPY (`entry_constraints`).
 
     Attributes
     ----------
@@ -170,9 +170,9 @@ class AtomFamily(ABC):
             beyond_base, lambda matrix: self.on_polyhedron(matrix, budget), accuracy, correction
         )
 
-    @abstractmethod
-    def n_components(self, metric: FloatArray, threshold: float) -> int:
-        """Return the number of components of the graph whose edges weigh more than a threshold."""
+    def comparison(self, beyond_base: FloatArray) -> FloatArray:
+        """Return the matrix that is positive semidefinite if N is in the cone, entries apart."""
+        return beyond_base
 
     # --- for CVXPY ---------------------------------------------------------------------------
 

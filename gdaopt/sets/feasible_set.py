@@ -18,7 +18,8 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.laplacian import EDGE_THRESHOLD
+from gdaopt.linalg.gershgorin import comparison_matrix
+from gdaopt.linalg.laplacian import EDGE_THRESHOLD, n_components
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, is_finite
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
@@ -219,10 +220,14 @@ class FeasibleSet(ABC):
         if trace > trace_bound + _TRACE_SLACK * unit:
             found.append(f"trace {trace:.6g} exceeds the bound {trace_bound:g}")
         least = self.min_eigenvalue - _EIGENVALUE_SLACK * unit
-        if not is_at_least(metric, least):
-            smallest = smallest_eigenvalue(metric)
+        judged = self.family.comparison(metric)
+        if not is_at_least(judged, least):
+            smallest = smallest_eigenvalue(judged)
             if smallest < least:
-                found.append(f"smallest eigenvalue {smallest:.6g} is below {self.min_eigenvalue:g}")
+                of = "" if judged is metric else "of the comparison matrix "
+                found.append(
+                    f"smallest eigenvalue {of}{smallest:.6g} is below {self.min_eigenvalue:g}"
+                )
         return found
 
     def made_feasible(self, metric: FloatArray) -> FloatArray:
@@ -242,8 +247,8 @@ class FeasibleSet(ABC):
 
         Notes
         -----
-        λ_min is concave and the trace linear along the segment, so the share t of the inner point
-        that makes both conditions hold has a closed form.
+        λ_min, also of the comparison matrix, is concave and the trace linear along the segment, so
+        the share t of the inner point that makes both conditions hold has a closed form.
         """
         size = len(metric)
         fixed = self.fixed_part(size)
@@ -252,7 +257,7 @@ class FeasibleSet(ABC):
         inner = self.min_eigenvalue * np.eye(size)
         inner[np.diag_indices(size)] += self.budget(size) / (2 * size)
         share = 0.0
-        smallest = smallest_eigenvalue(beyond)
+        smallest = smallest_eigenvalue(self.family.comparison(beyond))
         if smallest < self.min_eigenvalue:
             gain = smallest_eigenvalue(inner) - smallest
             share = (self.min_eigenvalue - smallest) / gain
@@ -334,7 +339,7 @@ class FeasibleSet(ABC):
 
     def n_components(self, metric: FloatArray) -> int:
         """Return the number of components of the graph of the edges that count."""
-        return self.family.n_components(metric, self.edge_threshold(len(metric)))
+        return n_components(comparison_matrix(metric), self.edge_threshold(len(metric)))
 
     def n_edges(self, metric: FloatArray) -> int:
         """Return the number of edges that count, of either sign."""

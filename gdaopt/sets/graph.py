@@ -5,187 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, least_pair_price, pair_atoms
-from gdaopt.linalg.entries import Edges, all_edges, entries_of, matrix_of, placement
-from gdaopt.linalg.gershgorin import align
-from gdaopt.linalg.laplacian import n_components, path_edges, unit_laplacian
-from gdaopt.linalg.masked import Symmetric, largest_entry
+from gdaopt.linalg.entries import Edges, matrix_of
+from gdaopt.linalg.laplacian import path_edges, unit_laplacian
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.objectives.protocol import Point
-from gdaopt.objectives.round_off import UNIT
-from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
-from gdaopt.sets.mask import EdgeMask, store_mask
+from gdaopt.sets.mask import store_mask
+from gdaopt.sets.two_sparse import TwoSparseAtoms
 from gdaopt.support.validation import FloatArray, number, store_number
 
-if TYPE_CHECKING:
-    import cvxpy as cp
-
-__all__ = ["GraphAtoms", "GraphMetrics"]
-
-_PRICE_ROUNDINGS = 16  # of the closed form of a pair's price, in units of its largest entry
-
-
-class GraphAtoms(AtomFamily):
-    """The vectors ``e_i`` and ``a e_i - b e_j`` with a, b ≥ 0 and a² + b² = 1.
-
-    Their cone holds the positive semidefinite matrices with non-positive off-diagonals
-    ("Theorem: factor width two", "Lemma: two-sparse extreme points"). Under a mask of edges it
-    holds the matrices of this kind that are 0 outside of the mask, and only pairs of it have atoms
-    ("Proposition: masks of edges").
-
-    Parameters
-    ----------
-    mask : EdgeMask, optional
-        The pairs that may have an edge; all by default.
-    """
-
-    def __init__(self, mask: EdgeMask | None = None) -> None:
-        self._mask = mask
-
-    def check_size(self, n_features: int) -> None:
-        """Raise InvalidInputError when the mask is not one of K features."""
-        if self._mask is not None:
-            self._mask.check_size(n_features)
-
-    def edges_of(self, n_features: int) -> Edges:
-        """Return the pairs of the mask."""
-        return all_edges(n_features) if self._mask is None else self._mask.edges_of(n_features)
-
-    def _leaves_out(self, n_features: int) -> bool:
-        """Whether the mask leaves out a pair."""
-        return len(self.edges_of(n_features)[0]) < n_features * (n_features - 1) // 2
-
-    def gradient_at(self, point: Point) -> Symmetric:
-        """Return the gradient of an objective, under the mask where there is one."""
-        size = len(point.metric)
-        if not self._leaves_out(size):
-            return super().gradient_at(point)
-        return point.gradient_entries(self.edges_of(size))
-
-    def best_atoms(
-        self,
-        gradient: Symmetric,
-        count: int = 1,
-        guess: Atoms | None = None,  # noqa: ARG002 (closed form)
-    ) -> PricedAtoms:
-        """Return the best atoms ("Theorem: exact linear minimisation oracle").
-
-        That takes O(K²), or O(K + n) for a mask of n pairs.
-        """
-        diagonal = gradient.diagonal()
-        single = np.argsort(diagonal, kind="stable")[:count]
-        rows, columns, pair_prices = best_pairs(gradient, count, self.edges_of(len(gradient)))
-        atoms = Atoms.of_features(single).joined(pair_atoms(gradient, rows, columns))
-        prices = np.concatenate([diagonal[single], pair_prices])
-        best = np.argsort(prices, kind="stable")[:count]
-        return PricedAtoms(atoms[best], prices[best])
-
-    def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
-        """Return the price less the largest round-off that a pair of features can have."""
-        of_gradient = float(np.sort(errors**2)[-2:].sum())
-        own = _PRICE_ROUNDINGS * UNIT * largest_entry(gradient)
-        if own <= of_gradient:
-            return price - of_gradient - own
-        # A second, tighter bound: prices near 0 often belong to a large and a small entry.
-        least = min(
-            float(gradient.diagonal().min()),
-            least_pair_price(gradient, self.edges_of(len(gradient))),
-        )
-        return least - of_gradient
-
-    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
-        """Return an atom for each feature and each edge ("Theorem: factor width two")."""
-        beyond_base = self.with_feasible_entries(beyond_base)
-        has_edges = np.count_nonzero(beyond_base) > np.count_nonzero(np.diagonal(beyond_base))
-        v = align(beyond_base, 0.0).v if has_edges else np.ones(len(beyond_base))
-        atoms, weights = decomposition(beyond_base, v)
-        return atoms, np.maximum(weights, 0.0)
-
-    def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:
-        """Return a sentence on the largest off-diagonal, and on the largest outside of the mask."""
-        off_diagonal = beyond_base - np.diag(np.diagonal(beyond_base))
-        found = []
-        if off_diagonal.max() > slack:
-            i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), beyond_base.shape))
-            found.append(f"off-diagonal [{i},{j}] is positive: {beyond_base[i, j]:.6g}")
-        if self._leaves_out(len(beyond_base)):
-            rows, columns = self.edges_of(len(beyond_base))
-            off_diagonal[rows, columns] = off_diagonal[columns, rows] = 0.0
-            outside = np.abs(off_diagonal)
-            if outside.max() > slack:
-                i, j = (int(n) for n in np.unravel_index(outside.argmax(), beyond_base.shape))
-                found.append(
-                    f"off-diagonal [{i},{j}] is not among the edges: {beyond_base[i, j]:.6g}"
-                )
-        return found
-
-    def with_feasible_entries(self, beyond_base: FloatArray) -> FloatArray:
-        """Return the matrix with off-diagonals set to 0 that are positive or not in the mask."""
-        if self._leaves_out(len(beyond_base)):
-            edges = self.edges_of(len(beyond_base))
-            entries = entries_of(beyond_base, edges)
-            entries[len(beyond_base) :] = np.maximum(entries[len(beyond_base) :], 0.0)
-            return matrix_of(entries, len(beyond_base), edges)
-        feasible = np.minimum(beyond_base, 0.0)
-        np.fill_diagonal(feasible, np.diagonal(beyond_base))
-        return feasible
-
-    def n_components(self, metric: FloatArray, threshold: float) -> int:
-        """Return the number of components of the graph of edges above the threshold."""
-        return n_components(metric, threshold)
-
-    def variable(self, n_features: int) -> cp.Expression:
-        """Return a matrix of a variable for each diagonal entry and each pair of the mask."""
-        if not self._leaves_out(n_features):
-            return super().variable(n_features)
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        edges = self.edges_of(n_features)
-        entries = cp.Variable(n_features + len(edges[0]))
-        placed = placement(n_features, edges) @ entries
-        return cp.reshape(placed, (n_features, n_features), order="C")
-
-    def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
-        """Return ``N ⪰ 0`` as a second-order cone for each pair of the mask and K inequalities.
-
-        Each pair i < j has a block ``[[p, N_ij], [N_ij, q]]`` with ``p q ≥ N_ij²``; the diagonals
-        of all blocks add up to at most the diagonal of N. That is exact where the signs of the
-        entries are constrained as well ("Proposition: second-order cone form"; Boman, Chen, Parekh,
-        Toledo, *On factor width and symmetric H-matrices*, 2005).
-        """
-        import cvxpy as cp
-
-        size = beyond_base.shape[0]
-        rows, columns = self.edges_of(size)
-        n_pairs = len(rows)
-        if n_pairs == 0:
-            return [cp.diag(beyond_base) >= 0]
-        first, second = cp.Variable(n_pairs), cp.Variable(n_pairs)
-        total = sum(
-            csr_array((np.ones(n_pairs), (ends, np.arange(n_pairs))), shape=(size, n_pairs)) @ block
-            for ends, block in ((rows, first), (columns, second))
-        )
-        off_diagonal = cp.vstack([2 * beyond_base[rows, columns], first - second])
-        cones = cp.SOC(first + second, off_diagonal, axis=0)
-        return [cones, cp.diag(beyond_base) >= total]
-
-    def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
-        """Return ``N_ij ≤ 0`` for the pairs of the mask, and ``N_ij = 0`` for all others."""
-        size = beyond_base.shape[0]
-        edges = self.edges_of(size)
-        constraints = [beyond_base[edges] <= 0] if len(edges[0]) else []
-        if self._leaves_out(size):
-            is_outside = np.triu(np.ones((size, size), dtype=bool), 1)
-            is_outside[edges] = False
-            constraints.append(beyond_base[is_outside.nonzero()] == 0)
-        return constraints
+__all__ = ["GraphMetrics"]
 
 
 @dataclass(frozen=True)
@@ -243,9 +76,9 @@ class GraphMetrics(FeasibleSet):
         store_mask(self)
 
     @cached_property
-    def family(self) -> GraphAtoms:
+    def family(self) -> TwoSparseAtoms:
         """The vectors ``e_i`` and ``a e_i - b e_j``."""
-        return GraphAtoms(self.edges)
+        return TwoSparseAtoms(self.edges)
 
     def containing_path(self, weight: float) -> GraphMetrics:
         """Return the convex set of the members that contain a path of edges of some weight.

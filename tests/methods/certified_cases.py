@@ -16,7 +16,7 @@ from gdaopt.datasets import load, scale_features
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 
-KINDS = ("graph", "diagonal", "definite", "signed")
+KINDS = ("graph", "diagonal", "definite", "signed", "sdd")
 HULLS = [(kind, 0.0) for kind in KINDS] + [("graph", 0.05), ("signed", 0.05)]  # with an edge floor
 ROUND_OFF = 1e-12  # of the objective: what certificates and decreases may be short of
 ADVICE = "multiply the features by about"  # where an objective underflows
@@ -39,6 +39,8 @@ def set_of(
             return gda.DiagonalMetrics(trace_bound, min_eigenvalue)
         case "definite":
             return gda.PositiveDefiniteMetrics(trace_bound, min_eigenvalue)
+        case "sdd":
+            return gda.SDDMetrics(trace_bound, min_eigenvalue)
     return gda.SignedGraphMetrics(alternating(size), trace_bound, min_eigenvalue, path_weight)
 
 

@@ -13,6 +13,7 @@ from gdaopt.sets import (
     FeasibleSet,
     GraphMetrics,
     PositiveDefiniteMetrics,
+    SDDMetrics,
     SignedGraphMetrics,
 )
 from gdaopt.support.validation import FloatArray
@@ -32,12 +33,22 @@ class Family:
         return f"{self.kind}-path" if self.path_weight else self.kind
 
     def colors(self, size: int) -> FloatArray:
-        """Return random colours, of both kinds, where the set has them, else ones."""
-        if self.kind != "signed":
+        """Return random colours, of both kinds, where the set has them, else ones; 0 is unknown."""
+        if self.kind not in ("signed", "partial", "sdd"):
             return np.ones(size)
         colors = np.random.default_rng(size).choice([-1.0, 1.0], size)
         colors[0] = -colors[-1]
+        if self.kind != "signed":
+            colors[1 if self.kind == "partial" else 0 :: 3 if self.kind == "partial" else 1] = 0.0
         return colors
+
+    def of_graph(self, gradient: FloatArray) -> FloatArray:
+        """Return a gradient whose entries are positive where an edge of an allowed sign lowers."""
+        colors = self.colors(len(gradient))
+        signs = np.outer(colors, colors)
+        of_graph: FloatArray = np.where(signs == 0, np.abs(gradient), signs * gradient)
+        np.fill_diagonal(of_graph, np.diagonal(gradient))
+        return of_graph
 
     def bound(self, size: int) -> float:
         return 1.5 * size
@@ -48,11 +59,15 @@ class Family:
             return GraphMetrics(bound, RHO, self.path_weight)
         if self.kind == "signed":
             return SignedGraphMetrics(tuple(self.colors(size)), bound, RHO, self.path_weight)
+        if self.kind == "sdd":
+            return SDDMetrics(bound, RHO)
+        if self.kind == "partial":
+            return SDDMetrics(bound, RHO, colors=tuple(self.colors(size)))
         cls = {"diagonal": DiagonalMetrics, "definite": PositiveDefiniteMetrics}[self.kind]
         return cls(bound, RHO)
 
     def flipped(self, matrix: FloatArray) -> FloatArray:
-        colors = self.colors(len(matrix))
+        colors = np.where(self.colors(len(matrix)) < 0, -1.0, 1.0)
         flipped: FloatArray = np.diag(colors) @ matrix @ np.diag(colors)
         return flipped
 
@@ -75,7 +90,11 @@ class Family:
             matrix = random_metric(rng, size, density=density, decades=decades)
             if size > 1 and rng.random() < 0.5:
                 matrix -= np.linalg.eigvalsh(matrix)[0] * np.eye(size)
-        return self.flipped(matrix / np.trace(matrix))
+        any_sign = np.triu(rng.choice([-1.0, 1.0], (size, size)), 1)
+        is_free = np.outer(self.colors(size), self.colors(size)) == 0
+        signs = np.where(is_free, any_sign + any_sign.T + np.eye(size), 1.0)
+        beyond_base: FloatArray = signs * self.flipped(matrix / np.trace(matrix))
+        return beyond_base
 
     def member(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Return a random member of the hull, at the trace bound or not."""
@@ -91,11 +110,20 @@ class Family:
             return [metric == cp.diag(cp.diag(metric)), cp.diag(metric) >= RHO, inside[1]]
         if self.kind == "definite":
             return inside
+        if self.kind in ("sdd", "partial"):
+            comparison = cp.Variable((size, size), symmetric=True)
+            beyond = metric - self.base(size)
+            inside[0] = comparison >> 0
+            inside += [cp.diag(comparison) == cp.diag(beyond)]
+            upper = np.triu_indices(size, 1)
+            if size > 1:
+                inside += [cp.abs(beyond[upper]) <= -comparison[upper]]
         for i in range(size):
             for j in range(i + 1, size):
                 floor = self.path_weight if j == i + 1 else 0.0
                 sign = float(self.colors(size)[i] * self.colors(size)[j])
-                inside.append(sign * metric[i, j] <= -floor)
+                if sign:
+                    inside.append(sign * metric[i, j] <= -floor)
         return inside
 
 
@@ -106,4 +134,6 @@ FAMILIES = [
     Family("definite"),
     Family("signed"),
     Family("signed", path_weight=0.1),
+    Family("partial"),
+    Family("sdd"),
 ]

@@ -27,9 +27,9 @@ class TestMembers:
         u = atoms.dense(size)
         np.testing.assert_allclose(np.linalg.norm(u, axis=1), 1, rtol=1e-13)
         assert np.count_nonzero(u, 1).max() <= {"definite": size, "diagonal": 1}.get(family.kind, 2)
-        if family.kind in ("graph", "signed"):
-            signs = [family.flipped(np.outer(vector, vector)) for vector in u]
-            assert max(np.triu(sign, 1).max() for sign in signs) <= 0
+        if family.kind not in ("diagonal", "definite"):
+            signs = [family.of_graph(-np.outer(vector, vector)) for vector in u]
+            assert min(np.triu(sign, 1).min() for sign in signs) >= 0
         total = family.base(size) + (u.T * weights) @ u
         np.testing.assert_allclose(total, member, rtol=0, atol=1e-12 * np.abs(member).max())
 
@@ -83,7 +83,8 @@ OUTSIDE = [
     ("diagonal", "0.05 is below 0.1", np.diag([1, 0.05])),
     ("definite", "smallest eigenvalue -2 is below 0.1", [[1, -3], [-3, 1]]),
     ("signed", "smallest eigenvalue -2 is below 0.1", [[1, -3], [-3, 1]]),
-    ("signed-path", r"without the fixed part of the set: .* is positive: 0.1", np.eye(2)),
+    ("sdd", "eigenvalue of the comparison matrix -2 is below 0.1", [[1, 3], [3, 1]]),
+    ("signed-path", r"without the fixed part of the set: .* is negative: -0.1", np.eye(2)),
 ]
 
 

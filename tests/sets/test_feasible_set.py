@@ -18,6 +18,7 @@ from gdaopt.sets import (
     FeasibleSet,
     GraphMetrics,
     PositiveDefiniteMetrics,
+    SDDMetrics,
     SignedGraphMetrics,
     set_of_record,
 )
@@ -32,6 +33,8 @@ SETS: dict[str, Callable[..., FeasibleSet]] = {
     "diagonal": DiagonalMetrics,
     "definite": PositiveDefiniteMetrics,
     "signed": partial(SignedGraphMetrics, (1, -1, 1, -1)),
+    "partial": partial(SDDMetrics, colors=(1, -1, 1, 0)),
+    "sdd": SDDMetrics,
 }
 WITH_PATH = ("graph", "signed")
 
@@ -171,10 +174,18 @@ class TestSize:
     def test_bad_colors_are_refused(self, colors: list[float], message: str) -> None:
         with pytest.raises(InvalidInputError, match=message):
             SignedGraphMetrics(colors, trace_bound=4.0)
+        if colors != [0, 1]:
+            with pytest.raises(
+                InvalidInputError, match=message.replace(r"\+1 or -1", r"\+1, -1 or 0")
+            ):
+                SDDMetrics(4.0, colors=colors)
 
     @pytest.mark.parametrize("use", METHODS)
-    def test_colors_for_another_number_of_features(self, use: str) -> None:
-        feasible_set = SignedGraphMetrics([1, -1], trace_bound=4.0)
+    @pytest.mark.parametrize("make", [SignedGraphMetrics, lambda c, **o: SDDMetrics(colors=c, **o)])
+    def test_colors_for_another_number_of_features(
+        self, use: str, make: Callable[..., FeasibleSet]
+    ) -> None:
+        feasible_set = make([1, -1], trace_bound=4.0)
         argument = 3 if use == "start" else np.eye(3)
         with pytest.raises(InvalidInputError, match="colors has 2 entries for 3 features; give"):
             getattr(feasible_set, use)(argument)
@@ -249,7 +260,7 @@ class TestEverySet:
         feasible_set = family.feasible_set(4)
         record = json.loads(json.dumps(feasible_set.record()))
         assert set_of_record(record) == feasible_set
-        assert record["kind"] == feasible_set.name == family.kind
+        assert record["kind"] == feasible_set.name
 
     def test_a_record_of_an_unknown_kind(self) -> None:
         with pytest.raises(InvalidInputError, match="unknown kind of feasible set 'cone'; Known"):
@@ -306,7 +317,9 @@ class TestEverySet:
             ("graph", "off-diagonal [1,2] is positive: 0.5", ""),
             ("diagonal", "off-diagonal [1,2] is not 0: 0.5", "off-diagonal [1,2] is not 0: -0.5"),
             ("definite", "", ""),
-            ("signed", "", "off-diagonal [1,2] is positive: 0.5"),
+            ("signed", "", "off-diagonal [1,2] is negative: -0.5"),
+            ("partial", "", "off-diagonal [1,2] is negative: -0.5"),
+            ("sdd", "", ""),
         ],
     )
     def test_signs_of_entries(self, kind: str, positive: str, negative: str) -> None:
@@ -315,13 +328,16 @@ class TestEverySet:
         assert feasible_set.violations(edge(0.5)) == ((negative,) if negative else ())
 
     @pytest.mark.parametrize(
-        ("kind", "components"), [("graph", 3), ("diagonal", 4), ("definite", 1), ("signed", 2)]
+        ("kind", "components"),
+        [("graph", 3), ("diagonal", 4), ("definite", 1), ("signed", 2), ("partial", 1), ("sdd", 1)],
     )
     def test_components(self, kind: str, components: int) -> None:
         metric = np.eye(4)  # the colours of 0 and 2 are the same, those of 1 and 3 are
         for i, j, entry in ((0, 2, -0.5), (1, 2, 0.5), (1, 3, 0.5)):
             metric[i, j] = metric[j, i] = entry
-        assert SETS[kind](trace_bound=4.0).n_components(metric) == components
+        feasible_set = SETS[kind](trace_bound=4.0)
+        member = feasible_set.family.with_feasible_entries(metric)
+        assert feasible_set.n_components(member) == components
 
     @pytest.mark.parametrize("kind", WITH_PATH)
     def test_the_set_around_a_path_holds_the_path(self, kind: str) -> None:
@@ -332,7 +348,10 @@ class TestEverySet:
         feasible_set = SETS[kind](trace_bound=16.0, min_eigenvalue=0.1, path_weight=0.2)
         assert SETS[kind](trace_bound=16.0, min_eigenvalue=0.1).contains(metric)
         sentence = feasible_set.violations(metric)[0]
-        assert sentence.startswith("without the fixed part of the set: off-diagonal [1,2] is p")
+        sign = "negative" if kind == "signed" else "positive"
+        assert sentence.startswith(
+            f"without the fixed part of the set: off-diagonal [1,2] is {sign}"
+        )
 
     @pytest.mark.parametrize("size", range(2, 13))
     def test_where_the_path_takes_nearly_all(self, size: int) -> None:

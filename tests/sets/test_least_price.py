@@ -22,6 +22,8 @@ SETS: dict[str, FeasibleSet] = {
     "diagonal": gda.DiagonalMetrics(3.0),
     "graph": gda.GraphMetrics(3.0),
     "signed": gda.SignedGraphMetrics(COLORS, 3.0),
+    "partial": gda.SDDMetrics(3.0, colors=[1, 0, -1]),
+    "sdd": gda.SDDMetrics(3.0),
     "definite": gda.PositiveDefiniteMetrics(3.0),
 }
 

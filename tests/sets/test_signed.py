@@ -1,25 +1,16 @@
-"""Signed graph metrics are graph metrics after features change their sign."""
+"""Signed graph metrics are graph metrics with other signs; SDD metrics are their hull."""
+
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
-from gdaopt.sets import (
-    GraphMetrics,
-    SignedGraphMetrics,
-)
-from gdaopt.support.validation import FloatArray
+from gdaopt.linalg.gershgorin import comparison_matrix
+from gdaopt.sets import GraphMetrics, SDDMetrics, SignedGraphMetrics
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
-
-SET = GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)
-
-
-def edge(weight: float, size: int = 4) -> FloatArray:
-    """Return a member of SET: unit diagonal, one edge (1, 2) of this weight."""
-    metric = np.eye(size)
-    metric[1, 2] = metric[2, 1] = -weight
-    return metric
 
 
 class TestSigned:
@@ -36,7 +27,8 @@ class TestSigned:
         signed = SignedGraphMetrics(tuple(colors), 1.5 * size, 0.1, path_weight)
         flip = np.outer(colors, colors)
         metric = random_metric(rng, size, density=0.5) + share * random_symmetric(rng, size)
-        assert signed.violations(flip * metric) == graph.violations(metric)
+        sentences = zip(signed.violations(flip * metric), graph.violations(metric), strict=True)
+        assert all(own.split(" is ")[0] == its.split(" is ")[0] for own, its in sentences)
         assert signed.n_components(flip * metric) == graph.n_components(metric)
         pairs = [
             (signed.made_feasible(flip * metric), graph.made_feasible(metric)),
@@ -45,6 +37,72 @@ class TestSigned:
         ]
         found, expected = signed.best_atoms(flip * metric, 5), graph.best_atoms(metric, 5)
         np.testing.assert_array_equal(found.prices, expected.prices)
-        np.testing.assert_array_equal(found.atoms.dense(size), expected.atoms.dense(size) * colors)
+        one = np.ones(len(found.atoms))  # u and -u are the same atom
+        np.testing.assert_array_equal(
+            found.atoms.added_to(np.zeros((size, size)), one),
+            flip * expected.atoms.added_to(np.zeros((size, size)), one),
+        )
         for flipped, plain in pairs:
             np.testing.assert_array_equal(flipped, flip * plain)
+
+
+class TestScaledDiagonallyDominant:
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 8))
+    def test_members_have_a_positive_v_by_a_linear_program(
+        self, rng: np.random.Generator, size: int
+    ) -> None:
+        """N is a member if and only if some v > 0 has ``N_ii v_i ≥ Σ |N_ij| v_j``."""
+        metric = random_symmetric(rng, size) / size + rng.uniform(0, 2) * np.eye(size)
+        margin = np.linalg.eigvalsh(comparison_matrix(metric))[0] - 0.1
+        found = linprog(
+            np.ones(size),
+            A_ub=-comparison_matrix(metric - 0.1 * np.eye(size)),
+            b_ub=np.zeros(size),
+            bounds=(1.0, None),
+        )
+        if abs(margin) > 1e-6:
+            assert (found.status == 0) == (margin > 0)
+            assert SDDMetrics(1e3, 0.1).contains(metric) == (margin > 0)
+
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 6))
+    def test_the_hull_of_all_colourings(self, rng: np.random.Generator, size: int) -> None:
+        """The least linear cost is that of the best colouring, of those that are allowed."""
+        known = rng.choice([-1, 0, 0, 1], size)
+        gradient = random_symmetric(rng, size)
+        bounds = float(size), 0.1
+        hull = SDDMetrics(*bounds, colors=known.tolist())
+        completions = [
+            colors
+            for colors in product([1, -1], repeat=size)
+            if all(color in (0, own) for color, own in zip(known, colors, strict=True))
+        ]
+        values = [
+            SignedGraphMetrics(colors, *bounds).minimize_linear(gradient).value
+            for colors in completions
+        ]
+        assert hull.minimize_linear(gradient).value == pytest.approx(min(values), abs=1e-12)
+        for colors in completions[:4]:
+            member = SignedGraphMetrics(colors, *bounds).minimize_linear(gradient).vertex
+            assert hull.contains(member)
+
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 6))
+    def test_atoms_that_the_colours_allow(self, rng: np.random.Generator, size: int) -> None:
+        known = rng.choice([-1, 0, 1], size)
+        hull = SDDMetrics(2.0, colors=known.tolist())
+        atoms = SDDMetrics(2.0).best_atoms(random_symmetric(rng, size), 99).atoms
+        allowed = hull.family.allows(atoms)
+        for number, u in enumerate(atoms.dense(size)):
+            member = hull.base(size) + np.outer(u, u)
+            assert bool(allowed[number]) == hull.contains(member)
+
+    def test_a_free_entry_keeps_its_sign_when_projected(self) -> None:
+        rng = np.random.default_rng(0)
+        for size in (2, 3, 6):
+            target = random_symmetric(rng, size) + np.eye(size)
+            free = SDDMetrics(float(size), 0.1).projected(target, accuracy=1e-10).point
+            of_graph = GraphMetrics(float(size), 0.1).projected(comparison_matrix(target)).point
+            np.testing.assert_allclose(comparison_matrix(free), of_graph, atol=1e-9)
+            assert np.triu(free * target, 1).min() >= 0

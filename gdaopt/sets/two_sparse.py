@@ -1,0 +1,289 @@
+"""Atoms of one or two features: those of graph metrics, of signed ones, and of their hulls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, least_pair_price, pair_atoms
+from gdaopt.linalg.entries import Edges, all_edges, entries_of, matrix_of, placement
+from gdaopt.linalg.gershgorin import align, comparison_matrix
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, largest_entry
+from gdaopt.linalg.projection import Projection
+from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.round_off import UNIT
+from gdaopt.sets.family import AtomFamily, PricedAtoms
+from gdaopt.sets.mask import EdgeMask
+from gdaopt.support.validation import FloatArray
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["TwoSparseAtoms"]
+
+_PRICE_ROUNDINGS = 16  # of the closed form of a pair's price, in units of its largest entry
+
+
+class TwoSparseAtoms(AtomFamily):
+    """The vectors ``e_i`` and ``a e_i - s b e_j`` with a, b ≥ 0 and a² + b² = 1.
+
+    The sign s = ±1 of a pair of features is the product ``c_i c_j`` of their colours; where one of
+    the colours is 0, not known, the atoms of both signs are in the family. The cone of the atoms
+    holds the matrices N whose comparison matrix is positive semidefinite, and whose entries have
+    ``s N_ij ≤ 0`` where s is given ("Theorem: factor width two", "Theorem: hull of all
+    colourings"). Where all signs are given, N is positive semidefinite itself, and where they are
+    all 1 it is a graph metric. Under a mask of edges the cone holds the matrices of this kind that
+    are 0 outside of the mask, and only pairs of it have atoms ("Proposition: masks of edges").
+
+    No method sees the signs but for a change of them: the entries of a metric change to those of a
+    graph metric, ``s N_ij`` or ``-|N_ij|``, and the entries of a gradient accordingly.
+
+    Parameters
+    ----------
+    mask : EdgeMask, optional
+        The pairs that may have an edge; all by default.
+    colors : number or array-like of shape (K,), optional
+        +1, -1 or 0 for each feature, or one number for all.
+    """
+
+    def __init__(self, mask: EdgeMask | None = None, colors: npt.ArrayLike = 1.0) -> None:
+        self._mask = mask
+        self._colors = np.asarray(colors, dtype=np.float64)
+
+    def check_size(self, n_features: int) -> None:
+        """Raise InvalidInputError when mask or colours are not those of K features."""
+        if self._colors.shape not in ((), (n_features,)):
+            raise InvalidInputError(
+                f"colors has {self._colors.size} entries for {n_features} features; give one each"
+            )
+        if self._mask is not None:
+            self._mask.check_size(n_features)
+
+    def edges_of(self, n_features: int) -> Edges:
+        """Return the pairs of the mask."""
+        return all_edges(n_features) if self._mask is None else self._mask.edges_of(n_features)
+
+    def _leaves_out(self, n_features: int) -> bool:
+        """Whether the mask leaves out a pair."""
+        return len(self.edges_of(n_features)[0]) < n_features * (n_features - 1) // 2
+
+    # --- signs ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _signs(self) -> FloatArray:
+        """Signs s of all pairs, 0 where both are possible: K×K, or one number for all."""
+        return np.asarray(np.multiply.outer(self._colors, self._colors))
+
+    @property
+    def _all_positive(self) -> bool:
+        return self._signs.ndim == 0 and bool(self._signs == 1)
+
+    @cached_property
+    def _some_are_free(self) -> bool:
+        return not self._colors.all()
+
+    def signs_of(self, edges: Edges) -> FloatArray:
+        """Return s for pairs of features, 0 where both signs are possible."""
+        if self._signs.ndim == 0:
+            return np.full(len(edges[0]), float(self._signs))
+        return self._colors[edges[0]] * self._colors[edges[1]]
+
+    def allows(self, atoms: Atoms) -> npt.NDArray[np.bool_]:
+        """Say which two-sparse atoms have the sign that the colours give their pair."""
+        signs = self.signs_of((atoms.support[:, 0], atoms.support[:, 1]))
+        single = atoms.support[:, 0] == atoms.support[:, 1]
+        return np.asarray(single | (signs * atoms.values.prod(axis=1) <= 0))
+
+    def _flips(self, beyond_base: FloatArray) -> FloatArray:
+        """Return ±1 for each entry of N: what changes its signs to those of a graph metric."""
+        self.check_size(len(beyond_base))
+        if self._all_positive:
+            return np.ones(())
+        flips = np.where(self._signs, self._signs, np.copysign(1.0, -beyond_base))
+        np.fill_diagonal(flips, 1.0)
+        return flips
+
+    def as_of_graph(self, gradient: Symmetric) -> Symmetric:
+        """Return ``s G_ij`` or ``|G_ij|``: positive where an atom of the pair may lower.
+
+        The prices of this family's atoms for G are those of the atoms of graph metrics for it.
+        """
+        self.check_size(len(gradient))
+        if self._all_positive:
+            return gradient
+        if isinstance(gradient, MaskedMatrix):
+            on_edges, signs = gradient.on_edges, self.signs_of(gradient.edges)
+            return replace(gradient, on_edges=np.where(signs, signs * on_edges, np.abs(on_edges)))
+        changed: FloatArray = np.abs(gradient)
+        if self._signs.ndim:
+            np.multiply(self._signs, gradient, out=changed, where=self._signs != 0)
+        np.fill_diagonal(changed, np.diagonal(gradient))
+        return changed
+
+    # --- atoms ---------------------------------------------------------------------------------
+
+    def gradient_at(self, point: Point) -> Symmetric:
+        """Return the gradient of an objective, under the mask where there is one."""
+        size = len(point.metric)
+        if not self._leaves_out(size):
+            return super().gradient_at(point)
+        return point.gradient_entries(self.edges_of(size))
+
+    def best_atoms(
+        self,
+        gradient: Symmetric,
+        count: int = 1,
+        guess: Atoms | None = None,  # noqa: ARG002 (closed form)
+    ) -> PricedAtoms:
+        """Return the best atoms ("Theorem: exact linear minimisation oracle").
+
+        That takes O(K²), or O(K + n) for a mask of n pairs.
+        """
+        diagonal = gradient.diagonal()
+        single = np.argsort(diagonal, kind="stable")[:count]
+        edges = self.edges_of(len(gradient))
+        rows, columns, pair_prices = best_pairs(self.as_of_graph(gradient), count, edges)
+        atoms = Atoms.of_features(single).joined(pair_atoms(gradient, rows, columns))
+        prices = np.concatenate([diagonal[single], pair_prices])
+        best = np.argsort(prices, kind="stable")[:count]
+        return PricedAtoms(atoms[best], prices[best])
+
+    def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
+        """Return the price less the largest round-off that a pair of features can have."""
+        of_gradient = float(np.sort(errors**2)[-2:].sum())
+        own = _PRICE_ROUNDINGS * UNIT * largest_entry(gradient)
+        if own <= of_gradient:
+            return price - of_gradient - own
+        # A second, tighter bound: prices near 0 often belong to a large and a small entry.
+        least = min(
+            float(gradient.diagonal().min()),
+            least_pair_price(self.as_of_graph(gradient), self.edges_of(len(gradient))),
+        )
+        return least - of_gradient
+
+    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
+        """Return an atom for each feature and each edge ("Theorem: factor width two")."""
+        beyond_base = self.with_feasible_entries(beyond_base)
+        has_edges = np.count_nonzero(beyond_base) > np.count_nonzero(np.diagonal(beyond_base))
+        v = align(beyond_base, 0.0).v if has_edges else np.ones(len(beyond_base))
+        atoms, weights = decomposition(beyond_base, v)
+        return atoms, np.maximum(weights, 0.0)
+
+    # --- the matrices of the cone ----------------------------------------------------------------
+
+    def comparison(self, beyond_base: FloatArray) -> FloatArray:
+        """Return the comparison matrix where some signs are free, else the matrix."""
+        return comparison_matrix(beyond_base) if self._some_are_free else beyond_base
+
+    def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:
+        """Return a sentence on the largest wrong sign, and on the largest outside of the mask."""
+        off_diagonal = self._flips(beyond_base) * beyond_base
+        np.fill_diagonal(off_diagonal, 0.0)
+        found = []
+        if off_diagonal.max() > slack:
+            i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), beyond_base.shape))
+            sign = "positive" if beyond_base[i, j] > 0 else "negative"
+            found.append(f"off-diagonal [{i},{j}] is {sign}: {beyond_base[i, j]:.6g}")
+        if self._leaves_out(len(beyond_base)):
+            rows, columns = self.edges_of(len(beyond_base))
+            off_diagonal[rows, columns] = off_diagonal[columns, rows] = 0.0
+            outside = np.abs(off_diagonal)
+            if outside.max() > slack:
+                i, j = (int(n) for n in np.unravel_index(outside.argmax(), beyond_base.shape))
+                found.append(
+                    f"off-diagonal [{i},{j}] is not among the edges: {beyond_base[i, j]:.6g}"
+                )
+        return found
+
+    def with_feasible_entries(self, beyond_base: FloatArray) -> FloatArray:
+        """Return the matrix with off-diagonals set to 0 of a wrong sign or not in the mask."""
+        flips = self._flips(beyond_base)
+        feasible = np.minimum(flips * beyond_base, 0.0)
+        if self._leaves_out(len(beyond_base)):
+            edges = self.edges_of(len(beyond_base))
+            feasible = matrix_of(entries_of(feasible, edges), len(beyond_base), edges)
+        feasible *= flips
+        np.fill_diagonal(feasible, np.diagonal(beyond_base))
+        return feasible
+
+    def projected(
+        self, beyond_base: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
+    ) -> Projection:
+        """Return the nearest matrix: with its signs changed, that of graph metrics.
+
+        A free entry keeps its sign: the other sign would be farther away.
+        """
+        if not self._some_are_free:
+            return super().projected(beyond_base, budget, accuracy, correction)
+        flips = self._flips(beyond_base)
+        correction = None if correction is None else flips * correction
+        graph = TwoSparseAtoms(self._mask)
+        found = graph.projected(flips * beyond_base, budget, accuracy, correction)
+        back = None if found.correction is None else flips * found.correction
+        return replace(found, point=flips * found.point, correction=back)
+
+    # --- for CVXPY -------------------------------------------------------------------------------
+
+    def variable(self, n_features: int) -> cp.Expression:
+        """Return a matrix of a variable for each diagonal entry and each pair of the mask."""
+        if not self._leaves_out(n_features):
+            return super().variable(n_features)
+        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+
+        edges = self.edges_of(n_features)
+        entries = cp.Variable(n_features + len(edges[0]))
+        placed = placement(n_features, edges) @ entries
+        return cp.reshape(placed, (n_features, n_features), order="C")
+
+    def semidefinite(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
+        """Return ``N ⪰ 0``; where some signs are free, which is more, the second-order cones."""
+        if self._some_are_free:
+            return self.second_order(beyond_base)
+        return super().semidefinite(beyond_base)
+
+    def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
+        """Return a second-order cone for each pair of the mask, and K inequalities.
+
+        Each pair i < j has a block ``[[p, N_ij], [N_ij, q]]`` with ``p q ≥ N_ij²``; the diagonals
+        of all blocks add up to at most the diagonal of N. With the signs of `entry_constraints`
+        that is exact ("Proposition: second-order cone form"; Boman, Chen, Parekh, Toledo, *On
+        factor width and symmetric H-matrices*, 2005).
+        """
+        import cvxpy as cp
+
+        size = beyond_base.shape[0]
+        rows, columns = self.edges_of(size)
+        n_pairs = len(rows)
+        if n_pairs == 0:
+            return [cp.diag(beyond_base) >= 0]
+        first, second = cp.Variable(n_pairs), cp.Variable(n_pairs)
+        total = sum(
+            csr_array((np.ones(n_pairs), (ends, np.arange(n_pairs))), shape=(size, n_pairs)) @ block
+            for ends, block in ((rows, first), (columns, second))
+        )
+        off_diagonal = cp.vstack([2 * beyond_base[rows, columns], first - second])
+        cones = cp.SOC(first + second, off_diagonal, axis=0)
+        return [cones, cp.diag(beyond_base) >= total]
+
+    def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
+        """Return ``s N_ij ≤ 0`` for the pairs of the mask, and ``N_ij = 0`` for all others."""
+        import cvxpy as cp
+
+        size = beyond_base.shape[0]
+        edges = self.edges_of(size)
+        signs = self.signs_of(edges)
+        given = edges[0][signs != 0], edges[1][signs != 0]
+        constraints = []
+        if len(given[0]):
+            constraints.append(cp.multiply(signs[signs != 0], beyond_base[given]) <= 0)
+        if self._leaves_out(size):
+            is_outside = np.triu(np.ones((size, size), dtype=bool), 1)
+            is_outside[edges] = False
+            constraints.append(beyond_base[is_outside.nonzero()] == 0)
+        return constraints
