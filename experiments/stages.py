@@ -19,7 +19,6 @@ from typing import Any
 from problems import recorded
 
 import gdaopt as gda
-from gdaopt.backends import BACKENDS
 from gdaopt.bench import RecordedProgram
 from gdaopt.errors import GdaoptError
 from gdaopt.programs import ProgramSolution
@@ -84,7 +83,7 @@ def main() -> None:
     programs = [program for method in METHODS for program in recorded(method, MOST)]
     usable = [info.name for info in gda.solvers() if info.usable]
     rows = []
-    for solver in (*BACKENDS, *usable):
+    for solver in usable:
         found = calls(programs, solver)
         if found:
             rows.append(row(solver, found))

@@ -1,6 +1,7 @@
 """Solver backends: one protocol, a file for each kind, and which solvers work here."""
 
 from gdaopt.backends.arrays import LinearArrays, Part, Residuals, RowPattern
+from gdaopt.backends.catalogue import CATALOGUE, SolverEntry
 from gdaopt.backends.cvxpy import SolverReport, solve_program
 from gdaopt.backends.highspy import write_mps
 from gdaopt.backends.protocol import (
@@ -13,7 +14,6 @@ from gdaopt.backends.protocol import (
     checked_point,
 )
 from gdaopt.backends.registry import (
-    BACKENDS,
     SolverInfo,
     check_solver_options,
     find_backend,
@@ -24,7 +24,7 @@ from gdaopt.backends.registry import (
 
 __all__ = [
     "ANALYTIC",
-    "BACKENDS",
+    "CATALOGUE",
     "Answer",
     "Backend",
     "LinearArrays",
@@ -32,6 +32,7 @@ __all__ = [
     "PreparedProgram",
     "Residuals",
     "RowPattern",
+    "SolverEntry",
     "SolverInfo",
     "SolverReport",
     "StageSeconds",

@@ -1,7 +1,9 @@
 """What is known of each solver, in one table: package, licence, algorithms, options, tolerances.
 
-A solver is added by a row of `CATALOGUE`; all that CVXPY knows work without one, but are not asked
-for tolerances, and get no check of their options.
+A solver is added by a row of `CATALOGUE`. All that CVXPY knows work without one, but are not asked
+for tolerances, and get no check of their options. Rows of other packages come from their entry
+points in the group ``gdaopt.backends``, and from files that the environment variable
+``GDAOPT_BACKEND_MODULES`` names, which worker processes inherit.
 
 A package's own metadata name the licence of the interface only, or hold its full text, so that the
 licences are written down here. They are the licences of the solvers that the packages contain.
@@ -17,18 +19,35 @@ or from its interface, or are written down here. So misspelt ones are found befo
 
 from __future__ import annotations
 
+import ctypes
 import inspect
+import os
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.machinery import SourceFileLoader
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from gdaopt.backends.highspy import highs_options, load_highspy
-from gdaopt.support.validation import unknown_name
+from gdaopt.backends.highspy import HighspyBackend, highs_options, load_highspy
+from gdaopt.backends.protocol import AnalyticBackend, Backend
+from gdaopt.errors import InvalidInputError, SolverFailedError
+from gdaopt.support.text import reason
+from gdaopt.support.validation import check_instance, unknown_name
 
-__all__ = ["CATALOGUE", "SolverEntry", "check_option_names", "entry_of", "tolerance_options"]
+__all__ = [
+    "CATALOGUE",
+    "SolverEntry",
+    "add_module",
+    "check_option_names",
+    "entry_of",
+    "own_backends",
+    "tolerance_options",
+]
 
 _EXTRA = 'pip install "gdaopt[solvers]"'
 
@@ -45,6 +64,12 @@ class SolverEntry:
         SPDX identifier, or ``"proprietary"``.
     algorithms : tuple of str
         Kinds of algorithm that it has for linear programs, the default first.
+    backend : callable, optional
+        What makes its `Backend`; by default it is called through CVXPY. It is called with the
+        options of the solver, and with the keywords `isolate` and `hot` of `make_backend`; it
+        refuses options that it does not know with an InvalidInputError.
+    read_version : callable, optional
+        What returns its version, where that is not the version of the package.
     hint : str
         How to get it.
     loud : bool
@@ -73,10 +98,12 @@ class SolverEntry:
         The options with which it is asked again when it has called a program infeasible.
     """
 
-    package: str
-    licence: str
-    algorithms: tuple[str, ...]
+    package: str = ""
+    licence: str = "unknown"
+    algorithms: tuple[str, ...] = ("unknown",)
     hint: str = _EXTRA
+    backend: Callable[..., Backend] | None = None
+    read_version: Callable[[], str] | None = None
     loud: bool = False
     alone: bool = False
     hot: bool = False
@@ -96,7 +123,7 @@ class SolverEntry:
 
     @property
     def version(self) -> str:
-        """The version of the package that is installed; empty when it is not.
+        """The version that is installed; empty where there is none, or it is not known.
 
         Examples
         --------
@@ -104,9 +131,9 @@ class SolverEntry:
         True
         """
         try:
-            return version(self.package)
-        except PackageNotFoundError:
-            return ""
+            return self.read_version() if self.read_version else version(self.package)
+        except (PackageNotFoundError, ValueError, ImportError, OSError, AttributeError):
+            return ""  # of no package, or of one that lacks what tells it
 
 
 def _proprietary(package: str, *algorithms: str) -> SolverEntry:
@@ -135,6 +162,24 @@ def _of_sdpa() -> Collection[str]:
     return names
 
 
+def _version_in(module: str, function: str) -> Callable[[], str]:
+    """Return what reads a version from the C library that an extension module links to."""
+
+    def read() -> str:
+        called = getattr(ctypes.CDLL(import_module(module).__file__), function)
+        called.restype = ctypes.c_char_p
+        text: bytes = called()
+        return text.decode()
+
+    return read
+
+
+def _version_of_scip() -> str:
+    model = import_module("pyscipopt").Model()
+    parts = (model.getMajorVersion(), model.getMinorVersion(), model.getTechVersion())
+    return ".".join(map(str, parts))
+
+
 def _highs_hides(name: str) -> bool:
     highspy = load_highspy()
     model = highspy.Highs()
@@ -150,15 +195,23 @@ _OF_HIGHS = (*_FEASIBILITY, "ipm_optimality_tolerance")
 
 CATALOGUE: dict[str, SolverEntry] = {
     # Without CVXPY; these check their options themselves.
-    "analytic": SolverEntry("gdaopt", "Apache-2.0", ("closed form",), "part of gdaopt"),
+    "analytic": SolverEntry(
+        "gdaopt", "Apache-2.0", ("closed form",), "part of gdaopt", AnalyticBackend
+    ),
     "highspy": SolverEntry(
-        "highspy", "MIT", (_SIMPLEX, _IPM, _FIRST), hot=True, tolerances=_OF_HIGHS
+        "highspy",
+        "MIT",
+        (_SIMPLEX, _IPM, _FIRST),
+        backend=HighspyBackend,
+        hot=True,
+        tolerances=_OF_HIGHS,
     ),
     # By CVXPY.
     "CBC": SolverEntry(
         "cylp",
         "EPL-2.0",
         (_SIMPLEX,),
+        read_version=_version_in("cylp.cy.CyCbcModel", "Cbc_getVersion"),
         tolerances=("primalTolerance", "dualTolerance"),
         options=(
             *("automaticScaling", "dualTolerance", "infeasibilityCost", "logLevel", "scaling"),
@@ -203,7 +256,11 @@ CATALOGUE: dict[str, SolverEntry] = {
     ),
     "GLOP": SolverEntry("ortools", "Apache-2.0", (_SIMPLEX,), alone=True),
     "GLPK": SolverEntry(
-        "cvxopt", "GPL-3.0-or-later", (_SIMPLEX,), options=("glpk", "max_iters", "maxiters")
+        "cvxopt",
+        "GPL-3.0-or-later",
+        (_SIMPLEX,),
+        read_version=_version_in("cvxopt.glpk", "glp_version"),
+        options=("glpk", "max_iters", "maxiters"),
     ),
     "HIGHS": SolverEntry(
         "highspy",
@@ -242,6 +299,7 @@ CATALOGUE: dict[str, SolverEntry] = {
         "pyscipopt",
         "Apache-2.0",
         (_SIMPLEX,),
+        read_version=_version_of_scip,
         tolerances=("numerics/feastol", "numerics/dualfeastol"),
         tolerances_in="scip_params",
     ),
@@ -295,6 +353,10 @@ CATALOGUE["ECOS_BB"] = replace(CATALOGUE["ECOS"], is_twin=True, tolerances=(), s
 CATALOGUE["GLPK_MI"] = replace(CATALOGUE["GLPK"], is_twin=True)
 
 
+_GROUP = "gdaopt.backends"
+_MODULES = "GDAOPT_BACKEND_MODULES"
+
+
 def entry_of(name: str) -> SolverEntry:
     """Return the entry of a solver; nearly empty for a solver that newer versions of CVXPY add.
 
@@ -303,9 +365,81 @@ def entry_of(name: str) -> SolverEntry:
     >>> entry_of("SCS").algorithms
     ('first order',)
     """
-    return CATALOGUE.get(name) or SolverEntry(
-        name.lower(), "unknown", (), "see the documentation of CVXPY"
-    )
+    _add_foreign()
+    return CATALOGUE.get(name) or SolverEntry(name.lower(), hint="see the documentation of CVXPY")
+
+
+def own_backends() -> list[str]:
+    """Return the names of the solvers that are not called through CVXPY.
+
+    Examples
+    --------
+    >>> own_backends()[:2]
+    ['analytic', 'highspy']
+    """
+    _add_foreign()
+    return [name for name, entry in CATALOGUE.items() if entry.backend]
+
+
+def add_module(path: str | os.PathLike[str]) -> None:
+    """Add the solvers of a Python file, here and in the worker processes that are started later.
+
+    Parameters
+    ----------
+    path : path-like
+        Each `SolverEntry` in it is added under the name of its variable.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file cannot be run, or has no `SolverEntry` with a backend.
+    """
+    _add_file(Path(path).absolute())
+    known = os.environ.get(_MODULES, "").split(os.pathsep)
+    os.environ[_MODULES] = os.pathsep.join(filter(None, [*known, os.path.abspath(path)]))
+
+
+def _add_file(path: Path) -> None:
+    """Add the solvers of a file."""
+    name = f"gdaopt_backends_{path.stem}"
+    loader = SourceFileLoader(name, str(path))
+    sys.modules[name] = module = ModuleType(name)  # where dataclasses look for it
+    try:
+        loader.exec_module(module)
+    except Exception as error:  # of any kind: the file may hold anything
+        raise InvalidInputError(
+            f"the backends of {path} cannot be loaded: {reason(error)}"
+        ) from error
+    found = {name: one for name, one in vars(module).items() if isinstance(one, SolverEntry)}
+    if not any(entry.backend for entry in found.values()):
+        raise InvalidInputError(
+            f"{path} has no SolverEntry with a backend; write one, such as "
+            "mine = SolverEntry(backend=MyBackend)"
+        )
+    CATALOGUE.update(found)
+
+
+@cache
+def _add_foreign() -> None:
+    """Add the solvers of entry points, and of the files that the environment names."""
+    for point in entry_points(group=_GROUP):
+        try:
+            entry = point.load()
+            check_instance(f"the entry point {point.value}", entry, SolverEntry)
+        except Exception as error:  # of any kind; solvers of others still work
+            entry = SolverEntry(backend=_failing(reason(error)))
+        CATALOGUE.setdefault(point.name, entry)
+    for path in filter(None, os.environ.get(_MODULES, "").split(os.pathsep)):
+        _add_file(Path(path))
+
+
+def _failing(why: str) -> Callable[..., Backend]:
+    """Return a backend that cannot be made."""
+
+    def fail(*_: object, **__: object) -> Backend:
+        raise SolverFailedError(f"it cannot be loaded: {why}")
+
+    return fail
 
 
 def tolerance_options(solver: str, tolerance: float) -> dict[str, Any]:

@@ -1,25 +1,25 @@
 """Solvers and backends by name: which work here.
 
-Every solver that CVXPY knows is tried on a tiny linear program.
+Every solver is tried on a tiny linear program.
 
 An installed solver need not work: its licence may have run out, its libraries may be missing, or it
-may even end or hang the process that calls it. The list of all solvers is hence made by worker
-processes, with a time limit for each solver. A solver that the user names is tried in this process,
-which takes milliseconds, as it is going to run here anyway.
+may XX
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.backends.catalogue import check_option_names, entry_of
-from gdaopt.backends.cvxpy import CvxpyBackend, solve_program
-from gdaopt.backends.highspy import HighspyBackend
-from gdaopt.backends.protocol import AnalyticBackend, Backend
+import numpy as np
+
+from gdaopt.backends.arrays import LinearArrays, RowPattern
+from gdaopt.backends.catalogue import check_option_names, entry_of, own_backends
+from gdaopt.backends.cvxpy import CvxpyBackend
+from gdaopt.backends.protocol import ANALYTIC, Answer, Backend, Stopwatch
 from gdaopt.errors import GdaoptError, SolverNotFoundError
 from gdaopt.support.text import reason
 from gdaopt.support.validation import check_name, unknown_name
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = [
-    "BACKENDS",
     "SolverInfo",
     "check_solver_options",
     "find_backend",
@@ -47,16 +46,6 @@ _CONES = {  # and the names of their constraints in CVXPY
     "exponential": {"ExpCone"},
 }
 
-BACKENDS: dict[str, Callable[..., Backend]] = {
-    AnalyticBackend.name: AnalyticBackend,
-    HighspyBackend.name: HighspyBackend,
-}
-"""The backends beside CVXPY's solvers, by name in lower case.
-
-Each is called with the options of the solver, and with the keywords `isolate` and `hot` of
-`make_backend`; it refuses options that it does not know with an InvalidInputError.
-"""
-
 
 @dataclass(frozen=True)
 class SolverInfo:
@@ -65,7 +54,7 @@ class SolverInfo:
     Attributes
     ----------
     name : str
-        Its name in CVXPY.
+        Its name, in CVXPY where it is called through it.
     usable : bool
         Whether it solved a tiny linear program.
     reason : str
@@ -82,7 +71,7 @@ class SolverInfo:
 
     @property
     def version(self) -> str:
-        """The version of its package; empty where that is not installed."""
+        """Its version; empty where it is not installed."""
         return entry_of(self.name).version
 
     @property
@@ -101,22 +90,24 @@ class SolverInfo:
 
 
 def solvers() -> list[SolverInfo]:
-    """Return every solver that CVXPY knows, the usable ones first.
+    """Return every solver: those that are called without CVXPY, then all that CVXPY knows.
 
-    The first call tries all that are installed, in worker processes; this takes a few seconds. A
-    solver that ends its process, or does not answer within a minute, does not work.
+    The usable ones come first. The first call tries all of CVXPY's that are installed, in worker
+    processes; this takes a few seconds. A solver that ends its process, or does not answer within
+    a minute, does not work.
 
     Examples
     --------
-    >>> "HIGHS" in [info.name for info in solvers() if info.usable]
-    True
+    >>> [info.name for info in solvers()][:2]
+    ['analytic', 'highspy']
     """
-    return list(_all_probed())
+    own = (_probe(name, isolate=False) for name in own_backends())
+    return sorted([*own, *_all_probed()], key=lambda info: not info.usable)
 
 
 @cache
 def _all_probed() -> tuple[SolverInfo, ...]:
-    """Try all solvers. One worker tries most of them, a second one the solvers that run alone."""
+    """Try CVXPY's. One worker tries most of them, a second one the solvers that run alone."""
 
     def probe_in_turn(alone: bool) -> list[SolverInfo]:
         """Try solvers in the worker process of this thread."""
@@ -125,7 +116,7 @@ def _all_probed() -> tuple[SolverInfo, ...]:
 
     with ThreadPoolExecutor(2) as threads:  # each waits for the worker process that it has
         probed = [info for group in threads.map(probe_in_turn, (False, True)) for info in group]
-    return tuple(sorted(probed, key=lambda info: (not info.usable, info.name)))
+    return tuple(sorted(probed, key=lambda info: info.name))
 
 
 def find_solver(name: str, cone: str | None = None) -> str:
@@ -156,9 +147,9 @@ def find_solver(name: str, cone: str | None = None) -> str:
     canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
     if canonical is None:
         # Only linear programs can do without CVXPY.
-        why = str(unknown_name("solver", name, [*known, *(() if cone else BACKENDS)]))
-        if cone is not None and asked.lower() in BACKENDS:
-            why = f"solver {asked.lower()} has no {cone} cone"
+        why = str(unknown_name("solver", name, [*known, *(() if cone else own_backends())]))
+        if cone is not None and (own := _own(name)):
+            why = f"solver {own} has no {cone} cone"
     else:
         info = _probe_here(canonical)
         if info.usable and (cone is None or cone in info.cones):
@@ -167,8 +158,6 @@ def find_solver(name: str, cone: str | None = None) -> str:
         if info.usable:
             why = f"solver {canonical} has no {cone} cone"
     working = [info.name for info in solvers() if info.usable and (not cone or cone in info.cones)]
-    if cone is None:
-        working += BACKENDS
     where = "Working here, with that cone" if cone else "Working here"
     raise SolverNotFoundError(f"{why}. {where}: {', '.join(working)}")
 
@@ -192,30 +181,46 @@ def _probe(name: str, *, isolate: bool) -> SolverInfo:
     """Try a solver on a tiny program."""
     from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 
-    interface = SOLVER_MAP_CONIC.get(name) or SOLVER_MAP_QP[name]
+    interface = SOLVER_MAP_CONIC.get(name) or SOLVER_MAP_QP.get(name)
     try:
-        interface.import_solver()  # type: ignore[no-untyped-call]  # CVXPY has no types
+        if interface is not None:
+            interface.import_solver()  # type: ignore[no-untyped-call]  # CVXPY has no types
     except Exception as error:  # without a licence, solvers' modules raise errors of any kind
         return SolverInfo(name, False, f"{reason(error)}; {entry_of(name).hint}")
-    problem = _tiny_problem(name)
-    (x,) = problem.variables()
+    limit = _TIME_LIMIT if isolate else None
     try:
         with ignoring(category=Warning):  # only the answer counts here
-            limit = _TIME_LIMIT if isolate else None
-            solve_program(problem, name, time_limit=limit, isolate=isolate, name="probe")
+            backend = make_backend(name, isolate=isolate)
+            point = backend.minimize(_TinyProgram(), Stopwatch(), limit).point
     except GdaoptError as error:
         return SolverInfo(name, False, reason(error))
-    if x.value is None or abs(float(x.value) - 2) > 1e-2:
-        return SolverInfo(name, False, f"answered {x.value} to min x, x >= 2")
+    found = None if point is None else float(point[0])
+    if found is None or abs(found - 2) > 1e-2:
+        return SolverInfo(name, False, f"answered {found} to min x, x >= 2")
     return SolverInfo(name, True, cones=_cones(name))
 
 
-def _tiny_problem(name: str) -> cp.Problem:
-    """Return the program that a solver is tried on."""
-    import cvxpy as cp
+class _TinyProgram:
+    """What solvers are tried on: min x, x ≥ 2. See `gdaopt.backends.PreparedProgram`."""
 
-    x = cp.Variable(name=f"x_{name}")
-    return cp.Problem(cp.Minimize(x), [x >= 2])
+    name = "probe"
+
+    def closed_form(self) -> Answer:
+        """Return the least x."""
+        return Answer(point=np.array([2.0]), is_exact=True)
+
+    def problem(self) -> tuple[cp.Problem, cp.Variable]:
+        """Return a new problem."""
+        import cvxpy as cp
+
+        x = cp.Variable(1, name="x")
+        return cp.Problem(cp.Minimize(x[0]), [x >= 2]), x
+
+    def arrays(self) -> LinearArrays:
+        """Return the program with the bound as a row."""
+        pattern = RowPattern.of(np.zeros(1, int), np.zeros(1, int), 1, 1)
+        lower, upper = np.array([-np.inf, 2.0]), np.full(2, np.inf)
+        return LinearArrays(np.ones(1), lower, upper, pattern, np.ones(1), ())
 
 
 def _cones(name: str) -> tuple[str, ...]:
@@ -234,7 +239,7 @@ def find_backend(name: str, cone: str | None = None) -> str:
     Parameters
     ----------
     name : str
-        Name of a solver that CVXPY knows, or one of `BACKENDS`, in any case.
+        Name of a solver that CVXPY knows, or of one with a backend of its own, in any case.
     cone : {"second-order", "semidefinite", "exponential"}, optional
         What a solver has to have, where the program is not linear.
 
@@ -248,11 +253,17 @@ def find_backend(name: str, cone: str | None = None) -> str:
     >>> find_backend("Analytic"), find_backend("highs"), find_backend("HiGHSpy")
     ('analytic', 'HIGHS', 'highspy')
     """
-    lowered = name.lower() if isinstance(name, str) else ""
+    own = _own(name)
     # Programs over cones have a closed form, too; other backends solve linear programs.
-    if lowered in BACKENDS and (cone is None or lowered == AnalyticBackend.name):
-        return lowered
+    if own is not None and (cone is None or own == ANALYTIC):
+        return own
     return find_solver(name, cone=cone)
+
+
+def _own(name: object) -> str | None:
+    """Return the canonical name of a solver that is not called through CVXPY."""
+    asked = name.lower() if isinstance(name, str) else ""
+    return {own.lower(): own for own in own_backends()}.get(asked)
 
 
 def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
@@ -263,11 +274,9 @@ def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
     InvalidInputError
         With the option.
     """
-    if not options:
-        return
-    if solver in BACKENDS:
-        BACKENDS[solver](options)
-    else:
+    if options and entry_of(solver).backend:
+        make_backend(solver, options)
+    elif options:
         check_option_names(solver, options)
 
 
@@ -298,6 +307,7 @@ def make_backend(
     'highspy'
     """
     given = options or {}
-    if solver in BACKENDS:
-        return BACKENDS[solver](given, isolate=isolate, hot=hot)
+    backend = entry_of(solver).backend
+    if backend is not None:
+        return backend(given, isolate=isolate, hot=hot)
     return CvxpyBackend(solver, given, isolate=isolate, hot=bool(hot))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 import gdaopt
+from gdaopt.backends.catalogue import add_module
 from gdaopt.cli.apply import apply
 from gdaopt.cli.bench import bench
 from gdaopt.cli.compare import compare
@@ -60,12 +62,18 @@ def _show_version(is_asked: bool) -> None:
 
 @app.callback()
 def _main(
-    version: Annotated[
+    backend_module: Annotated[
+        list[Path] | None,
+        typer.Option(help="Python file with backends of one's own; may be repeated"),
+    ] = None,
+    version: Annotated[  # noqa: ARG001 (its callback prints it)
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="show the version"),
     ] = False,
 ) -> None:
     """Learn positive definite metrics without projections."""
+    for path in backend_module or ():
+        add_module(path)
 
 
 app.command()(learn)

@@ -13,20 +13,16 @@ def solvers() -> None:
     """List the solvers that work here, and say why other solvers do not.
 
     analytic, the exact solution in closed form, and highspy, HiGHS by its own interface, solve
-    linear programs without CVXPY. All other solvers are called through CVXPY. A solver works when
-    it has solved a tiny linear program just now, in a process of its own.
+    linear programs without CVXPY, as do backends of other packages and of --backend-module. All
+    other solvers are called through CVXPY. A solver works when it has solved a tiny linear program
+    just now, in a process of its own.
     """
-    from gdaopt.backends import BACKENDS
     from gdaopt.backends import solvers as probe_all
-    from gdaopt.backends.catalogue import entry_of
 
     console = Console()
     with console.status("trying all solvers"):
         probed = probe_all()
     usable = _table("solver", "version", "licence", "algorithms", "cones beyond linear programs")
-    for name in BACKENDS:
-        entry = entry_of(name)
-        usable.add_row(name, entry.version, entry.licence, ", ".join(entry.algorithms), "")
     unusable = _table("solver", "licence", "algorithms", "why it does not work here")
     for info in probed:
         name, algorithms = escape(info.name), ", ".join(info.algorithms)

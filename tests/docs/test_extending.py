@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gdaopt.backends import BACKENDS
+from gdaopt.backends import CATALOGUE
 from gdaopt.methods import METHODS
 from gdaopt.sets import SETS
 
@@ -32,7 +32,7 @@ def _module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """Return an empty module, which pickle can import; then forget what was registered."""
     module = ModuleType("recipe")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    registries: tuple[dict[str, Any], ...] = (BACKENDS, SETS, METHODS)
+    registries: tuple[dict[str, Any], ...] = (CATALOGUE, SETS, METHODS)
     before = [dict(registry) for registry in registries]
     yield module
     for registry, entries in zip(registries, before, strict=True):
