@@ -88,7 +88,7 @@ def run(solver: str, options: dict[str, Any], change: Change) -> gda.Result:
 
     def changed(self: Block, cost: FloatArray, time_limit: float | None) -> ProgramSolution:
         found = vertex(self, cost, time_limit)
-        return replace(found, point=change(self._polytope, found.point))
+        return replace(found, point=change(self.polytope, found.point))
 
     given = {**tolerance_options(solver, TOLERANCE), **options} or None
     with patch.object(Block, "vertex", changed), ignoring(category=Warning):

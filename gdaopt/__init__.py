@@ -60,20 +60,12 @@ if TYPE_CHECKING:
     )
 else:
     _PACKAGES = ("bench", "datasets", "estimators", "plotting")
-    _ESTIMATORS = (
-        "DiagonalMetricLearner",
-        "GraphClassifier",
-        "GraphMetricLearner",
-        "MetricLearner",
-        "MetricLearnerCV",
-        "PositiveDefiniteMetricLearner",
-    )
 
     def __getattr__(name: str) -> object:
         """Import on first use what a run does without; scikit-learn alone takes a second."""
         if name in _PACKAGES:
             return importlib.import_module(f"gdaopt.{name}")
-        if name in _ESTIMATORS:
+        if name in __all__:
             return getattr(importlib.import_module("gdaopt.estimators"), name)
         raise AttributeError(f"module 'gdaopt' has no attribute {name!r}")
 

@@ -19,7 +19,7 @@ from gdaopt.linalg.laplacian import (
     path_laplacian,
     self_loops,
 )
-from gdaopt.methods.aligned import CONNECTIVITY, tree_floor, zeta_floor
+from gdaopt.methods.alternating import CONNECTIVITY, tree_floor, zeta_floor
 from gdaopt.programs import ColumnPolytope
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, scaled

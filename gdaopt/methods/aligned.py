@@ -1,28 +1,26 @@
 """The common part of the two methods that align the Gershgorin left-ends.
 
-With an edge floor ε the edges of weight ≥ ε connect all features ("Definition: edge floor"). The
-paper keeps the entry of the column that was largest before, index ζ, at ε. That rule does not keep
-the graph connected ("Erratum 2: one kept edge does not keep the graph connected"), and it is
-infeasible when an earlier column has left less than ε for that entry. Keeping ``min(ε, weight)`` on
-the edges of a maximum spanning tree is always feasible and never disconnects
-("Lemma: spanning tree floors").
+With an edge floor ε the edges of weight ≥ ε connect all features ("Definition: edge floor").
+Keeping ``min(ε, weight)`` on the edges of a maximum spanning tree is always feasible and never
+disconnects ("Lemma: spanning tree floors").
 """
 
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.linalg import laplacian
-from gdaopt.linalg.entries import IndexArray
-from gdaopt.linalg.gershgorin import Alignment, align
+from gdaopt.linalg.atoms import dual_alignment
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.gershgorin import Alignment, align, left_ends
 from gdaopt.methods.base import ProgramMethod, check_start
-from gdaopt.methods.blocks import Block, block_step
+from gdaopt.methods.blocks import Block
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.objectives import Point
@@ -31,67 +29,19 @@ from gdaopt.programs import ANALYTIC
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.validation import FloatArray, store_number
 
-__all__ = ["CONNECTIVITY", "AlignedMethod", "AlignedRun", "tree_floor", "tree_floors", "zeta_floor"]
+__all__ = ["AlignedMethod", "AlignedRun", "tree_floors"]
 
 _FLOOR_SLACK = 1e-9  # of the edge floor: an edge that is lighter by less still counts
 _ROUND_OFF = 1e-11  # of C: the current metric may break its left-ends by this much, not by more
 
 
 def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
-    """Return ``min(ε, weight)`` on the edges of a maximum spanning tree, 0 elsewhere, K×K.
-
-    Examples
-    --------
-    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
-    >>> tree_floors(M, edge_floor=1.5)
-    array([[0. , 1.5, 1. ],
-           [1.5, 0. , 0. ],
-           [1. , 0. , 0. ]])
-    """
+    """Return ``min(ε, weight)`` on the edges of a maximum spanning tree, 0 elsewhere, K×K."""
     floors = np.zeros_like(metric)
     if edge_floor > 0:
         rows, columns = laplacian.maximum_spanning_tree(metric).T
         floors[rows, columns] = np.minimum(edge_floor, -metric[rows, columns])
-    symmetric: FloatArray = floors + floors.T
-    return symmetric
-
-
-def tree_floor(
-    metric: FloatArray, column: int, others: IndexArray, edge_floor: float
-) -> FloatArray:
-    """Return the entries of a column of `tree_floors`, for the neighbours of its feature.
-
-    Examples
-    --------
-    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
-    >>> tree_floor(M, column=0, others=np.array([1, 2]), edge_floor=1.5)
-    array([1.5, 1. ])
-    """
-    floor: FloatArray = tree_floors(metric, edge_floor)[others, column]
-    return floor
-
-
-def zeta_floor(
-    metric: FloatArray, column: int, others: IndexArray, edge_floor: float
-) -> FloatArray:
-    """Return the paper's floors: ε on the column's largest entry, index ζ.
-
-    Examples
-    --------
-    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
-    >>> zeta_floor(M, column=0, others=np.array([1, 2]), edge_floor=1.5)
-    array([1.5, 0. ])
-    """
-    floor = np.zeros(len(others))
-    floor[(-metric[others, column]).argmax()] = edge_floor
-    return floor
-
-
-CONNECTIVITY: dict[str, Callable[[FloatArray, int, IndexArray, float], FloatArray]] = {
-    "tree": tree_floor,
-    "zeta": zeta_floor,
-}
-"""The rules for the floors of a column, by name."""
+    return np.asarray(floors + floors.T)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,8 +90,8 @@ class AlignedMethod(ProgramMethod):
         find_step(self.step)
 
     @abstractmethod
-    def begin(self, problem: MetricProblem, clock: Clock) -> AlignedRun:
-        """Return a run of this method."""
+    def rounds(self, run: AlignedRun) -> Iterator[State]:
+        """Yield the states after the start; end by raising `RunEnded`."""
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""
@@ -159,8 +109,9 @@ class AlignedMethod(ProgramMethod):
         self._check_options(problem)
         feasible_set.check_connected(problem.n_features, self.edge_floor, "edge_floor")
         initial = self.initial_metric(problem)
-        initial = self.start(problem) if initial is None else initial
-        yield from self.begin(problem, clock).states(initial)
+        run = AlignedRun(self, problem, clock, self.start(problem) if initial is None else initial)
+        yield run.state
+        yield from self.rounds(run)
 
     def _check_options(self, problem: MetricProblem) -> None:
         """Refuse options that do not go with linear constraints."""
@@ -235,37 +186,29 @@ class AlignedMethod(ProgramMethod):
         return feasible_set.start(size, max(bound / 2, floor))
 
 
-class AlignedRun(ABC):
-    """One run: its state and its alignment."""
+class AlignedRun:
+    """One run: its state and the alignment of its metric."""
 
-    state: State
     alignment: Alignment
 
-    def __init__(self, method: AlignedMethod, problem: MetricProblem, clock: Clock) -> None:
+    def __init__(
+        self, method: AlignedMethod, problem: MetricProblem, clock: Clock, initial: FloatArray
+    ) -> None:
         self.problem = problem
-        self.feasible_set = problem.feasible_set
         self._method = method
+        self.feasible_set = problem.feasible_set
         self._edge_threshold = method.floor_threshold or self.feasible_set.edge_threshold(
             problem.n_features
         )
         self._clock = clock
         self._step = find_step(method.step).prepared(problem)
+        point = problem.objective.at(initial)
+        check_start(problem, point)
+        self.state = State(point=point, objective=point.value)
         self._aligned: Point | None = None
         self._eig_seconds = 0.0  # of alignments since the last step
-
-    def states(self, initial: FloatArray) -> Iterator[State]:
-        """Yield the start, then the states of the rounds until the run has stalled."""
-        point = self.problem.objective.at(initial)
-        check_start(self.problem, point)
-        self.state = State(point=point, objective=point.value)
         self.align()
         self._eig_seconds = 0.0
-        yield self.state
-        yield from self.rounds()
-
-    @abstractmethod
-    def rounds(self) -> Iterator[State]:
-        """Yield the states after the start; end by raising `RunEnded`."""
 
     def align(self) -> None:
         """Align the left-ends of the current metric, from the last scaling."""
@@ -273,9 +216,8 @@ class AlignedRun(ABC):
             return  # the block before left the metric where it was
         start = time.perf_counter()
         self._aligned = self.state.point
-        metric = self.state.metric
         self.alignment = align(
-            metric,
+            self.state.metric,
             self.feasible_set.min_eigenvalue,
             edge_threshold=self._edge_threshold,
             guess=self.state.v,
@@ -287,6 +229,15 @@ class AlignedRun(ABC):
             scaling=self.alignment.scaling,
             eig_iterations=self.state.eig_iterations + self.alignment.iterations,
         )
+        self._eig_seconds += time.perf_counter() - start
+
+    def align_by_gradient(self, edges: Edges) -> None:
+        """Take the scaling from the gradient."""
+        start = time.perf_counter()
+        v = dual_alignment(self.feasible_set.gradient_at(self.state.point), edges)
+        ends = left_ends(self.state.metric, v)
+        spread = float(ends.max() - ends.min())
+        self.state = replace(self.state, v=v, aligned_spread=spread, scaling="gradient")
         self._eig_seconds += time.perf_counter() - start
 
     def slack(self) -> FloatArray:
@@ -303,21 +254,18 @@ class AlignedRun(ABC):
         return np.maximum(slack, 0.0)
 
     def advance(self, block: Block, iteration: int, round_: int) -> State:
-        """Go on to the state after a step of a block (see `block_step`), and return it."""
+        """Go on to the state after a step of a block, and return it.
+
+        A step that would disconnect the graph ends the run at the metric before.
+        """
         left, seconds = self._clock.left, self._eig_seconds
         self._eig_seconds = 0.0
-        state = block_step(self.state, block, self._step, iteration, round_, left, seconds)
-        if state.step:
-            self._keep_connected(state.metric, block)
-        self.state = state
-        return state
-
-    def _keep_connected(self, metric: FloatArray, block: Block) -> None:
-        """End the run, at the metric before, when a step would disconnect the graph."""
-        n_components = self._method.n_components(metric)
-        if n_components > 1:
+        state = block.step(self.state, self._step, iteration, round_, left, seconds)
+        if state.step and (n_components := self._method.n_components(state.metric)) > 1:
             raise RunEnded(
                 "disconnected",
                 f"the step in column {block.index} would leave {n_components} components by edges "
                 f"of weight ≥ {self._method.edge_floor:g}; connectivity='tree' prevents it",
             )
+        self.state = state
+        return state

@@ -5,27 +5,56 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gdaopt.errors import InfeasibleProblemError
-from gdaopt.linalg.entries import neighbors
-from gdaopt.methods.aligned import CONNECTIVITY, AlignedMethod, AlignedRun
-from gdaopt.methods.blocks import ColumnBlock, DiagonalBlock
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.linalg.entries import IndexArray, neighbors
+from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
+from gdaopt.methods.blocks import Block, ColumnBlock, DiagonalBlock
+from gdaopt.methods.state import RunEnded, State
 from gdaopt.methods.stopping import StallRule
-from gdaopt.problem import MetricProblem
-from gdaopt.programs import ColumnPolytope, ColumnProgram, DiagonalPolytope, DiagonalProgram
+from gdaopt.programs import (
+    ColumnPolytope,
+    ColumnProgram,
+    DiagonalPolytope,
+    DiagonalProgram,
+    Program,
+)
 from gdaopt.programs.constrained import keeping_rows, with_rows
-from gdaopt.support.validation import check_name, store_integer
+from gdaopt.support.validation import FloatArray, check_name, store_integer
 
-__all__ = ["Alternating"]
+__all__ = ["CONNECTIVITY", "Alternating", "tree_floor", "zeta_floor"]
 
 _NO_BLOCK = "no block improves on its own"
 _TIED = (
     ", as where linear constraints tie blocks together (method 'certified' is not stopped by them)"
 )
+
+
+def tree_floor(
+    metric: FloatArray, column: int, others: IndexArray, edge_floor: float
+) -> FloatArray:
+    """Return the entries of a column of `tree_floors`, for the neighbours of its feature."""
+    return np.asarray(tree_floors(metric, edge_floor)[others, column])
+
+
+def zeta_floor(
+    metric: FloatArray, column: int, others: IndexArray, edge_floor: float
+) -> FloatArray:
+    """Return the paper's floors: ε on the entry of the column that was largest before, index ζ.
+
+    They do not keep the graph connected ("Erratum 2: one kept edge does not keep the graph
+    connected"), and are infeasible where an earlier column has left less than ε for that entry.
+    """
+    floor = np.zeros(len(others))
+    floor[(-metric[others, column]).argmax()] = edge_floor
+    return floor
+
+
+CONNECTIVITY = {"tree": tree_floor, "zeta": zeta_floor}
+"""The rules for the floors of a column, by name."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,64 +109,55 @@ class Alternating(AlignedMethod):
         store_integer(self, "block_iterations", at_least=1)
         check_name("connectivity", self.connectivity, CONNECTIVITY)
 
-    def begin(self, problem: MetricProblem, clock: Clock) -> AlignedRun:
-        """Return a run of this method."""
-        return _Run(self, problem, clock)
-
-
-class _Run(AlignedRun):
-    """One run, with its compiled programs."""
-
-    _method: Alternating
-
-    def __init__(self, method: Alternating, problem: MetricProblem, clock: Clock) -> None:
-        super().__init__(method, problem, clock)
-        size, options = problem.n_features, method.program_options
-        self._neighbors = neighbors(size, self.feasible_set.edges_of(size))
-        self._diagonal = with_rows(DiagonalProgram(size, options), problem.rows)
-        # A problem of as many variables as neighbours; n edges make about 2√n different numbers.
-        counts = {len(others) for others in self._neighbors}
-        self._columns = {
-            count: with_rows(ColumnProgram(count, options), problem.rows) for count in counts
-        }
-
-    def rounds(self) -> Iterator[State]:
+    def rounds(self, run: AlignedRun) -> Iterator[State]:
         """Yield the states of each round: the diagonal, then the columns in order."""
-        columns = [column for column, others in enumerate(self._neighbors) if len(others)]
-        what = _NO_BLOCK if self.problem.rows is None else _NO_BLOCK + _TIED
-        stall = StallRule(self.problem, self.state.point, self._method.tolerance, what=what)
+        size, rows, options = run.problem.n_features, run.problem.rows, self.program_options
+        neighbors_of = neighbors(size, run.feasible_set.edges_of(size))
+        diagonal = with_rows(DiagonalProgram(size, options), rows)
+        # A program for each number of neighbours; n edges make about 2√n different numbers.
+        programs = {
+            n: with_rows(ColumnProgram(n, options), rows) for n in set(map(len, neighbors_of))
+        }
+        what = _NO_BLOCK if rows is None else _NO_BLOCK + _TIED
+        stall = StallRule(run.problem, run.state.point, self.tolerance, what=what)
         for round_ in count(1):
-            for column in (None, *columns):
-                yield from self._steps(round_, column)
-            stall.check(self.state.point)
+            run.align()
+            yield from self._steps(run, self._diagonal(run, diagonal), round_)
+            for column, others in enumerate(neighbors_of):
+                if len(others):
+                    run.align()
+                    block = self._column(run, programs[len(others)], column, others)
+                    yield from self._steps(run, block, round_)
+            stall.check(run.state.point)
 
-    def _steps(self, round_: int, column: int | None) -> Iterator[State]:
-        """Align, then take the steps of one block, the diagonal (None) or a column."""
-        self.align()
-        block = self._block(column)
-        for iteration in range(self._method.block_iterations):
-            state = self.advance(block, iteration, round_)
+    def _steps(self, run: AlignedRun, block: Block, round_: int) -> Iterator[State]:
+        """Take the steps of one block, with the scaling fixed."""
+        for iteration in range(self.block_iterations):
+            state = run.advance(block, iteration, round_)
             yield state
             gap = state.block_gap
-            if gap is None or gap <= self._method.tolerance * abs(state.objective):
+            if gap is None or gap <= self.tolerance * abs(state.objective):
                 return
 
-    def _block(self, column: int | None) -> DiagonalBlock | ColumnBlock:
-        """Return the block with the polytope that the alignment gives it."""
-        metric, slack, rows = self.state.metric, self.slack(), self.problem.rows
-        if column is None:
-            polytope = DiagonalPolytope.at(metric, slack, self.feasible_set.trace_bound)
-            entries = np.arange(len(metric))
-            kept = keeping_rows(polytope, rows, metric, (entries, entries))
-            return DiagonalBlock(self._diagonal, kept)
-        others, edge_floor = self._neighbors[column], self._method.edge_floor
-        floor = np.zeros(len(others))
-        if edge_floor > 0:
-            floor = CONNECTIVITY[self._method.connectivity](metric, column, others, edge_floor)
+    def _diagonal(self, run: AlignedRun, program: Program[Any]) -> DiagonalBlock:
+        """Return the diagonal with the polytope that the alignment gives it."""
+        metric = run.state.metric
+        polytope = DiagonalPolytope.at(metric, run.slack(), run.feasible_set.trace_bound)
+        entries = np.arange(len(metric))
+        kept = keeping_rows(polytope, run.problem.rows, metric, (entries, entries))
+        return DiagonalBlock(program, kept)
+
+    def _column(
+        self, run: AlignedRun, program: Program[Any], column: int, others: IndexArray
+    ) -> ColumnBlock:
+        """Return a column, of entries for other features, with its polytope."""
+        metric, floor = run.state.metric, np.zeros(len(others))
+        if self.edge_floor > 0:
+            floor = CONNECTIVITY[self.connectivity](metric, column, others, self.edge_floor)
         try:
-            edges = ColumnPolytope.at(metric, self.alignment.v, slack, column, others, floor)
+            edges = ColumnPolytope.at(metric, run.alignment.v, run.slack(), column, others, floor)
         except InfeasibleProblemError as error:
             raise RunEnded("infeasible", f"column {column}: {error}") from error
         own = np.full(len(others), column)
-        kept = keeping_rows(edges, rows, metric, (own, others))
-        return ColumnBlock(self._columns[len(others)], kept, column, others, len(metric))
+        kept = keeping_rows(edges, run.problem.rows, metric, (own, others))
+        return ColumnBlock(program, kept, column, others, len(metric))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,26 +28,26 @@ from gdaopt.programs import Polytope, Program, ProgramSolution
 from gdaopt.programs.base import observe
 from gdaopt.support.validation import FloatArray
 
-__all__ = [
-    "Block",
-    "ColumnBlock",
-    "DiagonalBlock",
-    "MetricBlock",
-    "block_step",
-    "program_columns",
-]
+__all__ = ["Block", "ColumnBlock", "DiagonalBlock", "MetricBlock", "program_columns"]
 
 
+@dataclass(eq=False)
 class Block(ABC):
     """A part of the metric, with the program of its linear subproblem and the polytope of that."""
 
     phase: ClassVar[str]  # what the trace calls it
-    index: int | None = None  # of a column
 
-    def __init__(self, program: Program[Any], polytope: Polytope) -> None:
-        self._program = program
-        self._polytope = polytope
-        self.values = polytope.current
+    program: Program[Any]
+    polytope: Polytope
+    values: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.values = self.polytope.current
+
+    @property
+    def index(self) -> int | None:
+        """That of a column."""
+        return None
 
     @abstractmethod
     def cost(self, point: Point) -> FloatArray:
@@ -59,9 +59,57 @@ class Block(ABC):
 
     def vertex(self, cost: FloatArray, time_limit: float | None) -> ProgramSolution:
         """Minimise the cost over the polytope."""
-        solution = self._program.solve(cost, self._polytope, time_limit)
-        observe(self._program, cost, self._polytope, self.values, solution.point)
+        solution = self.program.solve(cost, self.polytope, time_limit)
+        observe(self.program, cost, self.polytope, self.values, solution.point)
         return solution
+
+    def step(
+        self,
+        state: State,
+        rule: Step,
+        iteration: int,
+        round_: int,
+        time_limit: float | None,
+        eig_seconds: float = 0.0,
+    ) -> State:
+        """Solve the program, step towards its vertex, and return the state there.
+
+        `iteration` counts the steps taken before with the same polytope, `time_limit` is what is
+        left for the program, and `eig_seconds` the time that the alignment before this step took.
+        """
+        start = time.perf_counter()
+        point = state.point
+        cost = self.cost(point)
+        before_program = time.perf_counter()
+        solution = self.vertex(cost, time_limit)
+        after_program = time.perf_counter()
+        change = solution.point - self.values
+        gap = -float(cost @ change)
+        gamma = 0.0
+        if gap > 0:  # else the block is at its optimum, up to round-off
+            direction = self.direction(change)
+            gamma = rule.checked_size(point.line(direction), iteration)
+        if gamma > 0:
+            point = point.moved(direction, gamma)
+            self.values = self.values + gamma * change
+        objective = point.value
+        end = time.perf_counter()
+        return replace(
+            state,
+            point=point,
+            objective=objective,
+            iteration=state.iteration + 1,
+            round=round_,
+            phase=self.phase,
+            block=self.index,
+            block_gap=max(gap, 0.0),
+            step=gamma,
+            oracle_calls=state.oracle_calls + 1,
+            repair_distance=solution.repair_distance,
+            **program_columns(solution),
+            eig_seconds=eig_seconds,
+            objective_seconds=end - after_program + before_program - start,
+        )
 
 
 class DiagonalBlock(Block):
@@ -70,114 +118,53 @@ class DiagonalBlock(Block):
     phase = "diagonal"
 
     def cost(self, point: Point) -> FloatArray:
-        """Return the gradient's diagonal."""
         return point.gradient_diagonal()
 
     def direction(self, change: FloatArray) -> DiagonalDirection:
-        """Return ``diag(change)``."""
         return DiagonalDirection(change)
 
 
+@dataclass(eq=False)
 class ColumnBlock(Block):
     """The off-diagonals of column c, of values ``x_j = -M_jc`` for the neighbours j of c."""
 
     phase = "column"
 
-    def __init__(
-        self,
-        program: Program[Any],
-        polytope: Polytope,
-        index: int,
-        others: IndexArray,
-        n_features: int,
-    ) -> None:
-        super().__init__(program, polytope)
-        self._n_features = n_features
-        self._column = index
-        self._others = others
-        self.index = index
+    column: int
+    others: IndexArray
+    n_features: int
+
+    @property
+    def index(self) -> int:
+        return self.column
 
     def cost(self, point: Point) -> FloatArray:
         """Return ``h_j = -2 G_jc``: entry (j, c) stands in the metric twice."""
-        cost: FloatArray = -2 * point.gradient_column(self._column)[self._others]
-        return cost
+        return np.asarray(-2 * point.gradient_column(self.column)[self.others])
 
     def direction(self, change: FloatArray) -> ColumnDirection:
         """Return the direction that subtracts `change` from column and row c."""
-        whole = np.zeros(self._n_features)
-        whole[self._others] = -change
-        return ColumnDirection(self._column, whole)
+        whole = np.zeros(self.n_features)
+        whole[self.others] = -change
+        return ColumnDirection(self.column, whole)
 
 
+@dataclass(eq=False)
 class MetricBlock(Block):
     """All entries: the diagonal, then ``y_ij = -M_ij`` for the edges i < j."""
 
     phase = "joint"
 
-    def __init__(
-        self, program: Program[Any], polytope: Polytope, n_features: int, edges: Edges
-    ) -> None:
-        super().__init__(program, polytope)
-        self._n_features = n_features
-        self._edges = edges
+    n_features: int
+    edges: Edges
 
     def cost(self, point: Point) -> FloatArray:
         """Return ``G_ii``, then ``-2 G_ij``: an edge stands in the metric twice."""
-        gradient = point.gradient_entries(self._edges)
+        gradient = point.gradient_entries(self.edges)
         return np.concatenate([gradient.on_diagonal, -2 * gradient.on_edges])
 
     def direction(self, change: FloatArray) -> DenseDirection:
-        """Return the matrix of the change."""
-        return DenseDirection(matrix_of(change, self._n_features, self._edges))
-
-
-def block_step(
-    state: State,
-    block: Block,
-    step: Step,
-    iteration: int,
-    round_: int,
-    time_limit: float | None,
-    eig_seconds: float = 0.0,
-) -> State:
-    """Solve a block's program, step towards its vertex, and return the state there.
-
-    `iteration` counts the steps taken before with the same polytope, `time_limit` is what is left
-    for the program, and `eig_seconds` the time that the alignment before this step took.
-    """
-    start = time.perf_counter()
-    point = state.point
-    cost = block.cost(point)
-    before_program = time.perf_counter()
-    solution = block.vertex(cost, time_limit)
-    after_program = time.perf_counter()
-    change = solution.point - block.values
-    gap = -float(cost @ change)
-    gamma = 0.0
-    if gap > 0:  # else the block is at its optimum, up to round-off
-        direction = block.direction(change)
-        gamma = step.checked_size(point.line(direction), iteration)
-    if gamma > 0:
-        point = point.moved(direction, gamma)
-        block.values = block.values + gamma * change
-    objective = point.value
-    end = time.perf_counter()
-    return replace(
-        state,
-        point=point,
-        objective=objective,
-        iteration=state.iteration + 1,
-        round=round_,
-        phase=block.phase,
-        block=block.index,
-        block_gap=max(gap, 0.0),
-        step=gamma,
-        oracle_calls=state.oracle_calls + 1,
-        repair_distance=solution.repair_distance,
-        **program_columns(solution),
-        eig_seconds=eig_seconds,
-        objective_seconds=end - after_program + before_program - start,
-    )
+        return DenseDirection(matrix_of(change, self.n_features, self.edges))
 
 
 def program_columns(solution: ProgramSolution | SolverReport) -> dict[str, Any]:

@@ -219,17 +219,7 @@ class SecondOrder(ConicMethod):
 
 
 def cone_bytes(n_features: int, n_edges: int, cone: str) -> float:
-    """Return an estimate of the memory, in bytes, that ``M ⪰ ρI`` takes inside of a solver.
-
-    Examples
-    --------
-    >>> round(cone_bytes(200, 19900, "semidefinite") / 1e9)
-    24
-    >>> round(cone_bytes(200, 19900, "second-order") / 1e9, 1)
-    9.7
-    >>> round(cone_bytes(200, 400, "second-order") / 1e6, 1)
-    8.6
-    """
+    """Return an estimate of the memory, in bytes, that ``M ⪰ ρI`` takes inside of a solver."""
     is_matrix = cone == "semidefinite"
     entries = n_features * (n_features + 1) / 2 if is_matrix else n_features + n_edges
     return _BYTES[cone] * entries**2
@@ -251,11 +241,6 @@ def is_isolated(asked: bool | None, needed: float, clock: Clock) -> bool:
     Large ones with a time limit are, unless the user asks for one or the other. Solvers look at the
     clock once an iteration, and CVXPY never does; for a large program the first iteration can take
     minutes.
-
-    Examples
-    --------
-    >>> [is_isolated(None, 1e9, clock) for clock in (Clock(), Clock(time_limit=60.0))]
-    [False, True]
     """
     return clock.left is not None and needed > _LARGE if asked is None else asked
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import dual_alignment
-from gdaopt.linalg.entries import entries_of, pairs_of
-from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.linalg.entries import Edges, entries_of, pairs_of
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.blocks import MetricBlock
-from gdaopt.methods.state import Clock, State
+from gdaopt.methods.state import State
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import JointPolytope, JointProgram
+from gdaopt.programs import JointPolytope, JointProgram, Polytope
 from gdaopt.programs.constrained import keeping_rows, with_rows
 from gdaopt.support.validation import check_name, store_integer
 
@@ -82,59 +79,34 @@ class Joint(AlignedMethod):
                 f"({problem.rows.names[0]}, …) may cut off; use align='eigenvector'"
             )
 
-    def begin(self, problem: MetricProblem, clock: Clock) -> AlignedRun:
-        """Return a run of this method."""
-        return _Run(self, problem, clock)
-
-
-class _Run(AlignedRun):
-    """One run, with its compiled program."""
-
-    def __init__(self, method: Joint, problem: MetricProblem, clock: Clock) -> None:
-        super().__init__(method, problem, clock)
-        self._by_gradient = method.align == "gradient"
-        self._realign_every = method.realign_every or problem.n_features
-        self._edges = self.feasible_set.edges_of(problem.n_features)
-        program = JointProgram(problem.n_features, self._edges, method.program_options)
-        self._program = with_rows(program, problem.rows)
-
-    def rounds(self) -> Iterator[State]:
+    def rounds(self, run: AlignedRun) -> Iterator[State]:
         """Yield the states of rounds of K steps."""
-        size = self.problem.n_features
-        stall = StallRule(self.problem, self.state.point, self._method.tolerance, rounds=_ROUNDS)
+        size, rows = run.problem.n_features, run.problem.rows
+        edges = run.feasible_set.edges_of(size)
+        program = with_rows(JointProgram(size, edges, self.program_options), rows)
+        stall = StallRule(run.problem, run.state.point, self.tolerance, rounds=_ROUNDS)
         for round_ in count(1):
             for step in range((round_ - 1) * size, round_ * size):
-                iteration = step % self._realign_every
+                iteration = step % (self.realign_every or size)
                 if iteration == 0:
-                    if self._by_gradient:
-                        self._align_by_gradient()
+                    if self.align == "gradient":
+                        run.align_by_gradient(edges)
                     else:
-                        self.align()
-                    block = self._block()
-                yield self.advance(block, iteration, round_)
-            stall.check(self.state.point)
+                        run.align()
+                    block = MetricBlock(program, self._polytope(run, edges), size, edges)
+                yield run.advance(block, iteration, round_)
+            stall.check(run.state.point)
 
-    def _block(self) -> MetricBlock:
-        """Return all entries, with the polytope that the alignment gives them."""
-        metric, feasible_set = self.state.metric, self.feasible_set
-        assert self.state.v is not None
+    def _polytope(self, run: AlignedRun, edges: Edges) -> Polytope:
+        """Return the polytope that the alignment gives all entries."""
+        metric, feasible_set = run.state.metric, run.feasible_set
+        assert run.state.v is not None
         polytope = JointPolytope(
-            self.state.v,
+            run.state.v,
             feasible_set.min_eigenvalue,
             feasible_set.trace_bound,
-            self._edges,
-            tree_floors(metric, self._method.edge_floor)[self._edges],
-            entries_of(metric, self._edges),
+            edges,
+            tree_floors(metric, self.edge_floor)[edges],
+            entries_of(metric, edges),
         )
-        pairs = pairs_of(len(metric), self._edges)
-        kept = keeping_rows(polytope, self.problem.rows, metric, pairs)
-        return MetricBlock(self._program, kept, len(metric), self._edges)
-
-    def _align_by_gradient(self) -> None:
-        """Take the scaling from the gradient."""
-        start = time.perf_counter()
-        v = dual_alignment(self.feasible_set.gradient_at(self.state.point), self._edges)
-        ends = left_ends(self.state.metric, v)
-        spread = float(ends.max() - ends.min())
-        self.state = replace(self.state, v=v, aligned_spread=spread, scaling="gradient")
-        self._eig_seconds += time.perf_counter() - start
+        return keeping_rows(polytope, run.problem.rows, metric, pairs_of(len(metric), edges))

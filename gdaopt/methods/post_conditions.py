@@ -30,15 +30,8 @@ _ROOM = 0.01  # of the way into the set
 class PostConditions:
     """The conditions on the states of one run, with the values and bounds claimed so far.
 
-    Attributes
-    ----------
-    in_order : State
-        The last state that was checked in full.
-
-    Raises
-    ------
-    InvalidInputError, LeftDomainError
-        When the start is not in order: the first where the metric is the user's.
+    `in_order` is the last state that was checked in full. A start that is not in order is an
+    InvalidInputError where its metric is the user's, else a LeftDomainError.
     """
 
     def __init__(self, problem: MetricProblem, start: State, is_users: bool) -> None:
@@ -61,12 +54,7 @@ class PostConditions:
     def check(self, state: State, in_full: bool) -> None:
         """Take the next state; with entries, trace, eigenvalues and constraints if `in_full`.
 
-        Raises
-        ------
-        LeftDomainError
-            When the state is not in order.
-        GdaoptError
-            When a value is below a lower bound.
+        One that is not in order is a LeftDomainError, a value below a lower bound a GdaoptError.
         """
         if state is self.in_order:
             return
@@ -138,12 +126,8 @@ class PostConditions:
     def check_start(self) -> None:
         """Compare the gradient at the start with differences, unless the objective is `tested`.
 
-        That takes two values, and a third with a gradient where the start is on the boundary.
-
-        Raises
-        ------
-        InvalidInputError
-            When the gradient is wrong.
+        A wrong one is an InvalidInputError. That takes two values, and a third with a gradient
+        where the start is on the boundary.
         """
         if self._is_tested:
             return
@@ -158,11 +142,6 @@ class PostConditions:
         """Look once more at the gradient, and at the value where the last tangent is least.
 
         That takes four values and a gradient, unless the objective is `tested`.
-
-        Raises
-        ------
-        GdaoptError
-            When the gradient is wrong, or a value is below a lower bound.
         """
         if self._is_tested:
             return
@@ -213,5 +192,4 @@ class PostConditions:
 
 def _between(metric: FloatArray, other: FloatArray) -> FloatArray:
     """Return a metric a hundredth of the way to another one."""
-    between: FloatArray = (1 - _ROOM) * metric + _ROOM * other
-    return between
+    return np.asarray((1 - _ROOM) * metric + _ROOM * other)

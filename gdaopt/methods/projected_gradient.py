@@ -75,7 +75,7 @@ class ProjectedGradient(Method):
         super().__post_init__()
         check_name("projection", self.projection, _PROJECTIONS)
 
-    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:  # noqa: ARG002 (no solver to pass it to)
+    def states(self, problem: MetricProblem, _: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""
         yield from _Run(self, problem).states(self.start_point(problem))
 

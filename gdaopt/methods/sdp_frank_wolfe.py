@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.methods.base import ProgramMethod
-from gdaopt.methods.blocks import MetricBlock, block_step
+from gdaopt.methods.blocks import MetricBlock
 from gdaopt.methods.conic import check_memory, cone_bytes, is_isolated
 from gdaopt.methods.state import Clock, State
 from gdaopt.methods.steps import Step, find_step
@@ -97,7 +97,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
             kept = keeping_rows(whole, problem.rows, state.metric, pairs)
             block = MetricBlock(program, kept, size, edges)
             round_ = 1 + (iteration - 1) // size
-            state = block_step(state, block, step, iteration - 1, round_, clock.left)
+            state = block.step(state, step, iteration - 1, round_, clock.left)
             with unlimited():  # a step that has been taken is not lost
                 state = bound.certified(problem, state)
             yield state

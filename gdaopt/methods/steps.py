@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gdaopt.errors import InvalidInputError
@@ -44,7 +44,7 @@ class Step(ABC):
     """
 
     @abstractmethod
-    def size(self, line: Line, iteration: int) -> float:
+    def size(self, line: Line, iteration: int, /) -> float:
         """Return γ in [0, 1].
 
         Parameters
@@ -66,7 +66,7 @@ class Step(ABC):
         gamma = self.size(line, iteration)
         return number(f"the size of a step by {type(self).__name__}", gamma, at_least=0, at_most=1)
 
-    def prepared(self, problem: MetricProblem) -> Step:  # noqa: ARG002 (for subclasses)
+    def prepared(self, _problem: MetricProblem, /) -> Step:
         """Return the rule for one run of a problem: itself, unless it keeps or needs something."""
         return self
 
@@ -83,7 +83,7 @@ class Agnostic(Step):
     [1.0, 0.6666666666666666, 0.5]
     """
 
-    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
+    def size(self, _line: Line, iteration: int) -> float:
         """Return ``2 / (iteration + 2)``."""
         return 2 / (iteration + 2)
 
@@ -102,7 +102,7 @@ class Full(Step):
     [None, 1.0]
     """
 
-    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
+    def size(self, *_: object) -> float:
         """Return 1."""
         return 1.0
 
@@ -148,7 +148,7 @@ class Short(Step):
         # A constant of 0 means that the objective is flat: then any L will do.
         return replace(self, lipschitz=constant or 1.0)
 
-    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
+    def size(self, line: Line, _iteration: int) -> float:
         """Return the minimiser of the quadratic upper bound over [0, 1]."""
         if self.lipschitz is None:
             raise InvalidInputError(
@@ -164,7 +164,7 @@ _PROBE = 1e-3  # step of the difference that estimates the first curvature
 _ROUND_OFF = 1e-14  # of the value: a smaller decrease cannot be seen
 
 
-@dataclass(frozen=True)
+@dataclass
 class Adaptive(Step):
     """The short step with a local estimate L of the Lipschitz constant.
 
@@ -190,28 +190,18 @@ class Adaptive(Step):
 
     decrease: float = 0.9
     increase: float = 2.0
+    _estimate: float | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         store_number(self, "increase", above=1)
         store_number(self, "decrease", above=0, at_most=1)
 
-    def prepared(self, problem: MetricProblem) -> Step:  # noqa: ARG002 (not needed)
+    def prepared(self, _: MetricProblem) -> Step:
         """Return the rule for one run, with an estimate of its own."""
-        return _Backtracking(self)
+        return replace(self)
 
-    def size(self, line: Line, iteration: int) -> float:
-        """Return the first step of a run."""
-        return _Backtracking(self).size(line, iteration)
-
-
-class _Backtracking(Step):
-    """The rule in one run, which passes its estimate from step to step."""
-
-    def __init__(self, rule: Adaptive) -> None:
-        self._rule = rule
-        self._estimate: float | None = None
-
-    def size(self, line: Line, iteration: int) -> float:  # noqa: ARG002 (not needed)
+    def size(self, line: Line, _iteration: int) -> float:
+        """Return the step by the estimate, which is passed on to the next one."""
         value, (slope, curvature) = line.value(0.0), line.derivatives(0.0)
         length = line.direction.norm_squared()
         if not slope < 0 or length == 0:
@@ -221,7 +211,7 @@ class _Backtracking(Step):
                 curvature = abs(line.derivatives(_PROBE)[0] - slope) / _PROBE
             self._estimate = max(curvature / length, -_ROUND_OFF * slope / length)
         else:
-            self._estimate *= self._rule.decrease
+            self._estimate *= self.decrease
         for _ in range(_MOST_INCREASES):
             check_time()
             gamma = min(1.0, -slope / (self._estimate * length))
@@ -230,7 +220,7 @@ class _Backtracking(Step):
                 return gamma
             if value - bound <= _ROUND_OFF * abs(value):
                 break
-            self._estimate *= self._rule.increase
+            self._estimate *= self.increase
         return 0.0
 
 

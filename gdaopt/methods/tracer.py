@@ -28,17 +28,6 @@ _OF_COMPONENTS = "components"  # the scaling of left-ends under the first eigenv
 class Tracer:
     """Collects a trace: a row for the start, for every n-th step, and for the end.
 
-    Parameters
-    ----------
-    problem : MetricProblem
-        What is solved.
-    clock : Clock
-        Says whether the run goes on after a state.
-    every : int
-        n; 0 keeps the start and the end only.
-    keep_iterates : bool
-        Whether to keep the metric of each row.
-
     Attributes
     ----------
     lower_bound : float

@@ -167,13 +167,6 @@ def test_an_end_above_the_optimum_says_that_no_block_improves() -> None:
     assert result.message.startswith("no block improves on its own: the last round lowered")
 
 
-def test_one_feature() -> None:
-    problem = gda.MetricProblem(gda.GLR([[0.0], [1.0], [3.0]], [1, -1, 1]), gda.GraphMetrics(2.0))
-    result = gda.solve(problem, "alternating", solver="HIGHS")
-    assert result.metric == pytest.approx(np.array([[2.0]]))
-    assert result.status == "stalled"
-
-
 def test_an_objective_that_vanishes_during_the_run_stalls_with_advice() -> None:
     """Q falls from 1e-271 to 0 where the trace bound lets distances grow beyond 745."""
     problem = gda.MetricProblem(

@@ -124,20 +124,6 @@ def test_features_and_bounds_scale_together(
     assert_as_certified(problem, gda.solve(problem, method, solver=solver), gap=1e-3)
 
 
-@pytest.mark.parametrize(("kind", "floor"), [("graph", 0.0), ("graph", 0.05), ("signed", 0.0)])
-def test_no_method_is_below_the_bound_of_another(kind: str, floor: float) -> None:
-    problem = small(kind, floor)
-    results = [
-        gda.solve(problem, method, max_iterations=60)
-        for method in gda.methods.METHODS
-        if (kind == "graph" and floor == 0) or method not in ("alternating", "joint")
-    ]
-    lowest = min(result.objective for result in results)
-    for result in results:
-        assert result.lower_bound is not None
-        assert result.lower_bound <= lowest * (1 + 1e-12), result.method
-
-
 # --- Pairs that are the same ---------------------------------------------------------------------
 
 
@@ -191,20 +177,6 @@ def test_equal_pairs_are_merged_and_the_optimum_stays(
 
 
 # --- Small and odd -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("method", "solver"), WAYS)
-@pytest.mark.parametrize(("kind", "floor"), SIGNED_HULLS)
-def test_one_feature(kind: str, floor: float, method: str, solver: str) -> None:
-    """With one feature, and a start that is no optimum: M = 1 / S."""
-    need(solver)
-    feasible_set = set_of(kind, 1, 9.0, 0.5, floor)
-    if solver != "ECOS":
-        log_det = gda.MetricProblem(gda.LogDet([[0.25]]), feasible_set)
-        assert gda.solve(log_det, method, solver=solver).metric == pytest.approx(4.0, rel=1e-3)
-    glr = gda.MetricProblem(gda.GLR([[0.0], [1.0], [1.5]], [1, -1, -1]), feasible_set)
-    initial = [[2.0]]
-    assert gda.solve(glr, method, solver=solver, initial=initial).metric == pytest.approx(9.0)
 
 
 @pytest.mark.parametrize("method", ["sdp", "socp"])

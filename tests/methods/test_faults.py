@@ -235,13 +235,6 @@ def test_when_all_solvers_fail_the_first_error_counts(method: str, stub: Stub) -
     assert [call["solver"] for call in stub.calls] == ["HIGHS", "HIGHS", "CLARABEL"]
 
 
-@pytest.mark.parametrize("fallback", ["higsh", ["analytic", "higsh"]])
-@pytest.mark.parametrize("method", [gda.methods.Alternating, gda.methods.Joint])
-def test_unknown_fall_backs_are_refused_at_once(method: Any, fallback: str | list[str]) -> None:
-    with pytest.raises(gda.errors.SolverNotFoundError, match="did you mean 'HIGHS'"):
-        method(solver="analytic", fallback=fallback)
-
-
 # --- Limits --------------------------------------------------------------------------------------
 
 

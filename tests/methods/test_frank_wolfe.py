@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -77,12 +75,6 @@ def test_away_steps_converge_linearly_where_the_set_is_a_polytope(variant: str) 
 
 
 class TestSmallCases:
-    def test_one_feature(self) -> None:
-        glr = gda.GLR([[0.0], [1.0], [3.0]], [1, -1, 1])
-        result = gda.solve(gda.MetricProblem(glr, gda.GraphMetrics(2.0)), "frank-wolfe")
-        assert result.status == "converged"
-        np.testing.assert_allclose(result.metric, [[2.0]])
-
     def test_where_the_base_is_best(self) -> None:
         """All prices are positive: the base takes the place of an atom."""
 
@@ -136,21 +128,6 @@ def test_every_iterate_is_a_member_and_the_objective_falls(case: Case) -> None:
 
     variant = VARIANTS[case.seed % 3]
     gda.solve(given_problem, "frank-wolfe", variant=variant, max_iterations=12, callback=check)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"variant": "pairwize"}, "unknown variant 'pairwize'; did you mean 'pairwise'"),
-        ({"step": "exakt"}, "unknown step 'exakt'; did you mean 'exact'"),
-        ({"solver": "HIGHS"}, "unknown option of method 'frank-wolfe': 'solver'"),
-        ({"initial": 2 * np.eye(K)}, "initial is not in the set: trace 8 exceeds the bound 4"),
-        ({"initial": np.ones((K, K))}, r"off-diagonal \[0,1\] is positive"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(gda.errors.InvalidInputError, match=message):
-        gda.solve(problem(SETS["graph"]), "frank-wolfe", **options)
 
 
 def test_a_full_away_step_removes_an_atom() -> None:

@@ -124,18 +124,6 @@ def test_stalls_after_two_rounds_that_gain_little(on_wine: gda.Result) -> None:
     assert "the last 2 rounds lowered" in on_wine.message
 
 
-@pytest.mark.parametrize(
-    ("align", "edge_floor"), [("eigenvector", 0.0), ("eigenvector", 0.01), ("gradient", 0.0)]
-)
-def test_continued_from_its_end_it_makes_one_more_window(align: str, edge_floor: float) -> None:
-    options: dict[str, Any] = {"align": align, "tolerance": 1e-3, "edge_floor": edge_floor}
-    first = joint(wine(), **options)
-    again = joint(wine(), initial=first.metric, **options)
-    assert first.status == again.status == "stalled"
-    assert again.trace[-1].round <= 2 < first.trace[-1].round
-    assert again.objective <= first.objective * (1 + 1e-12)
-
-
 @pytest.mark.parametrize("align", ["eigenvector", "gradient"])
 @pytest.mark.parametrize(("realign_every", "period"), [(None, 13), (1, 1), (5, 5), (40, 40)])
 def test_realign_every(align: str, realign_every: int | None, period: int) -> None:
@@ -184,40 +172,12 @@ def test_by_gradient_no_eigenvector_is_needed(monkeypatch: pytest.MonkeyPatch) -
     assert before.iteration == 40
 
 
-def test_by_gradient_it_refuses_a_floor() -> None:
-    with pytest.raises(
-        gda.errors.InvalidInputError, match=r"align='gradient' .* edge_floor is 0\.01"
-    ):
-        gda.methods.Joint(edge_floor=0.01, align="gradient")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"align": "eigen"}, "unknown align 'eigen'.*eigenvector"),
-        ({"realign_every": 0}, "realign_every"),
-        ({"realign_every": 1.5}, "realign_every"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(gda.errors.InvalidInputError, match=message):
-        gda.methods.Joint(**options)
-
-
 def test_the_floor_keeps_the_graph_connected(on_wine: gda.Result) -> None:
     method = gda.methods.Joint(solver="analytic", edge_floor=0.01, tolerance=1e-4, trace_every=0)
     result = gda.solve(wine(), method)
     assert (result.status, result.components) == ("stalled", 1)
     assert method.n_components(result.metric) == 1 < method.n_components(on_wine.metric)
     assert result.objective > on_wine.objective
-
-
-@pytest.mark.parametrize("solver", ["analytic", "HIGHS"])
-def test_one_feature(solver: str) -> None:
-    problem = gda.MetricProblem(gda.GLR([[0.0], [1.0], [3.0]], [1, -1, 1]), gda.GraphMetrics(2.0))
-    result = joint(problem, solver=solver, initial=np.array([[0.5]]))
-    assert result.metric == pytest.approx(np.array([[2.0]]))
-    assert result.status == "stalled"
 
 
 def test_the_closed_form_is_never_called_when_a_solver_is_named(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import gdaopt as gda
 from gdaopt.support.validation import FloatArray
 from tests.helpers import properties, random_metric, random_symmetric, scaled
 from tests.methods.certified_cases import (
-    ADVICE,
     HULLS,
     KINDS,
     Nearest,
@@ -136,48 +134,7 @@ def test_the_unit_of_the_objective_does_not_matter(unit: float) -> None:
 # --- From where it starts ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "floor"), HULLS)
-def test_stays_at_the_optimum(kind: str, floor: float) -> None:
-    problem = gda.MetricProblem(objective_of("glr", 4), set_of(kind, 4, 4.0, 1e-2, floor))
-    optimum = certified(problem, 1e-10)
-    result = gda.solve(problem, METHOD, initial=optimum.metric)
-    assert (result.status, result.iterations) == ("converged", 0)
-    further = gda.solve(problem, METHOD, initial=optimum.metric, tolerance=0.0, max_iterations=5)
-    assert further.objective <= result.objective * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_starts_anywhere_in_the_set(kind: str) -> None:
-    problem = gda.MetricProblem(objective_of("glr", 4), set_of(kind, 4, 4.0, 1e-2))
-    base = problem.feasible_set.base(4)
-    vertex = problem.feasible_set.minimize_linear(-np.diag([4.0, 3.0, 2.0, 1.0])).vertex
-    for initial in (base, vertex, (base + vertex) / 2):
-        result = gda.solve(problem, METHOD, initial=initial)
-        assert result.trace[0].objective == pytest.approx(problem.objective.at(initial).value)
-        assert_optimal(problem, result, 1e-6)
-
-
-def test_a_start_without_the_path_of_the_set_is_refused() -> None:
-    star = np.diag([1.0, 0.5, 0.5])  # connects all, but not along the path
-    star[0, 1:] = star[1:, 0] = -0.1
-    problem = gda.MetricProblem(objective_of("glr", 3), gda.GraphMetrics(3.0, 0.1, 0.05))
-    assert gda.GraphMetrics(3.0, 0.1).contains(star)
-    with pytest.raises(
-        gda.errors.InvalidInputError, match="initial is not in the set: without the fixed"
-    ):
-        gda.solve(problem, METHOD, initial=star)
-
-
 # --- Small and odd -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_feature(kind: str) -> None:
-    feasible_set = set_of(kind, 1, 9.0, 0.5)
-    glr = gda.MetricProblem(gda.GLR([[0.0], [1.0], [1.5]], [1, -1, -1]), feasible_set)
-    assert gda.solve(glr, METHOD, initial=[[2.0]]).metric == pytest.approx(9.0)
-    log_det = gda.MetricProblem(gda.LogDet([[0.25]]), feasible_set)
-    assert gda.solve(log_det, METHOD).metric == pytest.approx(4.0, rel=1e-2)
 
 
 class Noting(gda.LogDet):
@@ -236,15 +193,6 @@ def test_a_gradient_of_zero_ends_the_run() -> None:
     assert (result.status, result.iterations, result.objective) == ("converged", 0, 0.0)
 
 
-def test_an_objective_that_vanishes_is_refused_with_advice() -> None:
-    X, z = samples("wine", "class_0", "half", "unit")
-    problem = gda.MetricProblem(gda.GLR(1000 * X, z), gda.GraphMetrics(13.0))
-    with pytest.raises(
-        gda.errors.InvalidInputError, match=f"nothing to learn from.*{ADVICE} 0.001"
-    ):
-        gda.solve(problem, METHOD)
-
-
 # --- The heuristic -------------------------------------------------------------------------------
 
 
@@ -278,17 +226,6 @@ def wine() -> gda.MetricProblem:
     )
 
 
-def test_limits() -> None:
-    assert gda.solve(wine(), METHOD, time_limit=1e-9).status == "time_limit"
-    slow = gda.solve(wine(), METHOD, time_limit=0.1, callback=lambda state: time.sleep(0.06))
-    assert (slow.status, slow.iterations) == ("time_limit", 1)
-    few = gda.solve(wine(), METHOD, max_iterations=3)
-    assert (few.status, few.iterations, len(few.trace)) == ("iteration_limit", 3, 4)
-    ended = gda.solve(wine(), METHOD, callback=lambda state: state.iteration < 2)
-    assert (ended.status, ended.iterations) == ("interrupted", 2)
-    assert gda.solve(wine(), METHOD, tolerance=0.0, max_iterations=0).iterations == 0
-
-
 def test_tolerance_zero_ends_where_the_gap_no_longer_shrinks() -> None:
     X, z = samples("iris", "versicolor", "half", "unit")
     problem = gda.MetricProblem(gda.GLR(X, z), gda.DiagonalMetrics(4.0, 1e-6))
@@ -297,23 +234,6 @@ def test_tolerance_zero_ends_where_the_gap_no_longer_shrinks() -> None:
     assert result.relative_gap is not None
     assert result.relative_gap <= 1e-6
     assert_same_optimum(certified(problem), result)
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"projection": "clipp"}, "did you mean 'clip'"),
-        ({"projection": "dijkstra"}, "did you mean 'dykstra'"),
-        ({"solver": "CLARABEL"}, "unknown option of method 'projected-gradient': 'solver'"),
-        ({"tolerance": -1.0}, "tolerance"),
-        ({"initial": np.eye(13)[:2, :2]}, "must be 13×13"),
-        ({"initial": 2 * np.eye(13)}, "not in the set: trace 26 exceeds"),
-    ],
-    ids=["clipp", "dijkstra", "solver", "tolerance", "small", "outside"],
-)
-def test_bad_options_are_refused(options: dict[str, Any], match: str) -> None:
-    with pytest.raises(gda.errors.InvalidInputError, match=match):
-        gda.solve(wine(), METHOD, **options)
 
 
 def test_a_momentum_that_leaves_floating_point_is_dropped() -> None:

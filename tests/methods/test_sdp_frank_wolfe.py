@@ -76,13 +76,6 @@ def test_stalls_where_two_rounds_gain_nothing_much() -> None:
     assert reached.metric[2, 2] == pytest.approx(3.0, rel=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["graph", "diagonal", "definite", "signed"])
-def test_one_feature(kind: str) -> None:
-    glr = gda.GLR([[0.0], [1.0], [1.5]], [1, -1, -1])
-    case = gda.MetricProblem(glr, set_of(kind, 1, 9.0, 0.5))
-    assert gda.solve(case, METHOD, initial=[[2.0]]).metric == pytest.approx(9.0, rel=1e-5)
-
-
 # --- The solver ----------------------------------------------------------------------------------
 
 
@@ -163,20 +156,3 @@ def test_what_would_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         gda.solve(problem(), METHOD)
     for options in ({"force": True}, {"solver": "analytic"}):
         assert gda.solve(problem(), METHOD, max_iterations=2, **options).iterations == 2
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"solver": "HIGHS"}, r"HIGHS has no semidefinite cone.*CLARABEL"),
-        ({"fallback": "HIGHS"}, r"HIGHS has no semidefinite cone.*CLARABEL"),
-        ({"fallback": ["SCS", "clarable"]}, "did you mean 'CLARABEL'"),
-        ({"step": "exakt"}, "did you mean 'exact'"),
-        ({"solver": "analytic", "solver_opts": {"eps": 1}}, "make no sense with solver='analytic'"),
-        ({"variant": "away"}, "unknown option of method 'sdp-frank-wolfe': 'variant'"),
-    ],
-    ids=str,
-)
-def test_bad_options_are_refused(options: dict[str, Any], match: str) -> None:
-    with pytest.raises(gda.errors.GdaoptError, match=match):
-        gda.solve(problem(), METHOD, **options)

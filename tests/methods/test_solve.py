@@ -39,27 +39,6 @@ def interrupting(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Program, "solve", solve_or_interrupt)
 
 
-def test_iteration_limit() -> None:
-    result = solve(max_iterations=7)
-    assert (result.status, result.iterations) == ("iteration_limit", 7)
-    assert result.message == "max_iterations = 7 reached"
-
-
-def test_no_iterations_give_the_start() -> None:
-    result = solve(max_iterations=0)
-    assert (result.status, len(result.trace)) == ("iteration_limit", 1)
-    np.testing.assert_array_equal(result.metric, gda.GraphMetrics(6.0, 1e-3).start(6))
-    assert "stalled" not in str(result)
-
-
-def test_time_limit() -> None:
-    started = time.perf_counter()
-    result = solve(time_limit=0.3, tolerance=0, callback=lambda _: time.sleep(0.02))
-    assert result.status == "time_limit"
-    assert 0.3 <= time.perf_counter() - started < 10
-    assert result.message == "time_limit = 0.3 s reached"
-
-
 def test_time_limit_within_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """Solvers get the time that is left, and fail when it is not enough."""
 
@@ -89,24 +68,6 @@ def test_the_solvers_own_limit_is_a_failure() -> None:
     result = solve(solver="HIGHS", solver_opts={"presolve": "off", "simplex_iteration_limit": 0})
     assert result.status == "solver_failed"
     assert "HIGHS ended on the diagonal program with status" in result.message
-
-
-def test_interrupted_by_the_callback() -> None:
-    result = solve(callback=lambda state: state.iteration < 9)
-    assert (result.status, result.iterations) == ("interrupted", 9)
-    assert result.message == "by the callback after step 9"
-
-
-def test_a_false_of_numpy_ends_the_run() -> None:
-    result = solve(callback=lambda state: np.less(state.iteration, 9))
-    assert (result.status, result.iterations) == ("interrupted", 9)
-
-
-def test_callbacks_that_return_nothing_do_not_end_the_run() -> None:
-    seen: list[int] = []
-    result = solve(callback=lambda state: seen.append(state.iteration))
-    assert result.status == "stalled"
-    assert seen == list(range(result.iterations + 1))
 
 
 @pytest.mark.parametrize("calls", [1, 5, 14])  # on the diagonal, and within columns
@@ -143,31 +104,11 @@ def test_keyboard_interrupt_propagates(monkeypatch: pytest.MonkeyPatch) -> None:
         solve()
 
 
-def test_errors_of_callbacks_propagate() -> None:
-    def fail(state: gda.methods.State) -> None:
-        raise ZeroDivisionError("in the callback")
-
-    with pytest.raises(ZeroDivisionError, match="in the callback"):
-        solve(callback=fail)
-
-
 def test_without_a_method_the_optimum_is_found_and_certified() -> None:
     result = gda.solve(problem())
     assert (result.method, result.status) == ("certified", "converged")
     *_, end = gda.iterate(problem())
     assert end.objective == result.objective
-
-
-@pytest.mark.parametrize("edge_floor", [0.0, 0.05])
-@pytest.mark.parametrize("rho", [0.0, 1e-3, 0.5])
-def test_a_run_continued_from_its_end_takes_one_more_round(edge_floor: float, rho: float) -> None:
-    options: dict[str, Any] = {"solver": "analytic", "edge_floor": edge_floor}
-    first = gda.solve(problem(rho=rho), "alternating", **options)
-    again = gda.solve(problem(rho=rho), "alternating", initial=first.metric, **options)
-    assert first.status == again.status == "stalled"
-    assert again.trace[-1].round == 1
-    assert again.trace[0].objective == pytest.approx(first.objective, rel=1e-9)
-    assert again.objective <= first.objective * (1 + 1e-12)
 
 
 class Residuals(gda.DenseObjective):
@@ -276,24 +217,6 @@ def test_what_is_saved_is_accepted_back(solver: str, tmp_path: Path) -> None:
     result = solve(solver=solver, max_iterations=40)
     loaded = gda.Result.load(result.save(tmp_path / "run"))
     assert solve(initial=loaded.metric, max_iterations=0).iterations == 0
-
-
-def test_initial_metrics_off_by_round_off_are_made_feasible() -> None:
-    """Sign, trace and smallest eigenvalue break the set by less than `contains` allows."""
-    feasible_set = gda.GraphMetrics(6.0, 1e-3)
-    initial = feasible_set.start(6, feasible_set.largest_edge_weight(6))
-    initial += 5e-13 * np.eye(6)
-    initial[0, 1] = initial[1, 0] = initial[0, 1] - 1e-10
-    initial[0, 3] = initial[3, 0] = 5e-13
-    assert initial[0, 3] > 0
-    assert np.trace(initial) > 6.0
-    assert np.linalg.eigvalsh(initial)[0] < 1e-3 - 1e-11
-    start = solve(initial=initial, max_iterations=0).metric
-    np.testing.assert_allclose(start, initial, atol=1e-8)
-    assert np.linalg.eigvalsh(start)[0] >= 1e-3 - 1e-15
-    assert np.trace(start) <= 6.0 * (1 + 1e-15)
-    assert (start - np.diag(np.diagonal(start))).max() <= 0
-    assert solve(initial=initial).status == "stalled"
 
 
 def test_verbose_prints_a_line_a_round(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from gdaopt.backends import find_solver
 from gdaopt.errors import SolverNotFoundError
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.methods.aligned import tree_floor
+from gdaopt.methods.alternating import tree_floor
 from gdaopt.programs import (
     ANALYTIC,
     ColumnPolytope,

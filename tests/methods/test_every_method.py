@@ -1,0 +1,327 @@
+"""What all methods have in common: limits, interrupts, starts, warm starts, small and odd cases."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from tests.methods.certified_cases import HULLS, assert_same_optimum, certified, set_of, synthetic
+from tests.methods.run_cases import Invariants
+
+SIZE = 4
+WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "alternating": ("alternating", {"solver": "analytic"}),
+    "alternating by HiGHS": ("alternating", {"solver": "HIGHS"}),
+    "joint": ("joint", {"solver": "analytic"}),
+    "joint by HiGHS": ("joint", {"solver": "HIGHS"}),
+    "joint by gradient": ("joint", {"solver": "analytic", "align": "gradient"}),
+    "certified": ("certified", {}),
+    "frank-wolfe": ("frank-wolfe", {"variant": "pairwise"}),
+    "projected-gradient": ("projected-gradient", {}),
+    "sdp-frank-wolfe": ("sdp-frank-wolfe", {"solver": "analytic"}),
+    "sdp-frank-wolfe by CLARABEL": ("sdp-frank-wolfe", {}),
+    "sdp": ("sdp", {}),
+    "socp": ("socp", {}),
+}
+ALIGNED = ("alternating", "joint")
+CONIC = ("sdp", "socp")
+STALLING = (*ALIGNED, "sdp-frank-wolfe")  # which need not reach a tight tolerance
+
+of_every_way = pytest.mark.parametrize("way", WAYS)
+of_every_method = pytest.mark.parametrize("way", sorted(gda.methods.METHODS))
+
+
+def problem(kind: str = "graph", floor: float = 0.0) -> gda.MetricProblem:
+    X, z = synthetic(SIZE, 12)
+    return gda.MetricProblem(gda.GLR(2 * X, z), set_of(kind, SIZE, float(SIZE), 1e-2, floor))
+
+
+def solve(case: gda.MetricProblem, way: str, **options: Any) -> gda.Result:
+    method, own = WAYS[way]
+    return gda.solve(case, method, **(own | options))
+
+
+def skip_other_sets(way: str, kind: str, floor: float = 0.0) -> None:
+    method = WAYS[way][0]
+    if method in ALIGNED and (kind != "graph" or floor):
+        pytest.skip("over all graph metrics only")
+    if method == "socp" and kind == "definite":
+        pytest.skip("no form in second-order cones")
+
+
+# --- Ends ----------------------------------------------------------------------------------------
+
+
+@of_every_way
+def test_the_number_of_steps_is_limited(way: str) -> None:
+    start = solve(problem(), way, max_iterations=0, tolerance=0)
+    assert (start.status, start.iterations, len(start.trace)) == ("iteration_limit", 0, 1)
+    assert problem().feasible_set.contains(start.metric)
+    most = 1 if way in CONIC else 3
+    result = solve(problem(), way, max_iterations=most, tolerance=0)
+    assert (result.status, result.iterations) == ("iteration_limit", most)
+    assert result.message.startswith(f"max_iterations = {most} reached")
+    assert len(result.trace) == most + 1
+    method, options = WAYS[way]
+    np.testing.assert_array_equal(
+        start.metric, next(gda.iterate(problem(), method, **options)).metric
+    )
+
+
+@of_every_way
+def test_a_time_limit_that_is_over_leaves_the_start(way: str) -> None:
+    result = solve(problem(), way, time_limit=1e-9, tolerance=0)
+    assert (result.status, result.iterations) == ("time_limit", 0)
+    assert result.message.startswith("time_limit = 1e-09 s reached")
+    assert problem().feasible_set.contains(result.metric)
+
+
+@of_every_way
+@pytest.mark.parametrize("no", [False, np.False_])
+def test_a_callback_ends_the_run(no: Any, way: str) -> None:
+    seen: list[int] = []
+
+    def callback(state: gda.methods.State) -> Any:
+        seen.append(state.iteration)
+        return no if state.iteration == most else None  # only a truth value is an answer
+
+    most = 0 if way in CONIC else 2
+    result = solve(problem(), way, callback=callback, tolerance=0)
+    assert (result.status, result.iterations) == ("interrupted", most)
+    assert result.message.startswith(f"by the callback after step {most}")
+    assert seen == list(range(most + 1)) == [row.iteration for row in result.trace]
+
+
+@of_every_way
+def test_an_interrupt_within_a_callback(way: str) -> None:
+    def interrupt(state: gda.methods.State) -> None:
+        if state.iteration == most:
+            signal.raise_signal(signal.SIGINT)
+
+    most = 0 if way in CONIC else 2
+    with pytest.raises(KeyboardInterrupt):
+        solve(problem(), way, callback=interrupt, tolerance=0)
+    result = solve(problem(), way, callback=interrupt, tolerance=0, on_interrupt="return")
+    assert (result.status, result.iterations) == ("interrupted", most)
+    assert result.message.startswith(f"by the user after step {most}")
+    assert len(result.trace) == most + 1
+
+
+@of_every_method
+def test_errors_of_callbacks_propagate(way: str) -> None:
+    def fail(_: gda.methods.State) -> None:
+        raise ZeroDivisionError("in the callback")
+
+    with pytest.raises(ZeroDivisionError, match="in the callback"):
+        solve(problem(), way, callback=fail)
+
+
+# --- Starts --------------------------------------------------------------------------------------
+
+
+STAR = np.diag([1.0, 0.5, 0.5, 0.5])  # connects all, but not along the path
+STAR[0, 1:] = STAR[1:, 0] = -0.1
+
+
+@of_every_method
+@pytest.mark.parametrize(
+    ("initial", "match"),
+    [
+        (2 * np.eye(SIZE), "initial is not in the set: trace 8 exceeds the bound 4"),
+        (np.eye(2), "initial must be 4×4"),
+        (np.zeros((SIZE, SIZE)), "initial is not in the set: .*smallest eigenvalue 0 is below"),
+        (np.full((SIZE, SIZE), np.nan), "initial holds nan"),
+        (np.eye(SIZE) + 0.1 * np.eye(SIZE)[::-1], r"initial is .*\[0,3\] is positive"),
+    ],
+    ids=["outside", "small", "singular", "NaN", "positive"],
+)
+def test_bad_starts_are_refused(way: str, initial: Any, match: str) -> None:
+    with pytest.raises(gda.errors.InvalidInputError, match=match):
+        solve(problem(), way, initial=initial)
+
+
+@pytest.mark.parametrize("way", sorted(gda.methods.METHODS.keys() - ALIGNED))
+def test_a_start_without_the_path_of_the_set_is_refused(way: str) -> None:
+    assert problem().feasible_set.contains(STAR)
+    with pytest.raises(
+        gda.errors.InvalidInputError, match="initial is not in the set: without the fixed"
+    ):
+        solve(problem("graph", 0.05), way, initial=STAR)
+
+
+@of_every_method
+def test_nothing_to_learn_from(way: str) -> None:
+    X, z = synthetic(3, 10)
+    for features, match in ((0 * X, "all samples coincide"), (1e4 * X, "multiply the features by")):
+        case = gda.MetricProblem(gda.GLR(features, z), gda.GraphMetrics(3.0, 1e-2))
+        with pytest.raises(gda.errors.InvalidInputError, match=f"nothing to learn from.*{match}"):
+            solve(case, way)
+
+
+@pytest.mark.covering(1)
+@of_every_way
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_continued_from_its_end_a_run_ends_at_once(way: str, kind: str, floor: float) -> None:
+    """Where a certificate ends it, without a step; else after one more window."""
+    skip_other_sets(way, kind, floor)
+    options = {"tolerance": 1e-2 if WAYS[way][0] in STALLING else 1e-5, "max_iterations": 500}
+    first = solve(problem(kind, floor), way, **options)
+    assert first.status in ("converged", "stalled")
+    again = solve(problem(kind, floor), way, initial=first.metric, **options)
+    assert again.trace[0].objective == pytest.approx(first.objective, rel=1e-9)
+    assert again.objective <= first.objective * (1 + 1e-12)
+    assert again.status in ("converged", "stalled")
+    if first.status == "converged":
+        assert again.iterations == 0
+    else:
+        assert again.trace[-1].round <= 4
+
+
+@pytest.mark.covering(1)
+@of_every_way
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_starts_anywhere_in_the_set(way: str, kind: str, floor: float) -> None:
+    skip_other_sets(way, kind, floor)
+    case = problem(kind, floor)
+    base = case.feasible_set.base(SIZE)
+    vertex = case.feasible_set.minimize_linear(-np.diag([4.0, 3.0, 2.0, 1.0])).vertex
+    for initial in (base, vertex, (base + vertex) / 2):
+        result = solve(case, way, initial=initial, max_iterations=30)
+        assert result.trace[0].objective == pytest.approx(case.objective.at(initial).value)
+        assert result.objective < result.trace[0].objective
+        assert case.feasible_set.contains(result.metric)
+        assert_same_optimum(certified(case), result)
+
+
+def test_starts_off_by_round_off_are_made_feasible() -> None:
+    """Sign, trace and smallest eigenvalue break the set by less than `contains` allows."""
+    feasible_set = gda.GraphMetrics(4.0, 1e-3)
+    initial = feasible_set.start(SIZE, feasible_set.largest_edge_weight(SIZE))
+    initial += 5e-13 * np.eye(SIZE)
+    initial[0, 1] = initial[1, 0] = initial[0, 1] - 1e-10
+    initial[0, 3] = initial[3, 0] = 5e-13
+    assert np.trace(initial) > 4.0
+    assert np.linalg.eigvalsh(initial)[0] < 1e-3 - 1e-11
+    case = gda.MetricProblem(problem().objective, feasible_set)
+    start = solve(case, "alternating", initial=initial, max_iterations=0).metric
+    np.testing.assert_allclose(start, initial, atol=1e-8)
+    Invariants(feasible_set)(next(gda.iterate(case, "alternating", initial=initial)))
+    assert np.linalg.eigvalsh(start)[0] >= 1e-3 - 1e-15
+    assert solve(case, "alternating", initial=initial).status == "stalled"
+
+
+# --- The optimum ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_no_method_is_below_the_bound_of_another(kind: str, floor: float) -> None:
+    results = [
+        solve(problem(kind, floor), way, max_iterations=60)
+        for way, (method, _) in WAYS.items()
+        if (kind, floor) == ("graph", 0.0) or method not in ALIGNED
+        if method != "socp" or kind != "definite"
+    ]
+    lowest = min(result.objective for result in results)
+    for result in results:
+        assert result.lower_bound is not None
+        assert result.lower_bound <= lowest * (1 + 1e-12), result.method
+        assert problem(kind, floor).feasible_set.contains(result.metric)
+
+
+@of_every_way
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_one_feature(way: str, kind: str, floor: float) -> None:
+    """The optimum of the regulariser is M = C, and of the log-determinant M = 1 / S."""
+    skip_other_sets(way, kind, floor)
+    feasible_set = set_of(kind, 1, 9.0, 0.5, floor)
+    cases: list[tuple[Any, float]] = [
+        (gda.GLR([[0.0], [1.0], [1.5]], [1, -1, -1]), 9.0),
+        (gda.LogDet([[0.25]]), 4.0),
+    ]
+    for objective, expected in cases:
+        case = gda.MetricProblem(objective, feasible_set)
+        result = solve(case, way, initial=[[2.0]], max_iterations=500)
+        assert result.metric == pytest.approx(expected, rel=1e-2 if expected == 4 else 1e-5)
+
+
+# --- Options -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "match"),
+    [
+        ("joint", {"align": "eigen"}, "unknown align 'eigen'.*eigenvector"),
+        ("joint", {"realign_every": 0}, "realign_every"),
+        ("joint", {"realign_every": 1.5}, "realign_every"),
+        (
+            "joint",
+            {"edge_floor": 0.01, "align": "gradient"},
+            r"align='gradient' .* edge_floor is 0\.01",
+        ),
+        ("frank-wolfe", {"variant": "pairwize"}, "variant 'pairwize'; did you mean 'pairwise'"),
+        ("frank-wolfe", {"solver": "HIGHS"}, "unknown option of method 'frank-wolfe': 'solver'"),
+        ("sdp-frank-wolfe", {"variant": "away"}, "unknown option of method 'sdp-frank-wolfe'"),
+        ("sdp-frank-wolfe", {"fallback": "HIGHS"}, "HIGHS has no semidefinite cone.*CLARABEL"),
+        ("sdp-frank-wolfe", {"fallback": ["SCS", "clarable"]}, "did you mean 'CLARABEL'"),
+        (
+            "sdp-frank-wolfe",
+            {"solver": "analytic", "solver_opts": {"eps": 1}},
+            "make no sense with solver='analytic'",
+        ),
+        ("projected-gradient", {"projection": "clipp"}, "did you mean 'clip'"),
+        ("projected-gradient", {"projection": "dijkstra"}, "did you mean 'dykstra'"),
+        ("projected-gradient", {"solver": "CLARABEL"}, "unknown option of method"),
+        *((method, {"solver": "CLARABLE"}, "did you mean 'CLARABEL'") for method in CONIC),
+        *((method, {"solver": "analytic"}, "solver analytic has no") for method in CONIC),
+        *((method, {"step": "exakt"}, "did you mean 'exact'") for method in STALLING),
+        *(
+            (method, {"solver": "analytic", "fallback": given}, "did you mean 'HIGHS'")
+            for method in ALIGNED
+            for given in ("higsh", ["analytic", "higsh"])
+        ),
+        *((name, {"tolerance": -1.0}, "tolerance") for name in sorted(gda.methods.METHODS)),
+        *((name, {"trace_every": -1}, "trace_every") for name in sorted(gda.methods.METHODS)),
+        *(("joint", {"trace_every": every}, "trace_every") for every in (1.5, "all", None)),
+    ],
+    ids=str,
+)
+def test_bad_options_are_refused(method: str, options: dict[str, Any], match: str) -> None:
+    with pytest.raises(gda.errors.GdaoptError, match=match) as info:
+        gda.methods.make_method(method, **options)
+    assert "mean 'analytic'" not in str(info.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "solver", "cone", "working"),
+    [
+        ("sdp", "ECOS", "semidefinite", "CLARABEL, SCS"),
+        ("sdp", "highs", "semidefinite", "CLARABEL, SCS"),
+        ("socp", "OSQP", "second-order", "CLARABEL.*SCS"),
+        ("sdp-frank-wolfe", "ECOS", "semidefinite", "CLARABEL, SCS"),
+        ("sdp-frank-wolfe", "HIGHS", "semidefinite", "CLARABEL, SCS"),
+    ],
+)
+def test_solvers_without_the_cone_are_refused_at_construction(
+    method: str, solver: str, cone: str, working: str
+) -> None:
+    if not any(info.name == solver.upper() and info.usable for info in gda.solvers()):
+        pytest.skip(f"{solver} does not work here")
+    match = rf"{solver.upper()} has no {cone} cone\. Working here, with that cone: {working}"
+    with pytest.raises(gda.errors.SolverNotFoundError, match=match):
+        gda.methods.make_method(method, solver=solver)
+
+
+@of_every_way
+def test_iterate_yields_what_a_callback_is_shown(way: str) -> None:
+    shown: list[gda.methods.State] = []
+    most = 1 if way in CONIC else 5
+    solve(problem(), way, max_iterations=most, callback=shown.append)
+    method, options = WAYS[way]
+    states = gda.iterate(problem(), method, max_iterations=most, **options)
+    for state, other in zip(states, shown, strict=True):
+        np.testing.assert_array_equal(state.metric, other.metric)
+        assert (state.iteration, state.objective) == (other.iteration, other.objective)
