@@ -58,7 +58,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.studies.comparison_table": "tests/cli/test_compare.py",
     "gdaopt.studies.run_directory": "tests/cli/test_learn.py",
     "gdaopt.cli.options": "tests/cli/test_learn.py",
-    "gdaopt.cli.progress": "tests/cli/test_compare.py",
+    "gdaopt.cli.output": "tests/cli/test_compare.py",
 }
 """Modules whose tests are not at the path of the module, and the file that has them."""
 

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from gdaopt.cli.errors import errors_shown
 from gdaopt.cli.options import DataDir
+from gdaopt.cli.output import errors_shown
 from gdaopt.datasets import Dataset, load
 from gdaopt.errors import DownloadError, GdaoptError, InvalidInputError
 from gdaopt.studies.directory_lock import sole_writer

@@ -15,15 +15,13 @@ from gdaopt.backends.catalogue import add_module
 from gdaopt.cli.apply import apply
 from gdaopt.cli.bench import bench
 from gdaopt.cli.compare import compare
-from gdaopt.cli.errors import errors_shown
 from gdaopt.cli.export import export
 from gdaopt.cli.learn import learn
+from gdaopt.cli.output import errors_shown, last_words
 from gdaopt.cli.plot import plot
-from gdaopt.cli.progress import last_words
 from gdaopt.cli.solvers import solvers
 
 __all__ = ["app"]
-
 
 _KEPT = "a file is written as a whole or not at all, and existing files are kept"
 

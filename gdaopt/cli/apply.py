@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from gdaopt.cli.output import Output
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.files import check_writable, write_text
-from gdaopt.support.text import plain
 
 __all__ = ["apply"]
 
@@ -62,7 +61,7 @@ def apply(
 
     from gdaopt.studies.applying import LearnedRun  # scikit-learn is slow to import
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    output = Output()
     ending = "coordinates" if transform else "classes"
     path = out or Path(f"{table.stem}-{ending}.csv")
     if path.exists() and not force:
@@ -83,14 +82,10 @@ def apply(
         found = classes[shares.argmax(axis=1)]
         written["class"] = found
         written[[f"share of {name}" for name in classes]] = shares
-        counts = ", ".join(
-            f"{plain(name)}: {(found == name).sum()}" for name in learned.dataset.classes
-        )
-        console.print(f"{len(X)} samples: {counts}", soft_wrap=True)
+        counts = ", ".join(f"{name}: {(found == name).sum()}" for name in classes)
+        output.say(f"{len(X)} samples: {counts}")
         if labels is not None:
             right = int((found == labels).sum())
-            console.print(
-                f"{right} of {len(X)} labels are those of the table ({right / len(X):.1%})"
-            )
+            output.say(f"{right} of {len(X)} labels are those of the table ({right / len(X):.1%})")
     write_text(path, written.to_csv())
-    console.print(plain(f"written to {path}"), soft_wrap=True)
+    output.say(f"written to {path}")

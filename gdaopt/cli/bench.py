@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
-from rich.console import Console
 
 from gdaopt.bench.options import ALL, METHODS, STARTS, BenchOptions
 from gdaopt.bench.sequences import GENERATED, KINDS, Sequence
 from gdaopt.bench.study import Bench
 from gdaopt.cli.options import DataDir, Label
-from gdaopt.cli.progress import run_study
+from gdaopt.cli.output import Output, run_study
 from gdaopt.datasets import FROM_UCI
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.learning import load_source
-from gdaopt.support.text import plain, shortened
+from gdaopt.support.text import shortened
 
 __all__ = ["bench"]
 
@@ -79,7 +78,7 @@ def bench(
     interrupted, the same command goes on with what is missing. Exit code 75: another command is
     writing to the directory.
     """
-    console = Console(highlight=False, markup=False, emoji=False)
+    output = Output()
     options = {
         "solvers": _words(solvers),
         "programs": _words(programs),
@@ -94,21 +93,19 @@ def bench(
         "jobs": jobs,
     }
     sequences = _sequences(_words(data), _numbers("--sizes", sizes, int), label, data_dir)
-    with console.status("trying the solvers"):
+    with output.status("trying the solvers"):
         checked = BenchOptions(**options)  # type: ignore[arg-type]  # each is checked there
     study = Bench(out, sequences, checked)
-    summary, _ = run_study(console, study, "cells")
+    summary, _ = run_study(output, study, "cells")
     verified = summary.groupby("solver", sort=False)[["verified", "wrong", "infeasible"]].sum()
     for name, row in verified.iterrows():
-        console.print(
-            plain(
-                f"{name}: {row['verified']} answers verified, {row['wrong']} wrong, "
-                f"{row['infeasible']} called infeasible"
-            )
+        output.say(
+            f"{name}: {row['verified']} answers verified, {row['wrong']} wrong, "
+            f"{row['infeasible']} called infeasible"
         )
-    console.print(plain(f"written to {study.path}"), soft_wrap=True)
+    output.say(f"written to {study.path}")
     if study.n_done < len(study.tasks):
-        console.print("some cells died; run the same command again to try them again")
+        output.print("some cells died; run the same command again to try them again")
         raise typer.Exit(1)
 
 

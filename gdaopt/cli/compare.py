@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from gdaopt.cli.options import (
@@ -30,7 +29,7 @@ from gdaopt.cli.options import (
     read_names,
     read_number,
 )
-from gdaopt.cli.progress import run_study
+from gdaopt.cli.output import Output, run_study
 from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import METHODS
 from gdaopt.result import FAILURES
@@ -107,10 +106,10 @@ def compare(
     When it was interrupted, the same command goes on with what is missing. Exit code 75: another
     command is writing to the directory.
     """
-    console = Console(highlight=False, markup=False, emoji=False)
+    output = Output()
     dataset = load_source(source, label, data_dir, drop=read_names(drop), impute=impute)
     for remark in remarks(dataset):
-        console.print(plain(f"note: {remark}"), soft_wrap=True)
+        output.say(f"note: {remark}")
     problem = LearningOptions(
         positive=positive,
         scale=scale,
@@ -135,14 +134,14 @@ def compare(
     )
     comparison = Comparison(out or Path(f"gdaopt-compare-{dataset.name}"), dataset, options)
     for sentence in comparison.left_out:
-        console.print(plain(f"left out: {sentence}"), soft_wrap=True)
-    rows = run_study(console, comparison, "runs")
-    console.print(_table(rows))
-    console.print(LEGEND)
-    console.print(plain(f"written to {comparison.path}"), soft_wrap=True)
+        output.say(f"left out: {sentence}")
+    rows = run_study(output, comparison, "runs")
+    output.print(_table(rows))
+    output.print(LEGEND)
+    output.say(f"written to {comparison.path}")
     statuses = {row["status"] for row in rows}
     if "died" in statuses:
-        console.print("some runs died; run the same command again to try them again")
+        output.print("some runs died; run the same command again to try them again")
     if statuses & _FAILURES:
         raise typer.Exit(1)
 

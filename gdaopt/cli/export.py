@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from gdaopt.bench.export import EXPORTS
 from gdaopt.bench.recorded import load_programs
+from gdaopt.cli.output import Output
 from gdaopt.errors import InvalidInputError
-from gdaopt.support.text import plain, shortened
+from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_name
 
 __all__ = ["export"]
@@ -50,10 +50,10 @@ def export(
     for name in formats or ():
         check_name("format", name, EXPORTS)
     out.mkdir(parents=True, exist_ok=True)
-    console = Console(highlight=False, markup=False, emoji=False)
+    output = Output()
     for number in chosen:
         one = programs[number]
         for name in formats or EXPORTS:
             ending, write = EXPORTS[name]
             path = write(one, out / f"{recorded.stem}-{number:05d}-{one.kind}{ending}")
-            console.print(plain(str(path)), soft_wrap=True)
+            output.say(str(path))

@@ -1,15 +1,14 @@
-"""``gdaopt learn``: a metric for each class of a data set, with a table, files and pictures."""
+"""``gdaopt learn``: a metric for each class of a data set, with a report, files and pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from gdaopt.cli.options import (
@@ -32,12 +31,13 @@ from gdaopt.cli.options import (
     read_names,
     read_number,
 )
-from gdaopt.cli.progress import last_words
+from gdaopt.cli.output import Output, last_words
+from gdaopt.datasets import Dataset
 from gdaopt.datasets.remarks import remarks
-from gdaopt.methods import METHODS, State, make_method
+from gdaopt.errors import GdaoptError
+from gdaopt.methods import METHODS, Method, State, make_method
 from gdaopt.problem import MetricProblem
 from gdaopt.result import FAILURES, Result
-from gdaopt.studies.closing import closing
 from gdaopt.studies.learning import (
     LearningOptions,
     check_starts,
@@ -47,6 +47,7 @@ from gdaopt.studies.learning import (
     summary,
 )
 from gdaopt.studies.pictures import MOST_PANELS
+from gdaopt.studies.report import advice, outcome, work
 from gdaopt.studies.run_directory import RunDirectory
 from gdaopt.support.text import plain
 
@@ -58,6 +59,20 @@ _SECONDS = {
     "eig": "eig_seconds",
     "obj": "objective_seconds",
 }
+_LEGEND = (
+    "gap: how far the objective can be above the optimum, as a share of the objective; comp: "
+    "components of the graph; oracle calls: programs solved, or searches for the best atoms; "
+    "build, solve, eig, obj: seconds in building programs, in oracle calls, in eigenvectors and in "
+    "the objective"
+)
+_PICTURES = {
+    "convergence": "the objective over the steps, and its gap to a lower bound",
+    "graph": "which features a metric joins, and how strongly",
+    "discs": "the Gershgorin discs of a metric, raw and aligned",
+    "left_ends": "the left-ends of these discs over the steps",
+}
+_FAILURES = {*FAILURES, "interrupted"}
+_QUICK = 5.0  # seconds of learning up to which the accuracy is measured unasked
 
 
 def learn(
@@ -71,13 +86,13 @@ def learn(
     max_classes: MaxClasses = 20,
     max_samples: MaxSamples = "4000",
     scale: Scale = "unit",
-    method: Annotated[str, typer.Option(help=", ".join(METHODS))] = "alternating",
+    method: Annotated[str, typer.Option(help=", ".join(METHODS))] = "certified",
     solver: Annotated[
         str | None,
         typer.Option(
-            help="for methods that solve programs: any solver that CVXPY knows and that has the "
-            "cones, highspy (HiGHS without CVXPY), or analytic; see gdaopt solvers (default: the "
-            "method's)"
+            help="for methods that solve programs, such as alternating: any solver that CVXPY "
+            "knows and that has the cones, highspy (HiGHS without CVXPY), or analytic; see gdaopt "
+            "solvers (default: the method's)"
         ),
     ] = None,
     objective: ObjectiveName = "glr",
@@ -99,6 +114,15 @@ def learn(
     out: Annotated[
         Path | None, typer.Option(help="output directory (default: ./gdaopt-DATASET)")
     ] = None,
+    accuracy: Annotated[
+        bool | None,
+        typer.Option(
+            "--accuracy/--no-accuracy",
+            help="judge the metrics by 5 nearest neighbours in a cross-validation, which learns 5 "
+            f"times more (default: where learning took at most {_QUICK:g} s)",
+        ),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="say more of each run")] = False,
     force: Annotated[bool, typer.Option("--force", help="replace an earlier run there")] = False,
 ) -> None:
     """Learn a metric for each class of a data set against the rest.
@@ -109,8 +133,7 @@ def learn(
     killed or interrupted, the same command goes on with the classes that are missing. Exit code 75:
     another command is writing to the directory.
     """
-    # Labels and file names are shown as they are: no markup, no emoji codes.
-    console = Console(highlight=False, markup=False, emoji=False)
+    output = Output()
     options = LearningOptions(
         positive=positive,
         scale=scale,
@@ -140,13 +163,7 @@ def learn(
             f"{directory.path}; run the same command again to go on"
         )
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with (
-        last_words(kept),
-        Progress(
-            *columns, console=console, transient=True, disable=not console.is_terminal
-        ) as progress,
-    ):
+    with last_words(kept), output.progress() as progress:
         task = progress.add_task("")
 
         def say(what: str) -> None:
@@ -170,8 +187,9 @@ def learn(
         dataset = load_source(source, label, data_dir, drop=dropped, impute=impute)
         classes = options.classes(dataset)  # before anything is printed
         for remark in remarks(dataset):
-            progress.print(plain(f"note: {remark}"))
-        progress.print(plain(f"{dataset.name}: {options.statement(dataset)}"))
+            output.print(plain(f"note: {remark}"))
+        about = options.statement(dataset) if verbose else options.outline(dataset)
+        output.print(plain(f"{dataset.name}: {about}"))
         check_starts(problems(classes), runner)
         directory = RunDirectory(
             out or Path(f"gdaopt-{dataset.name}"),
@@ -198,36 +216,78 @@ def learn(
             force=force,
         )
         context.with_resource(directory)  # until the command ends
-        floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
-        progress.print(f"method {method}, solver {runner.solver_name}{floor}")
+        if verbose:
+            floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
+            output.print(f"method {method}, solver {runner.solver_name}{floor}")
         for name in directory.results:
-            progress.print(plain(f"{name}: there already"))
+            output.print(plain(f"{name}: there already"))
         missing = [name for name in classes if name not in directory.results]
         for name, result in learn_classes(problems(missing), runner, show):
             directory.add(name, result)
-            progress.print(plain(f"{name}: {result.status} ({result.message})"))
+            output.print(plain(f"{name}: {outcome(result)}"))
+            if verbose or result.status in FAILURES:
+                output.print(plain(f"{name}: {result.status} ({result.message})"))
+        results = directory.results.values()
+        statuses = {result.status for result in results}
+        said = "not measured, as not all runs ended well"
+        found = None
+        if not statuses & _FAILURES:
+            said, found = _judged(dataset, options, runner, results, accuracy, say)
         say("drawing")
-        directory.finish()
-    console.print(_table(directory.results))
-    console.print(
-        "gap: how far the objective can be above the optimum, as a share of the objective; comp: "
-        "components of the graph; oracle calls: programs solved, or searches for the best atoms; "
-        "build, solve, eig, obj: seconds in building programs, in oracle calls, in eigenvectors "
-        "and in the objective"
-    )
-    for sentence in closing(directory.results.values(), method, edge_floor or 0.0):
-        console.print(sentence)
-    if len(directory.results) > MOST_PANELS:
-        console.print(
-            f"discs, left-ends and graphs are drawn of the first {MOST_PANELS} of "
-            f"{len(directory.results)} runs; gdaopt plot --only NAME draws others"
+        directory.finish(found)
+    if verbose:
+        output.print(_table(directory.results))
+        output.print(_LEGEND)
+    output.print(f"\nSolved: {work(results)}.")
+    sentence = advice(results, method, edge_floor or 0.0)
+    if sentence is not None:
+        output.print(f"Better: {sentence}.")
+    output.print(plain(f"Accuracy: {said}."))
+    shown = ""
+    if len(results) > MOST_PANELS:
+        shown = (
+            f", of the first {MOST_PANELS} of {len(results)} runs where it has panels for each; "
+            "gdaopt plot --only NAME draws others"
         )
-    console.print(plain(f"written to {directory.path}"), soft_wrap=True)
-    statuses = {result.status for result in directory.results.values()}
+    output.print(f"Pictures{shown}:")
+    for name, what in _PICTURES.items():
+        output.print(f"  {name + '.png':<16} {what}")
+    output.say(f"written to {directory.path}; result.json there has all numbers")
     if "interrupted" in statuses:
         raise typer.Exit(130)
     if statuses & FAILURES:
         raise typer.Exit(1)
+
+
+def _judged(
+    dataset: Dataset,
+    options: LearningOptions,
+    method: Method,
+    results: Collection[Result],
+    is_asked: bool | None,
+    say: Callable[[str], None],
+) -> tuple[str, dict[str, float] | None]:
+    """Return a sentence on the accuracy of the metrics, and its figures where it is measured."""
+    from gdaopt.studies.accuracy import FOLDS, NEIGHBORS, cross_validated  # imports scikit-learn
+
+    seconds = sum(result.seconds for result in results)
+    if is_asked is False:
+        return "not measured", None
+    if is_asked is None and seconds > _QUICK:
+        said = f"not measured, as learning took {seconds:.0f} s and would be repeated {FOLDS} times"
+        return f"{said}; --accuracy measures it", None
+    try:
+        found = cross_validated(dataset, options, method, say)
+    except GdaoptError as error:
+        if is_asked:
+            raise
+        return f"not measured: {error}", None
+    said = (
+        f"{found.learned:.1%} of new samples have the class of their {NEIGHBORS} nearest "
+        f"neighbours under the metrics, {found.without_learning:.1%} without learning "
+        f"({FOLDS}-fold cross-validation: metrics are learned without the samples they judge)"
+    )
+    return said, {"neighbors": NEIGHBORS, "folds": FOLDS, **asdict(found)}
 
 
 def _table(results: dict[str, Result]) -> Table:

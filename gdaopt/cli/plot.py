@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from gdaopt.cli.output import Output
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.pictures import select_runs, write_pictures
 from gdaopt.studies.saved_runs import read_runs
-from gdaopt.support.text import plain
 
 __all__ = ["plot"]
 
@@ -51,8 +50,8 @@ def plot(
         runs = select_runs(runs, only)
     folder = out or (paths[0] if len(paths) == 1 and paths[0].is_dir() else Path("gdaopt-plots"))
     title = ", ".join(path.resolve().name for path in paths)
-    console = Console(highlight=False, markup=False, emoji=False)
+    output = Output()
     with sole_writer(folder):
         paths = write_pictures(runs, folder, title, suffix=picture_format)
     for path in paths:
-        console.print(plain(str(path)), soft_wrap=True)
+        output.say(str(path))

@@ -110,7 +110,8 @@ class Certified(Method):
         if self.pricing == "oracle" and (self.solver or self.solver_opts):
             raise InvalidInputError(
                 f"solver={self.solver!r} has no programs to solve: atoms come from a closed form; "
-                "add pricing='program', or leave the solver out"
+                "leave the solver out, add pricing='program', or choose a method that solves a "
+                "program in each step, such as 'alternating'"
             )
         if self.pricing == "program":
             object.__setattr__(self, "solver", self.program_options.solver)

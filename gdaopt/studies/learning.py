@@ -195,6 +195,19 @@ class LearningOptions:
             self, constraints=read_constraints(self.constraints, dataset.features.shape[1])
         )
 
+    def outline(self, dataset: Dataset) -> str:
+        """Return how much there is to learn from, and what is learned, in a few words.
+
+        Examples
+        --------
+        >>> from gdaopt.datasets import load
+        >>> LearningOptions(positive="setosa").outline(load("iris"))
+        '150 samples, 4 features; a metric is learned for class setosa against the rest'
+        """
+        samples = f"{len(dataset.labels)} samples{self._drawn(dataset)}"
+        features = f"{len(dataset.feature_names)} features"
+        return f"{samples}, {features}; a metric is learned for {self._learned(dataset)}"
+
     def statement(self, dataset: Dataset) -> str:
         """Return which problems are solved, in one sentence.
 
@@ -206,25 +219,33 @@ class LearningOptions:
 objective glr, set graph, trace bound C = 2, smallest eigenvalue ρ = 1e-06'
         """
         samples, size = dataset.features.shape
-        classes = dataset.classes
-        learned = f"each of {len(classes)} classes against the rest"
-        if len(classes) == 2:
-            positive = self.positive or classes[1]
-            learned = f"class {positive} against class {classes[classes[0] == positive]}"
-        elif self.positive is not None:
-            learned = f"class {self.positive} against the rest"
         n_edges = 0 if self.edges is None else len(self.mask(dataset))
         masked = "" if self.edges is None else f" with at most {n_edges} edges"
         bound = self.trace_bound
         shown = f"{bound} ({TRACE_BOUNDS[bound]})" if isinstance(bound, str) else f"{bound:g}"
-        n_learned = len(self.samples(dataset))
-        drawn = "" if n_learned == samples else f", {n_learned} of them drawn to learn from"
         return (
-            f"{samples} samples{drawn}, K = {size} features {SCALES[self.scale]} ({self.scale}), "
-            f"{learned}; objective {self.objective}, set {self.set}{masked}, trace bound "
-            f"C = {shown}, smallest eigenvalue ρ = {self.min_eigenvalue:g}"
+            f"{samples} samples{self._drawn(dataset)}, K = {size} features {SCALES[self.scale]} "
+            f"({self.scale}), {self._learned(dataset)}; objective {self.objective}, set "
+            f"{self.set}{masked}, trace bound C = {shown}, smallest eigenvalue "
+            f"ρ = {self.min_eigenvalue:g}"
             + ("" if self.constraints is None else ", and linear constraints")
         )
+
+    def _drawn(self, dataset: Dataset) -> str:
+        """Return how many samples are drawn, where not all are learned from."""
+        n_learned = len(self.samples(dataset))
+        all_learned = n_learned == len(dataset.labels)
+        return "" if all_learned else f", {n_learned} of them drawn to learn from"
+
+    def _learned(self, dataset: Dataset) -> str:
+        """Return which classes are learned, and against what."""
+        classes = dataset.classes
+        if len(classes) == 2:
+            positive = self.positive or classes[1]
+            return f"class {positive} against class {classes[classes[0] == positive]}"
+        if self.positive is not None:
+            return f"class {self.positive} against the rest"
+        return f"each of {len(classes)} classes against the rest"
 
 
 def load_source(

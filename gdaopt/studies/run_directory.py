@@ -85,6 +85,7 @@ class RunDirectory:
         self._force = force
         self._stems = file_stems(dataset.classes)
         self._stale: set[str] = set()
+        self._accuracy: dict[str, float] | None = None
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
@@ -119,8 +120,12 @@ class RunDirectory:
         self.results = {name: found[name] for name in self._dataset.classes if name in found}
         self._write_record()
 
-    def finish(self) -> None:
-        """Draw the pictures; remove the files of an earlier run that this one did not replace."""
+    def finish(self, accuracy: Mapping[str, float] | None = None) -> None:
+        """Draw the pictures, and note the accuracy of the metrics where it is known.
+
+        Files of an earlier run that this one did not replace are removed.
+        """
+        self._accuracy = None if accuracy is None else dict(accuracy)
         runs = [
             Run(
                 name=name,
@@ -204,6 +209,7 @@ class RunDirectory:
                 | summary(result)
                 for name, result in self.results.items()
             },
+            "accuracy": self._accuracy,
             # The files of an earlier run are on the list until this run has finished.
             "files": [*files, *sorted(self._stale - set(files))],
         }

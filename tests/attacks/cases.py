@@ -23,7 +23,7 @@ from tests.cli.cases import unmeasured
 ROOT = Path(__file__).parent.parent.parent
 
 COMMANDS = {
-    "learn": ("learn", "iris", "--solver", "analytic", "--tolerance", "1e-3"),
+    "learn": ("learn", "iris", "--method", "alternating", "--solver", "analytic"),
     "compare": (
         *("compare", "iris", "--positive", "setosa", "--jobs", "2", "--trace-every", "0"),
         *("--methods", "certified,joint:solver=analytic:max_iterations=5"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gdaopt.cli.errors import IN_USE
+from gdaopt.cli.output import IN_USE
 from tests.attacks.cases import COMMANDS, SEEDS, names, start, tables, undisturbed
 
 CASES = [

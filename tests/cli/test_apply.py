@@ -16,7 +16,7 @@ import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.scaling import scale_features
 from gdaopt.studies.applying import LearnedRun
-from tests.cli.cases import interrupt, learn, run, undrawn
+from tests.cli.cases import ANALYTIC, interrupt, learn, run, undrawn
 
 IRIS = load("iris")
 
@@ -31,7 +31,7 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     table[~is_new].to_csv(folder / "known.csv", index=False)
     table[is_new].to_csv(folder / "new.csv", index=False)
     with undrawn():
-        learn(folder / "known.csv", "--solver", "analytic", "--out", folder / "run")
+        learn(folder / "known.csv", *ANALYTIC, "--out", folder / "run")
     return folder / "known.csv", folder / "new.csv", folder / "run"
 
 
@@ -116,7 +116,7 @@ def test_two_classes_have_one_metric(tmp_path: Path) -> None:
     table["kind"] = np.where(table["a"] > 0, "pos", "neg")
     table.to_csv(tmp_path / "t.csv", index=False)
     with undrawn():
-        said = learn(tmp_path / "t.csv", "--solver", "analytic", "--out", tmp_path / "run")
+        said = learn(tmp_path / "t.csv", *ANALYTIC, "--out", tmp_path / "run")
     assert "class pos against class neg" in said
     assert set(json.loads((tmp_path / "run" / "result.json").read_text())["classes"]) == {"pos"}
     apply(tmp_path / "run", tmp_path / "t.csv", "--neighbors", 1, "--out", tmp_path / "out.csv")

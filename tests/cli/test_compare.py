@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import gdaopt as gda
 from gdaopt.cli import app
-from gdaopt.cli.errors import IN_USE
+from gdaopt.cli.output import IN_USE
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.saved_runs import read_runs
 from tests.cli.cases import ALL_PICTURES, undrawn

@@ -12,6 +12,7 @@ from gdaopt.datasets import BUILTIN, FROM_UCI, builtin
 from gdaopt.datasets.uci_files import CACHE_VARIABLE, DATA_VARIABLE
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.learning import load_source
+from tests.cli.cases import ANALYTIC
 from tests.datasets.cases import SEEDS_TEXT, SMALL_BLOCKS, SMALL_SEEDS
 
 
@@ -53,9 +54,9 @@ def test_offline(command: str, name: str, tmp_path: Path) -> None:
 def test_learn_from_a_directory(tmp_path: Path) -> None:
     (tmp_path / "seeds_dataset.txt").write_text(SEEDS_TEXT)
     out = tmp_path / "out"
-    options = ("--data-dir", tmp_path, "--positive", "Kama", "--solver", "analytic")
+    options = ("--data-dir", tmp_path, "--positive", "Kama", *ANALYTIC)
     said = gdaopt("learn", "seeds", *options, "--out", out)
-    assert "seeds: 6 samples, K = 7 features z-scored" in said
+    assert "seeds: 6 samples, 7 features; " in said
     assert "class Kama against the rest" in said
     assert (out / "Kama.npz").exists()
 

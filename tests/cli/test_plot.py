@@ -18,6 +18,7 @@ from gdaopt.studies.saved_runs import read_runs
 from gdaopt.studies.study_directory import StudyDirectory, task_key
 from tests.cli.cases import (
     ALL_PICTURES,
+    ANALYTIC,
     content,
     files,
     learn,
@@ -35,9 +36,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a few steps on one class, without pictures."""
     out = tmp_path_factory.mktemp("learned") / "run"
     with undrawn():
-        learn(
-            "iris", "--positive", "setosa", "--solver", "analytic", "--tolerance", 0.1, "--out", out
-        )
+        learn("iris", "--positive", "setosa", *ANALYTIC, "--tolerance", 0.1, "--out", out)
     return out
 
 
@@ -93,13 +92,13 @@ class TestPlot:
 
     @pytest.mark.usefixtures("no_pictures")
     def test_pictures_of_learn_are_its_own(self, tmp_path: Path) -> None:
-        learn("iris", "--positive", "setosa", "--solver", "analytic", "--out", tmp_path)
+        learn("iris", "--positive", "setosa", *ANALYTIC, "--out", tmp_path)
         self.plot(tmp_path)
         assert names(tmp_path) == files("setosa") | {"time_split.png"}
 
     def test_several_directories(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        arguments = ("--positive", "setosa", "--solver", "analytic", "--out")
+        arguments = ("--positive", "setosa", *ANALYTIC, "--out")
         with undrawn():
             learn("iris", *arguments, "a")
             learn("iris", *arguments, "b", "--tolerance", 0.1)

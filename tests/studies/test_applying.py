@@ -10,7 +10,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.studies.applying import LearnedRun
-from tests.cli.cases import learn, undrawn
+from tests.cli.cases import ANALYTIC, learn, undrawn
 
 
 def test_missing_values_are_filled_as_in_the_run(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_missing_values_are_filled_as_in_the_run(tmp_path: Path) -> None:
         "a,b,kind\n1,5,x\n2,,x\n3,6,y\n9,7,y\n?,9,x\n1,8,x\n7,1,y\n", encoding="utf-8"
     )
     (tmp_path / "new.csv").write_text("b,a\n,1.5\n4,\n", encoding="utf-8")
-    arguments = ("--impute", "median", "--solver", "analytic", "--out", tmp_path / "run")
+    arguments = ("--impute", "median", *ANALYTIC, "--out", tmp_path / "run")
     with undrawn():
         learn(tmp_path / "known.csv", *arguments)
     learned = LearnedRun.load(tmp_path / "run")

@@ -1,0 +1,113 @@
+"""What commands print: lines, the progress of a study, errors, and last words at an interrupt."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sized
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from gdaopt.errors import DirectoryInUseError, GdaoptError
+from gdaopt.support.text import plain
+
+__all__ = ["IN_USE", "Output", "errors_shown", "last_words", "run_study"]
+
+IN_USE = 75
+"""Exit code: another process writes to the directory. On Unix it stands for "try again later"."""
+
+FoundT = TypeVar("FoundT", covariant=True)
+Show = Callable[[str, int, int, Mapping[str, Any] | None], None]
+
+
+class Output(Console):
+    """A terminal or a file that shows labels and file names as they are."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
+
+    def say(self, text: str) -> None:
+        """Print text of the user's in one line, which only the terminal itself breaks."""
+        self.print(plain(text), soft_wrap=True)
+
+    def progress(self) -> Progress:
+        """Return a line on what is being done, which goes away; nothing where no one looks on."""
+        description = TextColumn("{task.description}", markup=False)
+        columns = (SpinnerColumn(), description, TimeElapsedColumn())
+        return Progress(*columns, console=self, transient=True, disable=not self.is_terminal)
+
+
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """Show the package's own errors as one sentence and exit with code 2, or `IN_USE`.
+
+    All other errors are bugs and keep their traceback.
+
+    Examples
+    --------
+    >>> with errors_shown():
+    ...     raise GdaoptError("no such luck")
+    Traceback (most recent call last):
+    SystemExit: 2
+    """
+    try:
+        yield
+    except GdaoptError as error:
+        Output(stderr=True, style="red").say(f"error: {error}")
+        sys.exit(IN_USE if isinstance(error, DirectoryInUseError) else 2)
+
+
+@contextmanager
+def last_words(kept: Callable[[], str]) -> Iterator[None]:
+    """Say on an interrupt (Ctrl-C) what is kept, and exit with code 130.
+
+    `kept` returns a sentence without its full stop.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        Output().say(f"interrupted: {kept()}")
+        raise typer.Exit(130) from None
+
+
+class _Study(Protocol[FoundT]):
+    """A study that goes on where it was stopped."""
+
+    @property
+    def tasks(self) -> Sized: ...
+
+    @property
+    def n_done(self) -> int: ...
+
+    def label(self, key: str) -> str: ...
+
+    def run(self, progress: Show) -> FoundT: ...
+
+
+def run_study(output: Output, study: _Study[FoundT], what: str) -> FoundT:
+    """Run what is missing of a study, whose tasks are called so, and return what it found."""
+
+    def kept() -> str:
+        return (
+            f"{study.n_done} of {len(study.tasks)} {what} are done; "
+            "run the same command again to go on"
+        )
+
+    with last_words(kept), output.progress() as progress:
+        task = progress.add_task("")
+
+        def show(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
+            label = plain(study.label(key))
+            progress.update(task, description=f"{done} of {total} done; {label}")
+            if row is not None:
+                message = f" ({row['message']})" if row["message"] else ""
+                output.say(f"{label}: {row['status']}{message}")
+
+        try:
+            return study.run(show)
+        except GdaoptError:
+            progress.stop()  # so that the error stands on a line of its own
+            raise

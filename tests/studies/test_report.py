@@ -1,0 +1,116 @@
+"""What `gdaopt learn` says of its runs in plain words, and how good it finds the metrics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import gdaopt as gda
+from gdaopt.datasets import Dataset, load
+from gdaopt.methods import Certified
+from gdaopt.result import Status
+from gdaopt.studies import accuracy
+from gdaopt.studies.accuracy import cross_validated
+from gdaopt.studies.learning import LearningOptions
+from gdaopt.studies.report import _ENDS, advice, outcome, work
+from tests.result_cases import solved
+
+IRIS = load("iris")
+PROBLEM = LearningOptions().problem(IRIS, "setosa")
+
+
+@pytest.mark.parametrize("status", get_args(Status))
+def test_how_each_run_ended(status: Any) -> None:
+    result = replace(solved("analytic"), status=status, message="no block improves: by 1e-5")
+    said = outcome(result)
+    if status == "stalled":
+        assert said.startswith("no block improves; at most ")
+    else:
+        assert said.startswith(_ENDS[status])
+    assert said.endswith(f" to {result.objective:.6g}")
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "says"),
+    [
+        (2.48, 1.0, "at most 148 % above the optimum"),
+        (-1.0, -4.0, "at most 75 % above the optimum"),
+        (1.0, 0.0, "how far above the optimum is not known"),
+        (1.0, None, "how far above the optimum is not known"),
+        (1.0, 1 - 1e-12, "at most 0.0001 % above the optimum"),
+    ],
+)
+def test_above_a_bound_is_a_share_of_the_bound(
+    objective: float, bound: float | None, says: str
+) -> None:
+    """Of the objective of 2.48 the gap is 59.7 %, but that is 148 % above 1."""
+    result = replace(solved("analytic"), status="stalled", objective=objective, lower_bound=bound)
+    assert f"; {says}; " in outcome(result)
+    far = "0.0001" not in says
+    assert (advice([result], "joint") is not None) == far
+    assert advice([result], "certified") is None
+    # With an edge floor the problem is another one, which that method does not solve.
+    assert advice([result], "joint", edge_floor=0.1) is None
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "says"),
+    [
+        ("alternating", {"solver": "HIGHS"}, "6 linear programs by HIGHS, in "),
+        ("joint", {"solver": "analytic"}, "6 linear programs in closed form, in "),
+        ("certified", {}, "8 linear minimisations over the set, in closed form, in "),
+        ("projected-gradient", {}, " projections by eigen-decomposition, in "),
+        ("sdp", {"max_iterations": None}, "2 semidefinite programs by CLARABEL, in "),
+    ],
+)
+def test_what_was_solved(method: Any, options: dict[str, Any], says: str) -> None:
+    result = gda.solve(PROBLEM, method, **{"max_iterations": 3, **options})
+    said = work([result, result])
+    assert says in said
+    inside = 2 * np.nansum(result.trace.column("solve_seconds"))
+    ends = f"in {2 * result.seconds:.2g} s, of which {inside:.2g} s in solving them"
+    assert said.endswith(ends)
+
+
+def test_the_accuracy_is_that_of_a_cross_validation() -> None:
+    method = Certified(tolerance=1e-2)
+    found = cross_validated(IRIS, LearningOptions(), method)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    plain = make_pipeline(StandardScaler(), KNeighborsClassifier(5))
+    scores = cross_val_score(plain, IRIS.features, IRIS.labels, cv=folds)
+    assert found.without_learning == pytest.approx(scores.mean())
+    assert 0.9 < found.learned != found.without_learning
+
+
+def test_metrics_are_learned_without_the_samples_that_they_judge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learned: list[Dataset] = []
+    problems = LearningOptions.problems
+
+    def noted(options: LearningOptions, dataset: Dataset) -> Any:
+        learned.append(dataset)
+        return problems(options, dataset)
+
+    monkeypatch.setattr(LearningOptions, "problems", noted)
+    said: list[str] = []
+    options = LearningOptions(positive="virginica")
+    cross_validated(IRIS, options, Certified(tolerance=1e-1), said.append)
+    assert [len(part.labels) for part in learned] == [120] * accuracy.FOLDS
+    assert said == [f"accuracy, fold {number} of 5" for number in range(1, 6)]
+
+
+def test_small_classes_and_interrupts_end_it() -> None:
+    few = Dataset("few", np.arange(14.0)[:, None], np.array(["a"] * 10 + ["b"] * 4), ("x",))
+    with pytest.raises(gda.errors.InvalidInputError, match="class 'b' has 4 samples, fewer than"):
+        cross_validated(few, LearningOptions(), Certified())
+    stopped = Certified(callback=lambda _: False, on_interrupt="return")
+    with pytest.raises(KeyboardInterrupt):
+        cross_validated(IRIS, LearningOptions(), stopped)
