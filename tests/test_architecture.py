@@ -25,15 +25,12 @@ TESTED_ELSEWHERE: dict[str, str] = {
         for name in ("cells", "sequences", "table")
     },
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
-    # log Q, as the master problem sees it
-    "gdaopt.objectives.logarithm": "tests/master/test_master_point.py",
     # Objectives of pairs: one grid over all losses, and what is special of each
     **{
         f"gdaopt.objectives.{name}": "tests/objectives/test_pair_loss.py"
         for name in ("comparisons", "mcml", "scalar_functions")
     },
     "gdaopt.objectives.lmnn": "tests/objectives/test_pair_losses.py",
-    "gdaopt.objectives.pairs.labelled_pairs": "tests/objectives/test_pair_losses.py",
     # Families of atoms: one grid over all of them
     "gdaopt.sets": "tests/sets/test_feasible_set.py",
     "gdaopt.sets.definite": "tests/sets/test_family.py",

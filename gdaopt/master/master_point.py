@@ -8,8 +8,7 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms, ProjectedAtoms
 from gdaopt.linalg.directions import AtomsDirection
-from gdaopt.objectives.logarithm import minimised
-from gdaopt.objectives.protocol import Derivatives, Point
+from gdaopt.objectives.protocol import Derivatives, Point, minimised
 from gdaopt.support.validation import FloatArray
 
 __all__ = ["MasterPoint"]

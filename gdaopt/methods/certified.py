@@ -27,8 +27,7 @@ from gdaopt.methods.hull import HullRun
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import Patience
 from gdaopt.objectives import Linear, SumObjective
-from gdaopt.objectives.logarithm import minimised
-from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, JointPolytope, JointProgram, ProgramOptions
 from gdaopt.sets import FeasibleSet, GraphMetrics

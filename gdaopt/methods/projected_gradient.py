@@ -15,8 +15,7 @@ from gdaopt.linalg.projection import Projection, positive_part, project_spectrum
 from gdaopt.methods.base import Method
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound, Patience
-from gdaopt.objectives.logarithm import minimised
-from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
 from gdaopt.support.deadline import check_time, unlimited
 from gdaopt.support.validation import FloatArray, check_name

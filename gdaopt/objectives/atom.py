@@ -29,15 +29,7 @@ cvxpy_is_used()
 
 
 class ObjectiveAtom(Atom):
-    """``Q(M)``, or of the symmetric part of M where CVXPY does not know M as symmetric.
-
-    Parameters
-    ----------
-    metric : cvxpy.Expression of shape (K, K)
-        M.
-    objective : Objective
-        Q.
-    """
+    """``Q(M)``, or of the symmetric part of M where CVXPY does not know M as symmetric."""
 
     def __init__(self, metric: cp.Expression, objective: Any) -> None:
         self.objective = objective
@@ -69,10 +61,10 @@ class ObjectiveAtom(Atom):
     def is_atom_concave(self) -> bool:
         return False
 
-    def is_incr(self, idx: int) -> bool:  # noqa: ARG002 (there is one argument)
+    def is_incr(self, _idx: int) -> bool:
         return False
 
-    def is_decr(self, idx: int) -> bool:  # noqa: ARG002 (as above)
+    def is_decr(self, _idx: int) -> bool:
         return False
 
     def numeric(self, values: list[FloatArray]) -> float:
@@ -87,20 +79,7 @@ class ObjectiveAtom(Atom):
 
 
 def objective_of(objective: Any, metric: cp.Expression) -> ObjectiveAtom:
-    """Return an objective of a CVXPY variable, as an expression.
-
-    Parameters
-    ----------
-    objective : Objective
-        Q.
-    metric : cvxpy.Expression of shape (K, K)
-        Affine.
-
-    Raises
-    ------
-    InvalidInputError
-        For something else.
-    """
+    """Return an objective of an affine K×K CVXPY expression, as an expression; see `Objective`."""
     size = objective.n_features
     if not isinstance(metric, cp.Expression):
         raise InvalidInputError(

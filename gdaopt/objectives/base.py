@@ -1,7 +1,7 @@
 """What all objectives have, and their sums and multiples: ``gda.GLR(X, z) + 0.1 * gda.Ridge(K)``.
 
-A sum passes every question on to its terms and adds up what they answer, along lines and in the
-weights of atoms as well. So it is as fast as its terms are, and none of them needs to know of it.
+A sum asks its terms for every result and adds the results up, also along lines and for weights of
+atoms. So it is as fast as its terms are, and no term needs to know of the sum.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add, mul
 from typing import Any, TypeVar
@@ -20,8 +21,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.objectives.logarithm import MultipleLogarithm
-from gdaopt.objectives.protocol import Expression, Line, Point, Terms
+from gdaopt.objectives.protocol import Derivatives, Expression, Line, Point, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number, read_only, symmetric_matrix
@@ -125,20 +125,17 @@ class Objective(ABC):
         """Return ``∇Q(M)``, symmetric K×K."""
         return self.at(metric).gradient()
 
-    def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (for subclasses)
+    def lipschitz(self, _min_eigenvalue: float, /) -> float | None:
         """Return a Lipschitz constant of the gradient over all ``M ⪰ ρI``, None if none is known.
 
-        In the Frobenius norm: ``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖``.
+        In the Frobenius norm: ``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖``. The argument is ρ.
         """
         return None
 
-    def to_cvxpy(self, metric: Expression) -> Terms:  # noqa: ARG002 (for subclasses)
+    def to_cvxpy(self, _metric: Expression, /) -> Terms:
         """Return Q for CVXPY, as a convex expression of a symmetric K×K variable.
 
-        Parameters
-        ----------
-        metric : cvxpy.Expression of shape (K, K)
-            Symmetric and affine.
+        The argument is a symmetric and affine `cvxpy.Expression` of shape (K, K).
 
         Returns
         -------
@@ -152,7 +149,7 @@ class Objective(ABC):
             "method that needs none, such as 'certified'"
         )
 
-    def log_to_cvxpy(self, metric: Expression) -> Terms:  # noqa: ARG002 (as above)
+    def log_to_cvxpy(self, _metric: Expression, /) -> Terms:
         """Return log Q for CVXPY, where it is convex, as `to_cvxpy` returns Q."""
         raise InvalidInputError(
             f"{type(self).__name__} has no CVXPY expression of log Q; define log_to_cvxpy(metric)"
@@ -230,7 +227,7 @@ class SumObjective(Objective):
         metric = symmetric_matrix("metric", metric, self.n_features)
         return SumPoint(self, [objective.at(metric) for objective in self.objectives])
 
-    def lipschitz(self, min_eigenvalue: float) -> float | None:
+    def lipschitz(self, min_eigenvalue: float, /) -> float | None:
         """Return ``Σ_k c_k L_k``; None where a term does not know its constant."""
         constants = [objective.lipschitz(min_eigenvalue) for objective in self.objectives]
         known = [constant for constant in constants if constant is not None]
@@ -263,12 +260,9 @@ class SumObjective(Objective):
         return total
 
     def summed_entries(self, parts: Sequence[MaskedMatrix]) -> MaskedMatrix:
-        """Return ``Σ_k c_k G_k`` of what is known of the G_k, for the same edges."""
-        return MaskedMatrix(
-            self.summed([entries.on_diagonal for entries in parts]),
-            self.summed([entries.on_edges for entries in parts]),
-            parts[0].edges,
-        )
+        """Return ``Σ_k c_k G_k`` of matrices with the same mask."""
+        scaled = [entries.scaled(c) for c, entries in zip(self.factors, parts, strict=True)]
+        return reduce(add, scaled)
 
 
 class SumPoint(Point):
@@ -280,7 +274,6 @@ class SumPoint(Point):
         self._known: list[MaskedMatrix] | None = None  # of the terms' gradients
 
     def _summed(self, answer: Callable[[Point], T]) -> T:
-        """Return the sum of what the terms answer."""
         return self.objective.summed([answer(part) for part in self.parts])
 
     @property
@@ -292,13 +285,11 @@ class SumPoint(Point):
         return float(self._summed(lambda part: part.value))
 
     def logarithm(self) -> MultipleLogarithm:
-        """Return the logarithm of a multiple, for objectives with `log_convex`."""
         only: Any = self.parts[0]
         return MultipleLogarithm(only.logarithm(), self.objective.factors[0])
 
     @property
     def estimates_curvature(self) -> bool:
-        """Whether second derivatives of a term are those of a subsample."""
         return any(getattr(part, "estimates_curvature", False) for part in self.parts)
 
     @cached_property
@@ -326,7 +317,7 @@ class SumPoint(Point):
         return self._summed(lambda part: part.curvature(atoms))
 
     def round_off(self) -> RoundOff:
-        """Return how exact value and gradient are: the sum of what the terms say, and its own.
+        """Return the round-off of the terms and of adding them up.
 
         Lowered tangents of the terms add up to one of the sum ("Proposition: round-off of the
         certificate"), with ``g_i² = Σ_k c_k g_ki²`` by the inequality of Cauchy and Schwarz.
@@ -365,7 +356,7 @@ class SumPoint(Point):
             return said[0]
         if not math.isfinite(self.value):
             return said[0] if said else f"the objective is {self.value}"
-        # A term that has underflowed says nothing, but the others still do.
+        # Where a term has underflowed, the gradients of the other terms are enough.
         return said[0] if said and not np.isfinite(self._gradient).all() else None
 
 
@@ -387,6 +378,24 @@ class SumLine(Line):
         return float(self._objective.summed(slopes)), float(self._objective.summed(curvatures))
 
 
+@dataclass(frozen=True, eq=False)
+class MultipleLogarithm(Derivatives):
+    """The logarithm of a positive multiple of Q: its derivatives are those of ``log Q``."""
+
+    logarithm: Derivatives
+    factor: float
+
+    @property
+    def value(self) -> float:
+        return math.log(self.factor) + self.logarithm.value
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        return self.logarithm.slopes(atoms)
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        return self.logarithm.curvature(atoms)
+
+
 def _terms(objective: object) -> list[tuple[float, object]]:
     """Return an objective as the terms of a sum."""
     if isinstance(objective, SumObjective):
@@ -402,13 +411,7 @@ def _added(first: object, second: object) -> SumObjective:
 
 
 def check_interface(objective: object) -> None:
-    """Refuse an object that is no objective, before its value is asked for.
-
-    Examples
-    --------
-    >>> from gdaopt.objectives import GLR
-    >>> check_interface(GLR([[0.0], [1.0]], [1, -1]))
-    """
+    """Refuse an object that is no objective, before its value is asked for."""
     is_object = not isinstance(objective, type)
     if not (is_object and hasattr(objective, "n_features") and hasattr(objective, "at")):
         raise InvalidInputError(

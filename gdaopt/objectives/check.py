@@ -80,7 +80,8 @@ def check_objective(
         _compare("gradient_entries", found, expected, 1e-8)
         for direction in _random_directions(objective.n_features, rng):
             _check_line(objective, point, direction, tolerance)
-        _check_atoms(point, _random_atoms(objective.n_features, rng), tolerance)
+        support = rng.integers(objective.n_features, size=(3, 2))
+        _check_atoms(point, Atoms(support, _unit_vectors(3, 2, rng)), tolerance)
 
 
 def check_gradient(
@@ -91,28 +92,8 @@ def check_gradient(
     The slope must be between the difference quotients on both sides of the metric, as any
     subgradient of a convex function is, whether there is a kink or not. Allowed beyond that are the
     tolerance of `check_objective` and the round-off that the point states. A value that is not
-    finite is outside of the objective's domain and says nothing.
-
-    Parameters
-    ----------
-    objective : Objective
-        Q.
-    point : Point
-        At a metric with some room around it, since entries are changed by some millionths.
-    edges : tuple of two ndarrays of int
-        The pairs i < j of features whose entries may change; entries of the diagonal always do.
-    rng : Generator
-        Draws the direction.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> wrong = gda.FunctionObjective(lambda M: (np.sum(M**2), -2 * M), n_features=2)
-    >>> point = wrong.at(np.diag([1.0, 2.0]))
-    >>> check_gradient(wrong, point, all_edges(2), np.random.default_rng(0))
-    Traceback (most recent call last):
-        ...
-    gdaopt.errors.InvalidInputError: the gradient of FunctionObjective(<lambda>) is wrong: ...
+    finite is outside of the objective's domain and says nothing. Entries of the diagonal and of the
+    edges change by some millionths, for which the metric needs room.
     """
     direction = _random_change(point.metric, edges, rng)
     gradient, here = point.gradient(), point.value
@@ -139,7 +120,7 @@ def check_gradient(
 
 
 def _random_change(metric: FloatArray, edges: Edges, rng: np.random.Generator) -> DenseDirection:
-    """Return a direction in the diagonal and the edges, which is small next to a metric."""
+    """Return a direction in the diagonal and the edges, small next to the metric."""
     size = len(metric)
     scales = np.sqrt(np.diagonal(metric))
     change = matrix_of(rng.standard_normal(size + len(edges[0])), size, edges)
@@ -153,7 +134,6 @@ def _beside(objective: Objective, point: Point, direction: Direction) -> tuple[P
 
 
 def _check_line(objective: Objective, point: Point, direction: Direction, tolerance: float) -> None:
-    """Check one direction's line, its derivatives, and the moved point."""
     line = point.line(direction)
     kind = type(direction).__name__
     ahead, behind = _beside(objective, point, direction)
@@ -179,7 +159,6 @@ def _check_line(objective: Objective, point: Point, direction: Direction, tolera
 
 
 def _check_atoms(point: Point, atoms: Atoms, tolerance: float) -> None:
-    """Check the derivatives along atoms, and their changes from one weight to another."""
     slopes, curvature = point.slopes(atoms), point.curvature(atoms)
     _compare("slopes", slopes, atoms.quadratic_forms(point.gradient()), 1e-8)
     ahead, behind = (
@@ -236,14 +215,7 @@ def _random_directions(size: int, rng: np.random.Generator) -> list[Direction]:
     return directions
 
 
-def _random_atoms(size: int, rng: np.random.Generator) -> Atoms:
-    """Return a few two-sparse atoms."""
-    support = rng.integers(size, size=(3, 2))
-    return Atoms(support, _unit_vectors(3, 2, rng))
-
-
 def _unit_vectors(n: int, size: int, rng: np.random.Generator) -> FloatArray:
-    """Return random vectors of norm 1, shape (n, size)."""
     vectors = rng.standard_normal((n, size))
     unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return unit

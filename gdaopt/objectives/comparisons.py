@@ -1,8 +1,8 @@
-"""Losses of relative comparisons: one distance is to be below another one.
+"""Losses of relative comparisons: one distance is to be smaller than another distance.
 
 In a triplet a sample is to be nearer to a second one than to a third; in a quadruplet the first two
-samples are to be nearer to each other than the last two. The distances come one after the other:
-the smaller and the larger one of the first comparison, and so on.
+samples are to be nearer to each other than the last two. An array of distances has the smaller and
+the larger distance of the first comparison, then of the second, and so on.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class TripletLoss(DistanceLoss):
         self.function = function
         self.curved_everywhere = not function.is_flat_beyond
 
-    def at(self, block: Block, distances: FloatArray) -> Triplets:  # noqa: ARG002 (of all)
+    def at(self, _block: Block, distances: FloatArray) -> Triplets:
         return _Listed(self, distances[0::2], distances[1::2])
 
     def auto_trace_bound(self, squares: FloatArray, n_pushed: int = 1) -> float:
-        """Return the trace of the isotropic metric that pulls as much as so many triplets at 0.
+        """Return the trace of the isotropic metric that pulls as much as triplets at distance 0.
 
-        The mean squared differences of the near samples are given, for each feature.
+        The squares are the mean squared differences of the near samples, for each feature.
         """
         if not self.pull:
             raise nothing_pulls("push_weight=1")
@@ -70,9 +70,7 @@ class Triplets(BlockLoss):
     """The loss at distances x of near samples, and of the arguments z of ψ."""
 
     def __init__(self, loss: TripletLoss, near: FloatArray, z: FloatArray) -> None:
-        self.loss = loss
-        self.near = near
-        self.z = z
+        self.loss, self.near, self.z = loss, near, z
         self.values, self.first = loss.function(z)
 
     @cached_property
@@ -92,8 +90,6 @@ class Triplets(BlockLoss):
 
 
 class _Listed(Triplets):
-    """The loss of triplets whose distances are given one after the other."""
-
     def __init__(self, loss: TripletLoss, near: FloatArray, far: FloatArray) -> None:
         super().__init__(loss, near, loss.margin + near - far)
         self._far = far
@@ -155,7 +151,7 @@ class _TripletObjective(PairObjective[TripletLoss]):
         near = features[self.triplets[:, 0]] - features[self.triplets[:, 1]]
         return self.loss.auto_trace_bound((near**2).mean(axis=0))
 
-    def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
+    def lipschitz(self, _min_eigenvalue: float, /) -> float:
         """Return ``L = (μ/n) max ψ'' Σ (‖d_ij‖⁴ + ‖d_il‖⁴)``, which holds for every metric."""
         fourth = sum(float((squares**2).sum()) for squares in self.squares())
         return self.loss.push * self.loss.function.max_curvature * fourth
@@ -278,7 +274,7 @@ class LSMLLoss(DistanceLoss):
     def __init__(self, weight: float) -> None:
         self._weight = weight
 
-    def at(self, block: Block, distances: FloatArray) -> _Violated:  # noqa: ARG002 (of all)
+    def at(self, _block: Block, distances: FloatArray) -> _Violated:
         return _Violated(self._weight, distances)
 
 
@@ -438,9 +434,8 @@ def _drawn(codes: Indices, count: int, rng: np.random.Generator) -> Indices:
 
 
 def _uniform(rng: np.random.Generator, below: Indices) -> Indices:
-    """Return random indices, each below a bound of its own."""
-    found: FloatArray = np.floor(rng.random(len(below)) * below)
-    return found.astype(np.intp)
+    """Return random indices, each below its own bound."""
+    return np.floor(rng.random(len(below)) * below).astype(np.intp)
 
 
 def _compared(features: FloatArray, quadruplets: Indices) -> ListedPairs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,9 +15,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.base import Objective
-from gdaopt.objectives.logarithm import Logarithm
 from gdaopt.objectives.matrix_point import MatrixPoint
-from gdaopt.objectives.protocol import Expression, Line, Point, Terms
+from gdaopt.objectives.protocol import Derivatives, Expression, Line, Point, Terms
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
@@ -84,13 +84,13 @@ class DenseObjective(Objective):
     def gradient(self, metric: FloatArray) -> FloatArray:
         """Return ``∇Q(M)``, symmetric K×K."""
 
-    def expression(self, metric: Expression) -> Expression:  # noqa: ARG002 (for subclasses)
+    def expression(self, _metric: Expression, /) -> Expression:
         """Return Q as a CVXPY expression; override it to use the conic baselines."""
         raise InvalidInputError(
             f"{type(self).__name__} has no CVXPY expression; define expression(metric)"
         )
 
-    def log_expression(self, metric: Expression) -> Expression:  # noqa: ARG002 (for subclasses)
+    def log_expression(self, _metric: Expression, /) -> Expression:
         """Return log Q as a CVXPY expression; override it, too, where `log_convex` is set."""
         raise InvalidInputError(
             f"{type(self).__name__} sets log_convex, but has no CVXPY expression of log Q; define "
@@ -128,7 +128,6 @@ class DensePoint(MatrixPoint):
             ) from None
 
     def logarithm(self) -> Logarithm:
-        """Return ``log Q`` at M, for objectives with `log_convex`."""
         return Logarithm(self)
 
     @cached_property
@@ -149,7 +148,6 @@ class DensePoint(MatrixPoint):
         return self._gradient
 
     def round_off(self) -> RoundOff:
-        """Return what the objective says."""
         return self.objective.round_off(self)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
@@ -180,20 +178,41 @@ class DensePoint(MatrixPoint):
         return None
 
 
+@dataclass(frozen=True, eq=False)
+class Logarithm(Derivatives):
+    """``log Q`` from Q itself, -inf where Q is not positive.
+
+    With the derivatives g of log Q the second ones are ``∇²Q / Q - gg'``.
+    """
+
+    of: Derivatives
+
+    @property
+    def value(self) -> float:
+        return math.log(self.of.value) if self.of.value > 0 else -math.inf
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        return self.of.slopes(atoms) / self.of.value
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        slopes = self.slopes(atoms)
+        curvature: FloatArray = self.of.curvature(atoms) / self.of.value
+        return curvature - np.outer(slopes, slopes)
+
+
 class _DenseLine(Line):
     """The objective along a direction, evaluated at the moved metrics; the last one is kept."""
 
     def __init__(self, point: DensePoint, direction: Direction) -> None:
         self.direction = direction
-        self._point = point
-        self._last: tuple[float, Point] = (0.0, point)
+        self._point = self._last_point = point
+        self._last = 0.0
 
     def _at(self, gamma: float) -> Point:
-        last, point = self._last
-        if gamma != last:
-            point = self._point.moved(self.direction, gamma)
-            self._last = (gamma, point)
-        return point
+        if gamma != self._last:
+            self._last_point = self._point.moved(self.direction, gamma)
+            self._last = gamma
+        return self._last_point
 
     def value(self, gamma: float) -> float:
         return self._at(gamma).value

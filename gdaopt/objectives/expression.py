@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
@@ -96,23 +96,22 @@ class CvxpyObjective(DenseObjective):
         variable = cp.Variable((self.n_features, self.n_features), symmetric=True, name="M")
         found = self.expression(variable)
         _check(found, variable)
-        self._tree = ExpressionTree(found, variable)
-        if self._tree.is_constant:
+        self.tree = ExpressionTree(found, variable)
+        if self.tree.is_constant:
             raise _constant(found)
 
     def __repr__(self) -> str:
-        return f"CvxpyObjective({self._tree.text})"
+        return f"CvxpyObjective({self.tree})"
 
     def at(self, metric: FloatArray) -> ExpressionPoint:
-        metric = symmetric_matrix("metric", metric, self.n_features)
-        return ExpressionPoint(self, metric, self._tree)
+        return ExpressionPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
     def value(self, metric: FloatArray) -> float:
-        return self._tree.at(metric).value
+        return self.tree.at(metric).value
 
     def gradient(self, metric: FloatArray) -> FloatArray:
         """Return ``∇Q(M)``, or a subgradient; NaN outside of the domain."""
-        return self._tree.at(metric).gradient()
+        return self.tree.at(metric).gradient()
 
     def expression(self, metric: Expression) -> Expression:
         import cvxpy as cp  # on demand: importing gdaopt loads no solver
@@ -136,13 +135,11 @@ class CvxpyObjective(DenseObjective):
 class ExpressionPoint(DensePoint):
     """A CVXPY expression at one metric: value and gradient share intermediate results."""
 
-    def __init__(self, objective: CvxpyObjective, metric: FloatArray, tree: ExpressionTree) -> None:
-        super().__init__(objective, metric)
-        self._tree = tree
+    objective: CvxpyObjective
 
     @cached_property
     def _tape(self) -> Tape:
-        return self._tree.at(self.metric)
+        return self.objective.tree.at(self.metric)
 
     @cached_property
     def value(self) -> float:
@@ -202,24 +199,13 @@ def _constant(expression: cp.Expression) -> InvalidInputError:
 class ExpressionTree:
     """A scalar CVXPY expression of one symmetric K×K variable, taken apart once.
 
-    Raises
-    ------
-    InvalidInputError
-        For an atom whose derivative CVXPY does not know.
-
-    Examples
-    --------
-    >>> import cvxpy as cp
-    >>> M = cp.Variable((2, 2), symmetric=True)
-    >>> tree = ExpressionTree(cp.sum_squares(M) + cp.trace(M), M)
-    >>> tape = tree.at(np.eye(2))
-    >>> tape.value, tape.gradient()
-    (4.0, array([[3., 0.],
-           [0., 3.]]))
+    Its nodes are in an order in which each comes after its arguments; the first is the variable as
+    a vector. An atom whose derivative CVXPY does not know is refused.
     """
 
     def __init__(self, expression: cp.Expression, variable: cp.Variable) -> None:
-        self.nodes: list[_Node] = []
+        self.nodes: list[_Node | None] = [None]  # None has its value before the others
+        self._values: list[Any] = [None]  # of constants
         self._places: dict[int, int] = {}
         self._variable = variable
         self._expression = expression  # kept, since places are known by the identity of its parts
@@ -233,9 +219,7 @@ class ExpressionTree:
             if type(constraint).__name__ in ("PSD", "Inequality", "NonPos")
         ]
 
-    @property
-    def text(self) -> str:
-        """The expression as CVXPY prints it."""
+    def __str__(self) -> str:
         return str(self._expression)
 
     @property
@@ -246,31 +230,31 @@ class ExpressionTree:
 
     def at(self, matrix: FloatArray) -> Tape:
         """Evaluate the expression at a symmetric K×K matrix."""
-        values: list[Any] = []
+        values = list(self._values)
+        values[0] = matrix.ravel(order="F")
         with np.errstate(all="ignore"):
-            vector = matrix.ravel(order="F")
             try:
-                for node in self.nodes:
-                    values.append(node.value(vector, values))
+                for place, node in enumerate(self.nodes):
+                    if node is not None:
+                        values[place] = node.value(values)
                 inside = all(_holds(values[place], cone) for place, cone in self._domain)
                 value = float(values[self.root]) if inside else math.inf
             except (LinAlgError, ValueError, ZeroDivisionError):
                 value = math.inf  # such as the inverse of a singular matrix
-        return Tape(self, values, math.inf if math.isnan(value) else value, len(matrix))
+        return Tape(self, values, math.inf if math.isnan(value) else value)
 
     def _compiled(self, expression: Any) -> int:
-        """Return the place of an expression in the list of nodes, after all that it is made of."""
-        if id(expression) in self._places:
-            return self._places[id(expression)]
-        node: _Node
-        if expression.is_constant():
-            node = _Constant(expression.value)
-        elif expression.is_affine():
-            node = _Affine(expression, self._variable)
-        else:
-            node = _Atom(expression, [self._compiled(part) for part in expression.args])
-        self.nodes.append(node)
-        self._places[id(expression)] = len(self.nodes) - 1
+        """Return the place of an expression in the list of nodes, after those of its arguments."""
+        if id(expression) not in self._places:
+            node: _Node | None = None
+            if not expression.is_constant():
+                if expression.is_affine():
+                    node = _Affine(expression, self._variable)
+                else:
+                    node = _Atom(expression, [self._compiled(part) for part in expression.args])
+            self._places[id(expression)] = len(self.nodes)
+            self.nodes.append(node)
+            self._values.append(expression.value if node is None else None)
         return self._places[id(expression)]
 
 
@@ -288,63 +272,48 @@ def _holds(value: Any, cone: bool) -> bool:
     return True
 
 
+@dataclass(frozen=True, eq=False)
 class Tape:
-    """An expression at one matrix; its value is infinite outside of the expression's domain."""
+    """The values of all nodes at one matrix, and of the whole, infinite outside of its domain."""
 
-    def __init__(self, tree: ExpressionTree, values: list[Any], value: float, size: int) -> None:
-        self._tree = tree
-        self._values = values
-        self._size = size
-        self.value = value
+    tree: ExpressionTree
+    values: list[Any]
+    value: float
 
     def gradient(self, sizes: bool = False) -> FloatArray:
         """Return the gradient, or a subgradient at a kink; NaN outside of the domain.
 
         With `sizes` return the sums of the sizes of the terms that its entries are added up from.
         """
-        unknown = np.full((self._size, self._size), math.nan)
+        size = math.isqrt(len(self.values[0]))
+        unknown = np.full((size, size), math.nan)
         if not math.isfinite(self.value):
             return unknown
-        adjoints: list[Any] = [None] * len(self._values)
-        adjoints[self._tree.root] = np.ones(1)
-        total = np.zeros(unknown.size)
+        adjoints: list[Any] = [None] * len(self.values)
+        adjoints[self.tree.root] = np.ones(1)
         with np.errstate(all="ignore"):
-            for place in reversed(range(self._tree.root + 1)):
-                node, adjoint = self._tree.nodes[place], adjoints[place]
-                if adjoint is None:
+            for place in reversed(range(self.tree.root + 1)):
+                node, adjoint = self.tree.nodes[place], adjoints[place]
+                if adjoint is None or node is None:
                     continue
-                if isinstance(node, _Affine):
-                    total += (abs(node.matrix) if sizes else node.matrix) @ adjoint
-                    continue
-                for child, jacobian in node.jacobians(self._values):
+                for child, jacobian in node.jacobians(self.values):
                     if jacobian is None:
                         return unknown
                     part = (abs(jacobian) if sizes else jacobian) @ np.atleast_1d(adjoint)
                     adjoints[child] = part if adjoints[child] is None else adjoints[child] + part
-        matrix = total.reshape(unknown.shape, order="F")
+        matrix = adjoints[0].reshape(unknown.shape, order="F")
         symmetric: FloatArray = (matrix + matrix.T) / 2
         return symmetric
 
 
-class _Node(ABC):
-    """A part of an expression, whose value is computed from those of the parts before."""
+class _Node(Protocol):
+    """A part of an expression that depends on the matrix."""
 
-    @abstractmethod
-    def value(self, vector: FloatArray, values: list[Any]) -> Any: ...
+    def value(self, values: list[Any]) -> Any:
+        """Return its value, given those of the nodes before it."""
 
-    def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:  # noqa: ARG002 (of atoms)
-        """Return for each argument its place and the derivative, size × size of the atom."""
-        return []
-
-
-class _Constant(_Node):
-    """What does not depend on the matrix."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def value(self, vector: FloatArray, values: list[Any]) -> Any:  # noqa: ARG002 (of other nodes)
-        return self._value
+    def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:
+        """Return for each argument its place and the derivative, size × size of the node."""
 
 
 class _Affine(_Node):
@@ -358,8 +327,12 @@ class _Affine(_Node):
         linear = self.matrix.T @ np.asarray(variable.value).ravel(order="F")
         self._offset = here - linear.reshape(here.shape, order="F")
 
-    def value(self, vector: FloatArray, values: list[Any]) -> Any:  # noqa: ARG002 (of other nodes)
-        return (self._transposed @ vector).reshape(self._offset.shape, order="F") + self._offset
+    def value(self, values: list[Any]) -> Any:
+        linear = self._transposed @ values[0]
+        return linear.reshape(self._offset.shape, order="F") + self._offset
+
+    def jacobians(self, _values: list[Any]) -> list[tuple[int, Any]]:
+        return [(0, self.matrix)]
 
 
 class _Atom(_Node):
@@ -385,7 +358,7 @@ class _Atom(_Node):
         if isinstance(atom, AffAtom):
             self._known = here
 
-    def value(self, vector: FloatArray, values: list[Any]) -> Any:  # noqa: ARG002 (of other nodes)
+    def value(self, values: list[Any]) -> Any:
         return self._atom.numeric([values[child] for child in self._children])
 
     def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:

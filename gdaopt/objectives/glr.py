@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from copy import copy
 from functools import cached_property
 from typing import Any, Self
 
@@ -52,28 +53,21 @@ class Exponentials(DistanceLoss):
     is_exponential = True
     coefficient_roundings = 0.0  # what the terms are off by is part of the round-off of the value
 
-    def __init__(self, n_pairs: int, shift: float = 0.0) -> None:
-        self._n_pairs = n_pairs
-        self._shift = shift
+    def __init__(self, n_pairs: int) -> None:
+        self.value_roundings = 4 * math.log(n_pairs)
 
-    @property
-    def value_roundings(self) -> float:  # type: ignore[override]  # it depends on the shift
-        """How exact terms are: their exponents are differences of larger numbers."""
-        return 2 * abs(self._shift) + 4 * math.log(self._n_pairs)
-
-    def at(self, block: Block, distances: FloatArray) -> _Terms:  # noqa: ARG002 (of all)
+    def at(self, _block: Block, distances: FloatArray) -> _Terms:
         out = distances if distances.flags.writeable else None
-        exponents = np.subtract(-self._shift, distances, out=out)
+        exponents = np.subtract(-self.shift, distances, out=out)
         return _Terms(np.exp(exponents, out=exponents))
 
-    def again(self, block: Block, numbers: FloatArray) -> _Terms:  # noqa: ARG002 (of all)
+    def again(self, _block: Block, numbers: FloatArray) -> _Terms:
         return _Terms(numbers)
 
-    def shift(self, distances: Iterable[FloatArray]) -> float:
-        return max(-float(block.min()) for block in distances)
-
-    def shifted(self, shift: float) -> Self:
-        return type(self)(self._n_pairs, shift)
+    def shifted(self, distances: Iterable[FloatArray], /) -> Self:
+        found = copy(self)
+        found.shift = max(-float(block.min()) for block in distances)
+        return found
 
     def line(self, direction: Direction, start: LossSum, rates: PairValues) -> ExponentialLine:
         return ExponentialLine(direction, start, rates)
@@ -115,9 +109,7 @@ class _Terms(BlockLoss):
 class ExponentialLine(LossLine):
     """The sum of exponentials along a direction, in units of 1."""
 
-    def __init__(self, direction: Direction, start: LossSum, rates: PairValues) -> None:
-        super().__init__(direction, start, rates)
-        self.scale = 1.0
+    scale = 1.0
 
     def losses(self, gamma: float) -> Iterator[_Terms]:
         """Yield the terms of each block: the exponents are linear in γ, too."""
@@ -127,12 +119,11 @@ class ExponentialLine(LossLine):
             yield _Terms(np.exp(exponents, out=exponents))
 
     def balance(self, gamma: float) -> tuple[float, float]:
-        """Return h, by how much the slope's rising part outweighs its falling part, and h'.
+        """Return h and h' (see `Line`): the logarithm of rising over falling parts of the slope.
 
-        The slope is the sum of two parts, one for each sign of η. The logarithm of each part is
-        nearly linear in γ, however many decades Q changes over, and so is the difference h of the
-        logarithms. h is negative where Q falls. Where one part is missing or leaves floating point,
-        h is infinite and h' is NaN.
+        The slope is the sum of two parts, one for each sign of η, whose logarithms are nearly
+        linear in γ, however many decades Q changes over. Where one part is missing or leaves
+        floating point, h is infinite and h' is NaN.
         """
         rising = falling = rising_rate = falling_rate = 0.0
         with np.errstate(over="ignore", invalid="ignore"):

@@ -25,8 +25,6 @@ _ROUND_OFF = 1e-10  # of the largest entry of D: a smallest eigenvalue that litt
 
 
 class GMMLPoint(FactoredPoint):
-    """The objective at one metric."""
-
     objective: GMML
 
     @cached_property
@@ -89,12 +87,13 @@ class GMMLLine(FactoredLine):
             self._weights = ((dissimilar @ vectors) * vectors).sum(axis=0)
         super().__init__(point, direction, point.objective.similar, eigenvalues)
 
-    def _change(self, gamma: float, stretched: FloatArray) -> float:
-        return -gamma * float(self._weights @ (self._eigenvalues / stretched))
+    def _change(self, stretches: FloatArray) -> float:
+        return -float(self._weights @ (stretches / (1 + stretches)))
 
-    def _rates(self, stretched: FloatArray) -> tuple[float, float]:
-        falls = self._weights * self._eigenvalues / stretched**2
-        return -float(falls.sum()), 2 * float(falls @ (self._eigenvalues / stretched))
+    def _rates(self, stretches: FloatArray) -> tuple[float, float]:
+        rates = self._eigenvalues / (1 + stretches)
+        falls = self._weights * rates / (1 + stretches)
+        return -float(falls.sum()), 2 * float(falls @ rates)
 
 
 class GMML(Objective):

@@ -27,7 +27,6 @@ from gdaopt.support.validation import FloatArray, integer, number
 
 __all__ = ["LMNN", "LMNNLoss", "target_neighbors"]
 
-
 _BLOCK_ENTRIES = 2**18  # 2 MB: the distances that neighbours are found in
 
 Indices = npt.NDArray[np.intp]
@@ -37,12 +36,6 @@ def target_neighbors(features: FloatArray, codes: Codes, n_neighbors: int) -> In
     """Return the nearest samples of the same class by Euclidean distance, shape (N, n_neighbors).
 
     Of samples that are equally near, the first are taken.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [1.0], [3.0], [0.5]])
-    >>> target_neighbors(X, np.array([0, 0, 0, 1]), 1)[:3].ravel()
-    array([1, 0, 1])
     """
     from scipy.spatial.distance import cdist  # on demand: it takes 60 ms to import
 
@@ -201,14 +194,8 @@ class LMNN(PairObjective[LMNNLoss]):
         order = np.argsort(codes, kind="stable")
         features, codes = features[order], codes[order]
         targets = target_neighbors(features, codes, n_neighbors)
-        loss = LMNNLoss(
-            codes,
-            targets,
-            (1 - push) / targets.size,
-            push / targets.size,
-            margin,
-            SmoothHinge(width),
-        )
+        weights = (1 - push) / targets.size, push / targets.size
+        loss = LMNNLoss(codes, targets, *weights, margin, SmoothHinge(width))
         self._codes = codes
         super().__init__(RectanglePairs.ordered(features), loss)
 
@@ -227,7 +214,7 @@ class LMNN(PairObjective[LMNNLoss]):
         squares = ((features[:, None] - features[targets]) ** 2).mean(axis=(0, 1))
         return self.loss.auto_trace_bound(squares, n_pushed=targets.shape[1])
 
-    def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
+    def lipschitz(self, _min_eigenvalue: float, /) -> float:
         """Return ``L = (μ/(N k ω)) Σ_ijl (‖d_ij‖⁴ + ‖d_il‖⁴)``, which holds for every metric."""
         triplets, total = self.loss, 0.0
         n_targets = triplets.targets.shape[1]

@@ -24,8 +24,6 @@ _LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
 
 
 class LogDetPoint(FactoredPoint):
-    """The log-determinant objective at one metric."""
-
     objective: LogDet
 
     @cached_property
@@ -97,11 +95,11 @@ class LogDetLine(FactoredLine):
             eigenvalues = eigvalsh(turned, check_finite=False)
         super().__init__(point, direction, point.objective.covariance, eigenvalues)
 
-    def _change(self, gamma: float, stretched: FloatArray) -> float:  # noqa: ARG002 (for others)
-        return -float(np.log(stretched).sum())
+    def _change(self, stretches: FloatArray) -> float:
+        return -float(np.log1p(stretches).sum())
 
-    def _rates(self, stretched: FloatArray) -> tuple[float, float]:
-        rates = self._eigenvalues / stretched
+    def _rates(self, stretches: FloatArray) -> tuple[float, float]:
+        rates = self._eigenvalues / (1 + stretches)
         return -float(rates.sum()), float(rates @ rates)
 
 

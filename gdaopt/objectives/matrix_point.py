@@ -23,16 +23,9 @@ _BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entrie
 
 
 class MatrixPoint(Point, ABC):
-    """An objective at one metric: everything comes from the dense gradient.
+    """An objective at one metric, which becomes read-only; all results are of the dense gradient.
 
     A subclass writes the value, the gradient, the curvature and the line.
-
-    Parameters
-    ----------
-    objective : object
-        The objective.
-    metric : ndarray of shape (K, K)
-        M, which becomes read-only.
     """
 
     def __init__(self, objective: Any, metric: FloatArray) -> None:
@@ -63,11 +56,7 @@ class MatrixPoint(Point, ABC):
 
 
 class FactoredPoint(MatrixPoint):
-    """A point of an objective that is finite for positive definite metrics only.
-
-    It needs the Cholesky factor of the metric and its inverse, and along a direction the
-    eigenvalues of the direction in the coordinates of that factor.
-    """
+    """A point of an objective that is finite for positive definite metrics only."""
 
     @cached_property
     def factor(self) -> FloatArray | None:
@@ -95,7 +84,6 @@ class FactoredPoint(MatrixPoint):
         return (whole + whole.T) / 2
 
     def direction_in_factor_coordinates(self, direction: Direction) -> FloatArray:
-        """Return ``L⁻¹ D L⁻ᵀ``: its eigenvalues say where the line leaves the cone."""
         return self.in_factor_coordinates(direction.added_to(np.zeros_like(self.metric), 1.0))
 
     def vanished(self) -> str | None:
@@ -105,11 +93,11 @@ class FactoredPoint(MatrixPoint):
 
 
 class FactoredLine(Line, ABC):
-    """Such an objective along a direction D: ``φ(0) + γ ⟨A, D⟩`` and terms of ``1 + γ λ_i``.
+    """The objective of a `FactoredPoint` along D: ``φ(0) + γ ⟨A, D⟩`` and terms of ``γ λ_i``.
 
     λ are the eigenvalues of D in the coordinates of the metric's factor: a trial step costs O(K),
-    and leaves the cone where ``1 + γ λ_i ≤ 0``. Everything is infinite there. Where the metric has
-    no factor, they are NaN.
+    and leaves the cone where ``γ λ_i ≤ -1``. Everything is infinite there. Where the metric has no
+    factor, they are NaN.
     """
 
     def __init__(
@@ -125,24 +113,24 @@ class FactoredLine(Line, ABC):
         self._eigenvalues = eigenvalues
 
     def value(self, gamma: float) -> float:
-        stretched = 1 + gamma * self._eigenvalues
-        if not stretched.min() > 0:
+        stretches = gamma * self._eigenvalues
+        if not stretches.min() > -1:
             return math.inf
-        return self._start + gamma * self._slope + self._change(gamma, stretched)
+        return self._start + gamma * self._slope + self._change(stretches)
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
-        stretched = 1 + gamma * self._eigenvalues
-        if not stretched.min() > 0:
+        stretches = gamma * self._eigenvalues
+        if not stretches.min() > -1:
             return math.inf, math.inf
-        slope, curvature = self._rates(stretched)
+        slope, curvature = self._rates(stretches)
         return self._slope + slope, curvature
 
     @abstractmethod
-    def _change(self, gamma: float, stretched: FloatArray) -> float:
-        """Return the change of the terms, given all ``1 + γ λ_i``."""
+    def _change(self, stretches: FloatArray) -> float:
+        """Return the change of the terms, given all ``γ λ_i``."""
 
     @abstractmethod
-    def _rates(self, stretched: FloatArray) -> tuple[float, float]:
+    def _rates(self, stretches: FloatArray) -> tuple[float, float]:
         """Return the first and the second derivative of the terms."""
 
 

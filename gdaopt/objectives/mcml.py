@@ -28,7 +28,6 @@ from gdaopt.support.validation import FloatArray
 
 __all__ = ["MCML", "MCMLLoss"]
 
-
 _NEGLIGIBLE = 1e-7  # of the largest in a row: pairs that hardly change a Newton step
 
 
@@ -60,7 +59,7 @@ class MCMLLoss(DistanceLoss):
         self.has_class = np.repeat(n_others > 0, n_others + 1)  # other samples of the own class
         self.pulls = weights / np.maximum(np.repeat(n_others, n_others + 1), 1)
 
-    def cancelled(self, block: Block) -> FloatArray:
+    def cancelled(self, block: Block, /) -> FloatArray:
         """Return the pull on each pair: near the optimum the softmax cancels it."""
         pulls = np.zeros(
             (block.rows.stop - block.rows.start, block.columns.stop - block.columns.start)
@@ -80,8 +79,6 @@ class MCMLLoss(DistanceLoss):
 
 
 class _Rows(BlockLoss):
-    """The loss in some rows."""
-
     def __init__(self, loss: MCMLLoss, block: Block, distances: FloatArray) -> None:
         self._loss = loss
         self._block = block
@@ -214,7 +211,7 @@ class MCML(PairObjective[MCMLLoss]):
         distance = math.log(len(self.pairs.features) - 1)
         return isotropic_trace(distance, self.pairs.scatter_diagonal(pulls))
 
-    def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (the same for all)
+    def lipschitz(self, _min_eigenvalue: float, /) -> float:
         """Return ``L = Σ_i s_i max_k ‖d_ik‖⁴ / Σ_i s_i``, which holds for every metric.
 
         See "Lemma: second derivatives of losses of distances" in ``docs/theory.md``.

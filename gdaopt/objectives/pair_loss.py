@@ -1,11 +1,8 @@
 """Losses of squared distances, over all pairs of samples: at a metric, and along a direction.
 
-A loss is a sum of functions, each of which sees the distances of one row of a block or of several:
-all pairs of one sample, one pair, or the pairs of one group. So it is evaluated on any rows of a
-block alone, and needs no sample, only their distances.
-
-Pairs can have weights w. A loss then sees ``δ - log w`` in place of a distance δ, as the sum of
-exponentials does, for which ``w exp(-δ) = exp(-(δ - log w))``.
+A loss is a sum of functions of the distances in one row of a block, or in several rows. So it can
+be evaluated on any rows of a block alone, and needs no samples. Where pairs have weights w, it gets
+``δ - log w`` in place of a distance δ: ``w exp(-δ) = exp(-(δ - log w))``.
 """
 
 from __future__ import annotations
@@ -39,7 +36,6 @@ __all__ = [
     "LossLine",
     "LossSum",
     "loss_sums",
-    "underflow",
 ]
 
 NEGLIGIBLE = 1e-9
@@ -48,10 +44,6 @@ NEGLIGIBLE = 1e-9
 _MOST_PAIRS = 2**18  # that second derivatives are summed over
 _SPARSE = 8  # where few pairs are curved, parts of this size are summed over at once
 _LARGEST_TOTAL = 1e130  # in units of the shift: then the products of the terms are finite, too
-
-_LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
-_NOISE = 1e-15  # of what coinciding samples add to sums: with less, the others do not count
-_LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
 
 KeepValues = Callable[[Callable[[], Iterator[FloatArray]]], PairValues]
 """Makes `PairValues` of a callable that returns an iterator over arrays."""
@@ -74,7 +66,7 @@ class BlockLoss(ABC):
     def coefficients(self) -> FloatArray:
         """Return ``∂f/∂δ`` times the sign of the loss, with the shape of δ.
 
-        The array may overwrite numbers of this object: call no other method of it afterwards.
+        The array may overwrite numbers of this object, which is of no use afterwards.
         """
 
     @abstractmethod
@@ -104,6 +96,8 @@ class DistanceLoss(ABC):
         Whether the loss is a sum of exponentials ``exp(-δ)``. Value, derivatives and second
         derivatives are then the same terms; the logarithm of the sum is convex, too; and all sums
         are taken in units of ``exp(shift)``, so that the logarithm does not underflow.
+    shift : float
+        The logarithm of the unit that the loss is in.
     """
 
     value_roundings: float
@@ -111,6 +105,7 @@ class DistanceLoss(ABC):
     sign: float = 1.0
     curved_everywhere: bool = True
     is_exponential: bool = False
+    shift: float = 0.0
 
     @abstractmethod
     def at(self, block: Block, distances: FloatArray) -> BlockLoss:
@@ -126,16 +121,12 @@ class DistanceLoss(ABC):
         """
         return self.at(block, numbers)
 
-    def cancelled(self, block: Block) -> FloatArray | None:  # noqa: ARG002 (none)
-        """Return the sizes t ≥ 0 of terms that cancel in the derivatives; None for 0."""
+    def cancelled(self, _block: Block, /) -> FloatArray | None:
+        """Return the sizes t ≥ 0 of terms of a block that cancel in the derivatives; None for 0."""
         return None
 
-    def shift(self, distances: Iterable[FloatArray]) -> float:  # noqa: ARG002 (for subclasses)
-        """Return the logarithm of the unit in which sums at some distances are taken."""
-        return 0.0
-
-    def shifted(self, shift: float) -> Self:  # noqa: ARG002 (for subclasses)
-        """Return the loss in units of ``exp(shift)``."""
+    def shifted(self, _distances: Iterable[FloatArray], /) -> Self:
+        """Return the loss in the unit in which sums at some distances are taken."""
         return self
 
     def line(self, direction: Direction, start: LossSum, rates: PairValues) -> LossLine:
@@ -146,11 +137,8 @@ class DistanceLoss(ABC):
 class LossSum:
     """``f(δ)`` over all pairs with distances δ, whose numbers are kept if memory allows it.
 
-    Attributes
-    ----------
-    coefficients : PairValues
-        ``∂f/∂δ`` in units of ``exp(shift)`` and times the sign of the loss, block by block. They
-        are computed with the value; `keep` makes `PairValues` of them.
+    The coefficients are ``∂f/∂δ`` in units of ``exp(shift)``, times the sign of the loss. They are
+    computed with the value.
     """
 
     def __init__(
@@ -163,27 +151,21 @@ class LossSum:
         self._total: Total | None = None
 
     @cached_property
-    def shift(self) -> float:
-        """The logarithm of the unit of the coefficients."""
-        return self._loss.shift(self.distances)
-
-    @cached_property
     def loss(self) -> DistanceLoss:
-        """The loss in that unit."""
-        return self._loss.shifted(self.shift)
+        """The loss in the unit of the coefficients."""
+        return self._loss.shifted(self.distances)
 
     @property
     def scale(self) -> float:
         """``exp(shift)``, infinite where that overflows."""
-        return exponential(self.shift)
+        return exponential(self.loss.shift)
 
     def _compute(self) -> Iterator[FloatArray]:
         """Yield the coefficients; a complete pass knows the value."""
-        self._total = yield from _coefficients(self.loss, self.shift, self.pairs, self.distances)
+        self._total = yield from _coefficients(self.loss, self.pairs, self.distances)
 
     @property
     def total(self) -> Total:
-        """The loss."""
         if self._total is None:
             for _ in self.coefficients:
                 pass
@@ -191,9 +173,10 @@ class LossSum:
         return self._total
 
     def slopes(self, coordinates: FloatArray) -> FloatArray:
-        """Return the derivatives by the weights of n atoms in units of ``exp(shift)``.
+        """Return the derivatives by the weights of n atoms, in units of ``exp(shift)``.
 
-        Of coordinates a, of shape (N, n), distances change by ``(a_r - a_c)_k²`` with weight k.
+        For the samples' coordinates a, of shape (N, n), weight k changes distances by
+        ``(a_r - a_c)_k²``.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # such steps are shortened
             return self.loss.sign * self.pairs.scatter_diagonal(self.coefficients, coordinates)
@@ -205,7 +188,8 @@ class LossSum:
 
         Of many pairs they are taken from some rows or some terms, always the same: Newton's method
         needs a model of the loss, and its gradient is exact. The means, of shape (n,), are first
-        subtracted from the changes of all distances. A subsample says how many pairs it represents.
+        subtracted from the changes of all distances. `n_represented` is the number of pairs that
+        this subsample represents; 0 for all pairs.
         """
         values = np.ascontiguousarray(coordinates.T)
         size, loss, pairs = len(values), self.loss, self.pairs
@@ -236,10 +220,12 @@ class LossLine(Line):
     """The loss along a direction, along which the distances are ``δ + γ η`` with the rates η."""
 
     def __init__(self, direction: Direction, start: LossSum, rates: PairValues) -> None:
-        self.direction = direction
-        self.rates = rates
-        self.start = start
-        self.scale = start.scale  # the unit of `losses`
+        self.direction, self.rates, self.start = direction, rates, start
+
+    @property
+    def scale(self) -> float:
+        """The unit of `losses`."""
+        return self.start.scale
 
     def distances(self, gamma: float) -> Iterator[FloatArray]:
         """Yield the distances at ``M + γ D``."""
@@ -250,9 +236,9 @@ class LossLine(Line):
 
     def losses(self, gamma: float) -> Iterator[BlockLoss]:
         """Yield the loss of each block at ``M + γ D``."""
-        start, loss = self.start, self.start.loss
-        for block, distances in zip(start.pairs.blocks(), self.distances(gamma), strict=True):
-            yield loss.at(block, distances)
+        blocks = self.start.pairs.blocks()
+        for block, distances in zip(blocks, self.distances(gamma), strict=True):
+            yield self.start.loss.at(block, distances)
 
     def value(self, gamma: float) -> float:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -270,29 +256,27 @@ class LossLine(Line):
 def loss_sums(loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples) -> PairSums:
     """Return the value and the moments of a loss over a chunk of the pairs, in one pass.
 
-    The shift is that of the first block, which is near to that of all; where it is not, a second
-    pass has the right one.
+    The shift is that of the first block. Where that is too far from the shift of all blocks, a
+    second pass takes the latter.
     """
     for n_blocks in (1, None):
-        shift = loss.shift(islice(pairs.distances(samples), n_blocks))
-        if shift == -math.inf:  # all terms vanish
+        with np.errstate(over="ignore", invalid="ignore"):
+            shifted = loss.shifted(islice(pairs.distances(samples), n_blocks))
+        if shifted.shift == -math.inf:  # all terms vanish
             continue
-        sums = _shifted_sums(loss.shifted(shift), pairs, samples, shift)
+        sums = _shifted_sums(shifted, pairs, samples)
         if not loss.is_exponential or sums.total.scaled <= _LARGEST_TOTAL:
             return sums
     size = pairs.features.shape[1]
     return PairSums(Total(-math.inf, 0.0, 0.0), np.zeros((size, size)), np.zeros(size))
 
 
-def _shifted_sums(
-    loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples, shift: float
-) -> PairSums:
-    """Return the value and its moments for a loss in units of ``exp(shift)``."""
-    total = Total(shift, 0.0, 0.0)
+def _shifted_sums(loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples) -> PairSums:
+    total = Total(loss.shift, 0.0, 0.0)
 
     def coefficients() -> Iterator[FloatArray]:
         nonlocal total
-        total = yield from _coefficients(loss, shift, pairs, pairs.distances(samples))
+        total = yield from _coefficients(loss, pairs, pairs.distances(samples))
 
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         scatter, sizes = pairs.moments(coefficients, loss.sign < 0)
@@ -300,7 +284,7 @@ def _shifted_sums(
 
 
 def _coefficients(
-    loss: DistanceLoss, shift: float, pairs: Pairs, distances: Iterable[FloatArray]
+    loss: DistanceLoss, pairs: Pairs, distances: Iterable[FloatArray]
 ) -> Generator[FloatArray, None, Total]:
     """Yield the coefficients of each block, and return the total of all blocks."""
     value = magnitude = 0.0
@@ -310,34 +294,4 @@ def _coefficients(
             value += at.value
             magnitude += at.magnitude
             yield at.coefficients()
-    return Total(shift, value, magnitude)
-
-
-def underflow(
-    features: FloatArray, metric: FloatArray, total: Total, steepest: float, size: float
-) -> str | None:
-    """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64.
-
-    The largest entry of the gradient, and what its round-off is relative to, are in the unit of the
-    total.
-    """
-    largest = float(np.abs(features).max())
-    if largest == 0:
-        return "all samples coincide: the gradient is 0, and no metric tells them apart"
-    is_small = steepest <= _NOISE * size
-    is_flat = steepest * float(np.trace(metric)) <= _NOISE * total.scaled
-    is_lost = steepest * total.scale <= _LEAST_GRADIENT
-    if total.value > 0 and not (is_small and is_flat) and not is_lost:
-        return None
-    # The root mean squared distance of samples, in units in which squares stay within float64.
-    spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum(axis=1).mean()))
-    unit = float(np.abs(np.diagonal(metric)).mean()) or 1.0
-    factor = 1 / (spread * math.sqrt(unit))
-    what = "the objective" if total.value == 0 else "the gradient of the objective"
-    advice = (
-        f"{what} is 0 in floating point or nearly so (log Q is {total.log_value:.6g}); multiply "
-        f"the features by about {factor:.2g}"
-    )
-    if factor > _LARGEST_FACTOR:
-        return advice
-    return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
+    return Total(loss.shift, value, magnitude)

@@ -48,8 +48,6 @@ class Term:
 
 
 class _SeparableLoss(DistanceLoss):
-    """The loss of `SeparablePairs`."""
-
     value_roundings = 24.0
     coefficient_roundings = 16.0
 
@@ -70,8 +68,6 @@ class _SeparableLoss(DistanceLoss):
 
 
 class _Pairs(BlockLoss):
-    """The loss at the distances of some pairs."""
-
     def __init__(self, parts: list[tuple[Term, Chosen]], distances: FloatArray) -> None:
         self._shape = distances.shape
         self._parts: list[tuple[Term, Chosen, FloatArray, Values]] = []
@@ -124,7 +120,7 @@ class SeparablePairs(PairObjective[_SeparableLoss]):
         self.terms = terms
         super().__init__(labelled.pairs, _SeparableLoss(labelled, terms))
 
-    def lipschitz(self, min_eigenvalue: float) -> float | None:  # noqa: ARG002 (the same for all)
+    def lipschitz(self, _min_eigenvalue: float, /) -> float | None:
         """Return ``L = Σ_p w_p max ψ'' ‖d_p‖⁴``, which holds for every metric."""
         total = 0.0
         for block, squares in zip(self.pairs.blocks(), self.squares(), strict=True):
@@ -372,7 +368,7 @@ class DEML(SeparablePairs):
         pulled = self.similar_weight**2 * float(within.sum()) or np.inf
         return isotropic_trace(float(between.sum()) / (4 * pulled), within)
 
-    def lipschitz(self, min_eigenvalue: float) -> float | None:
+    def lipschitz(self, min_eigenvalue: float, /) -> float | None:
         """Return ``L = Σ_dissimilar ‖d_ij‖ / (4 n_D ρ^(3/2))``; None for ρ = 0."""
         if not min_eigenvalue > 0:
             return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
 from typing import Any, Generic, Self, TypeVar, cast
@@ -23,13 +24,12 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.cluster import Cluster
-from gdaopt.objectives.logarithm import ExponentialLogarithm
-from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums, underflow
+from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums
 from gdaopt.objectives.pairs import Pairs
 from gdaopt.objectives.pairs.base import less
 from gdaopt.objectives.pairs.expressions import expression_bytes
 from gdaopt.objectives.pairs.passes import MANY_PAIRS, BufferPool, PairSums, PairValues, Total
-from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.protocol import Derivatives, Point
 from gdaopt.objectives.round_off import UNIT, DistanceRoundOff, RoundOff
 from gdaopt.objectives.subsamples import model_size, subsample_size
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
@@ -38,10 +38,12 @@ from gdaopt.support.workers import mapped
 __all__ = ["PairObjective", "PairPoint", "isotropic_trace", "nothing_pulls"]
 
 _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
-_GATHERING = 16  # what an entry of a product of matrices costs alone, in units of one in the whole
+_GATHERING = 16  # times as long as in the whole product of matrices takes one entry alone
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances are computed anew
 _SUM_ROUNDINGS = 64  # NumPy adds up an array of 2^17 numbers in pairs of parts
-
+_LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
+_NOISE = 1e-15  # of the sums' terms of coinciding samples: less than that is round-off
+_LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
 
 LossT = TypeVar("LossT", bound=DistanceLoss, covariant=True)
 
@@ -65,7 +67,7 @@ class PairObjective(Objective, Generic[LossT]):
         A function of the pairs, the loss and a number n, which returns the pairs and the loss of
         about n samples that represent all. Without it, all pairs are always evaluated.
     n_represented : int, optional
-        How many pairs of another objective these pairs are a subsample of; 0 where they are all.
+        The number of pairs of the full objective, where these pairs are a subsample of them.
 
     Attributes
     ----------
@@ -90,17 +92,17 @@ class PairObjective(Objective, Generic[LossT]):
         self._cluster: Cluster | None = None
 
     def distributed(self, client: Any) -> Self:
-        """Return the same objective, whose value and gradient a Dask cluster computes.
+        """Return the same objective, whose value and gradient other machines compute.
 
-        Each worker computes both for a chunk of the pairs. The samples are sent to the workers
-        once; for each metric K×K numbers are sent, and as many come back. Second derivatives are
-        computed on this machine, and so is everything that a copy of the objective is asked, since
-        a client cannot be pickled.
+        Each worker computes both for a chunk of the pairs. The samples are sent to the workers of a
+        Dask cluster once; for each metric K×K numbers are sent, and as many come back. Other
+        executors send the samples with each chunk. Second derivatives are computed on this machine,
+        and so is every result of a copy of the objective, since a client cannot be pickled.
 
         Parameters
         ----------
-        client : distributed.Client
-            Of the cluster, whose workers have gdaopt.
+        client : distributed.Client or concurrent.futures.Executor
+            Its workers have gdaopt.
 
         Raises
         ------
@@ -125,7 +127,7 @@ class PairObjective(Objective, Generic[LossT]):
 
     @property
     def has_many_pairs(self) -> bool:
-        """Whether there are so many pairs that a subsample represents them where that is enough."""
+        """Whether a subsample represents the pairs, for results that need no more."""
         return bool(self.n_represented) or self.pairs.n_pairs > MANY_PAIRS
 
     def subsample(self) -> PairObjective[DistanceLoss] | None:
@@ -138,7 +140,7 @@ class PairObjective(Objective, Generic[LossT]):
 
     @cached_property
     def model(self) -> PairObjective[DistanceLoss] | None:
-        """The objective of so few samples as are enough for second derivatives, if that is less."""
+        """The objective of a subsample for second derivatives; None where all pairs are used."""
         if not self.has_many_pairs:
             return None
         return self._drawn(model_size(len(self.pairs.features)) // self.pairs.orders)
@@ -180,7 +182,7 @@ class PairObjective(Objective, Generic[LossT]):
 
     @cached_property
     def weight_roundings(self) -> float:
-        """By how many u the logarithm of a weight, and what is computed from it, can be off."""
+        """The error of the logarithms of the weights, and of results of them, in units of u."""
         if self.log_weights is None:
             return 0.0
         sizes = (np.abs(block[np.isfinite(block)]) for block in self.log_weights)
@@ -188,12 +190,11 @@ class PairObjective(Objective, Generic[LossT]):
 
     @cached_property
     def n_blocks(self) -> int:
-        """How many blocks the pairs have."""
         return sum(1 for _ in self.pairs.blocks())
 
     @cached_property
     def cancelled_sizes(self) -> FloatArray:
-        """What the round-off of terms that cancel in the derivatives is relative to, shape (K,)."""
+        """The sizes of the gradient's terms that cancel in the derivatives, shape (K,)."""
         blocks = self.pairs.blocks()
         first = self.loss.cancelled(next(blocks))
         if first is None:
@@ -205,8 +206,8 @@ class PairObjective(Objective, Generic[LossT]):
 class PairPoint(Point):
     """An objective of pairs at one metric.
 
-    The distances at the metric, how exact they are, and how often they have been updated along
-    lines are passed on where they are known already.
+    Where the distances are known already, as after a step along a line, they are arguments, with
+    their round-off and the number of steps since they were computed.
     """
 
     def __init__(
@@ -240,12 +241,11 @@ class PairPoint(Point):
 
     @cached_property
     def _pass(self) -> PairSums | None:
-        """The sums of one pass over all pairs, where their numbers are too many."""
+        """The sums of one pass over all pairs, where these are too many."""
         return self.objective.sums(self.metric) if self._is_single_pass else None
 
     @property
     def total(self) -> Total:
-        """The value: from one pass, or from the distances that are kept."""
         return (self._pass or self.sum).total
 
     @property
@@ -253,12 +253,12 @@ class PairPoint(Point):
         return self.total.value
 
     def logarithm(self) -> ExponentialLogarithm:
-        """Return ``log Q`` at M, for a sum of exponentials; it does not underflow."""
+        """Return ``log Q`` at M, for a sum of exponentials."""
         return ExponentialLogarithm(self)
 
     @cached_property
     def scatter(self) -> FloatArray:
-        """The gradient in units of ``exp(shift)``, and times the sign of the loss."""
+        """The gradient in units of ``exp(shift)``, times the sign of the loss."""
         if self._pass is not None:
             return self._pass.scatter
         return self._pairs.scatter(self.sum.coefficients)
@@ -271,21 +271,16 @@ class PairPoint(Point):
 
     @property
     def _signed_scale(self) -> float:
-        """The unit of the coefficients that are kept."""
         return self.objective.loss.sign * self.sum.scale
 
     def gradient(self) -> FloatArray:
         return self._gradient
 
     def gradient_diagonal(self) -> FloatArray:
-        diagonal: FloatArray = self._pairs.scatter_diagonal(self.sum.coefficients)
-        diagonal *= self._signed_scale
-        return diagonal
+        return self._signed_scale * self._pairs.scatter_diagonal(self.sum.coefficients)
 
     def gradient_column(self, column: int) -> FloatArray:
-        entries: FloatArray = self._pairs.scatter_column(self.sum.coefficients, column)
-        entries *= self._signed_scale
-        return entries
+        return self._signed_scale * self._pairs.scatter_column(self.sum.coefficients, column)
 
     def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         """Return the gradient's diagonal and its entries of edges, without the others if few."""
@@ -321,7 +316,7 @@ class PairPoint(Point):
 
     @cached_property
     def modelled(self) -> PairPoint:
-        """The point that second derivatives come from: of a subsample where samples are many."""
+        """The point that gives second derivatives: of a subsample where there are many samples."""
         model = self.objective.model
         return self if model is None else PairPoint(model, self._metric)
 
@@ -396,12 +391,12 @@ class PairPoint(Point):
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of losses of distances")."""
-        objective, total = self.objective, self.total
-        loss = objective.loss.shifted(total.shift)
+        objective, loss, total = self.objective, self.objective.loss, self.total
         with np.errstate(over="ignore", invalid="ignore"):
             sizes = total.scale * self._sizes
             of_distances = 2 * self.distance_round_off.form(np.sqrt(sizes))
             relative = loss.value_roundings + _SUM_ROUNDINGS + objective.n_blocks
+            relative += 2 * abs(total.shift)  # exponents are differences from it
             relative += (2 + self._moves) * objective.weight_roundings
             # A scale near to underflow has few digits. One that is 0 leaves a tangent of 0, which
             # is below a sum of exponentials everywhere.
@@ -431,7 +426,65 @@ class PairPoint(Point):
         known = self._entries  # the scatter is semidefinite: its largest entry is on the diagonal
         diagonal = np.diagonal(self.scatter) if known is None else known.on_diagonal
         steepest, size = float(diagonal.max()), float(self._sizes.sum())
-        return underflow(self._pairs.features, self.metric, self.total, steepest, size)
+        return _underflow(self._pairs.features, self.metric, self.total, steepest, size)
+
+
+@dataclass(frozen=True, eq=False)
+class ExponentialLogarithm(Derivatives):
+    """The logarithm of a sum of exponentials over pairs, which does not underflow."""
+
+    point: PairPoint
+
+    @property
+    def value(self) -> float:
+        return self.point.total.log_value
+
+    def gradient(self) -> FloatArray:
+        """Return ``∇ log Q(M)``, shape (K, K): a softmax over pairs."""
+        gradient: FloatArray = -self.point.scatter / self.point.total.scaled
+        return gradient
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        return self.point.scaled_slopes(atoms) / self.point.total.scaled
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return the second derivatives of ``log Q`` by the weights of atoms, shape (n, n).
+
+        With the shares p of the pairs in Q these are the covariance of the changes under p.
+        Computed as a covariance they lose no digits where a few pairs have almost all of p.
+        """
+        modelled = self.point.modelled
+        means = -modelled.kept_slopes(atoms) / modelled.sum.total.scaled
+        return modelled.scaled_curvature(atoms, means) / modelled.sum.total.scaled
+
+
+def _underflow(
+    features: FloatArray, metric: FloatArray, total: Total, steepest: float, size: float
+) -> str | None:
+    """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64.
+
+    The largest entry of the gradient, and the size of its terms, are in the unit of the total.
+    """
+    largest = float(np.abs(features).max())
+    if largest == 0:
+        return "all samples coincide: the gradient is 0, and no metric tells them apart"
+    is_small = steepest <= _NOISE * size
+    is_flat = steepest * float(np.trace(metric)) <= _NOISE * total.scaled
+    is_lost = steepest * total.scale <= _LEAST_GRADIENT
+    if total.value > 0 and not (is_small and is_flat) and not is_lost:
+        return None
+    # The root mean squared distance of samples, in units in which squares stay within float64.
+    spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum(axis=1).mean()))
+    unit = float(np.abs(np.diagonal(metric)).mean()) or 1.0
+    factor = 1 / (spread * math.sqrt(unit))
+    what = "the objective" if total.value == 0 else "the gradient of the objective"
+    advice = (
+        f"{what} is 0 in floating point or nearly so (log Q is {total.log_value:.6g}); multiply "
+        f"the features by about {factor:.2g}"
+    )
+    if not 1 / _LARGEST_FACTOR <= factor <= _LARGEST_FACTOR:
+        return advice
+    return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
 
 
 def nothing_pulls(option: str) -> InvalidInputError:
@@ -447,24 +500,8 @@ def isotropic_trace(distance: float, squares: FloatArray) -> float:
 
     It is a trace bound by the rule "auto". An isotropic metric spreads its trace evenly over all
     features that vary. Each objective knows a mean squared distance of samples of one class beyond
-    which such a metric is of no use ("Proposition: trace bounds of isotropic metrics").
-
-    Parameters
-    ----------
-    distance : float
-        The mean squared distance.
-    squares : ndarray of shape (K,)
-        The mean squared difference of each feature, over the same pairs of samples.
-
-    Raises
-    ------
-    InvalidInputError
-        When no feature varies.
-
-    Examples
-    --------
-    >>> isotropic_trace(3.0, np.array([2.0, 1.0, 0.0]))
-    2.0
+    which such a metric is of no use ("Proposition: trace bounds of isotropic metrics"). The squares
+    are the mean squared difference of each feature, over the same pairs of samples.
     """
     varying = squares[squares > 0]
     if not len(varying):

@@ -4,18 +4,13 @@ An objective Q is convex and differentiable on symmetric K×K matrices. Methods 
 ways: through a `Point`, which belongs to one metric matrix and keeps what has been computed there;
 and through a `Line`, the restriction of Q to a direction. Both take structured directions and atoms
 (`gdaopt.linalg`), so that neither a step in one column nor a step in the weights of atoms ever
-costs a K×K gradient.
-
-**Your own objective**: subclass `gdaopt.objectives.DenseObjective` and write `value` and
-`gradient`; it supplies everything else. Run `gdaopt.check_objective` on it once. A loss of
-distances of pairs of samples is a `gdaopt.objectives.PairObjective`. When neither is fast enough,
-write an `at` that returns your own `Point`.
+costs a K×K gradient. For an objective of your own see ``docs/extending.md``.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
@@ -26,7 +21,7 @@ from gdaopt.support.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["BarrierPoint", "Derivatives", "Expression", "Line", "Point", "Terms"]
+__all__ = ["BarrierPoint", "Derivatives", "Expression", "Line", "Point", "Terms", "minimised"]
 
 Expression: TypeAlias = "cp.Expression"
 """An expression of CVXPY; importing gdaopt does not load it."""
@@ -98,11 +93,6 @@ class Point(Derivatives, Protocol):
     def metric(self) -> FloatArray:
         """The K×K metric matrix, read-only."""
 
-    @property
-    @abstractmethod
-    def value(self) -> float:
-        """``Q(M)``."""
-
     @abstractmethod
     def gradient(self) -> FloatArray:
         """Return ``∇Q(M)``, symmetric K×K: ``dQ = ⟨∇Q, dM⟩``."""
@@ -153,3 +143,12 @@ class BarrierPoint(Point, Protocol):
     @abstractmethod
     def scaled(self, factor: float) -> Point:
         """Return the point at a positive multiple of M."""
+
+
+def minimised(point: Any, log_convex: bool) -> Derivatives:
+    """Return the function that methods minimise at a point: log Q where it is convex, else Q.
+
+    Where Q spans decades its logarithm does not.
+    """
+    found: Derivatives = point.logarithm() if log_convex else point
+    return found

@@ -19,8 +19,6 @@ __all__ = ["Linear", "Quadratic", "Ridge"]
 
 
 class QuadraticPoint(MatrixPoint):
-    """A quadratic objective at one metric."""
-
     objective: Quadratic
 
     @cached_property
@@ -51,8 +49,6 @@ class QuadraticPoint(MatrixPoint):
 
 
 class QuadraticLine(Line):
-    """A quadratic objective along a direction: a parabola."""
-
     def __init__(self, point: QuadraticPoint, direction: Direction) -> None:
         self.direction = direction
         self._start = point.value
@@ -90,7 +86,7 @@ class Quadratic(Objective):
     def at(self, metric: FloatArray) -> QuadraticPoint:
         return QuadraticPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
-    def lipschitz(self, min_eigenvalue: float) -> float:  # noqa: ARG002 (it is one for all metrics)
+    def lipschitz(self, _min_eigenvalue: float, /) -> float:
         return self.bend
 
     def to_cvxpy(self, metric: Expression) -> Terms:

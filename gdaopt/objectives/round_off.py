@@ -66,15 +66,7 @@ def round_off_at(point: Point) -> RoundOff:
 
 
 def assumed_roundings(n_features: int) -> float:
-    """Return the relative round-off that is assumed of results whose operations are not known.
-
-    It is the error-growth factor ``1000 + K²`` times u.
-
-    Examples
-    --------
-    >>> assumed_roundings(2) / UNIT
-    1004.0
-    """
+    """Return the relative round-off of results whose operations are not known: (1000 + K²) u."""
     return (_ROUNDINGS + n_features**2) * UNIT
 
 
@@ -119,12 +111,6 @@ class DistanceRoundOff:
     The `forms` are R up to `additions`: the magnitudes of the terms of the metric, times the
     error-growth factor of their products with the samples. The additions are the error-growth
     factor of sums: of the terms of the metric, and of the exponents that contain the distances.
-
-    Examples
-    --------
-    >>> metric = DeferredMatrix(lambda: np.diag([1.0, 2.0]))
-    >>> DistanceRoundOff.of_metric(metric, 2).form(np.array([1.0, 3.0]))
-    418.0
     """
 
     n_features: int

@@ -24,7 +24,7 @@ _LEAST = 2  # samples of each class
 
 
 def model_size(n_samples: int) -> int:
-    """Return how many samples tell the second derivatives of so many."""
+    """Return how many samples are enough for the second derivatives of `n_samples`."""
     least, most = _MODEL_SAMPLES
     return min(max(least, int(_MODEL_SHARE * n_samples)), most)
 
@@ -33,15 +33,8 @@ class Thinning:
     """Leaves out most of the small terms of a sum, always the same ones.
 
     The terms that are kept represent all terms: sums over them are right in the mean. There are
-    enough of them for the second derivatives by the weights of so many atoms, and they take
-    little time beside a pass over all pairs that are represented.
-
-    Examples
-    --------
-    >>> terms = np.random.default_rng(1).random(10_000) ** 4
-    >>> few = Thinning(float(terms.sum()), 10, 10_000)(terms)
-    >>> int(np.count_nonzero(few)), round(float(few.sum() / terms.sum()), 2)
-    (291, 0.91)
+    enough of them for the second derivatives by the weights of `n_atoms` atoms, and they take
+    little time beside a pass over the pairs that are represented.
     """
 
     def __init__(self, total: float, n_atoms: int, n_represented: int) -> None:
@@ -57,13 +50,7 @@ class Thinning:
 
 
 def subsample_size(n_samples: int) -> int | None:
-    """Return how many samples stand for so many; None where there are few enough.
-
-    Examples
-    --------
-    >>> [subsample_size(n) for n in (65_000, 10_000, 4000, 1000)]
-    [16000, 1000, 1000, None]
-    """
+    """Return how many samples represent `n_samples`; None where these are few enough."""
     if n_samples < _GROWTH * _SMALLEST:
         return None
     size = _SMALLEST
@@ -73,28 +60,11 @@ def subsample_size(n_samples: int) -> int | None:
 
 
 def stratified(strata: npt.NDArray[np.intp], size: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Return about so many samples, of each stratum its share, and how many each stands for.
+    """Return about `size` samples, of each stratum its share, and how many each represents.
 
-    Parameters
-    ----------
-    strata : ndarray of int, shape (N,)
-        The stratum of each sample, ascending. Within one, samples that are next to each other may
-        be alike: of each run of N/n samples one is taken, at random but always the same.
-    size : int
-        n.
-
-    Returns
-    -------
-    indices : ndarray of int, shape (n,)
-        Ascending.
-    counts : ndarray of shape (n,)
-        The number of samples of the stratum, divided by how many of them are taken.
-
-    Examples
-    --------
-    >>> indices, counts = stratified(np.repeat([0, 1], [30, 10]), 8)
-    >>> np.bincount(indices // 30), counts
-    (array([6, 2]), array([5., 5., 5., 5., 5., 5., 5., 5.]))
+    The strata of all samples ascend, and so do the indices of the samples that are taken. Samples
+    that are next to each other in a stratum may be alike: of each run of N/size samples one is
+    taken, at random but always the same.
     """
     rng = np.random.default_rng(0)
     indices, counts = [], []

@@ -8,10 +8,11 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.objectives import PairObjective, SeparablePairs, Term
-from gdaopt.objectives.pairs import read_labelled_pairs
+from gdaopt.objectives.pairs import read_labelled_pairs, rectangles
 from gdaopt.objectives.scalar_functions import Identity
 from gdaopt.support.validation import FloatArray
 from tests.objectives.cases import within
+from tests.objectives.pairs.cases import make_blocks_small
 
 rng = np.random.default_rng(5)
 X = rng.standard_normal((80, 4))
@@ -46,6 +47,19 @@ def test_underflow_is_said() -> None:
     assert point.value == 0
     assert np.isfinite(point.logarithm().value)
     assert "multiply the features" in (point.vanished() or "")
+
+
+def test_all_terms_of_all_chunks_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then sums in units of 0 gave NaN."""
+    monkeypatch.setattr(rectangles, "_CHUNK", 2**8)
+    make_blocks_small(monkeypatch, 200)
+    glr = within(1, lambda: gda.GLR(1e100 * X, np.sign(X[:, 0])))
+    point = glr.at(1e150 * np.eye(4))
+    assert len(glr._chunks) > 1
+    assert point.value == 0
+    assert point.logarithm().value == -np.inf
+    assert not point.gradient().any()
+    assert "is 0 in floating point" in (point.vanished() or "")
 
 
 class Wrong(Identity):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,34 +21,26 @@ __all__ = ["Changes", "Coefficients", "Indices", "Pairs", "less"]
 Indices = npt.NDArray[np.intp]
 
 Coefficients = Callable[[], Iterator[FloatArray]]
-"""Yields a number of each pair, block by block; where it is called again, it begins anew.
+"""Returns an iterator over a number of each pair, block by block, anew at each call.
 
-What it yields is overwritten. It is of no use when it goes on, so that the next block may take the
-same memory.
+An array may be overwritten, also by the next one.
 """
 
 
-class Changes(Protocol):
-    """How the distances of the pairs of a block change along n directions.
+Changes = Callable[..., FloatArray]
+"""Returns how the distances of pairs of a block change along n directions, in a new array.
 
-    They are computed on demand: all changes of all pairs are many numbers, and often few count.
-    """
-
-    def __call__(self, *indices: Any) -> FloatArray:
-        """Return the changes of the pairs at given indices into the block, shape (n, m).
-
-        Without indices these are the changes of all pairs, shape (n, …) with that of the block.
-        The array may be overwritten.
-        """
+Called with indices of m pairs into the block it has the shape (n, m); called without, n and then
+the shape of the block. Of all the changes of all pairs often few are needed.
+"""
 
 
 class Pairs(ABC):
     """Pairs p of samples, each with a difference ``d_p`` of its two samples.
 
     The pairs are split into blocks, so that an array with one number a pair never has to exist as a
-    whole. Numbers of pairs come out and go in *block by block*, as an iterator over arrays: one
-    array for each block, with the shape that `products` yields for that block. The order of the
-    pairs is always the same.
+    whole. Numbers of pairs are passed *block by block*, as an iterator over arrays, each of the
+    shape that `products` yields for that block. The order of the pairs is always the same.
 
     Parameters
     ----------
@@ -61,8 +53,7 @@ class Pairs(ABC):
     ----------
     features : ndarray of shape (N, K)
         The samples X in that order, read-only and centred: differences stay, cancellation shrinks.
-        All arrays with one row a sample that the methods take are in this order, such as those that
-        ``Direction.factors`` makes of X.
+        All arrays with one row a sample that the methods take are in this order.
     n_pairs : int
         How many numbers all blocks have together.
     orders : int
@@ -85,7 +76,7 @@ class Pairs(ABC):
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
-        """Yield which pairs the blocks have, as long as there is time."""
+        """Yield the blocks, as long as there is time."""
 
     @abstractmethod
     def samples(self, block: Block) -> tuple[Indices, Indices]:
@@ -115,7 +106,7 @@ class Pairs(ABC):
         """
 
     def transformed(self, metric: FloatArray) -> TransformedSamples:
-        """Return the samples transformed by a metric, which the passes over all chunks share."""
+        """Return the samples transformed by a metric, which all chunks share."""
         return TransformedSamples.of(self.features @ metric, self.features)
 
     @abstractmethod
@@ -165,12 +156,20 @@ class Pairs(ABC):
         """The error-growth factor of an entry of `scatter`, with the roundings of centring."""
 
     @abstractmethod
+    def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
+        """Add the number p of each pair of a block to the degrees of both of its samples."""
+
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``e_k² = Σ_p c_p (y_rk² + y_ck²)`` for each feature k, shape (K,), for c ≥ 0.
 
         y are the magnitudes of X, plus what centring has rounded. The round-off of entry (k, l) of
         `scatter` is at most ``2 u e_k e_l`` times `scatter_roundings`.
         """
+        degrees = np.zeros(len(self.features))
+        for block, p in zip(self.blocks(), coefficients, strict=True):
+            self.add_degrees(degrees, block, p)
+        sizes: FloatArray = degrees @ self._squares
+        return sizes
 
     @abstractmethod
     def moments(
@@ -178,28 +177,14 @@ class Pairs(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Return `scatter` of coefficients and `squared_sizes` of their magnitudes, in one pass.
 
-        Parameters
-        ----------
-        coefficients : callable
-            Yields c block by block.
-        are_magnitudes : bool
-            Whether all c are known to be at least 0.
+        With `are_magnitudes` all coefficients are known to be at least 0.
         """
 
     def changes(self, block: Block, values: FloatArray, means: FloatArray | None = None) -> Changes:
-        """Return ``φ_k = (a_r - a_c)_k²`` for the pairs of a block or of a part of one.
+        """Return ``φ_k = (a_r - a_c)_k²``, less optional means, for the pairs of a block.
 
-        With the weight of atom k the distances change by φ_k, if a are the coordinates of the
-        samples along the atoms.
-
-        Parameters
-        ----------
-        block : Block
-            The pairs.
-        values : ndarray of shape (n, N)
-            a, with a row for each k.
-        means : ndarray of shape (n,), optional
-            What is subtracted from φ.
+        With the weight of atom k the distances change by φ_k, if the values a, of shape (n, N), are
+        the coordinates of the samples along the n atoms.
         """
         samples = self.samples(block)
 

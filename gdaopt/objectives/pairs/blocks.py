@@ -1,8 +1,7 @@
 """Blocks of pairs, and how rectangles are split into them.
 
-A block and its temporaries are to stay in the processor's cache. The time of a product of matrices
-also depends on the shape of the block: where it has few rows, most of the time goes into moving the
-columns about.
+A block and its temporaries are to stay in the processor's cache. It should not have few rows:
+products of matrices would spend most of their time on moving the columns.
 """
 
 from __future__ import annotations
@@ -33,13 +32,7 @@ class Block:
 
 
 def classes_of(codes: npt.NDArray[np.intp]) -> list[slice]:
-    """Return the samples of each class; the codes of the classes ascend.
-
-    Examples
-    --------
-    >>> classes_of(np.array([0, 0, 1]))
-    [slice(0, 2, None), slice(2, 3, None)]
-    """
+    """Return the samples of each class; the codes of the classes ascend."""
     bounds = np.flatnonzero(np.diff(codes, prepend=-1, append=codes[-1] + 1)).tolist()
     return [slice(start, stop) for start, stop in pairwise(bounds)]
 
@@ -58,15 +51,9 @@ _FEWEST_ROWS = 32  # of whole rows, be they long
 
 
 def tiles(rows: slice, columns: slice) -> Iterator[Block]:
-    """Yield blocks that have all pairs of some rows and columns once, one column of blocks by one.
+    """Yield blocks that have all pairs of some rows and columns once.
 
-    So blocks that follow each other have the same columns: the sums over some of them touch few
-    samples.
-
-    Examples
-    --------
-    >>> [b.columns for b in tiles(slice(0, 131), slice(100, 1600))]
-    [slice(100, 850, None), slice(850, 1600, None)]
+    Blocks that follow each other have the same columns: sums over some of them touch few samples.
     """
     width = columns.stop - columns.start
     most = max(_BLOCK_COLUMNS, _BLOCK_ENTRIES // (rows.stop - rows.start))

@@ -28,27 +28,11 @@ _BYTES_PER_COEFFICIENT = 350  # in CVXPY and CLARABEL; 2 500 to 18 000 pairs, K 
 _SAME = 1e-11  # of the largest entry: differences closer than that are equal up to round-off
 
 
-def distinct_differences(
-    pairs: Pairs,
-) -> tuple[Indices, Indices, FloatArray]:
+def distinct_differences(pairs: Pairs) -> tuple[Indices, Indices, FloatArray]:
     """Return one pair for each distinct difference, with the weights of all such pairs added up.
 
-    A sum ``Σ_p w_p f(δ_p)`` stays the same, and a solver has fewer terms to see.
-
-    Returns
-    -------
-    left, right : ndarray of int, shape (n,)
-        The two samples of each pair; `left` is the side with fewer distinct samples.
-    weights : ndarray of shape (n,)
-        Positive.
-
-    Examples
-    --------
-    >>> from gdaopt.objectives.pairs.reading import weighted_pairs
-    >>> pairs = weighted_pairs([[0.0], [1.0], [2.0], [3.0]], [1, -1, 1, -1])
-    >>> left, right, weights = distinct_differences(pairs)
-    >>> (pairs.features[right] - pairs.features[left]).ravel(), weights
-    (array([1., 3.]), array([24.,  8.]))
+    A sum ``Σ_p w_p f(δ_p)`` stays the same, with fewer terms for a solver. The left samples of the
+    pairs are the side with fewer distinct samples.
     """
     left, right, weights = pairs.listed()
     _, first, place = np.unique(pairs.features, axis=0, return_index=True, return_inverse=True)
@@ -113,10 +97,7 @@ def squared_distances(
 def all_distances(
     features: FloatArray, metric: Expression
 ) -> tuple[Expression, Indices, list[cp.Constraint]]:
-    """Return the squared distances of all pairs i < j, the place of each pair, and constraints.
-
-    The places are an array of shape (N, N), in which those of (i, j) and (j, i) are the same.
-    """
+    """Return the squared distances of all pairs i < j, the N×N places of pairs, and constraints."""
     left, right = np.triu_indices(len(features), 1)
     distances, constraints = squared_distances(features, left, right, metric)
     places = np.zeros((len(features), len(features)), dtype=np.intp)
@@ -124,15 +105,11 @@ def all_distances(
     return distances, places, constraints
 
 
-def n_coefficients(pairs: Pairs) -> int:
-    """Return about how many coefficients `squared_distances` has, without merging anything."""
-    n_samples, size = pairs.features.shape
-    return int(pairs.n_pairs * (size + 8) + n_samples * (size * (size + 1) // 2))
-
-
 def expression_bytes(pairs: Pairs) -> float:
     """Return an estimate of the memory that `squared_distances` and losses take in a solver."""
-    return float(_BYTES_PER_COEFFICIENT * n_coefficients(pairs))
+    n_samples, size = pairs.features.shape
+    n_coefficients = pairs.n_pairs * (size + 8) + n_samples * (size * (size + 1) // 2)
+    return float(_BYTES_PER_COEFFICIENT * n_coefficients)
 
 
 def _dot_products(positions: np.ndarray, factors: FloatArray, n_rows: int) -> csr_array:

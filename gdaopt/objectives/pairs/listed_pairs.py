@@ -1,8 +1,6 @@
-"""Weighted pairs of samples from a list.
+"""Weighted pairs of samples from a list, such as those of each sample with its neighbours.
 
-Where each sample is paired with a few others only, such as its neighbours, the pairs form no
-rectangles (see `gdaopt.objectives.pairs.signal_pairs`). Their differences are written out, for one
-run of pairs at a time.
+Their differences are written out, for one run of pairs at a time.
 """
 
 from __future__ import annotations
@@ -45,8 +43,8 @@ class ListedPairs(Pairs):
 
     Examples
     --------
-    >>> X, z = np.array([[0.0], [1.0], [3.0]]), np.array([[1.0], [-1.0], [1.0]])
-    >>> pairs = ListedPairs.of_signal(X, z, np.ones(3), np.array([[0, 1], [0, 2], [1, 2]]))
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> pairs = ListedPairs(X, np.array([0, 1]), np.array([1, 2]))
     >>> [distances.tolist() for distances in pairs.products(X, X)]
     [[1.0, 4.0]]
     """
@@ -67,33 +65,6 @@ class ListedPairs(Pairs):
         self.n_pairs = len(self._left)
         self.weight_roundings = weight_roundings
         self._group = group
-
-    @classmethod
-    def of_signal(
-        cls,
-        features: FloatArray,
-        signal: FloatArray,
-        sample_weight: FloatArray,
-        pairs: Indices,
-    ) -> ListedPairs:
-        """Return pairs with the weights ``2 s_i s_j Σ_m (z_im - z_jm)²``, as in `SignalPairs`.
-
-        Parameters
-        ----------
-        features : ndarray of shape (N, K)
-            Samples.
-        signal : ndarray of shape (N, m)
-            z.
-        sample_weight : ndarray of shape (N,)
-            s, positive.
-        pairs : ndarray of int, shape (n, 2)
-            The samples of each pair.
-        """
-        left, right = pairs[:, 0], pairs[:, 1]
-        # Signal by signal: the differences of all at once would take n·m numbers.
-        squares = sum(((z[left] - z[right]) ** 2 for z in signal.T), start=np.zeros(len(pairs)))
-        weights = 2 * sample_weight[left] * sample_weight[right] * squares
-        return cls(features, left, right, weights, signal.shape[1] + 8)
 
     def blocks(self) -> Iterator[Block]:
         step = self._in_groups(_BLOCK_ENTRIES // int(self.features.shape[1]))
@@ -171,22 +142,18 @@ class ListedPairs(Pairs):
         sizes = [int(block.rows.stop - block.rows.start) for block in self.blocks()]
         return max(sizes) + len(sizes) + 16
 
-    def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        degrees = np.zeros(len(self.features))
-        for block, p in zip(self.blocks(), coefficients, strict=True):
-            for samples in self.samples(block):
-                np.add.at(degrees, samples, p)
-        sizes: FloatArray = degrees @ self._squares
-        return sizes
-
     def moments(
         self, coefficients: Coefficients, are_magnitudes: bool
     ) -> tuple[FloatArray, FloatArray]:
-        size = self.features.shape[1]
-        scatter, degrees = np.zeros((size, size)), np.zeros(len(self.features))
-        differences = self._differences(self.features)
-        for block, d, p in zip(self.blocks(), differences, coefficients(), strict=True):
-            scatter += d.T @ (p[:, None] * d)
-            for samples in self.samples(block):
-                np.add.at(degrees, samples, p if are_magnitudes else np.abs(p))
-        return (scatter + scatter.T) / 2, degrees @ self._squares
+        degrees = np.zeros(len(self.features))
+
+        def counted() -> Iterator[FloatArray]:
+            for block, p in zip(self.blocks(), coefficients(), strict=True):
+                self.add_degrees(degrees, block, p if are_magnitudes else np.abs(p))
+                yield p
+
+        return self.scatter(counted()), degrees @ self._squares
+
+    def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
+        for samples in self.samples(block):
+            np.add.at(degrees, samples, p)

@@ -1,13 +1,12 @@
 """Passes over all pairs of samples, and numbers of all pairs, kept or computed anew in each pass.
 
-Each point of an objective holds a few arrays with one number a pair, and each step of a method
-makes a new point. Fresh memory of this size comes from the system and costs a page fault every few
-KB, which takes as long as the exponentials. So the memory of a point that is gone is lent to the
-next by a buffer pool.
+Each step of a method makes a new point, with a few arrays of one number a pair. Fresh memory of
+this size costs a page fault every few KB, which takes as long as the exponentials. So a buffer pool
+lends the memory of a point that is gone to the next one.
 
 Where there are too many pairs to keep a number of each, one pass finds all that a value and a
-gradient need. The pairs are split into chunks, which are visited side by side, in threads or on
-other machines; what comes back of each is a few numbers, one for each feature, and one K×K matrix.
+gradient need. The pairs are split into chunks, which threads or other machines compute at the same
+time; the result of a chunk is a few numbers, one for each feature, and one K×K matrix.
 """
 
 from __future__ import annotations
@@ -35,20 +34,7 @@ __all__ = [
 
 
 class BufferPool:
-    """Arrays of one size, lent out until the last view of them is gone; some are held ready.
-
-    Examples
-    --------
-    >>> pool = BufferPool(size=4, most=2)
-    >>> array = pool.lend()
-    >>> address = array.ctypes.data
-    >>> pool.lend().ctypes.data == address
-    False
-    >>> view = array[1:3]
-    >>> del array, view
-    >>> pool.lend().ctypes.data == address
-    True
-    """
+    """Arrays of one size, lent out until the last view of them is gone; some are held ready."""
 
     def __init__(self, size: int, most: int) -> None:
         self._size = size
@@ -56,7 +42,6 @@ class BufferPool:
         self._free: list[FloatArray] = []
 
     def lend(self) -> FloatArray:
-        """Return an array that nobody else uses; its content is arbitrary."""
         free = self._free
         return np.asarray(_Buffer(free.pop() if free else np.empty(self._size), self._take_back))
 
@@ -69,7 +54,7 @@ class BufferPool:
 
 
 class _Buffer:
-    """The base of all views of a lent array: when the last view is gone, the loan ends."""
+    """The base of all views of a lent array, which goes back to the pool with the last view."""
 
     def __init__(self, array: FloatArray, take_back: Callable[[FloatArray], None]) -> None:
         self._array = array
@@ -84,15 +69,9 @@ class _Buffer:
 
 
 class PairValues:
-    """One array for each block of pairs, either kept or computed anew in each pass.
+    """One array for each block of pairs: kept after the first pass if there is a pool, else not.
 
-    A callable returns an iterator over the arrays. With a pool they are kept after the first pass.
-
-    Examples
-    --------
-    >>> values = PairValues(lambda: iter([np.zeros(2), np.ones(2)]), BufferPool(size=4, most=1))
-    >>> [float(block.sum()) for block in values], [float(block.sum()) for block in values]
-    ([0.0, 2.0], [0.0, 2.0])
+    A callable returns an iterator over the arrays.
     """
 
     def __init__(
@@ -105,15 +84,10 @@ class PairValues:
         if self._pool is not None and not isinstance(self._blocks, list):
             # The callable that computed them is let go: it often refers back to its owner, and such
             # a cycle would hold the arrays until the garbage collector comes by.
-            self._blocks = list(_stored(_timed(self._blocks()), self._pool.lend()))
-        return _timed(iter(self._blocks) if isinstance(self._blocks, list) else self._blocks())
-
-
-def _timed(blocks: Iterator[FloatArray]) -> Iterator[FloatArray]:
-    """Yield the arrays as long as there is time."""
-    for block in blocks:
-        check_time()
-        yield block
+            self._blocks = list(_stored(self._blocks(), self._pool.lend()))
+        for block in self._blocks if isinstance(self._blocks, list) else self._blocks():
+            check_time()
+            yield block
 
 
 def _stored(blocks: Iterator[FloatArray], store: FloatArray) -> Iterator[FloatArray]:
@@ -137,9 +111,9 @@ _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 class TransformedSamples:
     """Factors a and b of samples, and matrices whose product is ``Σ_f (a_rf - a_cf)(b_rf - b_cf)``.
 
-    Such sums are the distances of pairs under a metric M for ``a = XM`` and ``b = X``. The matrices
-    have ``-2a``, ``a·b`` and 1 of a sample in a row, and ``b``, 1 and ``a·b`` in a column. The
-    three terms of their product `cancel` where they are so large that digits would be lost.
+    For ``a = XM`` and ``b = X`` these are the distances under M. The matrices have ``-2a``, ``a·b``
+    and 1 of a sample in a row, and ``b``, 1 and ``a·b`` in a column. The three terms of their
+    product `cancel` where they are so large that digits would be lost.
     """
 
     left: FloatArray
@@ -150,7 +124,6 @@ class TransformedSamples:
 
     @classmethod
     def of(cls, left: FloatArray, right: FloatArray) -> TransformedSamples:
-        """Return what is made of two factors of shape (N, F)."""
         n_samples, size = left.shape
         rows, of_columns = np.empty((2, n_samples, size + 2))
         columns = of_columns.T  # BLAS takes samples in rows on both sides
@@ -188,22 +161,16 @@ class Total:
 
     @property
     def log_value(self) -> float:
-        """The logarithm of a sum that is positive."""
-        return self.shift + math.log(self.scaled)
+        """The logarithm of the sum, -inf where it is 0."""
+        return self.shift + math.log(self.scaled) if self.scaled > 0 else -math.inf
 
 
 @dataclass(frozen=True, eq=False)
 class PairSums:
     """What one pass finds at a metric, of all pairs or of a chunk of them.
 
-    Attributes
-    ----------
-    scatter : ndarray of shape (K, K)
-        ``Σ_p c_p d_p d_p'`` of the coefficients ``∂Q/∂δ``, or of their magnitudes where all have
-        one sign, in the unit of the value.
-    sizes : ndarray of shape (K,)
-        What the round-off of the scatter is relative to: `Pairs.squared_sizes` of the magnitudes
-        of c.
+    In the unit of the total these are the `scatter` of the coefficients ``∂Q/∂δ``, or of their
+    magnitudes where all have one sign, and the `Pairs.squared_sizes` of their magnitudes.
     """
 
     total: Total
@@ -212,18 +179,12 @@ class PairSums:
 
     @classmethod
     def added(cls, chunks: Sequence[PairSums]) -> PairSums:
-        """Return the sums of all chunks together.
-
-        Examples
-        --------
-        >>> ones, tens = (
-        ...     PairSums(Total(shift, 1.0, 1.0), np.eye(1), np.ones(1)) for shift in (0, np.log(10))
-        ... )
-        >>> round(PairSums.added([ones, tens]).total.value, 12)
-        11.0
-        """
+        """Return the sums of all chunks together, in the largest of their units."""
         shift = max(chunk.total.shift for chunk in chunks)
-        factors = [math.exp(chunk.total.shift - shift) for chunk in chunks]
+        factors = [  # 1 also where the shifts are -inf, since all terms vanish
+            math.exp(chunk.total.shift - shift) if chunk.total.shift < shift else 1.0
+            for chunk in chunks
+        ]
 
         def added(number: Callable[[PairSums], Any]) -> Any:
             return sum(

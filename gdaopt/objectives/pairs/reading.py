@@ -1,79 +1,40 @@
-"""Weighted pairs from samples, signals, sample weights and a list of pairs, as users pass them."""
+"""Samples, labels and pairs as users pass them, and pairs with labels."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Real
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.pairs.base import Indices, Pairs
+from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs.signal_pairs import SignalPairs
+from gdaopt.objectives.pairs.rectangles import RectanglePairs
+from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, refuse_masked
 
-__all__ = ["checked_pairs", "checked_samples", "checked_weights", "weighted_pairs"]
+__all__ = [
+    "LARGEST_SPREAD",
+    "Chosen",
+    "Codes",
+    "LabelledPairs",
+    "check_spread",
+    "checked_pairs",
+    "checked_samples",
+    "checked_weights",
+    "class_codes",
+    "read_labelled_pairs",
+]
 
 _LEAST_SPREAD = 1e-100  # products of its squares do not underflow
-_LARGEST_SPREAD = 1e150  # its square, summed up, is finite; that of its inverse is not 0
-
-
-def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None) -> Pairs:
-    """Return the pairs of samples with the weights ``2 s_i s_j Σ_m (z_im - z_jm)²``.
-
-    Parameters
-    ----------
-    X : array-like of shape (N, K)
-        Samples.
-    z : array-like of shape (N,) or (N, m)
-        Signals.
-    sample_weight : array-like of shape (N,), optional
-        s; all 1 when left out.
-    pairs : array-like of int, shape (n, 2), optional
-        The pairs to take; all when left out.
-
-    Returns
-    -------
-    Pairs
-        `SignalPairs` of all pairs that differ in the signal, or `ListedPairs` of those that are
-        given.
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, a signal that is
-        the same for all samples or in all pairs, sample weights that are not positive, pairs that
-        refer to samples that X does not have, or values so large or small that their squares leave
-        float64.
-
-    Examples
-    --------
-    >>> weighted_pairs([[0.0], [1.0], [3.0]], [1, -1, -1]).n_pairs
-    2
-    """
-    features = finite_array("X", X, ndim=2, is_data=True)
-    signal = finite_array("z", z, ndim=(1, 2), is_data=True)
-    if len(features) != len(signal):
-        raise InvalidInputError(
-            f"X has {len(features)} samples and z has {len(signal)}; they must be as many"
-        )
-    if len(features) < 2:
-        raise InvalidInputError("X has 1 sample; pairs need at least 2")
-    signal = signal.reshape(len(signal), -1)
-    if (signal == signal[0]).all():
-        raise InvalidInputError(
-            f"z is {signal[0].squeeze().tolist()} for all {len(signal)} samples; "
-            "the signal must take at least two values"
-        )
-    _check_spread("X", features, least=0.0)
-    _check_spread("z", signal, least=1 / _LARGEST_SPREAD)
-    weights = checked_weights(sample_weight, len(signal))
-    if pairs is None:
-        return SignalPairs(features, signal, weights)
-    listed = ListedPairs.of_signal(features, signal, weights, checked_pairs(pairs, len(signal)))
-    if not listed.n_pairs:
-        raise InvalidInputError("pairs holds no two samples with different signals")
-    return listed
+LARGEST_SPREAD = 1e150
+"""Of values: its square, summed up, is finite; the square of its inverse is not 0."""
 
 
 def checked_samples(X: Any) -> FloatArray:
@@ -92,7 +53,7 @@ def checked_samples(X: Any) -> FloatArray:
         raise InvalidInputError(
             f"all {len(features)} samples of X coincide: no metric tells them apart"
         )
-    _check_spread("X", features, least=_LEAST_SPREAD)
+    check_spread("X", features, least=_LEAST_SPREAD)
     return features
 
 
@@ -132,11 +93,234 @@ def checked_pairs(pairs: Any, n_samples: int, name: str = "pairs", width: int = 
     return indices.astype(np.intp)
 
 
-def _check_spread(name: str, values: FloatArray, least: float) -> None:
+def check_spread(name: str, values: FloatArray, least: float) -> None:
     """Refuse values whose squared differences under- or overflow."""
     spread = float(np.abs(values / 2 - values[0] / 2).max())
-    if not least <= spread <= _LARGEST_SPREAD:
+    if not least <= spread <= LARGEST_SPREAD:
         raise InvalidInputError(
             f"{name} spans about {spread:.2g}, and the square of that leaves floating point; "
             f"rescale {name} to values of about 1"
         )
+
+
+Codes = Indices
+"""Class of each sample, as an index from 0 on."""
+
+
+def class_codes(y: Any, n_samples: int) -> Codes:
+    """Return the class of each sample as an index from 0 on.
+
+    Parameters
+    ----------
+    y : array-like of shape (N,)
+        Labels: numbers, booleans or texts.
+    n_samples : int
+        N.
+
+    Raises
+    ------
+    InvalidInputError
+        For another shape or length, labels that are missing or of mixed types, or one class only.
+
+    Examples
+    --------
+    >>> class_codes(["a", "b", "a"], 3)
+    array([0, 1, 0])
+    """
+    refuse_masked("y", y)
+    try:
+        labels = np.asarray(y)
+    except ValueError:  # rows of different lengths
+        labels = np.empty((0, 0))
+    if labels.ndim != 1 or labels.dtype.kind not in "biufUSO":
+        raise InvalidInputError(f"y must have a label for each sample, got {shortened(y)}")
+    if labels.dtype == object and not (
+        all(isinstance(label, str) for label in labels)
+        or all(isinstance(label, Real) for label in labels)
+    ):
+        raise InvalidInputError(
+            f"the labels in y must be all numbers or all texts, got {shortened(y)}"
+        )
+    is_nan = labels != labels
+    if is_nan.any():
+        raise InvalidInputError(
+            f"y is NaN at index {int(is_nan.argmax())}; leave samples without a label out"
+        )
+    if len(labels) != n_samples:
+        raise InvalidInputError(
+            f"X has {n_samples} samples and y has {len(labels)}; they must be as many"
+        )
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise InvalidInputError(
+            f"y is {classes[0]!s} for all {n_samples} samples; there must be at least two classes"
+        )
+    return codes.ravel()
+
+
+Mask = npt.NDArray[np.bool_]
+
+Chosen = Mask | EllipsisType
+"""Some entries of a block, or all."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPairs:
+    """Pairs of samples. A pair is similar, most often of one class, or dissimilar.
+
+    Either the codes of the classes of the samples say it, which ascend, or a flag for each pair of
+    a list. Where dissimilar pairs that coincide are left out, samples that coincide have the same
+    number among the `places`. In blocks on the diagonal of a square, which meet each pair twice,
+    only entries with the row before the column count.
+    """
+
+    pairs: Pairs
+    codes: Codes | None = None
+    flags: Mask | None = None
+    places: Indices | None = None
+
+    def mask(self, block: Block, similar: bool) -> Mask:
+        """Return which entries of a block are similar pairs, or dissimilar ones; each pair once."""
+        left, right = self.pairs.samples(block)
+        mask: Mask
+        if self.codes is not None:
+            mask = (self.codes[left] == self.codes[right]) == similar
+        else:
+            assert self.flags is not None
+            mask = self.flags[block.rows] == similar
+        if block.columns.start < block.rows.stop:
+            mask &= left < right
+        if self.places is not None and not similar:
+            mask &= self.places[left] != self.places[right]
+        return mask
+
+    def chosen(self, block: Block, similar: bool) -> Chosen | None:
+        """Return an index of those entries of a block, None where there are none of them."""
+        if self.codes is not None and self.places is None:
+            rows, columns = self.codes[block.rows], self.codes[block.columns]
+            if rows[-1] < columns[0]:  # classes ascend
+                return None if similar else ...
+            is_one = rows[0] == columns[-1]
+            if is_one and not similar:
+                return None
+            if is_one and block.columns.start >= block.rows.stop:
+                return ...
+        mask = self.mask(block, similar)
+        return mask if mask.any() else None
+
+    def listed(self, *, similar: bool) -> tuple[Indices, Indices]:
+        """Return both samples of the similar pairs, or of the dissimilar ones."""
+        left, right, _ = self.pairs.listed()
+        masks = [self.mask(block, similar).ravel() for block in self.pairs.blocks()]
+        chosen = np.concatenate(masks)
+        return left[chosen], right[chosen]
+
+    @cached_property
+    def n_similar(self) -> int:
+        """How many pairs are similar."""
+        return self.count(similar=True)
+
+    @cached_property
+    def n_dissimilar(self) -> int:
+        """How many pairs are dissimilar, with those that are left out."""
+        return replace(self, places=None).count(similar=False)
+
+    def without_equal(self) -> LabelledPairs:
+        """Return these pairs without dissimilar ones whose samples coincide.
+
+        Raises
+        ------
+        InvalidInputError
+            Where no dissimilar pair is left.
+        """
+        _, places = np.unique(self.pairs.features, axis=0, return_inverse=True)
+        left = replace(self, places=places.ravel())
+        if not left.count(similar=False):
+            raise InvalidInputError(
+                "all pairs of samples of different classes coincide: no metric tells them apart"
+            )
+        return left
+
+    def count(self, *, similar: bool) -> int:
+        """Return how many pairs are similar, or dissimilar."""
+        return sum(int(self.mask(block, similar).sum()) for block in self.pairs.blocks())
+
+    def mean_squares(self, *, similar: bool) -> FloatArray:
+        """Return the mean squared differences of the features, of one kind of pairs, shape (K,)."""
+        masks = (self.mask(block, similar).astype(np.float64) for block in self.pairs.blocks())
+        return self.pairs.scatter_diagonal(masks) / self.count(similar=similar)
+
+
+def read_labelled_pairs(
+    X: Any, y: Any, pairs: Any, similar: Any = None, *, need_similar: bool = False
+) -> LabelledPairs:
+    """Return all pairs of samples with labels, or those of a list with or without labels.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        Samples.
+    y : array-like of shape (N,) or None
+        Labels of the samples; None where `similar` is given.
+    pairs : array-like of int, shape (n, 2), or None
+        The pairs; None for all.
+    similar : array-like of bool, shape (n,), or None
+        Which of the pairs are similar; None where the labels say it.
+    need_similar : bool, optional
+        Whether to refuse pairs none of which is similar.
+
+    Raises
+    ------
+    InvalidInputError
+        For samples, labels or pairs that are not valid, where both or none of `y` and `similar` are
+        given, or where no pair is dissimilar.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0], [3.0]]
+    >>> by_class = read_labelled_pairs(X, ["a", "a", "b"], None)
+    >>> by_class.count(similar=True), by_class.count(similar=False)
+    (1, 2)
+    >>> read_labelled_pairs(X, None, [[0, 1], [1, 2]], [True, False]).n_dissimilar
+    1
+    """
+    features = checked_samples(X)
+    if (y is None) == (similar is None):
+        raise InvalidInputError(
+            "pass either labels y, or pairs and which of them are similar, "
+            + ("got neither y nor similar" if y is None else "got both y and similar")
+        )
+    codes = None if y is None else class_codes(y, len(features))
+    if pairs is None:
+        if codes is None:
+            raise InvalidInputError("similar needs pairs, of which it says which are similar")
+        order = np.argsort(codes, kind="stable")
+        codes = codes[order]
+        found = LabelledPairs(RectanglePairs.by_class(features[order], codes), codes=codes)
+    else:
+        left, right = np.sort(checked_pairs(pairs, len(features)), axis=1).T
+        flags = _flags(similar, len(left)) if codes is None else codes[left] == codes[right]
+        differ = left != right
+        of_list = ListedPairs(features, left[differ], right[differ])
+        found = LabelledPairs(of_list, flags=flags[differ])
+    if not found.n_dissimilar:
+        which = "samples of different classes" if similar is None else "dissimilar samples"
+        raise InvalidInputError(f"pairs holds no two {which}")
+    if need_similar and not found.n_similar:
+        where = "X" if pairs is None else "pairs"
+        which = "samples of one class" if similar is None else "similar samples"
+        raise InvalidInputError(
+            f"{where} holds no two {which}; such pairs pull the metric together"
+        )
+    return found
+
+
+def _flags(similar: Any, n_pairs: int) -> Mask:
+    """Return which pairs are similar; refuse what is not one boolean for each pair."""
+    refuse_masked("similar", similar)
+    flags = np.asarray(similar)
+    if flags.dtype != bool or flags.shape != (n_pairs,):
+        raise InvalidInputError(
+            f"similar must be a boolean for each of the {n_pairs} pairs, got {shortened(similar)}"
+        )
+    return flags

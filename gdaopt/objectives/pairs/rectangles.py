@@ -47,7 +47,7 @@ class RectanglePairs(Pairs):
     features : ndarray of shape (N, K)
         Samples.
     rectangles : sequence of Block
-        Which rows and columns are paired, in blocks such as those of `tiling`.
+        Which rows and columns are paired, in blocks that fit into the processor's cache.
     order : ndarray of int, shape (N,), optional
         The order in which the samples are kept, and to which the rectangles refer.
     orders : int, optional
@@ -121,7 +121,6 @@ class RectanglePairs(Pairs):
         ]
 
     def _chosen(self, places: Sequence[int]) -> Self:
-        """Return the pairs of some of the rectangles."""
         found = copy(self)
         found._rectangles = [self._rectangles[place] for place in places]
         found.n_pairs = sum(map(_n_entries, found._rectangles))
@@ -137,7 +136,6 @@ class RectanglePairs(Pairs):
             yield samples.rows[block.rows] @ samples.columns[:, block.columns]
 
     def _exact_products(self, samples: TransformedSamples) -> Iterator[FloatArray]:
-        """Yield the products, factor by factor."""
         for block in self.blocks():
             products = (
                 np.subtract.outer(a[block.rows], a[block.columns])
@@ -177,7 +175,6 @@ class RectanglePairs(Pairs):
     def moments(
         self, coefficients: Coefficients, are_magnitudes: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return `scatter` and `squared_sizes`; where digits cancel, it takes a second pass."""
         size = self.features.shape[1]
         degrees, magnitudes = np.zeros((2, len(self.features)))
         products = np.zeros((size, size))
@@ -193,13 +190,13 @@ class RectanglePairs(Pairs):
             magnitudes[block.columns] += of_columns
         sizes = magnitudes @ self._squares
         squares = self._weighted_squares(degrees)
-        if _cancel(np.diagonal(squares), 2 * np.diagonal(products)).any():
+        if _cancel(np.diagonal(squares), 2 * np.diagonal(products)).any():  # a second pass
             return self.scatter(coefficients()), sizes
         half = squares / 2 - products
         return half + half.T, sizes
 
     def _weighted_squares(self, weights: FloatArray) -> FloatArray:
-        """Return ``Σ_n w_n x_n x_n'``, shape (K, K)."""
+        """Return ``Σ_n w_n x_n x_n'``."""
         size = self.features.shape[1]
         total = np.zeros((size, size))
         for samples in slices(len(weights)):
@@ -248,13 +245,9 @@ class RectanglePairs(Pairs):
         half: FloatArray = self.features * (degrees / 2)[:, None] - products
         return half
 
-    def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        degrees = np.zeros(len(self.features))
-        for block, p in zip(self.blocks(), coefficients, strict=True):
-            degrees[block.rows] += p.sum(axis=1)
-            degrees[block.columns] += p.sum(axis=0)
-        sizes: FloatArray = degrees @ self._squares
-        return sizes
+    def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
+        degrees[block.rows] += p.sum(axis=1)
+        degrees[block.columns] += p.sum(axis=0)
 
     @property
     def scatter_roundings(self) -> int:
@@ -295,7 +288,6 @@ class RectanglePairs(Pairs):
 
 
 def _n_entries(block: Block) -> int:
-    """Return how many pairs a block has."""
     rows, columns = block.rows, block.columns
     return int(rows.stop - rows.start) * int(columns.stop - columns.start)
 
@@ -316,8 +308,7 @@ class _Sums:
     def lose_digits(self, rows: FloatArray, columns: FloatArray, p: FloatArray) -> bool:
         """Say whether samples are so near each other that a feature's squares cancel.
 
-        Where coefficients have both signs, sums of differences are small at a minimum, too, without
-        loss of digits. So the magnitudes of the coefficients decide.
+        The magnitudes of the coefficients decide: of both signs, they cancel at each minimum, too.
         """
         squares = self.of_rows @ rows**2 + self.of_columns @ columns**2
         if not _cancel(squares, 2 * np.einsum("rk,rk->k", rows, self.product)).any():
@@ -329,7 +320,6 @@ class _Sums:
 
 
 def _sums(columns: FloatArray, p: FloatArray) -> _Sums:
-    """Return the sums of a block."""
     return _Sums(p.sum(axis=1), p.sum(axis=0), p @ columns)
 
 

@@ -1,23 +1,31 @@
-"""All pairs of samples that differ in a signal, in rectangular blocks.
+"""Pairs of samples that differ in a signal, with their weights.
 
-The signal decides which rectangles there are (see `gdaopt.objectives.pairs.rectangles`). If it
-takes few values, they lie between each two of its levels (two labels need the N₊×N₋ block only); a
-real-valued signal needs all pairs.
+If the signal takes few values, the pairs are rectangles between each two of its levels (two labels
+need the N₊×N₋ block only); a real-valued signal needs all pairs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
+from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.pairs.base import Pairs
 from gdaopt.objectives.pairs.blocks import Block, tiles, triangle
+from gdaopt.objectives.pairs.listed_pairs import ListedPairs
+from gdaopt.objectives.pairs.reading import (
+    LARGEST_SPREAD,
+    check_spread,
+    checked_pairs,
+    checked_weights,
+)
 from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs
-from gdaopt.support.validation import FloatArray, read_only
+from gdaopt.support.validation import FloatArray, finite_array, read_only
 
-__all__ = ["SignalPairs"]
+__all__ = ["SignalPairs", "weighted_pairs"]
 
 
 class SignalPairs(RectanglePairs):
@@ -109,3 +117,43 @@ def _level_rectangles(levels: FloatArray, bounds: np.ndarray) -> Iterator[tuple[
             rows, columns = (slice(int(bounds[k]), int(bounds[k + 1])) for k in (a, b))
             for block in tiles(rows, columns):
                 yield block, log_weight
+
+
+def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None) -> Pairs:
+    """Return the pairs of samples with the weights ``2 s_i s_j Σ_m (z_im - z_jm)²``.
+
+    See `gdaopt.GLR` for the arguments and what is refused. All pairs that differ in the signal are
+    `SignalPairs`, those of a list `ListedPairs`.
+
+    Examples
+    --------
+    >>> weighted_pairs([[0.0], [1.0], [3.0]], [1, -1, -1]).n_pairs
+    2
+    """
+    features = finite_array("X", X, ndim=2, is_data=True)
+    signal = finite_array("z", z, ndim=(1, 2), is_data=True)
+    if len(features) != len(signal):
+        raise InvalidInputError(
+            f"X has {len(features)} samples and z has {len(signal)}; they must be as many"
+        )
+    if len(features) < 2:
+        raise InvalidInputError("X has 1 sample; pairs need at least 2")
+    signal = signal.reshape(len(signal), -1)
+    if (signal == signal[0]).all():
+        raise InvalidInputError(
+            f"z is {signal[0].squeeze().tolist()} for all {len(signal)} samples; "
+            "the signal must take at least two values"
+        )
+    check_spread("X", features, least=0.0)
+    check_spread("z", signal, least=1 / LARGEST_SPREAD)
+    weights = checked_weights(sample_weight, len(signal))
+    if pairs is None:
+        return SignalPairs(features, signal, weights)
+    left, right = checked_pairs(pairs, len(signal)).T
+    # Signal by signal: the differences of all at once would take n·m numbers.
+    squares = sum(((z[left] - z[right]) ** 2 for z in signal.T), start=np.zeros(len(left)))
+    pair_weights = 2 * weights[left] * weights[right] * squares
+    listed = ListedPairs(features, left, right, pair_weights, signal.shape[1] + 8)
+    if not listed.n_pairs:
+        raise InvalidInputError("pairs holds no two samples with different signals")
+    return listed

@@ -195,7 +195,7 @@ def test_merged_pairs_add_up_their_weights() -> None:
     z = np.array([[1.0], [-1.0], [1.0], [-1.0]])
     for pairs in (
         SignalPairs(X, z),
-        ListedPairs.of_signal(X, z, np.ones(4), np.array([[0, 1], [1, 2], [2, 3], [0, 3]])),
+        weighted_pairs(X, z, pairs=[[0, 1], [1, 2], [2, 3], [0, 3]]),
     ):
         left, right, weights = distinct_differences(pairs)
         np.testing.assert_allclose(weights, [4 * 8])
