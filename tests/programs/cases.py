@@ -11,7 +11,9 @@ import pytest
 
 from gdaopt.backends import find_solver
 from gdaopt.errors import SolverNotFoundError
+from gdaopt.linalg.entries import all_edges, entries_of
 from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.methods.aligned import tree_floors
 from gdaopt.methods.alternating import tree_floor
 from gdaopt.programs import (
     ANALYTIC,
@@ -19,6 +21,8 @@ from gdaopt.programs import (
     ColumnProgram,
     DiagonalPolytope,
     DiagonalProgram,
+    JointPolytope,
+    JointProgram,
     ProgramOptions,
     ProgramSolution,
 )
@@ -27,8 +31,10 @@ from gdaopt.support.validation import FloatArray
 SOLVERS = ("HIGHS", "ECOS", "CLARABEL")
 KINDS = ("no slack", "positive costs", "ties", "zero bounds", "floors", "five decades")
 
-AnyPolytope = DiagonalPolytope | ColumnPolytope
-AnyProgram = DiagonalProgram | ColumnProgram
+BLOCKS = ("diagonal", "column", "joint")
+
+AnyPolytope = DiagonalPolytope | ColumnPolytope | JointPolytope
+AnyProgram = DiagonalProgram | ColumnProgram | JointProgram
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +61,23 @@ class Situation:
         if self.edge_floor > 0:
             floor = tree_floor(self.metric, self.column, others, self.edge_floor)
         return ColumnPolytope.at(self.metric, self.v, self.slack, self.column, others, floor)
+
+    def joint(self, share: float = 1.0) -> JointPolytope:
+        """Return the polytope around the metric, which may have a share of all edges."""
+        edges = all_edges(len(self.metric))
+        kept = np.random.default_rng(0).random(len(edges[0])) < share
+        edges = edges[0][kept], edges[1][kept]
+        floor = (
+            tree_floors(self.metric, self.edge_floor)[edges] if share == 1 else np.zeros(sum(kept))
+        )
+        return JointPolytope(
+            self.v,
+            self.min_eigenvalue,
+            self.trace_bound,
+            edges,
+            floor,
+            entries_of(self.metric, edges) if share == 1 else None,
+        )
 
 
 def situation(rng: np.random.Generator, size: int, kind: str = "") -> Situation:
@@ -126,6 +149,11 @@ def random_cost(rng: np.random.Generator, polytope: AnyPolytope, kind: str = "")
         cost = np.round(2 * cost) / 2
         if isinstance(polytope, ColumnPolytope):
             cost *= polytope.weights  # what ties there is the cost per weight
+        elif isinstance(polytope, JointPolytope):  # and there, with the diagonal's share
+            (rows, columns), (forward, backward) = polytope.edges, polytope.ratios
+            own = cost[len(polytope.v) :]
+            own *= polytope.weights
+            own -= cost[rows] * forward + cost[columns] * backward
         if not cost.any():
             cost[:] = -1.0
     result: FloatArray = cost * 10 ** rng.uniform(-12, 12)
@@ -134,15 +162,17 @@ def random_cost(rng: np.random.Generator, polytope: AnyPolytope, kind: str = "")
 
 @cache
 def cases(block: str, size: int, kind: str, count: int) -> list[tuple[FloatArray, AnyPolytope]]:
-    """Return costs and polytopes of the diagonal or column program, always the same ones."""
+    """Return costs and polytopes of a program, always the same ones."""
     rng = np.random.default_rng(zlib.crc32(f"{block} {size} {kind}".encode()))
     found: list[tuple[FloatArray, AnyPolytope]] = []
     while len(found) < count:
         polytope: AnyPolytope
-        if len(found) % 2:
+        there = situation(rng, size, kind)
+        if block == "joint":
+            polytope = there.joint()
+        elif len(found) % 2:
             polytope = (random_diagonal if block == "diagonal" else random_column)(rng, size, kind)
         else:
-            there = situation(rng, size, kind)
             polytope = there.diagonal() if block == "diagonal" else there.edges()
         cost = random_cost(rng, polytope, kind)
         if (cost * largest(polytope)).any():  # else there is nothing to solve
@@ -152,8 +182,11 @@ def cases(block: str, size: int, kind: str, count: int) -> list[tuple[FloatArray
 
 def program_for(polytope: AnyPolytope, solver: str) -> AnyProgram:
     """Return a program of the polytope's kind and size."""
+    options = ProgramOptions(solver=solver)
+    if isinstance(polytope, JointPolytope):
+        return JointProgram(len(polytope.v), polytope.edges, options)
     kind = DiagonalProgram if isinstance(polytope, DiagonalPolytope) else ColumnProgram
-    return kind(len(polytope.current), ProgramOptions(solver=solver))
+    return kind(len(polytope.current), options)
 
 
 def answer(program: AnyProgram, cost: FloatArray, polytope: AnyPolytope) -> ProgramSolution:
@@ -165,18 +198,25 @@ def largest(polytope: AnyPolytope) -> FloatArray:
     """Return the largest value that each entry can take."""
     if isinstance(polytope, DiagonalPolytope):
         return polytope.lower + polytope.spare
-    return polytope.unit
+    if isinstance(polytope, ColumnPolytope):
+        return polytope.unit
+    (rows, columns), (forward, backward) = polytope.edges, polytope.ratios
+    edges = polytope.floor + polytope.spare / polytope.weights
+    diagonal = np.full(len(polytope.v), polytope.min_eigenvalue + polytope.spare)
+    np.maximum.at(diagonal, rows, forward * edges)
+    np.maximum.at(diagonal, columns, backward * edges)
+    return np.concatenate([diagonal, edges])
 
 
 def assert_inside(point: FloatArray, polytope: AnyPolytope) -> None:
-    """Assert that a point is in the polytope, up to round-off."""
-    if isinstance(polytope, DiagonalPolytope):
-        assert (point >= polytope.lower).all()
-        assert point.sum() <= polytope.trace_bound * (1 + 1e-14) + 1e-300
-    else:
-        assert (point >= polytope.floor).all()
-        assert (point <= polytope.upper * (1 + 1e-15)).all()
-        assert polytope.weights @ point <= polytope.budget * (1 + 1e-14) + 1e-300
+    """Assert that a point keeps all bounds, and all rows up to the round-off of their terms."""
+    program = program_for(polytope, ANALYTIC)
+    arrays = program.arrays(np.zeros(len(point)), polytope)  # type: ignore[arg-type]
+    assert (point >= arrays.lower).all()
+    assert (point <= arrays.upper * (1 + 1e-15)).all()
+    rows, sizes = arrays.matrix @ point, abs(arrays.matrix) @ np.abs(point)
+    assert (rows >= arrays.row_lower - 1e-14 * sizes - 1e-300).all()
+    assert (rows <= arrays.row_upper + 1e-14 * sizes + 1e-300).all()
 
 
 def assert_optimal(solution: ProgramSolution, cost: FloatArray, polytope: AnyPolytope) -> None:

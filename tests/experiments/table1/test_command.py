@@ -7,9 +7,7 @@ import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -83,16 +81,26 @@ class TestOutput:
         assert re.search(r"By votes, \d of the 46 published numbers", output)
         assert f"written to {out}" in output
 
-    @pytest.mark.slow
-    def test_numbers_do_not_depend_on_the_number_of_jobs(
-        self, measured: tuple[Path, str], tmp_path: Path
+    @pytest.mark.parametrize(
+        "options",
+        [
+            pytest.param(("--jobs", 2), marks=pytest.mark.slow),
+            pytest.param(("--jobs", 2, "--backend", "dask"), marks=pytest.mark.slow),
+            (),
+        ],
+    )
+    def test_numbers_do_not_depend_on_the_workers(
+        self,
+        options: tuple[object, ...],
+        measured: tuple[Path, str],
+        tmp_path: Path,
+        in_process: Callable[[int | None], None],
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        command(*SMALL, "--jobs", 2, "--out", tmp_path)
-        assert parquet(tmp_path) == parquet(measured[0])
-
-    @pytest.mark.usefixtures("in_process")
-    def test_nor_on_the_process(self, measured: tuple[Path, str], tmp_path: Path) -> None:
-        command(*SMALL, "--out", tmp_path)
+        if options:
+            monkeypatch.undo()
+            pytest.importorskip("distributed")
+        command(*SMALL, *options, "--out", tmp_path)
         assert parquet(tmp_path) == parquet(measured[0])
 
     @pytest.mark.slow
@@ -251,75 +259,12 @@ class TestBadInput:
             in (tmp_path / "table1.md").read_text()
         )
 
-    def test_help_names_every_option(self) -> None:
-        output = command("--help")
-        for option in (
-            *("datasets", "rows", "classifiers", "seeds", "scaling", "aggregation", "jobs"),
-            *("backend", "scheduler", "data-dir", "out", "figures", "extra"),
-        ):
-            assert f"--{option}" in output
-
-
-@contextmanager
-def running(*arguments: object) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the study in a process of its own, which does not outlive the block."""
-    process = subprocess.Popen(
-        [sys.executable, str(PACKAGE), *map(str, arguments)],
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-QUICK_ROWS = [row for row in available(DEFAULT)[0] if row not in ("joint", "alternating")]
-QUICK = ("--datasets", "iris,wine", "--rows", ",".join(QUICK_ROWS), "--seeds", 1)
-
-
-@pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The parquet file of the quick rows, by one job."""
-    out = tmp_path_factory.mktemp("expected")
-    command(*QUICK, "--out", out)
-    return parquet(out)
-
 
 @pytest.mark.slow
-class TestSlowly:
-    def test_two_jobs(self, expected: bytes, tmp_path: Path) -> None:
-        command(*QUICK, "--jobs", 2, "--out", tmp_path)
-        assert parquet(tmp_path) == expected
-
-    def test_dask(self, expected: bytes, tmp_path: Path) -> None:
-        pytest.importorskip("distributed")
-        command(*QUICK, "--jobs", 2, "--backend", "dask", "--out", tmp_path)
-        assert parquet(tmp_path) == expected
-
-    def test_killed_twice(self, expected: bytes, tmp_path: Path) -> None:
-        for more in (3, 20):
-            tasks = tmp_path / "tasks"
-            before = len(list(tasks.glob("*.json")))
-            with running(*QUICK, "--out", tmp_path) as process:
-                deadline = time.monotonic() + 120
-                while len(list(tasks.glob("*.json"))) < before + more:
-                    assert process.poll() is None
-                    assert time.monotonic() < deadline
-                    time.sleep(0.01)
-                process.kill()
-                process.wait()
-            assert not (tmp_path / "table1.parquet").exists()
-        output = command(*QUICK, "--out", tmp_path)
-        assert "tasks are there already" in output
-        assert parquet(tmp_path) == expected
-        assert names(tmp_path) == FILES
-
-    def test_every_row(self, tmp_path: Path) -> None:
-        """All rows on two seeds of the fastest data set, by one job."""
-        command("--datasets", "iris", "--seeds", 2, "--out", tmp_path)
-        frame = pd.read_parquet(tmp_path / "table1.parquet")
-        assert frame["error"].notna().all()
-        assert set(frame["row"]) == set(available(DEFAULT)[0])
-        assert (frame.loc[frame["row"] != "gmml", "error"] < 15).all()
+def test_every_row(tmp_path: Path) -> None:
+    """All rows on two seeds of the fastest data set, by one job."""
+    command("--datasets", "iris", "--seeds", 2, "--out", tmp_path)
+    frame = pd.read_parquet(tmp_path / "table1.parquet")
+    assert frame["error"].notna().all()
+    assert set(frame["row"]) == set(available(DEFAULT)[0])
+    assert (frame.loc[frame["row"] != "gmml", "error"] < 15).all()
