@@ -46,7 +46,7 @@ FAILURES = frozenset({"solver_failed", "left_domain"})
 
 _FORMAT = 2
 _RECORD = "result"
-_ARRAYS = ("metric", "atoms", "weights", "multipliers")
+_ARRAYS = ("metric", "atoms", "weights", "colors", "multipliers")
 _OUTSIDE = (*_ARRAYS, "feasible_set", "trace")  # the fields that are not plain JSON
 _ROW = 2000  # bytes that a row of a trace takes in memory
 
@@ -106,6 +106,10 @@ class Result:
     atoms, weights : ndarrays of shape (n, K) and (n,), or None
         Unit vectors and their weights, for methods that find the metric as a sum
         ``metric = B + Σ_k weights[k] · outer(atoms[k], atoms[k])``, where B is the base of the set.
+    colors : ndarray of shape (K,) or None
+        For methods that look for balanced signed graphs, +1 or -1 for each feature, so that
+        ``colors[i] * colors[j] * metric[i, j] ≤ 0``; the certificate is then one for the balanced
+        metrics of the set.
     constraints : tuple of str
         The names of the problem's linear constraints, row by row.
     multipliers : ndarray of shape (m,) or None
@@ -145,6 +149,7 @@ class Result:
     trace: Trace
     atoms: FloatArray | None = None
     weights: FloatArray | None = None
+    colors: FloatArray | None = None
     constraints: tuple[str, ...] = ()
     multipliers: FloatArray | None = None
     constraint_violation: float | None = None
@@ -242,8 +247,8 @@ class Result:
         -------
         pathlib.Path
             The file that was written. Its arrays are ``metric`` and ``left_ends``; ``atoms`` and
-            ``weights`` where the result has them; the columns and any iterates of the trace, as
-            ``trace/...``; and ``result``, which is JSON text of everything else.
+            ``weights``, and ``colors``, where the result has them; the columns and any iterates of
+            the trace, as ``trace/...``; and ``result``, which is JSON text of everything else.
         """
         path = Path(path)
         if path.suffix != ".npz":
@@ -356,6 +361,7 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], trace: Trace, n_constraints:
         "metric": (size, size),
         "atoms": (n_atoms, size),
         "weights": (n_atoms,),
+        "colors": (size,),
         "multipliers": (n_constraints,),
     }
     for name in shapes.keys() & arrays.keys() | {"metric"}:

@@ -82,6 +82,7 @@ def named_set(name: str, size: int, trace_bound: float, share: float = 0.01) -> 
         "positive definite": gda.PositiveDefiniteMetrics(trace_bound, low),
         "signed": gda.SignedGraphMetrics(colors, trace_bound, low),
         "fixed path": gda.GraphMetrics(trace_bound, low, path_weight=low),
+        "sdd": gda.SDDMetrics(trace_bound, low),
         "signed path": gda.SignedGraphMetrics(colors, trace_bound, low, path_weight=low),
     }
     return sets[name]

@@ -304,6 +304,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {**_LIMITS, "memory_limit": 100, "pricing": "program", "solver": "HIGHS"}
             | {"solver_opts": None},
         ),
+        "methods.Balanced": (methods.Balanced, {**_LIMITS, "node_limit": 3}),
         "methods.FrankWolfe": (methods.FrankWolfe, {**_LIMITS, "variant": "away", "step": "exact"}),
         "methods.Semidefinite": (methods.Semidefinite, {**_LIMITS, **_CONIC, "force": False}),
         "methods.SecondOrder": (methods.SecondOrder, {**_LIMITS, **_CONIC, "force": False}),

@@ -2,6 +2,7 @@
 
 from gdaopt.methods.aligned import AlignedMethod
 from gdaopt.methods.alternating import Alternating
+from gdaopt.methods.balanced import Balanced
 from gdaopt.methods.base import Method, ProgramMethod
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
@@ -18,6 +19,7 @@ __all__ = [
     "METHODS",
     "AlignedMethod",
     "Alternating",
+    "Balanced",
     "Certified",
     "Clock",
     "FrankWolfe",

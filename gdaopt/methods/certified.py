@@ -34,7 +34,7 @@ from gdaopt.sets import FeasibleSet, GraphMetrics
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import check_instance, check_name, store_integer
 
-__all__ = ["Certified"]
+__all__ = ["Certified", "CertifiedRun"]
 
 _PRICINGS = ("oracle", "program")
 _MOST_ATOMS = 60  # that join in a round
@@ -136,10 +136,10 @@ class Certified(Method):
                 f"pricing='program' cannot keep linear constraints ({problem.rows.names[0]}, …); "
                 "leave it out: the exact oracle prices by their multipliers"
             )
-        yield from _Run(self, problem, clock).states()
+        yield from CertifiedRun(self, problem, clock).states()
 
 
-class _Run(HullRun):
+class CertifiedRun(HullRun):
     """One run."""
 
     def __init__(
@@ -209,7 +209,9 @@ class _Run(HullRun):
         # What is found has to be evaluated with all samples before the time is up.
         left = self.clock.left
         clock = Clock(None if left is None else left - self.evaluation_seconds)
-        run = _Run(method, sample, clock, self.active_set if self._start or round_ > 1 else None)
+        run = CertifiedRun(
+            method, sample, clock, self.active_set if self._start or round_ > 1 else None
+        )
         with suppress(TimeLimitError, RunEnded, InvalidInputError), clock.limiting():
             for state in run.states():
                 if method.is_converged(state):

@@ -24,6 +24,7 @@ from gdaopt.errors import (
     TimeLimitError,
 )
 from gdaopt.methods.alternating import Alternating
+from gdaopt.methods.balanced import Balanced
 from gdaopt.methods.base import Method
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
@@ -48,6 +49,7 @@ _ALL: tuple[type[Method], ...] = (
     Alternating,
     Joint,
     Certified,
+    Balanced,
     FrankWolfe,
     Semidefinite,
     SecondOrder,
@@ -94,7 +96,8 @@ def solve(
     method : str or Method, optional
         A name, or an object of the class in `gdaopt.methods`, which lists the options.
         ``"certified"``, the default, finds the optimum of a convex objective, with a proof
-        (`Certified`); ``"alternating"`` and ``"joint"`` are the methods of linear programs
+        (`Certified`); ``"balanced"`` does so over balanced signed graphs of all colours
+        (`Balanced`); ``"alternating"`` and ``"joint"`` are the methods of linear programs
         (`Alternating`, `Joint`); ``"frank-wolfe"`` and ``"sdp-frank-wolfe"`` go to the vertices of
         the whole set (`FrankWolfe`, `SemidefiniteFrankWolfe`); ``"sdp"`` and ``"socp"`` hand the
         whole problem to a conic solver (`Semidefinite`, `SecondOrder`); and
@@ -279,6 +282,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         trace=trace,
         atoms=atoms,
         weights=weights,
+        colors=None if state.colors is None else read_only(state.colors.copy()),
         multipliers=tracer.multipliers,
         constraints=() if problem.rows is None else problem.rows.names,
         constraint_violation=None if problem.rows is None else problem.violation(state.metric),

@@ -40,6 +40,8 @@ class State(StepColumns):
         The atoms and weights whose sum is the metric, for methods over atoms.
     frank_wolfe_gap : float or None
         See `gdaopt.Result`, for methods that certify each step, where the objective is not convex.
+    colors : ndarray of shape (K,) or None
+        See `gdaopt.Result`.
     multipliers : ndarray of shape (m,) or None
         Multipliers of the linear constraints, for methods that certify each step.
     newton_steps : int
@@ -51,6 +53,7 @@ class State(StepColumns):
     atoms: Atoms | None = None
     weights: FloatArray | None = None
     frank_wolfe_gap: float | None = None
+    colors: FloatArray | None = None
     multipliers: FloatArray | None = None
     newton_steps: int = 0
 

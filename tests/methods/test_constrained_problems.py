@@ -59,7 +59,7 @@ def test_certified_is_cvxpys_optimum(seed: int) -> None:
 @pytest.mark.covering(2)
 @pytest.mark.parametrize("method", ["alternating", "joint"])
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("seed", [0, 4, 8])
+@pytest.mark.parametrize("seed", [0, 5, 10])
 def test_block_methods_keep_rows_at_every_step(method: str, solver: str, seed: int) -> None:
     if solver == "SCIPY" and tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 15):
         pytest.skip("HiGHS in older versions of SciPy calls some feasible programs infeasible")

@@ -65,7 +65,7 @@ OBJECTIVES: dict[str, Callable[[], Any]] = {
     "FunctionObjective": lambda: gda.FunctionObjective(nearest, K, expression=nearest_expression),
     "DenseObjective": lambda: Nearest(K),
 }
-SETS = ["diagonal", "graph", "positive definite", "signed", "fixed path", "mask"]
+SETS = ["diagonal", "graph", "positive definite", "signed", "sdd", "fixed path", "mask"]
 ALIGNED = ("alternating", "joint")
 
 
@@ -98,7 +98,10 @@ def at(state: gda.methods.State, metric: FloatArray) -> gda.methods.State:
 
 FAULTS: dict[str, tuple[Callable[[gda.methods.State], gda.methods.State], str]] = {
     "trace": (lambda s: at(s, s.metric + C * np.eye(K)), "exceeds the bound 3|fixed part"),
-    "eigenvalue": (lambda s: at(s, s.metric - C * np.eye(K)), r"smallest eigenvalue -.* is below"),
+    "eigenvalue": (
+        lambda s: at(s, s.metric - C * np.eye(K)),
+        r"smallest eigenvalue .*-.* is below",
+    ),
     "not symmetric": (lambda s: at(s, s.metric + np.eye(K, k=1)), "is not symmetric"),
     "row": (lambda s: at(s, np.diag([2.0, 0.5, 0.5])), r"M\[0, 0\] <= 1.5: off by 0.5"),
     "NaN in the metric": (
@@ -140,6 +143,8 @@ def case(
     """Return a problem and options for a method, over another set where it has to be another."""
     if method in ALIGNED and set_name != "mask":
         set_name = "graph"
+    if method == "balanced":
+        set_name = "sdd"
     if method == "socp" and set_name == "positive definite":
         set_name = "signed"
     if with_row and set_name == "fixed path":  # whose members have larger diagonals

@@ -9,7 +9,7 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods import Clock
-from gdaopt.methods.certified import _Run
+from gdaopt.methods.certified import CertifiedRun
 from gdaopt.sets import PricedAtoms
 from tests.methods.certified_cases import (
     assert_same_optimum,
@@ -55,7 +55,7 @@ def test_other_sets_have_no_program(kind: str) -> None:
 def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:
     """Below the mean price of the active set, and not just below 0, they do."""
     problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
-    run = _Run(gda.methods.Certified(), problem, Clock())
+    run = CertifiedRun(gda.methods.Certified(), problem, Clock())
     run.best = PricedAtoms(Atoms.of_features(np.arange(3)), np.array([-3.0, -2.0, -1.0]))
     run.active_set = ActiveSet(Atoms.of_features(np.array([0])), np.array([run.budget]))
     for level, count in ((-2.0, 1), (-1.5, 2), (0.5, 3)):

@@ -1,0 +1,268 @@
+"""The best balanced signed graph of all colourings, with a proof: branch and bound over colours."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import ClassVar
+
+import numpy as np
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.balance import conflicts, rounded_colors
+from gdaopt.linalg.entries import IndexArray
+from gdaopt.master.active_set import ActiveSet
+from gdaopt.methods.base import Method
+from gdaopt.methods.certified import Certified, CertifiedRun
+from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.objectives.protocol import Point
+from gdaopt.problem import MetricProblem
+from gdaopt.sets import SDDMetrics
+from gdaopt.support.validation import FloatArray, store_integer
+
+__all__ = ["Balanced"]
+
+_SHARE = 0.5  # of the allowed gap that the runs of single nodes and colourings may leave
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Balanced(Method):
+    """The best metric of a balanced signed graph, over all colours of the features, with a proof.
+
+    The problem's set is `gdaopt.SDDMetrics`; the colours that it gives are kept. Where the optimum
+    over the set is balanced, it is the answer; else branch and bound over the other colours finds
+    it ("Algorithm: branch and bound over colourings"). The metric after each step is balanced, with
+    the colours in `Result.colors`, and the lower bound holds for the balanced metrics of all
+    colours. The run has *converged* when the two are within the tolerance. A round is a node, a
+    step is a round of `Certified` in it.
+
+    Parameters
+    ----------
+    node_limit : int, optional
+        Most nodes of the search; a run that reaches it ends with the status ``iteration_limit``.
+    **limits
+        See `gdaopt.methods.Method`; `initial` is a balanced metric.
+
+    Raises
+    ------
+    InvalidInputError
+        For a bad option, a set of another kind, and an `initial` that is not balanced.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 1.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.SDDMetrics(trace_bound=4.0))
+    >>> result = gda.solve(problem, "balanced")
+    >>> result.status, result.colors, bool(result.metric[0, 1] > 0)
+    ('converged', array([-1.,  1.]), True)
+    """
+
+    name: ClassVar[str] = "balanced"
+    needs_convexity: ClassVar[bool] = True
+
+    node_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.node_limit is not None:
+            store_integer(self, "node_limit", at_least=1)
+
+    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+        """Yield the start and the state after each round of a node."""
+        if not isinstance(problem.feasible_set, SDDMetrics):
+            raise InvalidInputError(
+                f"method {self.name!r} needs a set of SDDMetrics, got {problem.feasible_set!r}"
+            )
+        yield from _Run(self, problem, clock).states()
+
+
+@dataclass(order=True)
+class _Node:
+    """Some colours, with a lower bound of all their completions, and atoms to start from."""
+
+    bound: float
+    number: int  # in the order of their making, which decides between equal bounds
+    colors: FloatArray = field(compare=False)
+    start: ActiveSet | None = field(compare=False)
+
+
+class _Run:
+    """One run: the open nodes, and the best metric found."""
+
+    point: Point  # of the best metric
+    active_set: ActiveSet
+    colors: FloatArray
+
+    def __init__(self, method: Balanced, problem: MetricProblem, clock: Clock) -> None:
+        assert isinstance(problem.feasible_set, SDDMetrics)
+        self._method = method
+        self._problem = problem
+        self._hull = problem.feasible_set
+        self._clock = clock
+        self._inner = Certified(
+            tolerance=_SHARE * method.tolerance,
+            absolute_tolerance=_SHARE * method.absolute_tolerance,
+        )
+        known = np.zeros(problem.n_features) if self._hull.colors is None else self._hull.colors
+        self._known = np.asarray(known, dtype=np.float64)
+        self._open: list[_Node] = []
+        self._closed = math.inf  # the least bound of the nodes that are done
+        self._tried: set[bytes] = set()
+        self._numbers = count(1)
+        self._steps = self._oracle_calls = self._newton_steps = 0
+
+    @property
+    def _allowed(self) -> float:
+        return self._method.allowed_gap(self.point.value)
+
+    def states(self) -> Iterator[State]:
+        """Yield the start, then the states of all nodes, the node of the least bound first."""
+        start = self._initial()
+        root = _Node(-math.inf, next(self._numbers), self._known, start)
+        heapq.heappush(self._open, root)
+        for n_nodes in count(1):
+            node = heapq.heappop(self._open)
+            yield from self._states_of(node, n_nodes)
+            if not self._open:
+                break
+            if n_nodes == self._method.node_limit:
+                raise RunEnded("iteration_limit", f"node_limit = {n_nodes} reached")
+        raise RunEnded(
+            "stalled", "all colours are decided, and what is left of the gap is round-off"
+        )
+
+    def _initial(self) -> ActiveSet | None:
+        """Return the atoms of `initial`; take its colours."""
+        metric = self._method.initial_metric(self._problem)
+        if metric is None:
+            return None
+        self.colors = rounded_colors(metric, self._known)
+        pairs = conflicts(metric, self.colors)
+        if len(pairs[0]):
+            raise InvalidInputError(
+                f"initial is not balanced: no colours of the features go with its entry "
+                f"[{pairs[0][0]},{pairs[1][0]}]; set it to 0, or leave initial out"
+            )
+        return ActiveSet(*self._hull.decomposed(metric))
+
+    # --- nodes ------------------------------------------------------------------------------------
+
+    def _states_of(self, node: _Node, number: int) -> Iterator[State]:
+        """Bound a node, round its optimum, and branch; yield the states on the way."""
+        hull = None
+        for hull in self._solved(node.colors, node.start):
+            if hull.lower_bound is not None:
+                node.bound = max(node.bound, hull.lower_bound)
+            if not self._steps:  # the start of the run, which is balanced
+                known = getattr(self, "colors", np.where(node.colors, node.colors, 1.0))
+                self._take(hull, known)
+            yield self._state(node, number, hull, "hull")
+            if self._is_closed(node):
+                break
+        assert hull is not None
+        if not self._is_closed(node):
+            colors = rounded_colors(hull.metric, node.colors, [self.colors])
+            pairs = conflicts(hull.metric, colors)
+            if not len(pairs[0]):
+                self._take(hull, colors)
+            elif colors.tobytes() not in self._tried:
+                self._tried.add(colors.tobytes())
+                yield from self._colouring(node, number, hull, colors)
+            if len(pairs[0]) and not self._is_closed(node):
+                self._branch(node, hull, pairs)
+                return
+        self._closed = min(self._closed, node.bound)
+        yield self._state(node, number, hull, "closed")
+
+    def _is_closed(self, node: _Node) -> bool:
+        """Say whether no completion of a node's colours is better by more than the tolerance."""
+        return self.point.value - node.bound <= self._allowed
+
+    def _colouring(
+        self, node: _Node, number: int, hull: State, colors: FloatArray
+    ) -> Iterator[State]:
+        """Look for the best metric of some colours, as long as it may be better than the best."""
+        for state in self._solved(colors, self._allowed_atoms(hull, colors)):
+            if state.objective < self.point.value:
+                self._take(state, colors)
+            yield self._state(node, number, state, "colours")
+            bound = state.lower_bound
+            if bound is not None and self.point.value - bound <= _SHARE * self._allowed:
+                return
+
+    def _branch(self, node: _Node, hull: State, pairs: tuple[IndexArray, IndexArray]) -> None:
+        """Open two nodes, in which one more feature has a colour."""
+        weights, known = np.abs(hull.metric[pairs]), node.colors.copy()
+        if known.any():
+            loads = sum(np.bincount(ends, weights, len(known)) for ends in pairs)
+            feature = int(np.where(known, -1.0, loads).argmax())
+        else:  # c and -c are the same
+            first, feature = (int(ends[weights.argmax()]) for ends in pairs)
+            known[first] = 1.0
+        for color in (1.0, -1.0):
+            colors = known.copy()
+            colors[feature] = color
+            start = self._allowed_atoms(hull, colors)
+            heapq.heappush(self._open, _Node(node.bound, next(self._numbers), colors, start))
+
+    # --- runs of `certified` ----------------------------------------------------------------------
+
+    def _solved(self, colors: FloatArray, start: ActiveSet | None) -> Iterator[State]:
+        """Yield the states of a certified run for some colours, until it has converged."""
+        feasible_set = replace(self._hull, colors=colors.tolist() if colors.any() else None)
+        problem = replace(self._problem, feasible_set=feasible_set)
+        run = CertifiedRun(self._inner, problem, self._clock, start)
+        calls, newton = self._oracle_calls, self._newton_steps
+        with suppress(RunEnded):  # stalled: the bound is what can be had
+            for state in run.states():
+                self._oracle_calls = calls + state.oracle_calls
+                self._newton_steps = newton + state.newton_steps
+                yield state
+                if self._inner.is_converged(state):
+                    return
+
+    def _allowed_atoms(self, state: State, colors: FloatArray) -> ActiveSet:
+        """Return those atoms of a metric that some colours allow, with their weights."""
+        assert state.atoms is not None
+        assert state.weights is not None
+        family = replace(self._hull, colors=colors.tolist()).family
+        kept = family.allows(state.atoms)
+        return ActiveSet(state.atoms[kept], state.weights[kept])
+
+    # --- states -----------------------------------------------------------------------------------
+
+    def _take(self, state: State, colors: FloatArray) -> None:
+        """Take a metric as the best one, if it is, with its colours."""
+        if self._steps and not state.objective < self.point.value:
+            return
+        assert state.atoms is not None
+        assert state.weights is not None
+        self.point, self.active_set = state.point, ActiveSet(state.atoms, state.weights)
+        self.colors = colors
+
+    def _state(self, node: _Node, number: int, inner: State, phase: str) -> State:
+        """Return the state of the run after a step of a node."""
+        bound = min(
+            [self._closed, node.bound, *(other.bound for other in self._open), self.point.value]
+        )
+        self._steps += 1
+        return State(
+            point=self.point,
+            objective=self.point.value,
+            atoms=self.active_set.atoms,
+            weights=self.active_set.weights,
+            colors=self.colors,
+            lower_bound=bound,
+            iteration=self._steps - 1,
+            round=number,
+            phase="start" if self._steps == 1 else phase,
+            oracle_calls=self._oracle_calls,
+            newton_steps=self._newton_steps,
+            objective_seconds=inner.objective_seconds,
+            solve_seconds=inner.solve_seconds,
+        )

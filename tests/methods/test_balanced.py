@@ -1,0 +1,219 @@
+"""The best of all colourings, by branch and bound: against the optima of all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.errors import InvalidInputError
+from gdaopt.support.validation import FloatArray
+
+OBJECTIVES = ("GLR", "MCML", "LMNN", "DEML", "LSML", "LogDet")
+
+
+def objective(name: str, rng: np.random.Generator, size: int) -> Any:
+    """Return a random objective whose optimum over all colourings is often hard to find."""
+    X = rng.standard_normal((24, size)) @ rng.standard_normal((size, size)) / size
+    y = rng.integers(0, 2, 24)
+    y[:6] = [0, 0, 0, 1, 1, 1]
+    match name:
+        case "GLR":
+            return gda.GLR(X, np.where(y, 1.0, -1.0))
+        case "LSML":
+            return gda.LSML(X, y, n_quadruplets=40, random_state=0)
+        case "LogDet":
+            return gda.LogDet(np.cov(X.T).reshape(size, size) + 0.05 * np.eye(size))
+    return getattr(gda, name)(X, y)
+
+
+def drawn(seed: int, name: str, size: int, *, with_rows: bool = False) -> gda.MetricProblem:
+    """Return a random problem, some with a mask of edges, some with colours that are known."""
+    rng = np.random.default_rng(seed)
+    edges = None
+    if rng.random() < 0.3 and size > 1:
+        rows, columns = np.triu_indices(size, 1)
+        kept = rng.random(len(rows)) < 0.7
+        edges = np.column_stack([rows[kept], columns[kept]])
+    colors = rng.choice([-1, 0, 0, 1], size).tolist() if rng.random() < 0.3 else None
+    bound = size * float(rng.choice([0.5, 2.0]))
+    rho = float(rng.choice([0.0 if name != "LogDet" else 1e-4, 1e-2])) * bound / size
+    feasible_set = gda.SDDMetrics(bound, rho, edges=edges, colors=colors)
+    return gda.MetricProblem(objective(name, rng, size), feasible_set)
+
+
+def completions(problem: gda.MetricProblem) -> list[tuple[int, ...]]:
+    """Return the colourings that complete those of a problem, one of each two that are the same."""
+    known = problem.feasible_set.colors or (0,) * problem.n_features  # type: ignore[attr-defined]
+    choices = [(1, -1) if color == 0 else (color,) for color in known]
+    if not any(known):
+        choices[0] = (1,)
+    return list(product(*choices))
+
+
+def of_colors(problem: gda.MetricProblem, colors: tuple[int, ...]) -> float:
+    """Return the optimum of one colouring."""
+    hull = problem.feasible_set
+    assert isinstance(hull, gda.SDDMetrics)
+    bounds = hull.trace_bound, hull.min_eigenvalue
+    signed = gda.SignedGraphMetrics(colors, *bounds, edges=hull.edges)
+    return gda.solve(replace(problem, feasible_set=signed), tolerance=1e-8).objective
+
+
+def assert_best(problem: gda.MetricProblem) -> gda.Result:
+    """Assert that the answer is the best of all colourings, its bounds true and its colours its."""
+    found = gda.solve(problem, "balanced", tolerance=1e-7)
+    best = min(of_colors(problem, colors) for colors in completions(problem))
+    unit = abs(best)
+    assert found.status == "converged"
+    assert found.objective == pytest.approx(best, abs=1e-6 * unit)
+    bounds = found.trace.column("lower_bound")
+    assert (bounds <= best + 1e-9 * unit).all()
+    assert (np.diff(bounds) >= -1e-12 * unit).all()
+    assert problem.feasible_set.contains(found.metric)
+    assert_balanced(found)
+    known = np.array(problem.feasible_set.colors or [0.0])  # type: ignore[attr-defined]
+    assert found.colors is not None
+    assert ((known == 0) | (known == found.colors)).all()
+    return found
+
+
+def assert_balanced(result: gda.Result) -> None:
+    assert result.colors is not None
+    assert set(result.colors) <= {1.0, -1.0}
+    signs = np.outer(result.colors, result.colors) * result.metric
+    assert np.triu(signs, 1).max() <= 0
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_is_the_best_of_all_colourings(name: str, seed: int) -> None:
+    assert_best(drawn(seed, name, 4))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_is_the_best_of_all_colourings_of_many_problems(seed: int) -> None:
+    size = 2 + seed % 7
+    assert_best(drawn(1000 + seed, OBJECTIVES[seed % 6], size))
+
+
+# --- A problem whose hull is loose ---------------------------------------------------------------
+
+
+def frustrated(size: int = 7) -> gda.MetricProblem:
+    """Return a problem with few balanced triangles: inverse covariances of random signs."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((12, size))
+    return gda.MetricProblem(
+        gda.LogDet(np.cov(X.T) + 0.05 * np.eye(size)), gda.SDDMetrics(3.0 * size)
+    )
+
+
+def test_needs_many_nodes_where_the_hull_is_loose() -> None:
+    found = assert_best(frustrated(5))
+    assert found.trace[-1].round > 3
+    hull = gda.solve(frustrated(5))
+    assert hull.objective < found.objective - 1e-3
+
+
+@pytest.mark.parametrize(
+    ("limit", "status"),
+    [
+        ({"node_limit": 2}, "iteration_limit"),
+        ({"max_iterations": 4}, "iteration_limit"),
+        ({"max_iterations": 0}, "iteration_limit"),
+        ({"callback": lambda state: state.iteration < 9}, "interrupted"),
+    ],
+)
+def test_limits_leave_a_balanced_metric_and_a_true_bound(
+    limit: dict[str, Any], status: str
+) -> None:
+    best = gda.solve(frustrated(), "balanced")
+    found = gda.solve(frustrated(), "balanced", **limit)
+    assert found.status == status
+    assert_balanced(found)
+    assert found.lower_bound is not None
+    assert found.lower_bound <= best.objective <= found.objective * (1 + 1e-12)
+    assert found.relative_gap is not None
+    assert found.relative_gap > 1e-6
+
+
+def test_an_interrupt_leaves_a_balanced_metric_and_a_true_bound() -> None:
+    def interrupt(state: gda.methods.State) -> None:
+        if state.round == 3:
+            raise KeyboardInterrupt
+
+    found = gda.solve(frustrated(), "balanced", callback=interrupt, on_interrupt="return")
+    assert found.status == "interrupted"
+    assert_balanced(found)
+
+
+def test_the_same_problem_has_the_same_run() -> None:
+    first, second = (gda.solve(frustrated(), "balanced") for _ in range(2))
+    np.testing.assert_array_equal(first.metric, second.metric)
+    np.testing.assert_array_equal(first.colors, second.colors)
+    assert first.iterations == second.iterations
+
+
+def test_colours_are_saved(tmp_path: Path) -> None:
+    found = gda.solve(frustrated(3), "balanced")
+    assert gda.Result.load(found.save(tmp_path / "run")) == found
+
+
+# --- Starts and refusals -------------------------------------------------------------------------
+
+
+def test_starts_at_a_balanced_metric() -> None:
+    best = gda.solve(frustrated(), "balanced")
+    found = gda.solve(frustrated(), "balanced", initial=best.metric)
+    np.testing.assert_allclose(found.trace[0].objective, best.objective, rtol=1e-9)
+    assert found.status == "converged"
+    stopped = gda.solve(frustrated(), "balanced", initial=best.metric, max_iterations=0)
+    assert_balanced(stopped)
+
+
+def triangle(sign: float) -> FloatArray:
+    """Return a metric whose triangle of edges has one negative one, or three."""
+    metric = np.eye(7)
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        metric[i, j] = metric[j, i] = sign * 0.3
+    return metric
+
+
+def test_refuses_a_start_that_is_not_balanced() -> None:
+    with pytest.raises(
+        InvalidInputError, match=r"initial is not balanced: no colours .* \[\d,\d\]"
+    ):
+        gda.solve(frustrated(), "balanced", initial=triangle(1.0))
+    gda.solve(frustrated(), "balanced", initial=triangle(-1.0), max_iterations=0)
+
+
+@pytest.mark.parametrize("kind", [gda.GraphMetrics, gda.PositiveDefiniteMetrics])
+def test_refuses_other_sets(kind: type[Any]) -> None:
+    problem = replace(frustrated(), feasible_set=kind(21.0))
+    with pytest.raises(InvalidInputError, match="method 'balanced' needs a set of SDDMetrics, got"):
+        gda.solve(problem, "balanced")
+
+
+def test_refuses_linear_constraints_and_bad_limits() -> None:
+    problem = replace(frustrated(), constraints=lambda M: [M[0, 0] <= 1.0])
+    with pytest.raises(InvalidInputError, match="'balanced' cannot keep linear constraints"):
+        gda.solve(problem, "balanced")
+    with pytest.raises(InvalidInputError, match="node_limit must be at least 1"):
+        gda.solve(frustrated(), "balanced", node_limit=0)
+
+
+def test_an_objective_of_ones_own_is_judged_by_the_balanced_metrics() -> None:
+    """What the hull reaches below the bound is no sign of a wrong gradient."""
+    S = np.linalg.inv(np.eye(3) + 0.3)
+    square = gda.FunctionObjective(
+        lambda M: (float(((M - S) ** 2).sum()) - 1.0, 2 * (M - S)), n_features=3
+    )
+    away = gda.MetricProblem(square, gda.SDDMetrics(6.0))
+    assert_balanced(gda.solve(away, "balanced"))
