@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 import warnings
 from functools import partial
 from types import SimpleNamespace
@@ -16,13 +15,13 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
-from gdaopt.datasets import load
 from gdaopt.estimators.inputs import class_signal
 from gdaopt.methods import state
+from gdaopt.objectives import OBJECTIVES
 from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.scaling import auto_trace_bound
 from gdaopt.support import deadline
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, SETS, certified_by_the_learner, samples
@@ -182,40 +181,48 @@ def test_a_function_that_makes_no_set() -> None:
             gda.MetricLearner(metrics=wrong).fit(*samples())
 
 
-# --- Several classes -----------------------------------------------------------------------------
+# --- Objectives by name --------------------------------------------------------------------------
 
 
-def test_joint_is_the_sum_of_the_binary_problems() -> None:
-    X, codes = samples()
-    metric = np.diag([0.5, 0.3, 0.2, 0.1]) - 0.02
-    binary = [gda.GLR(X, (codes == c).astype(float)) for c in range(3)]
-    joint = gda.GLR(X, class_signal(codes))
-    assert joint.value(metric) == pytest.approx(sum(q.value(metric) for q in binary), rel=1e-13)
-    gradients = sum(q.gradient(metric) for q in binary)
-    np.testing.assert_allclose(joint.gradient(metric), gradients, rtol=1e-12)
-    learner = gda.GraphMetricLearner("glr", scale="none").fit(X, codes)
-    result = learner.result_
-    assert result.objective == pytest.approx(joint.value(learner.metric_), rel=1e-12)
-    feasible_set = gda.GraphMetrics(learner.trace_bound_, learner.min_eigenvalue_)
-    optimum = gda.solve(
-        gda.MetricProblem(joint, feasible_set), "certified", tolerance=1e-9
-    ).objective
-    assert result.lower_bound * (1 - 1e-12) <= optimum <= result.objective
-
-
-def test_two_classes_have_one_signal() -> None:
-    X, codes = samples(classes=2)
-    learner = gda.GraphMetricLearner("glr", scale="none").fit(X, np.where(codes, "yes", "no"))
-    glr = gda.GLR(X, codes)
-    assert learner.result_.objective == pytest.approx(glr.value(learner.metric_), rel=1e-12)
-
-
-def test_many_classes() -> None:
-    X, codes = samples(n=80, classes=20)
-    learner = gda.GraphMetricLearner("glr", scale="none").fit(X, codes)
+@pytest.mark.parametrize("classes", [2, 3, 20])
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_it_is_the_objective_with_its_rule(name: str, classes: int) -> None:
+    X, codes = samples(n=100, classes=classes)
+    learner = gda.GraphMetricLearner(name, scale="none").fit(X, codes)
+    objective = OBJECTIVES[name](X, class_signal(codes) if name == "glr" else codes)
+    assert learner.trace_bound_ == auto_trace_bound(objective, gda.GraphMetrics(1.0))
     assert certified_by_the_learner(learner, X)
-    glr = gda.GLR(X, class_signal(codes))
-    assert learner.result_.objective == pytest.approx(glr.value(learner.metric_), rel=1e-12)
+    assert learner.result_.objective == pytest.approx(objective.at(learner.metric_).value)
+
+
+def test_options_go_to_the_objectives_that_have_them() -> None:
+    X, y = samples()
+    few = np.concatenate([np.flatnonzero(y != 2), np.flatnonzero(y == 2)[:5]])
+    X, y = X[few], y[few]
+    balanced = gda.GraphMetricLearner("mcml", class_weight="balanced", scale="none").fit(X, y)
+    objective = gda.MCML(X, y, sample_weight=1 / np.array([20, 20, 5])[y])
+    assert balanced.result_.objective == pytest.approx(objective.value(balanced.metric_))
+    nearest = gda.GraphMetricLearner("lmnn", n_neighbors=1, scale="none").fit(X, y)
+    lmnn = gda.LMNN(X, y, n_neighbors=1)
+    assert nearest.result_.objective == pytest.approx(lmnn.value(nearest.metric_))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        ("lmnn", {"class_weight": "balanced"}, "goes with the objectives glr, mcml, and not"),
+        ("mcml", {"n_neighbors": 3}, "goes with the objectives glr, lmnn, and not with mcml"),
+        ("lmnn", {"n_neighbors": 500}, "each class needs more samples"),
+        ("mcml", {"max_pairs": 10}, "max_pairs goes with the objectives glr, deml"),
+        ("glr", {"max_pairs": 9, "n_neighbors": 3}, "n_neighbors and max_pairs both choose pairs"),
+        (gda.GLR, {"max_pairs": 10}, "max_pairs are for objectives by name"),
+        (gda.GLR, {"n_neighbors": 3}, "class_weight, n_neighbors and max_pairs are for"),
+    ],
+)
+def test_other_options_are_refused(name: Any, options: dict[str, Any], says: str) -> None:
+    X, y = samples()
+    with pytest.raises(ValueError, match=says):
+        gda.GraphMetricLearner(name, **options).fit(X, y)
 
 
 # --- Weights and neighbours ----------------------------------------------------------------------
@@ -236,15 +243,6 @@ def test_class_weights_are_copies_of_samples(learner: Any) -> None:
     assert not np.allclose(plain.metric_, weighted.metric_, rtol=1e-3)
 
 
-def test_balanced_weights_make_up_for_the_sizes_of_classes() -> None:
-    X, codes = samples(n=60)
-    few = np.concatenate([np.flatnonzero(codes != 2), np.flatnonzero(codes == 2)[:5]])
-    found = gda.GraphMetricLearner(class_weight="balanced").fit(X[few], codes[few])
-    weights = 45 / (3 * np.array([20, 20, 5]))
-    by_hand = gda.GraphMetricLearner(class_weight=dict(enumerate(weights))).fit(X[few], codes[few])
-    np.testing.assert_array_equal(found.metric_, by_hand.metric_)
-
-
 @pytest.mark.parametrize("weight", [0.0, -1.0, np.nan])
 def test_weights_that_are_not_positive(weight: float) -> None:
     X, codes = samples()
@@ -260,17 +258,6 @@ def test_all_neighbours_are_all_pairs(learner: Any) -> None:
     assert listed.result_.objective == pytest.approx(every.result_.objective, rel=1e-7)
     near = learner("glr", n_neighbors=5, class_weight="balanced").fit(X, codes)
     assert certified_by_the_learner(near, X)
-
-
-def test_few_neighbours_learn_nearly_the_same() -> None:
-    data = load("wine")
-    X = StandardScaler().fit_transform(data.features)
-    every = gda.GraphMetricLearner("glr").fit(X, data.labels)
-    near = gda.GraphMetricLearner("glr", n_neighbors=10).fit(X, data.labels)
-    problem = gda.GLR(X, class_signal(np.unique(data.labels, return_inverse=True)[1]))
-    start = problem.value(every.trace_bound_ / 13 * np.eye(13))
-    assert problem.value(near.metric_) < start
-    assert problem.value(near.metric_) < 1.5 * every.result_.objective
 
 
 # --- Methods, limits, errors ---------------------------------------------------------------------
@@ -301,10 +288,6 @@ def test_an_objective_of_ones_own() -> None:
     X, codes = samples()
     learner = gda.GraphMetricLearner(distances).fit(X, codes)
     assert certified_by_the_learner(learner, X)
-    with pytest.raises(
-        gda.errors.InvalidInputError, match="class_weight, n_neighbors and max_pairs are for"
-    ):
-        gda.GraphMetricLearner(distances, n_neighbors=3).fit(X, codes)
 
 
 def test_the_rule_for_the_trace_is_one_of_the_objective() -> None:
@@ -402,10 +385,3 @@ def test_no_output_unless_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
     gda.GraphMetricLearner(verbose=True).fit(*samples())
     assert capsys.readouterr().out.startswith("round")
-
-
-def test_bounds_that_leave_no_metric() -> None:
-    learner = gda.GraphMetricLearner(trace_bound=1.0, min_eigenvalue=0.5)
-    message = "trace_bound 1 must exceed n_features · min_eigenvalue = 4 · 0.5 = 2"
-    with pytest.raises(gda.errors.InvalidInputError, match=re.escape(message)):
-        learner.fit(*samples())

@@ -120,24 +120,3 @@ def test_a_limit_leaves_the_full_objective_out() -> None:
         learner.fit(X, y)
     assert learner.result_.status == "time_limit"
     assert learner.full_objective_ is None
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({"max_samples": 1}, "'max_samples' parameter"),
-        ({"max_samples": "all"}, "'max_samples' parameter"),
-        ({"max_pairs": 0}, "'max_pairs' parameter"),
-        ({"random_state": -1}, "'random_state' parameter"),
-        (
-            {"max_pairs": 10, "n_neighbors": 3, "objective": "glr"},
-            "n_neighbors and max_pairs both choose pairs",
-        ),
-        ({"max_pairs": 10, "objective": "mcml"}, "max_pairs goes with the objectives glr, deml"),
-        ({"max_pairs": 10, "objective": gda.GLR}, "max_pairs are for objectives by name"),
-    ],
-)
-def test_bad_parameters(bad: dict[str, Any], message: str) -> None:
-    X, y = samples()
-    with pytest.raises(ValueError, match=message):
-        gda.GraphMetricLearner(**bad).fit(X, y)
