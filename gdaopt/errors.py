@@ -17,6 +17,7 @@ __all__ = [
     "InvalidInputError",
     "LeftDomainError",
     "NoInteriorError",
+    "NothingLearnedWarning",
     "SolverFailedError",
     "SolverNotFoundError",
     "TimeLimitError",
@@ -84,6 +85,10 @@ class TimeLimitError(GdaoptError):
 
 class InaccurateSolutionWarning(UserWarning):
     """A solver called its own answer inaccurate; the answer was made feasible and used."""
+
+
+class NothingLearnedWarning(UserWarning):
+    """A learned metric is a multiple of the identity, as without learning."""
 
 
 class CutOffSamplesWarning(UserWarning):

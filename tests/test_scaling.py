@@ -73,4 +73,4 @@ class TestTraceBound:
     @pytest.mark.parametrize("learner", [gda.GraphMetricLearner, gda.DiagonalMetricLearner])
     def test_learners_take_the_names(self, learner: type[gda.GraphMetricLearner]) -> None:
         X = np.random.default_rng(0).normal(size=(20, 3))
-        assert learner(trace_bound="K").fit(X, np.arange(20) % 2).trace_bound_ == 3.0
+        assert learner("glr", trace_bound="K").fit(X, np.arange(20) % 2).trace_bound_ == 3.0

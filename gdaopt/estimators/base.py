@@ -37,6 +37,7 @@ from gdaopt.estimators.inputs import (
     read_tuples,
 )
 from gdaopt.linalg.laplacian import connected_features
+from gdaopt.scaling import feature_scales
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, read_only
 from gdaopt.support.warning_filters import underflow_ignored
@@ -137,16 +138,20 @@ class BaseMetricLearner(
 
     A learner with a `fit` of its own inherits from `BaseMetricLearner` itself. Its `fit` calls
     `gdaopt.estimators.inputs.read_samples`, then ``self._set_classes(classes)`` with the sorted
-    labels and ``self._set_metric(M)``, and returns ``self``.
+    labels and ``self._set_metric(M, X)``, and returns ``self``.
 
     Attributes
     ----------
     metric_ : ndarray of shape (n_features, n_features)
         M, symmetric and positive semidefinite, read-only.
-    components_ : ndarray of shape (n_features, n_features)
+    components_ : ndarray of shape (n_components, n_features)
         L with ``M = L'L``, read-only. Where M is positive definite, L is Cholesky's factor, which
         is upper triangular: component i combines the features from i on. For a diagonal M, L is
         the diagonal matrix of the square roots of the weights.
+    feature_importances_ : ndarray of shape (n_features,)
+        The shares of the features in ``Σ_k M_kk s_k²``, where s are the standard deviations of the
+        features: what each adds, on average, to the squared distance of two samples beside what
+        pairs of features add together. A constant feature has the share 0.
     classes_ : ndarray of shape (n_classes,)
         The different labels, sorted.
 
@@ -185,10 +190,17 @@ class BaseMetricLearner(
             )
         self.classes_ = classes
 
-    def _set_metric(self, metric: FloatArray) -> None:
-        """Set ``metric_`` and ``components_``."""
+    def _set_metric(self, metric: FloatArray, X: FloatArray) -> None:
+        """Set ``metric_`` and its like; X are the samples of `fit`."""
+        self._set_factor(metric, components_of(metric), X)
+
+    def _set_factor(self, metric: FloatArray, components: FloatArray, X: FloatArray) -> None:
         self.metric_ = read_only(metric.copy())
-        self.components_ = read_only(components_of(metric))
+        self.components_ = read_only(components)
+        spreads = np.where(np.ptp(X, axis=0) > 0, feature_scales(X, "zscore")[1], 0.0)
+        lengths = np.sqrt(np.maximum(np.diagonal(metric), 0.0)) * spreads
+        shares = (lengths / (lengths.max() or 1.0)) ** 2
+        self.feature_importances_ = read_only(shares / (shares.sum() or 1.0))
 
     def transform(self, X: Any) -> FloatArray:
         """Map samples to coordinates in which the Euclidean distance is the learned distance.
@@ -317,12 +329,17 @@ class SupervisedMetricLearner(BaseMetricLearner):
         TypeError
             If the samples are sparse.
         """
+        X, codes = self._read(X, y)
+        self._set_metric(self._learn(X, codes), X)
+        return self
+
+    def _read(self, X: Any, y: Any) -> tuple[FloatArray, Codes]:
+        """Return the samples, and their classes as indices of ``classes_``, which is set."""
         X, y = read_labelled_samples(self, X, y)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         self._set_classes(classes)
-        self._set_metric(self._learn(X, codes))
-        return self
+        return X, codes
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -379,7 +396,7 @@ class TransductiveMetricLearner(BaseMetricLearner):
         check_consistent_length(X, labelled)
         self._set_classes(classes)
         with underflow_ignored():
-            self._set_metric(self._learn(X, codes, labelled))
+            self._set_metric(self._learn(X, codes, labelled), X)
         return self
 
 

@@ -21,11 +21,16 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import SupervisedMetricLearner, components_of
 from gdaopt.estimators.inputs import Codes, Interval, called
 from gdaopt.estimators.metric_graph import MetricGraph
-from gdaopt.estimators.metric_learner import MetricLearner, ObjectiveName
-from gdaopt.estimators.solving import warn_unless_converged
+from gdaopt.estimators.metric_learner import (
+    MetricLearner,
+    ObjectiveName,
+    WeightedMetricLearner,
+    Weights,
+    helpful_objectives,
+)
+from gdaopt.estimators.solving import warn_of_result
 from gdaopt.methods import solve
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
@@ -48,7 +53,7 @@ _BINDING = 1e-6  # of the trace bound: with less of it left, it binds
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
+class MetricLearnerCV(MetaEstimatorMixin, WeightedMetricLearner):
     """Learn a metric whose trace bound, and objective, are chosen by cross-validation.
 
     On the training samples of each fold, metrics are learned for a path of trace bounds, each from
@@ -147,7 +152,7 @@ class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
     path_tolerance: float = 1e-2
     n_jobs: int | None = None
 
-    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes, weights: Weights = None) -> FloatArray:
         given = MetricLearner() if self.learner is None else self.learner
         given._validate_params()
         limit = given.time_limit
@@ -157,8 +162,8 @@ class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
             self._copy(given, objective=objective, tolerance=self.path_tolerance, verbose=False)
             for objective in self._objectives(given)
         ]
-        paths = [self._path(learner, X, codes) for learner in searched]
-        self._search(searched, paths, X, codes, seconds)
+        paths = [self._path(learner, X, codes, weights) for learner in searched]
+        self._search(searched, paths, X, codes, weights, seconds)
         objective, trace_bound = (
             self.cv_results_[f"param_{name}"][self.best_index_]
             for name in ("objective", "trace_bound")
@@ -168,11 +173,16 @@ class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
         self.learner_ = self._copy(
             given, objective=objective, trace_bound=trace_bound, time_limit=left
         )
-        metric = self.learner_._optimum(X, codes)
+        metric = self.learner_._optimum(X, codes, weights)
+        others = helpful_objectives(objective)
+        warn_of_result(self, self.learner_.result_, given.tolerance, others)
+        return metric
+
+    def _set_metric(self, metric: FloatArray, X: FloatArray) -> None:
+        """Set all that the last fit has found."""
+        self.learner_._set_metric(metric, X)
         found = {name: value for name, value in vars(self.learner_).items() if name.endswith("_")}
         self.__dict__.update(found)
-        warn_unless_converged(self, self.result_, given.tolerance)
-        return metric
 
     def _copy(self, learner: MetricLearner, **options: Any) -> MetricLearner:
         """Return a learner with other options that knows the classes and features of this one."""
@@ -197,10 +207,12 @@ class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
             raise InvalidInputError("objectives is an empty list; name at least one")
         return list(self.objectives)
 
-    def _path(self, learner: MetricLearner, X: FloatArray, codes: Codes) -> FloatArray:
+    def _path(
+        self, learner: MetricLearner, X: FloatArray, codes: Codes, weights: Weights
+    ) -> FloatArray:
         """Return the trace bounds for an objective, ascending."""
         if isinstance(self.trace_bounds, Integral):
-            return auto_path(learner, X, codes, int(self.trace_bounds))
+            return auto_path(learner, X, codes, int(self.trace_bounds), weights)
         bounds = np.unique(finite_array("trace_bounds", self.trace_bounds, ndim=1))
         if not bounds[0] > 0:
             raise InvalidInputError(f"trace_bounds must be positive, got {bounds[0]:g}")
@@ -212,6 +224,7 @@ class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
         paths: list[FloatArray],
         X: FloatArray,
         codes: Codes,
+        weights: Weights,
         limit: float | None,
     ) -> None:
         """Score all objectives and trace bounds on all folds, and choose."""
@@ -228,7 +241,7 @@ class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
             seconds = _FOR_PATHS * limit / turns
         answers = Parallel(n_jobs=self.n_jobs)(
             delayed(_fold_scores)(
-                learners[n], classifier, scorer, X, y, train, test, paths[n], seconds
+                learners[n], classifier, scorer, X, y, weights, train, test, paths[n], seconds
             )
             for n, train, test in tasks
         )
@@ -269,21 +282,27 @@ class MetricLearnerCV(MetaEstimatorMixin, SupervisedMetricLearner):
         return self.learner_.plot_graph(ax)
 
 
-def auto_path(learner: MetricLearner, X: FloatArray, codes: Codes, count: int) -> FloatArray:
+def auto_path(
+    learner: MetricLearner, X: FloatArray, codes: Codes, count: int, weights: Weights = None
+) -> FloatArray:
     """Return ascending trace bounds, evenly spaced in the logarithm around the learner's."""
-    middle = learner._trace_bound(*learner._prepared(X, codes))
+    middle = learner._trace_bound(*learner._prepared(X, (codes, weights)))
     return middle * np.geomspace(_SMALLEST, _LARGEST, count)
 
 
 def path_results(
-    learner: MetricLearner, X: FloatArray, codes: Codes, trace_bounds: FloatArray
+    learner: MetricLearner,
+    X: FloatArray,
+    codes: Codes,
+    trace_bounds: FloatArray,
+    weights: Weights = None,
 ) -> Iterator[Result]:
     """Yield the results for ascending trace bounds; each run starts from the last one's metric.
 
     The learner says what to minimise, over which sets, and how. `codes` are the classes of the
     samples, as indices of its ``classes_``.
     """
-    objective, sets = learner._prepared(X, codes)
+    objective, sets = learner._prepared(X, (codes, weights))
     last: Result | None = None
     for bound in trace_bounds.tolist():
         feasible_set = sets(bound, learner._min_eigenvalue(bound, objective.n_features))
@@ -309,6 +328,7 @@ def _fold_scores(
     scorer: Any,
     X: FloatArray,
     y: npt.NDArray[Any],
+    weights: Weights,
     train: npt.NDArray[np.intp],
     test: npt.NDArray[np.intp],
     trace_bounds: FloatArray,
@@ -321,11 +341,12 @@ def _fold_scores(
     learner = copy(learner)
     learner.classes_, codes = np.unique(y[train], return_inverse=True)
     scores, taken = [], []
+    weights = None if weights is None else weights[train]
     start = time.perf_counter()
     with until(Deadline.after(seconds)):
-        for result in path_results(learner, X[train], codes, trace_bounds):
+        for result in path_results(learner, X[train], codes, trace_bounds, weights):
             taken.append(time.perf_counter() - start)
-            components = components_of(learner._in_units(result.metric))
+            components = learner._components(learner._in_units(result.metric))
             with until(None):
                 fitted = clone(classifier).fit(X[train] @ components.T, y[train])
                 score = called("scoring", scorer, fitted, X[test] @ components.T, y[test])

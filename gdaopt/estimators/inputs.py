@@ -11,7 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval as SklearnInterval
-from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_array,
+    column_or_1d,
+    has_fit_parameter,
+    validate_data,
+)
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import shortened
@@ -253,7 +259,8 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     Where -1 is the `missing_label`, as by default, it never stands for a class, whatever other
     labels there are: so these labels are refused. scikit-learn leaves the check out for its own
     `LabelPropagation`, `LabelSpreading` and `SelfTrainingClassifier`. With any other
-    `missing_label`, such as None, all checks pass.
+    `missing_label`, such as None, the check passes. Another one takes weights for numbers of
+    copies: those of learners say how much the terms of a sample count, and may not be 0.
 
     Parameters
     ----------
@@ -273,10 +280,14 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     >>> expected_failed_checks(gda.GraphClassifier(missing_label=None))
     {}
     """
-    missing_label = getattr(estimator, "missing_label", None)
-    if not is_classifier(estimator) or not _is_minus_one(missing_label):
-        return {}
-    return {"check_classifiers_classes": "labels -1 and 1 are refused: -1 stands for no label"}
+    expected = {}
+    if is_classifier(estimator) and _is_minus_one(getattr(estimator, "missing_label", None)):
+        reason = "labels -1 and 1 are refused: -1 stands for no label"
+        expected["check_classifiers_classes"] = reason
+    if has_fit_parameter(estimator, "sample_weight"):
+        reason = "a weight is not a number of copies, which would be neighbours of each other"
+        expected["check_sample_weight_equivalence_on_dense_data"] = reason
+    return expected
 
 
 # --- Pairs and triplets --------------------------------------------------------------------------

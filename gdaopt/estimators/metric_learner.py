@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import signature
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+import numpy as np
+from sklearn.base import _fit_context
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import _check_sample_weight
 
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.inputs import Codes, Interval, class_signal
 from gdaopt.estimators.sampling import nearest_of_other_classes, random_pairs, stratified_sample
-from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
+from gdaopt.estimators.solving import SolvingLearner, warn_of_result
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
 from gdaopt.objectives.base import check_interface
 from gdaopt.support.deadline import until
@@ -30,6 +34,8 @@ __all__ = [
     "MetricLearner",
     "ObjectiveName",
     "PositiveDefiniteMetricLearner",
+    "WeightedMetricLearner",
+    "helpful_objectives",
 ]
 
 ObjectiveName = str | Callable[[FloatArray, FloatArray], Objective]
@@ -42,11 +48,66 @@ It pulls samples of one class together. GLR only pushes samples of different cla
 features that are noise can do as well as other features (``figures/learner_defaults.md``).
 """
 
+Weights = FloatArray | None
+"""How much each sample counts; None where all count alike."""
+
 _AUTO_SAMPLES = 4000  # eight million pairs: a minute or less, and the metric hardly gains from more
 
 
+class WeightedMetricLearner(SupervisedMetricLearner):
+    """Base of learners of samples that may have weights."""
+
+    @abstractmethod
+    def _learn(self, X: FloatArray, codes: Codes, weights: Weights = None) -> FloatArray:
+        """Return M for samples of shape (N, K), their classes as indices, and their weights."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, as a dense array.
+        y : array-like of shape (n_samples,)
+            Labels, of at least two classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Positive weights, for the objectives ``"mcml"`` and ``"glr"``: with ``"mcml"`` how much
+            the neighbourhood of each sample counts, and with ``"glr"`` the weight of a pair is the
+            product of two of them. Those of `class_weight` multiply them. Standard deviations are
+            those of the samples without weights.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, if all labels are of one class, if the samples are not
+            finite, are too few, or cannot be told apart by any metric, or if weights are not
+            positive. Some of these errors are `gdaopt.errors.InvalidInputError`, a subclass of
+            `ValueError`.
+        TypeError
+            If the samples are sparse.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the fit ends further from the optimum than the tolerance.
+        NothingLearnedWarning
+            If the metric is a multiple of the identity, as without learning.
+        """
+        X, codes = self._read(X, y)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        self._set_metric(self._learn(X, codes, weights), X)
+        return self
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class MetricLearner(SolvingLearner, SupervisedMetricLearner):
+class MetricLearner(SolvingLearner, WeightedMetricLearner):
     """Learn a metric from labelled samples, over a set of metrics of your choice.
 
     The learner minimises the objective of maximally collapsing metric learning, `gdaopt.MCML`, or
@@ -71,9 +132,9 @@ class MetricLearner(SolvingLearner, SupervisedMetricLearner):
         different classes apart and does not pull those of one class together; where most features
         are noise its metrics have far more errors (``figures/learner_defaults.md``).
     class_weight : {"balanced"} or dict, optional
-        Positive weights of the classes, as scikit-learn's classifiers take them; for ``"glr"`` and
-        ``"mcml"``. With ``"glr"`` the weight of a pair of samples is the product of the weights of
-        their classes.
+        Positive weights of the classes, as scikit-learn's classifiers take them: each sample has
+        that of its class, see `fit`. They are for ``"mcml"``, and with three classes or more for
+        ``"glr"``: of two classes all of its pairs would have the same weight.
     n_neighbors : int, optional
         For ``"lmnn"``, the number of target neighbours of each sample. For ``"glr"``, how many
         nearest samples of other classes to pair each sample with, by the distance in the given
@@ -126,10 +187,11 @@ class MetricLearner(SolvingLearner, SupervisedMetricLearner):
     Metrics between features of two colours, with the automatic bounds and with bounds of their own:
 
     >>> two_colours = partial(gda.SignedGraphMetrics, [1, -1])
-    >>> learner = MetricLearner(metrics=two_colours).fit(X, y)
+    >>> learner = MetricLearner("glr", metrics=two_colours).fit(X, y)
     >>> learner.result_.status, bool(learner.metric_[0, 1] >= 0)
     ('converged', True)
-    >>> MetricLearner(metrics=gda.SignedGraphMetrics([1, -1], 2.0, 0.1)).fit(X, y).trace_bound_
+    >>> bounded = gda.SignedGraphMetrics([1, -1], 2.0, 0.1)
+    >>> MetricLearner("glr", metrics=bounded).fit(X, y).trace_bound_
     2.0
     """
 
@@ -150,46 +212,49 @@ class MetricLearner(SolvingLearner, SupervisedMetricLearner):
     max_samples: str | int | None = "auto"
     random_state: int = 0
 
-    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
-        metric = self._optimum(X, codes)
-        warn_unless_converged(self, self.result_, self.tolerance)
+    def _learn(self, X: FloatArray, codes: Codes, weights: Weights = None) -> FloatArray:
+        metric = self._optimum(X, codes, weights)
+        warn_of_result(self, self.result_, self.tolerance, helpful_objectives(self.objective))
         return metric
 
-    def _optimum(self, X: FloatArray, codes: Codes) -> FloatArray:
+    def _optimum(self, X: FloatArray, codes: Codes, weights: Weights) -> FloatArray:
         """Return the metric; set ``result_`` and its like."""
         with until(self._deadline()):
-            metric = self._solve(X, codes)
+            metric = self._solve(X, (codes, weights))
             self.full_objective_ = None
             if self.sample_indices_ is not None or self.max_pairs is not None:
                 with suppress(TimeLimitError):
-                    every = self._made(X / self.scale_, codes, every_pair=True)
+                    every = self._made(X / self.scale_, codes, weights, every_pair=True)
                     self.full_objective_ = every.at(self.result_.metric).value
         return metric
 
-    def _signal(self, labels: Codes) -> FloatArray:
-        return class_signal(labels)
+    def _signal(self, labels: tuple[Codes, Weights]) -> FloatArray:
+        return class_signal(labels[0])
 
-    def _objective(self, X: FloatArray, labels: Codes) -> Objective:
+    def _objective(self, X: FloatArray, labels: tuple[Codes, Weights]) -> Objective:
         """Return the objective of at most `max_samples` samples."""
+        codes, weights = labels
         most = _AUTO_SAMPLES if isinstance(self.max_samples, str) else self.max_samples
         self.sample_indices_ = None
         if most is None or len(X) <= most:
-            return self._made(X, labels)
-        self.sample_indices_ = stratified_sample(labels, int(most), self._seed)
-        return self._made(X[self.sample_indices_], labels[self.sample_indices_])
+            return self._made(X, codes, weights)
+        chosen = self.sample_indices_ = stratified_sample(codes, int(most), self._seed)
+        return self._made(X[chosen], codes[chosen], None if weights is None else weights[chosen])
 
     @property
     def _seed(self) -> int:
         return integer("random_state", self.random_state, at_least=0)
 
-    def _made(self, X: FloatArray, codes: Codes, every_pair: bool = False) -> Objective:
+    def _made(
+        self, X: FloatArray, codes: Codes, weights: Weights, every_pair: bool = False
+    ) -> Objective:
         """Return the objective of all samples; of all pairs, or of the pairs asked for."""
         if callable(self.objective):
-            given = (self.class_weight, self.n_neighbors, self.max_pairs)
+            given = (weights, self.class_weight, self.n_neighbors, self.max_pairs)
             if any(option is not None for option in given):
                 raise InvalidInputError(
-                    "class_weight, n_neighbors and max_pairs are for objectives by name; an "
-                    "objective that is a function weights and chooses the pairs itself"
+                    "sample_weight, class_weight, n_neighbors and max_pairs are for objectives by "
+                    "name; an objective that is a function weights and chooses the pairs itself"
                 )
             objective = self.objective(X, class_signal(codes))
             check_interface(objective)
@@ -199,7 +264,16 @@ class MetricLearner(SolvingLearner, SupervisedMetricLearner):
         options: dict[str, Any] = {}
         if self.class_weight is not None:
             self._check_option("class_weight", "sample_weight")
-            options["sample_weight"] = self._class_weights(codes)[codes]
+            if make is GLR and len(self.classes_) == 2:
+                raise InvalidInputError(
+                    "class_weight changes nothing with objective='glr' and two classes, as each of "
+                    "its pairs has a sample of both; leave it out, or pass objective='mcml'"
+                )
+            of_classes = self._class_weights(codes)[codes]
+            weights = of_classes if weights is None else weights * of_classes
+        if weights is not None:
+            self._check_option("sample_weight", "sample_weight")
+            options["sample_weight"] = weights
         if self.n_neighbors is not None:
             n_neighbors = integer("n_neighbors", self.n_neighbors, at_least=1)
             if make is GLR:
@@ -240,6 +314,11 @@ class MetricLearner(SolvingLearner, SupervisedMetricLearner):
                 f"{option} goes with the objectives {', '.join(known)}, and not with "
                 f"{self.objective}; leave it out, or pass objective={known[0]!r}"
             )
+
+
+def helpful_objectives(objective: ObjectiveName) -> list[str]:
+    """Return the objectives that may find something where another one finds nothing."""
+    return [f"{name!r}" for name in ("lmnn", "glr") if name != objective]
 
 
 class GraphMetricLearner(MetricLearner):

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import BaseMetricLearner
+from gdaopt.errors import InvalidInputError, NothingLearnedWarning
+from gdaopt.estimators.base import BaseMetricLearner, components_of
 from gdaopt.estimators.inputs import Interval, called
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.methods import METHODS, solve
@@ -31,7 +32,7 @@ from gdaopt.support.validation import FloatArray, check_instance, number, read_o
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Metrics", "SetOfBounds", "SolvingLearner", "warn_unless_converged"]
+__all__ = ["Metrics", "SetOfBounds", "SolvingLearner", "warn_of_result"]
 
 SetOfBounds = Callable[[float, float], FeasibleSet]
 """A function of the trace bound and of the smallest eigenvalue allowed."""
@@ -44,6 +45,7 @@ _NO_EDGES = (
     "set with edges of its own"
 )
 _ROUND_OFF = 1e-14  # of the mean: a feature that varies by less is constant
+_ISOTROPIC = 1e-6  # of the mean of the diagonal: what differs by less is a multiple of the identity
 _LARGEST = 1e150  # spread of a feature; the square of a larger one leaves float64
 
 
@@ -90,6 +92,10 @@ class SolvingLearner(BaseMetricLearner):
         metric is given back in the units of the features; a feature that is constant is left as it
         is. With ``"none"`` all features are left as they are, which is right if they share a unit
         that matters.
+    n_components : int, optional
+        Number of coordinates that `transform` returns, for a metric of this rank: the metric of the
+        standardised features keeps its largest eigenvalues only. By default it keeps all.
+        ``result_`` and ``graph_`` are those of the whole metric.
     tolerance : float, optional
         The certified relative distance from the optimum at which the method stops. If the fit ends
         further away, for whatever reason, it warns (`sklearn.exceptions.ConvergenceWarning`).
@@ -131,6 +137,7 @@ class SolvingLearner(BaseMetricLearner):
     trace_bound: str | float = "auto"
     min_eigenvalue: str | float = "auto"
     scale: str = "auto"
+    n_components: int | None = None
     tolerance: float = 1e-4
     max_iterations: int | None = None
     time_limit: float | None = None
@@ -145,6 +152,7 @@ class SolvingLearner(BaseMetricLearner):
         "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
         "min_eigenvalue": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "scale": [StrOptions({"auto", "none"})],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "max_iterations": [Interval(Integral, 0, None, closed="left"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
@@ -165,6 +173,10 @@ class SolvingLearner(BaseMetricLearner):
 
     def _prepared(self, X: FloatArray, labels: Any) -> tuple[Objective, SetOfBounds]:
         """Return the objective of samples, and the set by its bounds; set ``scale_``."""
+        if self.n_components is not None and self.n_components > X.shape[1]:
+            raise InvalidInputError(
+                f"n_components = {self.n_components} exceeds the number of features, {X.shape[1]}"
+            )
         self.scale_ = self._spreads(X)
         scaled = X / self.scale_
         return self._objective(scaled, labels), self._sets(scaled, self._signal(labels))
@@ -245,6 +257,28 @@ class SolvingLearner(BaseMetricLearner):
         in_units: FloatArray = metric / np.outer(self.scale_, self.scale_)
         return in_units
 
+    def _components(self, metric: FloatArray) -> FloatArray:
+        """Return L of a metric in the units of the features; of its largest eigenvalues if asked.
+
+        Of each eigenvector the largest entry is positive.
+        """
+        if self.n_components is None:
+            return components_of(metric)
+        scaled = metric * np.outer(self.scale_, self.scale_)
+        first = len(metric) - self.n_components
+        values, vectors = scipy.linalg.eigh(scaled, subset_by_index=[first, len(metric) - 1])
+        values, vectors = values[::-1], vectors[:, ::-1]
+        largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
+        roots = np.sqrt(np.maximum(values, 0.0)) * np.sign(largest[0])
+        components: FloatArray = (vectors * roots).T / self.scale_
+        return components
+
+    def _set_metric(self, metric: FloatArray, X: FloatArray) -> None:
+        components = self._components(metric)
+        if self.n_components is not None:
+            metric = components.T @ components
+        self._set_factor(metric, components, X)
+
     def _spreads(self, X: FloatArray) -> FloatArray:
         """Return what the features are divided by: standard deviations, and 1 for constants."""
         if self.scale == "none":
@@ -318,14 +352,28 @@ def _returned_set(make: SetOfBounds, trace_bound: float, min_eigenvalue: float) 
     return found
 
 
-def warn_unless_converged(estimator: Any, result: Result, tolerance: float) -> None:
-    """Warn the caller of `fit`, which calls ``_learn``, where this is called."""
-    gap = result.relative_gap
+def warn_of_result(
+    estimator: Any, result: Result, tolerance: float, objectives: Iterable[str]
+) -> None:
+    """Warn the caller of `fit`, which calls ``_learn``, where this is called.
+
+    It warns of an end far from the optimum, and of a metric that is as without learning: then it
+    names other objectives.
+    """
+    gap, name, metric = result.relative_gap, type(estimator).__name__, result.metric
+    mean = np.trace(metric) / len(metric)
     if gap is None or gap > tolerance:
         certified = "no gap is certified" if gap is None else f"the certified gap is {gap:.2g}"
         warnings.warn(
-            f"{type(estimator).__name__} did not converge: {certified}, tolerance is "
-            f"{tolerance:g} ({result.status}: {result.message})",
+            f"{name} did not converge: {certified}, tolerance is {tolerance:g} "
+            f"({result.status}: {result.message})",
             ConvergenceWarning,
             stacklevel=5,  # through _learn, fit and scikit-learn's decorator
+        )
+    elif len(metric) > 1 and np.abs(metric - mean * np.eye(len(metric))).max() <= _ISOTROPIC * mean:
+        warnings.warn(
+            f"{name} learned nothing: its metric is a multiple of the identity, as without "
+            f"learning; another objective may find more, such as {' or '.join(objectives)}",
+            NothingLearnedWarning,
+            stacklevel=5,
         )

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.inputs import Mask, called, read_tuples
-from gdaopt.estimators.solving import SolvingLearner, warn_unless_converged
+from gdaopt.estimators.solving import SolvingLearner, warn_of_result
 from gdaopt.objectives import LogisticPairs, LogisticTriplets, Objective, PairHinge, TripletHinge
 from gdaopt.objectives.base import check_interface
 from gdaopt.support.text import shortened
@@ -55,12 +55,18 @@ class _TupleLearner(ClassifierMixin, SolvingLearner):
         """Learn from tuples of samples, of shape (n, size, K), and from their labels if any."""
         self.classes_ = np.array([-1, 1])
         self.n_features_in_ = tuples.shape[2]
-        self._set_metric(self._solve(tuples.reshape(-1, self.n_features_in_), labels))
-        warn_unless_converged(self, self.result_, self.tolerance)
+        X = tuples.reshape(-1, self.n_features_in_)
+        self._set_metric(self._solve(X, labels), X)
+        others = [f"{name!r}" for name in self._objectives if name != self._given_objective]
+        warn_of_result(self, self.result_, self.tolerance, others)
+
+    @property
+    def _given_objective(self) -> str | Callable[..., Objective]:
+        return next(iter(self._objectives)) if self.objective is None else self.objective
 
     def _objective(self, X: FloatArray, labels: tuple[Mask, ...]) -> Objective:
         places = np.arange(len(X)).reshape(-1, self._size)
-        given = next(iter(self._objectives)) if self.objective is None else self.objective
+        given = self._given_objective
         make = (
             self._objectives[given]
             if isinstance(given, str)

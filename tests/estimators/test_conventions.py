@@ -58,6 +58,7 @@ TUPLES = [PairMetricLearner, TripletMetricLearner]
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The least populated class:UserWarning"),
     pytest.mark.filterwarnings("ignore::gdaopt.errors.CutOffSamplesWarning"),
+    pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning"),
 ]
 
 

@@ -18,6 +18,8 @@ import gdaopt as gda
 from gdaopt.estimators.cross_validated import _choice, path_results
 from tests.estimators.cases import LEARNERS, samples
 
+pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
+
 SMALL: dict[str, Any] = {"trace_bounds": 2, "cv": 2, "path_tolerance": 0.1}
 
 

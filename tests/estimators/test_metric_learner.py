@@ -26,6 +26,8 @@ from gdaopt.support import deadline
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, SETS, certified_by_the_learner, samples
 
+pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
+
 # --- Masks of edges ------------------------------------------------------------------------------
 
 NAMES = ["height", "length", "width", "weight"]
@@ -258,6 +260,59 @@ def test_all_neighbours_are_all_pairs(learner: Any) -> None:
     assert listed.result_.objective == pytest.approx(every.result_.objective, rel=1e-7)
     near = learner("glr", n_neighbors=5, class_weight="balanced").fit(X, codes)
     assert certified_by_the_learner(near, X)
+
+
+def test_weights_of_samples_go_to_the_objective() -> None:
+    X, codes = samples()
+    weights = np.random.default_rng(0).uniform(0.5, 3.0, len(X))
+    for name, labels in (("mcml", codes), ("glr", class_signal(codes))):
+        learner = gda.GraphMetricLearner(name, scale="none", tolerance=1e-6)
+        objective = OBJECTIVES[name](X, labels, sample_weight=weights)
+        found = learner.fit(X, codes, sample_weight=weights).result_
+        assert found.objective == pytest.approx(objective.value(found.metric))
+        assert learner.trace_bound_ == auto_trace_bound(objective, gda.GraphMetrics(1.0))
+        of_classes = learner.set_params(class_weight={0: 1.0, 1: 3.0, 2: 2.0}).fit(X, codes)
+        times = np.array([1.0, 3.0, 2.0])[codes]
+        of_samples = clone(learner).set_params(class_weight=None).fit(X, codes, times)
+        np.testing.assert_array_equal(of_samples.metric_, of_classes.metric_)
+        both = learner.fit(X, codes, list(weights))
+        once = clone(of_samples).fit(X, codes, sample_weight=weights * times)
+        np.testing.assert_allclose(both.metric_, once.metric_, rtol=1e-9)
+    some = gda.GraphMetricLearner(max_samples=30, scale="none").fit(X, codes, weights)
+    chosen = some.sample_indices_
+    of_some = gda.MCML(X[chosen], codes[chosen], sample_weight=weights[chosen])
+    assert some.result_.objective == pytest.approx(of_some.value(some.metric_))
+    of_all = gda.MCML(X, codes, sample_weight=weights)
+    assert some.full_objective_ == pytest.approx(of_all.value(some.metric_))
+
+
+@pytest.mark.parametrize(
+    ("objective", "weight", "message"),
+    [
+        ("lmnn", 1.0, "sample_weight goes with the objectives glr, mcml, and not with lmnn"),
+        (gda.GLR, 1.0, "sample_weight, class_weight, n_neighbors and max_pairs are for"),
+        ("mcml", 0.0, "sample_weight holds 0 at index 59; weights must"),
+        ("mcml", np.nan, "Input sample_weight contains NaN"),
+    ],
+)
+def test_bad_weights_of_samples(objective: Any, weight: float, message: str) -> None:
+    X, codes = samples()
+    with pytest.raises(ValueError, match=message):
+        gda.GraphMetricLearner(objective).fit(X, codes, sample_weight=[1.0] * 59 + [weight])
+
+
+def test_balanced_weights_find_what_tells_a_small_class_apart() -> None:
+    """One sample in a hundred: by its own terms it has no say."""
+    rng = np.random.default_rng(0)
+    X, codes = rng.standard_normal((1000, 10)), np.arange(1000) % 100 == 0
+    X[codes, :2] += 2.0
+    with pytest.warns(gda.errors.NothingLearnedWarning):
+        plain = gda.GraphMetricLearner().fit(X, codes)
+    assert plain.feature_importances_[:2].sum() == pytest.approx(0.2)
+    balanced = gda.GraphMetricLearner(class_weight="balanced").fit(X, codes)
+    assert balanced.feature_importances_[:2].sum() > 0.5
+    with pytest.raises(gda.errors.InvalidInputError, match="changes nothing with objective='glr'"):
+        gda.GraphMetricLearner("glr", class_weight="balanced").fit(X, codes)
 
 
 # --- Methods, limits, errors ---------------------------------------------------------------------

@@ -23,6 +23,8 @@ from gdaopt.estimators.graph_classifier import GraphClassifier
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import SEARCHES, halves
 
+pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
+
 
 class TestMetric:
     @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ from gdaopt.estimators.one_vs_rest import class_scores
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples
 
+pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
+
 AGGREGATIONS = ("vote", "score")
 
 

@@ -7,6 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.feature_selection import SelectFromModel
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
@@ -206,3 +210,89 @@ def test_a_function_sees_the_standardised_samples() -> None:
 
     gda.DiagonalMetricLearner(objective).fit(100 * X + 3, codes)
     np.testing.assert_allclose(seen[0].std(axis=0), 1.0)
+
+
+# --- What the metric says of features, metrics of low rank, metrics that say nothing -------------
+
+
+@pytest.mark.parametrize("scale", ["auto", "none"])
+def test_importances_are_shares_of_squared_distances(scale: str) -> None:
+    X, codes = samples()
+    wide = np.column_stack([X, np.full(len(X), 0.1)])
+    learner = gda.DiagonalMetricLearner("glr", scale=scale).fit(wide, codes)
+    shares = np.array([cdist(wide[:, [k]], wide[:, [k]], "sqeuclidean").mean() for k in range(5)])
+    shares *= learner.metric_.diagonal()
+    np.testing.assert_allclose(learner.feature_importances_, shares / shares.sum(), rtol=1e-9)
+    assert learner.feature_importances_[4] == 0.0
+    if scale == "auto":
+        units = np.array([1e-6, 1.0, 1e6, 1e3, 1e-9])
+        others = gda.DiagonalMetricLearner("glr").fit(wide * units, codes).feature_importances_
+        np.testing.assert_allclose(others, learner.feature_importances_, rtol=1e-6)
+        chosen = SelectFromModel(gda.DiagonalMetricLearner("glr"), threshold=0.3).fit(wide, codes)
+        np.testing.assert_array_equal(chosen.get_support(), learner.feature_importances_ >= 0.3)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_metric_of_low_rank_keeps_the_largest_eigenvalues(learner: Any) -> None:
+    X, codes = samples()
+    X = X * [1e-3, 1.0, 20.0, 1e6]
+    whole = learner("glr").fit(X, codes)
+    found = learner("glr", n_components=2).fit(X, codes)
+    np.testing.assert_array_equal(found.result_.metric, whole.result_.metric)
+    assert found.components_.shape == (2, 4)
+    assert found.transform(X).shape == (60, 2)
+    assert len(found.get_feature_names_out()) == 2
+    np.testing.assert_allclose(found.metric_, found.components_.T @ found.components_, rtol=1e-12)
+    units = np.outer(found.scale_, found.scale_)
+    values, vectors = np.linalg.eigh(whole.result_.metric)
+    expected = (vectors[:, 2:] * values[2:]) @ vectors[:, 2:].T
+    np.testing.assert_allclose(found.metric_ * units, expected, atol=1e-12 * values[-1])
+    every = learner("glr", n_components=4).fit(X, codes)
+    pairs = np.stack([X[:10], X[10:20]], axis=1)
+    np.testing.assert_allclose(every.pair_distance(pairs), whole.pair_distance(pairs), rtol=1e-9)
+    with pytest.raises(gda.errors.InvalidInputError, match=r"n_components = 5 exceeds .* 4"):
+        learner("glr", n_components=5).fit(X, codes)
+
+
+def test_searches_and_tuples_have_components_and_importances_too() -> None:
+    X, codes = samples()
+    learner = gda.GraphMetricLearner("glr", n_components=1)
+    weights = 1.0 + codes
+    search = gda.MetricLearnerCV(learner, trace_bounds=2, cv=2).fit(X, codes, weights)
+    alone = learner.set_params(trace_bound=search.trace_bound_).fit(X, codes, weights)
+    for name in ("metric_", "components_", "feature_importances_"):
+        np.testing.assert_array_equal(getattr(search, name), getattr(alone, name))
+    scores = []
+    for train, test in StratifiedKFold(2).split(X, codes):
+        fitted = (
+            clone(learner).set_params(tolerance=1e-2).fit(X[train], codes[train], weights[train])
+        )
+        neighbours = KNeighborsClassifier().fit(fitted.transform(X[train]), codes[train])
+        scores.append(neighbours.score(fitted.transform(X[test]), codes[test]))
+    found = [search.cv_results_[f"split{n}_test_score"][search.best_index_] for n in (0, 1)]
+    assert found == pytest.approx(scores)
+    tuples = gda.estimators.TripletMetricLearner("logistic-triplets", n_components=2)
+    tuples.fit(X[[[0, 3, 1], [4, 1, 2], [2, 5, 0]]])
+    assert tuples.components_.shape == (2, 4)
+    assert tuples.feature_importances_.sum() == pytest.approx(1.0)
+
+
+def test_a_learner_that_finds_nothing_says_so() -> None:
+    """Both classes are clouds around one centre."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 4))
+    y = (X**2).sum(axis=1) > 3.4
+    for learner in (
+        gda.MetricLearner(),
+        gda.PositiveDefiniteMetricLearner(),
+        gda.MetricLearnerCV(trace_bounds=2, cv=2),
+    ):
+        words = f"{type(learner).__name__} learned nothing: .* such as 'lmnn' or 'glr'"
+        with pytest.warns(gda.errors.NothingLearnedWarning, match=words) as caught:
+            learner.fit(X, y)
+        assert caught[0].filename == __file__
+        np.testing.assert_allclose(learner.feature_importances_, 0.25, rtol=1e-3)
+    with pytest.warns(gda.errors.NothingLearnedWarning, match="such as 'logistic-triplets'$"):
+        gda.estimators.TripletMetricLearner().fit(X[[[0, 1, 2], [0, 2, 1]]])
+    gda.MetricLearner().fit(X[:, :1], y)  # of one feature all metrics are
+    assert not np.allclose(gda.MetricLearner("lmnn").fit(X, y).feature_importances_, 0.25)

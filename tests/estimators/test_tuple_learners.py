@@ -19,6 +19,8 @@ from gdaopt.estimators.tuple_learners import _best_threshold, _goodness
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples
 
+pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
+
 SETS = {
     "graph": gda.GraphMetrics,
     "diagonal": gda.DiagonalMetrics,
