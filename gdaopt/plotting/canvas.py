@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -14,13 +15,13 @@ from gdaopt.support.text import shortened
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
 
 __all__ = [
     "LETTER_WIDTH",
     "AxesArray",
     "axes_of_shape",
     "axes_or_new",
+    "figure_of",
     "fit_text",
     "font_size",
     "letters",
@@ -103,14 +104,20 @@ def _new_figure(shape: tuple[int, int], width: float, height: float) -> AxesArra
     )
 
 
+def figure_of(ax: Axes) -> Figure:
+    """Return the whole figure that axes are on."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
 def room(ax: Axes) -> tuple[float, float]:
     """Return width and height of the part of the figure that is for axes and their labels, inches.
 
     A layout decides later how the two share it.
     """
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    width, height = ax.figure.bbox.width / figure.dpi, ax.figure.bbox.height / figure.dpi
+    dpi = figure_of(ax).dpi
+    width, height = ax.figure.bbox.width / dpi, ax.figure.bbox.height / dpi
     spec = ax.get_subplotspec()
     if spec is None:
         box = ax.get_position()
@@ -124,10 +131,8 @@ def room(ax: Axes) -> tuple[float, float]:
 
 def panel_width(ax: Axes) -> float:
     """Return about how wide the axes without their labels will be, in inches."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
     box = ax.yaxis.get_tightbbox() if ax.axison else None
-    labels = 0.0 if box is None else float(box.width) / figure.dpi
+    labels = 0.0 if box is None else float(box.width) / figure_of(ax).dpi
     return max(room(ax)[0] - labels - _PADDING, 0.5)
 
 
@@ -155,16 +160,17 @@ def font_size(ax: Axes, size: float | str) -> float:
     return min(points, max(_SMALLEST_FONT, scale(ax) * points))
 
 
-def fit_text(ax: Axes, width: float | None = None) -> None:
-    """Fit the sizes of ticks, labels and title to the axes, and break long labels into lines.
+def fit_text(
+    ax: Axes, width: float | None = None, *, x: Sequence[str] = (), y: Sequence[str] = ()
+) -> None:
+    """Write labels in one line, and fit the sizes of ticks, labels and title to the axes.
 
-    A picture calls it last; sizes start from the sizes of the caller's style. The width in inches
-    is the width of the panel, by default `panel_width`.
+    A picture calls it last; sizes start from the sizes of the caller's style. A label is the first
+    of the texts `x` or `y` that has room, otherwise the last. The width in inches is the width of
+    the panel, by default `panel_width`. A title that is too long is broken between words.
     """
     from matplotlib import rcParams
 
-    figure = ax.get_figure(root=True)
-    assert figure is not None
     sizes = rcParams["xtick.labelsize"], rcParams["ytick.labelsize"]
     for axis, of_style in zip((ax.xaxis, ax.yaxis), sizes, strict=True):
         size = font_size(ax, of_style)
@@ -172,22 +178,15 @@ def fit_text(ax: Axes, width: float | None = None) -> None:
         axis.get_offset_text().set_fontsize(size)
         axis.label.set_fontsize(font_size(ax, rcParams["axes.labelsize"]))
     ax.title.set_fontsize(font_size(ax, rcParams["axes.titlesize"]))
-    (whole, height), width = room(ax), panel_width(ax) if width is None else width
-    for text, available in (
-        (ax.xaxis.label, width),
-        (ax.yaxis.label, _LABEL_SHARE * height),
-        (ax.title, whole),
-    ):
-        box = text.get_window_extent()
-        length = box.height if text is ax.yaxis.label else box.width
-        _break_lines(text, length, available * figure.dpi)
-
-
-def _break_lines(text: Text, length: float, available: float) -> None:
-    """Break a text of some length in pixels into lines of the length that is available."""
-    if length <= available:
-        return
-    lines = text.get_text().split("\n")
-    longest = max(int(max(map(len, lines)) * available / length), 1)
-    broken = [textwrap.wrap(line, longest, break_long_words=False) for line in lines]
-    text.set_text("\n".join(part for parts in broken for part in parts))
+    dpi, (whole, height) = figure_of(ax).dpi, room(ax)
+    width = panel_width(ax) if width is None else width
+    for axis, texts, available in ((ax.xaxis, x, width), (ax.yaxis, y, _LABEL_SHARE * height)):
+        for text in texts:
+            axis.set_label_text(text)
+            box = axis.label.get_window_extent()
+            if (box.width if axis is ax.xaxis else box.height) <= available * dpi:
+                break
+    length, available = ax.title.get_window_extent().width, whole * dpi
+    if length > available:
+        letters = max(int(len(ax.get_title()) * available / length), 1)
+        ax.title.set_text(textwrap.fill(ax.get_title(), letters, break_long_words=False))

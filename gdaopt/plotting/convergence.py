@@ -5,18 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import AxesArray, axes_of_shape, axes_or_new, fit_text, font_size, scale
+from gdaopt.plotting.canvas import (
+    axes_of_shape,
+    axes_or_new,
+    figure_of,
+    fit_text,
+    font_size,
+    scale,
+)
 from gdaopt.plotting.legends import legend_above, shared_legend
-from gdaopt.plotting.runs import Results, named_runs
-from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
+from gdaopt.plotting.runs import COLUMNS, TIMES, Results, Time, named_runs
+from gdaopt.plotting.style import COLOURS, GREY, look
 from gdaopt.result import Result
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, flag
+from gdaopt.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,67 +33,15 @@ if TYPE_CHECKING:
 
 __all__ = ["convergence", "largest_bound"]
 
-Time = Literal["iterations", "seconds", "oracle_calls"]
 Quantity = Literal["gap", "objective"]
 
-_TIMES = {"iterations": "iteration", "seconds": "seconds", "oracle_calls": "calls of the oracle"}
 _QUANTITIES = ("gap", "objective")
 _BETWEEN_MARKERS = 0.12  # distance of markers on a line, as a share of the panel's diagonal
-_LENGTHS_DIFFER = 10  # a run this many times longer than another hides it on a linear axis
 _ROUND_OFF = 1e-12  # share of |objective|: smaller gaps come from its last digits
 _BOUND = "largest lower bound"
 _ROWS: tuple[Quantity, ...] = ("objective", "gap")
-_COLUMNS: tuple[Time, ...] = ("iterations", "seconds")
+_TIMES: tuple[Time, ...] = ("iterations", "seconds")
 _LINE, _BOUND_LINE, _MARKER = 1.3, 0.9, 4.0  # points
-
-
-class _Looks(TypedDict, total=False):
-    """The options that do not decide what is returned."""
-
-    relative: bool
-    problems: Sequence[Hashable] | None
-    colors: Sequence[ColorType] | None
-    legend: bool
-
-
-@overload
-def convergence(
-    results: Results, ax: None = None, *, x: None = None, y: None = None, **looks: Unpack[_Looks]
-) -> AxesArray: ...
-
-
-@overload
-def convergence(
-    results: Results, ax: AxesArray | Sequence[Sequence[Axes | None]], **looks: Unpack[_Looks]
-) -> AxesArray: ...
-
-
-@overload
-def convergence(
-    results: Results,
-    ax: Axes,
-    *,
-    x: Time | None = None,
-    y: Quantity | None = None,
-    **looks: Unpack[_Looks],
-) -> Axes: ...
-
-
-@overload
-def convergence(
-    results: Results,
-    ax: None = None,
-    *,
-    x: Time,
-    y: Quantity | None = None,
-    **looks: Unpack[_Looks],
-) -> Axes: ...
-
-
-@overload
-def convergence(
-    results: Results, ax: None = None, *, x: None = None, y: Quantity, **looks: Unpack[_Looks]
-) -> Axes: ...
 
 
 def convergence(
@@ -97,17 +53,18 @@ def convergence(
     relative: bool = False,
     problems: Sequence[Hashable] | None = None,
     colors: Sequence[ColorType] | None = None,
+    lower_bounds: bool = False,
     legend: bool = True,
-) -> AxesArray | Axes:
+) -> Any:
     """Draw objective and gap of each run against its iterations and against its seconds.
 
     That takes 2×2 axes. With `x` or `y`, or on one axes, only that quantity is drawn.
 
     The gaps of all runs of one problem are measured from one value, which the label of their axis
-    names. It is the largest lower bound that any of these runs ends with, so that the gap certifies
-    each run as tightly as the best of them can; without lower bounds, it is the best value among
-    the runs. The bound is also a dashed line in the panels of the objective, unless it is so low
-    that the curves would become flat.
+    names where it has room. It is the largest lower bound that any of these runs ends with, so that
+    the gap certifies each run as tightly as the best of them can; without lower bounds, it is the
+    best value among the runs. The bound is also a dashed line in the panels of the objective,
+    unless it is so low that the curves would become flat.
 
     Axes are logarithmic, except that of an objective with values that are not positive, and those
     of iterations and calls of the oracle, unless some run takes over ten times as many as another.
@@ -134,10 +91,15 @@ def convergence(
         style.
     colors : sequence of colours of matplotlib, optional
         One for each run; with several problems, one for each problem.
+    lower_bounds : bool, optional
+        Beside the objective of each run, draw the lower bound that it had after each step, as a
+        thin line without markers, instead of the largest bound of all. Bounds that are so low that
+        the curves would become flat are left out.
     legend : bool, optional
         Whether to write the legend: above all panels where these are all that a figure or subfigure
-        of constrained layout holds, and otherwise above the first panel, where a title needs the
-        option ``pad`` of ``set_title`` to stand above it.
+        holds, and otherwise above the first panel, where a title needs the option ``pad`` of
+        ``set_title`` to stand above it. Room above all panels is made by constrained layout, which
+        a figure without a layout gets.
 
     Returns
     -------
@@ -148,7 +110,8 @@ def convergence(
     ------
     InvalidInputError
         When there are no runs, when the axes have another shape, when there is not one label in
-        `problems` for each run, and for colours that are none or too few.
+        `problems` for each run, for colours that are none or too few, and for lower bounds beside
+        gaps alone.
 
     Examples
     --------
@@ -164,11 +127,14 @@ def convergence(
     from matplotlib.axes import Axes
 
     relative, legend = flag("relative", relative), flag("legend", legend)
+    lower_bounds = flag("lower_bounds", lower_bounds)
     single = isinstance(ax, Axes) or x is not None or y is not None
     if x is not None:
-        check_name("x", x, _TIMES)
+        check_name("x", x, TIMES)
     if y is not None:
         check_name("y", y, _QUANTITIES)
+    if lower_bounds and single and y != "objective":
+        raise InvalidInputError('lower bounds stand beside the objective; pass y="objective"')
     curves = _curves(named_runs(results), problems, relative, colors)
     if single:
         axes = axes_or_new(ax)
@@ -178,14 +144,13 @@ def convergence(
         panels = [
             (panel, time, quantity)
             for row, quantity in zip(grid, _ROWS, strict=True)
-            for panel, time in zip(row, _COLUMNS, strict=True)
+            for panel, time in zip(row, _TIMES, strict=True)
             if panel is not None
         ]
-    handles = [_draw(panel, curves, time, quantity) for panel, time, quantity in panels]
-    for panel, _, quantity in panels:
-        panel.set_ylabel(_label(curves, quantity, relative))
+    handles = [_draw(*panel, curves, lower_bounds) for panel in panels]
+    for panel, time, quantity in panels:
         panel.grid(alpha=0.3)
-        fit_text(panel)
+        fit_text(panel, x=TIMES[time], y=_labels(curves, quantity, relative))
     if legend and panels:
         _write_legend([panel for panel, _, _ in panels], handles[0])
     return axes if single else grid
@@ -197,9 +162,10 @@ class _Curve:
 
     name: str
     problem: Hashable
-    times: dict[str, FloatArray]  # by what stands on the horizontal axis
+    trace: Trace
     objective: FloatArray
     gap: FloatArray
+    bounds: FloatArray  # its own lower bounds; NaN where there is none
     bound: float  # the largest lower bound of the problem; -inf when there is none
     reference: str  # names the value from which the gap is measured
     style: dict[str, Any]
@@ -236,20 +202,13 @@ def _curves(
             _Curve(
                 name=name,
                 problem=label,
-                times={
-                    "iterations": result.trace.column("iteration"),
-                    "seconds": result.trace.column("seconds"),
-                    "oracle_calls": result.trace.column("oracle_calls"),
-                },
+                trace=result.trace,
                 objective=result.trace.column("objective") / scale,
                 gap=gap / scale,
+                bounds=result.trace.column("lower_bound") / scale,
                 bound=bound / scale,
                 reference=reference,
-                style={
-                    "color": palette[colour % len(palette)],
-                    "marker": MARKERS[colour % len(MARKERS)],
-                    "linestyle": LINE_STYLES[dashes % len(LINE_STYLES)],
-                },
+                style=look(colour, dashes, palette),
             )
         )
     return curves
@@ -294,27 +253,32 @@ def _write_legend(panels: Sequence[Axes], lines: dict[str, Line2D]) -> None:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     figure = panels[0].figure
-    # Only that layout makes room for a legend of the figure.
-    constrained = isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
-    if len(panels) > 1 and constrained and set(figure.axes) == set(panels):
-        shared_legend(panels, lines, handlelength=3)
-    else:
-        legend_above(panels[0], lines, handlelength=3)
+    if len(panels) > 1 and set(figure.axes) == set(panels):
+        if figure.get_layout_engine() is None:
+            figure_of(panels[0]).set_layout_engine("constrained")
+        # Only that layout makes room for a legend of the figure.
+        if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+            shared_legend(panels, lines, handlelength=3)
+            return
+    legend_above(panels[0], lines, handlelength=3)
 
 
-def _label(curves: Sequence[_Curve], quantity: str, relative: bool) -> str:
-    """Return the label of a vertical axis."""
+def _labels(curves: Sequence[_Curve], quantity: str, relative: bool) -> list[str]:
+    """Return labels of a vertical axis, from long to short."""
     if quantity == "objective":
-        return "objective / objective at start" if relative else "objective"
+        return ["objective / objective at start", "objective / start"] if relative else [quantity]
     references = " or ".join(dict.fromkeys(curve.reference for curve in curves))
-    return f"gap{' / objective at start' if relative else ''}\n(objective $-$ {references})"
+    unit = " / objective at start" if relative else ""
+    return [f"gap to the {references}{unit}", f"gap{unit}", "gap / start" if relative else "gap"]
 
 
-def _draw(ax: Axes, curves: Sequence[_Curve], time: Time, quantity: Quantity) -> dict[str, Line2D]:
+def _draw(
+    ax: Axes, time: Time, quantity: Quantity, curves: Sequence[_Curve], lower_bounds: bool
+) -> dict[str, Line2D]:
     """Draw one panel; return its lines by their names in the legend."""
     from matplotlib import rcParams
 
-    from gdaopt.plotting.ticks import log_or_linear, symmetric_log, whole_numbers
+    from gdaopt.plotting.ticks import log_or_linear, time_axis
 
     size = scale(ax)
     lines = {}
@@ -324,7 +288,7 @@ def _draw(ax: Axes, curves: Sequence[_Curve], time: Time, quantity: Quantity) ->
         # The markers of equal curves are side by side.
         first = _BETWEEN_MARKERS * number / len(curves)
         (lines[curve.name],) = ax.plot(
-            curve.times[time][shown],
+            curve.trace.column(COLUMNS[time])[shown],
             values[shown],
             label=curve.name,
             markevery=(first, _BETWEEN_MARKERS),
@@ -333,18 +297,9 @@ def _draw(ax: Axes, curves: Sequence[_Curve], time: Time, quantity: Quantity) ->
             **curve.style,
         )
     log_or_linear(ax, "y")
-    ax.set_xlabel(_TIMES[time])
-    if time == "seconds":
-        log_or_linear(ax, "x")
-    else:
-        whole_numbers(ax)
-        lengths = [length for curve in curves if (length := curve.times[time].max()) > 0]
-        if lengths and max(lengths) > _LENGTHS_DIFFER * min(lengths):
-            symmetric_log(ax, "x", 1.0)
-            ax.set_xlim(-0.2, 1.5 * max(lengths))
-            ax.xaxis.set_major_formatter("{x:g}")
+    time_axis(ax, time, [curve.trace.column(COLUMNS[time]).max() for curve in curves])
     if quantity == "objective":
-        return lines | _draw_bounds(ax, curves, time)
+        return lines | _draw_bounds(ax, curves, time, lower_bounds)
     if not any(np.isfinite(curve.gap).any() for curve in curves):
         style: dict[str, Any] = {"color": GREY, "fontsize": font_size(ax, rcParams["font.size"])}
         ax.text(0.5, 0.5, "no gap", transform=ax.transAxes, ha="center", **style)
@@ -353,8 +308,10 @@ def _draw(ax: Axes, curves: Sequence[_Curve], time: Time, quantity: Quantity) ->
     return lines
 
 
-def _draw_bounds(ax: Axes, curves: Sequence[_Curve], time: Time) -> dict[str, Line2D]:
-    """Draw the largest lower bound of each problem, unless it is too low for the panel.
+def _draw_bounds(
+    ax: Axes, curves: Sequence[_Curve], time: Time, of_each_run: bool
+) -> dict[str, Line2D]:
+    """Draw lower bounds that are not too low for the panel: of each run, or the largest.
 
     Return the line that stands for all of them in the legend.
     """
@@ -364,20 +321,26 @@ def _draw_bounds(ax: Axes, curves: Sequence[_Curve], time: Time) -> dict[str, Li
     low, high = float(objectives.min()), float(objectives.max())
     # The curves keep a third of the panel's height, which is logarithmic for positive values.
     floor = low * (low / high) ** 2 if low > 0 else 3 * low - 2 * high
-    problems = list(dict.fromkeys(curve.problem for curve in curves))
     style: dict[str, Any] = {"linestyle": (0, (6, 3)), "linewidth": _BOUND_LINE * scale(ax)}
-    lines = {}
+    name, lines = _BOUND, {}
+    if of_each_run:
+        name, style["linestyle"] = "lower bounds (thin)", "-"
+        for curve in curves:
+            shown = (curve.bounds >= floor) & (curve.bounds <= high)
+            times, bounds = curve.trace.column(COLUMNS[time])[shown], curve.bounds[shown]
+            if shown.any():
+                own = style | {key: curve.style[key] for key in ("color", "linestyle")}
+                ax.plot(times, bounds, label=f"_{name}", **own)
+                lines[name] = Line2D([], [], color=GREY, **style)
+        return lines
+    problems = list(dict.fromkeys(curve.problem for curve in curves))
     for problem in problems:
         same = [curve for curve in curves if curve.problem == problem]
         bound = same[0].bound
         if floor <= bound <= high:
-            times = np.concatenate([curve.times[time] for curve in same])
-            ax.plot(
-                [times.min(), times.max()],
-                [bound, bound],
-                color=GREY if len(problems) == 1 else same[0].style["color"],
-                label=f"_{_BOUND}",
-                **style,
-            )
-            lines[_BOUND] = Line2D([], [], color=GREY, **style)
+            times = np.concatenate([curve.trace.column(COLUMNS[time]) for curve in same])
+            colour = GREY if len(problems) == 1 else same[0].style["color"]
+            ends = [times.min(), times.max()]
+            ax.plot(ends, [bound, bound], color=colour, label=f"_{name}", **style)
+            lines[name] = Line2D([], [], color=GREY, **style)
     return lines

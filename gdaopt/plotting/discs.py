@@ -112,7 +112,7 @@ def discs(
                 _mark_eigenvalues(panel, M)
             else:
                 _draw_rows(panel, centres, radii, labels)
-            _mark_smallest(panel, smallest_eigenvalue(M))
+            label = _mark_smallest(panel, smallest_eigenvalue(M))
     if raw is not None:
         raw.set_title("Gershgorin discs")
     if aligned is not None:
@@ -129,7 +129,8 @@ def discs(
             panel.set_xlim(both.min(), both.max())
     for panel in panels:
         # A layout makes panels equally wide, also where names stand beside one of them only.
-        fit_text(panel, sum(map(panel_width, panels)) / len(panels))
+        width = sum(map(panel_width, panels)) / len(panels)
+        fit_text(panel, width, x=[f"real axis (dashed: {label})", f"dashed: {label}", label])
     return pair
 
 
@@ -200,9 +201,9 @@ def _mark_eigenvalues(ax: Axes, M: FloatArray) -> None:
     ax.plot(found, np.zeros(len(found)), "x", label="eigenvalues", **look)
 
 
-def _mark_smallest(ax: Axes, smallest: float) -> None:
-    """Draw a dashed line at λ_min."""
+def _mark_smallest(ax: Axes, smallest: float) -> str:
+    """Draw a dashed line at λ_min, and return what it is called."""
     label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
     style: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "linewidth": 1.2 * scale(ax)}
     ax.axvline(smallest, label=label, zorder=3, **style)
-    ax.set_xlabel(f"real axis (dashed: {label})")
+    return label

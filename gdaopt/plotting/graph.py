@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.linalg.laplacian import edge_weights, self_loops
-from gdaopt.plotting.canvas import axes_or_new, font_size, room, scale
+from gdaopt.plotting.canvas import axes_or_new, figure_of, font_size, room, scale
 from gdaopt.plotting.legends import legend_above
 from gdaopt.plotting.names import feature_names, shortened, written
 from gdaopt.plotting.runs import metric_and_threshold
@@ -197,9 +197,7 @@ def _negative(loops: FloatArray) -> npt.NDArray[np.bool_]:
 
 def _inches(ax: Axes, pixels: float) -> float:
     """Return a length on a figure in inches, with the padding around it."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    return float(pixels / figure.dpi) + 2 * _PADDING
+    return float(pixels / figure_of(ax).dpi) + 2 * _PADDING
 
 
 def _apart(inches: FloatArray, count: int) -> float:
@@ -218,8 +216,7 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str], inches: F
         angles[:] = -np.pi / 2  # the only node is in the middle: its name goes below
     radial = len(labels) > _MOST_LEVEL
     directions = np.column_stack([np.cos(angles), np.sin(angles)]).round(9)
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    dpi = figure_of(ax).dpi
     fontsize, distance = font_size(ax, _FONT_SIZE), scale(ax) * _LABEL_DISTANCE
     if radial:
         apart = _apart(inches, len(labels)) + 2 * np.pi * distance / len(labels)
@@ -253,10 +250,10 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str], inches: F
             False
         )  # the limits make room for names; the layout's would shrink the graph
         texts.append(text)
-    gaps = distance * np.abs(directions) * figure.dpi / 72 + thickness
+    gaps = distance * np.abs(directions) * dpi / 72 + thickness
     # The size of a name in pixels does not depend on the limits: widen the limits until the axes
     # hold all names.
-    available = inches * figure.dpi
+    available = inches * dpi
     limits = np.full(2, _LIMIT)
     for _ in range(30):
         unit = (available / (2 * limits)).min()

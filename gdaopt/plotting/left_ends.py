@@ -19,7 +19,7 @@ from gdaopt.trace import Trace, TraceRow
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["left_ends"]
+__all__ = ["left_ends", "set_scale"]
 
 _MOST_LINES = 30  # features: with more of them, only the band is drawn
 _LINEAR = 1e-9  # share of the largest left-end below which an axis with zeros is linear
@@ -107,21 +107,23 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
     )
     style: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "linewidth": 1.4 * size}
     ax.axhline(rho, label=rf"$\rho$ = {rho:.3g}", **style)
-    _set_scale(ax, np.concatenate([lowest, highest]), np.append(smallest[known], rho))
+    set_scale(ax, np.concatenate([lowest, highest]), np.append(smallest[known], rho))
     whole_numbers(ax)
-    ax.set_xlabel("iteration")
-    aligned = any(trace.column("scaling"))
-    ax.set_ylabel(f"left-ends of the {'scaled' if aligned else 'raw'} discs")
     ax.set_xlim(iterations[0] - 0.5, iterations[-1] + 0.5)
-    fit_text(ax)
+    kind = "scaled" if any(trace.column("scaling")) else "raw"
+    labels = [f"left-ends of the {kind} discs", f"left-ends, {kind}", "left-ends"]
+    fit_text(ax, x=["iteration"], y=labels)
     if legend:
         handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
         legend_above(ax, handles, mathematics=handles)
     return ax
 
 
-def _set_scale(ax: Axes, ends: FloatArray, eigenvalues: FloatArray) -> None:
-    """Make the vertical axis logarithmic; where values are not positive, linear around zero."""
+def set_scale(ax: Axes, ends: FloatArray, eigenvalues: FloatArray) -> None:
+    """Make the vertical axis of left-ends and eigenvalues logarithmic.
+
+    Where values are not positive, it is linear around zero.
+    """
     from gdaopt.plotting.ticks import symmetric_log
 
     values = np.concatenate([ends[np.isfinite(ends)], eigenvalues])  # some were not measured
@@ -140,7 +142,7 @@ def _set_scale(ax: Axes, ends: FloatArray, eigenvalues: FloatArray) -> None:
 def _shade_blocks(ax: Axes, trace: Trace) -> None:
     """Shade the steps of the diagonal; for a method without such steps, every other round."""
     diagonal = any(row.phase == "diagonal" for row in trace)
-    label = "steps of the diagonal" if diagonal else "every other round"
+    label = "diagonal steps" if diagonal else "odd rounds"
 
     def is_shaded(row: TraceRow) -> bool:
         return row.phase == "diagonal" if diagonal else row.round % 2 == 1

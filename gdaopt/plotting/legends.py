@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.plotting.canvas import font_size, panel_width
+from gdaopt.plotting.canvas import figure_of, font_size, panel_width, room
 from gdaopt.plotting.names import written
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["legend_above", "shared_legend", "write_legend"]
 
+_BETWEEN_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 _PANEL_SHARE, _FIGURE_SHARE = 0.95, 0.97
 _SPACING = {"columnspacing": 1.0, "handletextpad": 0.5, "borderpad": 0.2}  # font sizes
 
@@ -46,14 +47,19 @@ def legend_above(
     width: float | None = None,
     **options: Any,
 ) -> Legend:
-    """Write a legend above axes that is not wider than they are, or than a width in inches."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    """Write a legend above axes that has room there, or a width in inches.
+
+    One that is wider than the axes is above their labels, too.
+    """
+    dpi = figure_of(ax).dpi
     options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, **options}
-    width = _PANEL_SHARE * (panel_width(ax) if width is None else width)
-    return _fit(
-        ax, handles, mathematics, width * figure.dpi, fontsize=font_size(ax, "small"), **options
-    )
+    available = _PANEL_SHARE * dpi * (room(ax)[0] if width is None else width)
+    size = font_size(ax, "small")
+    legend = _fit(ax, handles, mathematics, available, fontsize=size, **options)
+    if width is None and legend.get_window_extent().width > _PANEL_SHARE * dpi * panel_width(ax):
+        legend.set_loc("lower right")
+        legend.set_bbox_to_anchor((1, 1), transform=ax.transAxes)
+    return legend
 
 
 def shared_legend(
@@ -85,7 +91,7 @@ def _fit(
     width: float,
     **options: Any,
 ) -> Legend:
-    """Write a legend in as many columns as fit into a width; break names where one is too wide."""
+    """Write a legend in as many columns as fit into a width; break between words where none do."""
     options = {"frameon": False, **_SPACING, **options}
     for columns in range(len(handles), 0, -1):
         legend = write_legend(owner, handles, mathematics, ncols=columns, **options)
@@ -94,11 +100,9 @@ def _fit(
             return legend
         if columns > 1:
             legend.remove()
-    for text in legend.get_texts():
+    for text, name in zip(legend.get_texts(), handles, strict=True):
         of_text = float(text.get_window_extent().width)
         letters = int(len(text.get_text()) * (width - (taken - of_text)) / max(of_text, 1.0))
-        if 0 < letters < len(text.get_text()):
-            # A command of LaTeX would not survive a break.
-            broken = textwrap.wrap(text.get_text(), letters, break_long_words=not text.get_usetex())
-            text.set_text("\n".join(broken))
+        if name not in mathematics:
+            text.set_text(textwrap.fill(text.get_text(), max(letters, 1), **_BETWEEN_WORDS))
     return legend

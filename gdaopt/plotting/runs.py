@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,32 @@ from gdaopt.result import Result
 from gdaopt.support.text import plain, shortened
 from gdaopt.support.validation import FloatArray, symmetric_matrix
 
-__all__ = ["Results", "checked_run", "metric_and_threshold", "named_runs"]
+__all__ = [
+    "COLUMNS",
+    "TIMES",
+    "Results",
+    "Time",
+    "checked_run",
+    "metric_and_threshold",
+    "named_runs",
+]
+
+Time = Literal["iterations", "seconds", "oracle_calls"]
+"""What can stand on the horizontal axis of runs."""
+
+COLUMNS: Mapping[Time, str] = {
+    "iterations": "iteration",
+    "seconds": "seconds",
+    "oracle_calls": "oracle_calls",
+}
+"""The columns of a trace that hold it."""
+
+TIMES: Mapping[Time, Sequence[str]] = {
+    "iterations": ["iteration"],
+    "seconds": ["seconds"],
+    "oracle_calls": ["calls of the oracle", "oracle calls"],
+}
+"""The labels of that axis, from long to short."""
 
 Results = Result | Sequence[Result] | Mapping[str, Result]
 """One run, several runs, or runs by their names in the legend."""

@@ -5,7 +5,7 @@ The module loads matplotlib; pictures import it when they are drawn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,16 +13,17 @@ from matplotlib.axis import XAxis, YAxis
 from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 
-from gdaopt.plotting.canvas import LETTER_WIDTH, room
+from gdaopt.plotting.canvas import LETTER_WIDTH, figure_of, room
 from gdaopt.plotting.names import written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["log_or_linear", "name_rows", "symmetric_log", "whole_numbers"]
+__all__ = ["log_or_linear", "name_rows", "symmetric_log", "time_axis", "whole_numbers"]
 
 # Largest over smallest value: below, labels at powers of ten alone would be too few.
 _ONE_DECADE, _FEW_DECADES = 5.0, 50.0
+_LENGTHS_DIFFER = 10  # a run this many times longer than another hides it on a linear axis
 _PER_INCH = {"x": 2.0, "y": 3.0}  # labels
 _MOST_TICKS = 5
 _HEIGHT = 1.6  # of a label, with room between labels, in font sizes
@@ -38,6 +39,23 @@ def whole_numbers(ax: Axes) -> None:
     left, right = ax.get_xlim()
     if right - left < 1:  # a single row: there might be no whole number between the limits
         ax.set_xlim((left + right - 1) / 2, (left + right + 1) / 2)
+
+
+def time_axis(ax: Axes, time: str, lengths: Iterable[float]) -> None:
+    """Make the horizontal axis fit for what it shows of runs of these lengths.
+
+    Seconds are logarithmic. So are counts where some run is much longer than another one, which it
+    would hide.
+    """
+    if time == "seconds":
+        log_or_linear(ax, "x")
+        return
+    whole_numbers(ax)
+    positive = [length for length in lengths if length > 0]
+    if positive and max(positive) > _LENGTHS_DIFFER * min(positive):
+        symmetric_log(ax, "x", 1.0)
+        ax.set_xlim(-0.2, 1.5 * max(positive))
+        ax.xaxis.set_major_formatter("{x:g}")
 
 
 def log_or_linear(ax: Axes, which: Literal["x", "y"]) -> None:
@@ -89,8 +107,7 @@ def name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 def _length(axis: XAxis | YAxis) -> float:
     """Return the length of an axis in font sizes of its labels."""
-    figure = axis.axes.get_figure(root=True)
-    assert figure is not None
+    figure = figure_of(axis.axes)
     box = Bbox.unit().transformed(axis.axes.transAxes - figure.dpi_scale_trans)
     inches = box.width if isinstance(axis, XAxis) else box.height
     return float(72 * inches / float(axis.get_major_ticks(1)[0].label1.get_fontsize()))

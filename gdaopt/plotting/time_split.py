@@ -111,9 +111,9 @@ def time_split(
             fontsize=totals_size,
         )
     ax.set_ylim(len(runs) - 0.5, -0.5)  # the first run on top
-    ax.set_xlabel("share of the run's seconds" if relative else "seconds")
     name_rows(ax, [shortened(name, letters(ax)) for name, _ in runs])
-    fit_text(ax)
+    shares = ["share of the run's seconds", "share of the seconds", "share"]
+    fit_text(ax, x=shares if relative else ["seconds"])
     # Room for the totals: their width is known in points, the limits are in seconds.
     widest = (LETTER_WIDTH * totals_size * (max(map(len, ends)) + 1) + 4 * size) / 72
     share = min(widest / panel_width(ax), 0.6)

@@ -200,10 +200,11 @@ class Comparison(Study):
         )
         runs = [
             Run(
-                name=self._name(rows[key]) if self._is_alone else self.label(key),
+                name=self._name(rows[key]),
                 problem=rows[key]["class"],
                 result=result,
                 feature_names=self._dataset.feature_names,
+                group="" if self._is_alone else rows[key]["class"],
             )
             for key, result in results.items()
         ]

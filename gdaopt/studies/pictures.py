@@ -37,6 +37,7 @@ _MOST_PROBLEMS = 7  # that share panels: as many as there are colours
 _MOST_SMALL = 28  # small panels, one for each problem
 _SMALL_COLUMNS = 4
 _SMALL = (2.6, 2.1)  # inches: width and height of a small panel
+_SMALL_PAD = 30.0  # points: the legend is between title and panel
 _SHORT = 26  # letters of its title
 _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
 
@@ -48,19 +49,27 @@ class Run:
     Attributes
     ----------
     name : str
-        What legends and titles call it.
+        What it is called among the runs of its problem.
     problem : hashable
         Equal for runs of the same problem, whose objectives can be compared.
     result : Result
         The run.
     feature_names : sequence of str or None
         The names of the metric's rows, where they are known.
+    group : str
+        What its problem is called where there are several, such as the class that is learned.
     """
 
     name: str
     problem: Hashable
     result: Result
     feature_names: Sequence[str] | None = None
+    group: str = ""
+
+    @property
+    def label(self) -> str:
+        """What it is called among all runs."""
+        return f"{self.group}: {self.name}" if self.group else self.name
 
 
 def picture_names(names: Iterable[str] | None = None, suffix: str = "png") -> list[str]:
@@ -88,7 +97,7 @@ def select_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
     InvalidInputError
         For a name that no run has.
     """
-    by_name = {run.name: run for run in runs}
+    by_name = {run.label: run for run in runs}
     for name in names:
         check_name("run", name, by_name)
     return [by_name[name] for name in dict.fromkeys(names)]
@@ -139,12 +148,18 @@ def _convergence(runs: Sequence[Run], title: str) -> Figure:
     figure = _figure(9, 0.3 + sum(heights), _part_of(title, len(shown), len(parts), "problems"))
     for part, rows in zip(shown, _rows(figure, heights), strict=True):
         of_part = [run.problem for run in part]
+        alone = len(set(of_part)) == 1
         plotting.convergence(
-            _by_name(part),
+            _by_name(part, in_group=alone),
             ax=rows.subplots(2, 2),
-            relative=len(set(of_part)) > 1,
+            relative=not alone,
             problems=of_part,
         )
+        if alone and len(parts) > 1:
+            (legend,) = rows.legends
+            legend.get_title().set_parse_math(False)
+            legend.set_title(written(shortened(part[0].group)))
+            legend.set_alignment("left")
     return figure
 
 
@@ -160,11 +175,12 @@ def _small_multiples(parts: Sequence[Sequence[Run]], title: str) -> Figure:
         ax.set_axis_off()
     for part, ax in zip(shown, axes, strict=False):
         one = len(part) == 1
-        plotting.convergence(_by_name(part), ax=ax, x="iterations", relative=True, legend=not one)
+        named = _by_name(part, in_group=True)
+        plotting.convergence(named, ax=ax, x="iterations", relative=True, legend=not one)
         ax.set(xlabel="", ylabel="")
         ax.minorticks_off()  # of no use in a panel this small, and a third of the time to draw
-        if one:
-            _set_title(ax, shortened(part[0].name, _SHORT), fontsize="medium")
+        title = part[0].label if one else part[0].group
+        _set_title(ax, shortened(title, _SHORT), fontsize="medium", pad=None if one else _SMALL_PAD)
     figure.supxlabel("iteration", fontsize="medium")
     figure.supylabel("gap / objective at start", fontsize="medium")
     return figure
@@ -178,7 +194,7 @@ def _discs(runs: Sequence[Run], title: str) -> Figure:
     for run, part in zip(shown, _rows(figure, heights), strict=True):
         pair = plotting.discs(run.result, names=run.feature_names, ax=part.subplots(1, 2))
         for ax, what in zip(pair, ("Gershgorin discs", "aligned discs"), strict=True):
-            _set_title(ax, f"{shortened(run.name)}: {what}")
+            _set_title(ax, f"{shortened(run.label)}: {what}")
     return figure
 
 
@@ -189,7 +205,7 @@ def _left_ends(runs: Sequence[Run], title: str) -> Figure:
     axes = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
     for run, ax in zip(shown, axes, strict=True):
         plotting.left_ends(run.result, ax=ax, legend=False)
-        _set_title(ax, shortened(run.name))
+        _set_title(ax, shortened(run.label))
     _legend_below(axes)
     return figure
 
@@ -217,7 +233,7 @@ def _graph(runs: Sequence[Run], title: str) -> Figure:
     parts = figure.subfigures(rows, columns, squeeze=False).ravel()
     for run, part in zip(shown, parts, strict=False):
         # A title of the axes would be where the legend is.
-        part.suptitle(written(shortened(run.name)), fontsize="large", parse_math=False)
+        part.suptitle(written(shortened(run.label)), fontsize="large", parse_math=False)
         plotting.graph(run.result, run.feature_names, ax=part.subplots())
     return figure
 
@@ -232,11 +248,11 @@ PICTURES: Mapping[str, Callable[[Sequence[Run], str], Figure]] = {
 """The pictures by name, which is also their file name: functions of runs and a title."""
 
 
-def _by_name(runs: Sequence[Run]) -> dict[str, Result]:
-    """Return the runs by short names, none twice."""
+def _by_name(runs: Sequence[Run], *, in_group: bool = False) -> dict[str, Result]:
+    """Return the runs by short names, none twice; in the panels of a group without its name."""
     named: dict[str, Result] = {}
     for run in runs:
-        name = short = shortened(run.name)
+        name = short = shortened(run.name if in_group else run.label)
         number = 1
         while name in named:
             number += 1

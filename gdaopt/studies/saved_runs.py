@@ -57,10 +57,10 @@ def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
 
     Runs of `gdaopt learn` are named after their class, and are of the same problem when data set,
     class, scale of the features, feasible set and ε are the same. Runs of `gdaopt compare` are
-    named after their class, where there are several, and their method; each class is a problem. In
-    a directory of neither, every npz file that `Result.save` wrote is a run, named after the file;
-    each name is a problem. Such a file can be given itself. With several directories the directory
-    comes first in the name.
+    named after their method, in a group for each class where there are several; each class is a
+    problem. In a directory of neither, every npz file that `Result.save` wrote is a run, named
+    after the file; each name is a problem. Such a file can be given itself. With several
+    directories the directory comes first in the name.
 
     Parameters
     ----------
@@ -171,9 +171,10 @@ def _compared(path: Path, prefix: str) -> list[Run]:
         name = name_among(row, rows.values())
         runs.append(
             Run(
-                name=f"{prefix}{row['class']}: {name}" if several else f"{prefix}{name}",
+                name=f"{prefix}{name}",
                 problem=(options["data_sha256"], row["class"], result.feasible_set),
                 result=result,
+                group=row["class"] if several else "",
             )
         )
     return runs

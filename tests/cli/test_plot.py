@@ -150,7 +150,7 @@ class TestPlot:
                 study.write_row(key, {**row, "status": "stalled", "objective": 1.0})
         study.write_row("dead", {**row, "status": "died"})
         runs = read_runs([folder])
-        assert [run.name for run in runs] == [
+        assert [run.label for run in runs] == [
             *("a: alternating, analytic", "a: alternating, highspy"),
             *("b: alternating, analytic", "b: alternating, highspy"),
         ]

@@ -23,6 +23,7 @@ def all_pictures(results: dict[str, gda.Result]) -> list[tuple[Callable[..., Any
         (lambda ax=None: plotting.convergence(results, ax=ax), True),
         (lambda ax=None: plotting.discs(METRIC, ax=ax), True),
         (lambda ax=None: plotting.left_ends(results["c"], ax=ax), False),
+        (lambda ax=None: plotting.eigenvalues(results, ax=ax), False),
         (lambda ax=None: plotting.time_split(results, ax=ax), False),
         (lambda ax=None: plotting.graph(METRIC, NAMES, ax=ax), False),
     ]

@@ -53,7 +53,7 @@ def test_draws_the_traces(results: dict[str, gda.Result]) -> None:
         assert above.get_yscale() == below.get_yscale() == "log"
         assert above.get_xscale() == ("log" if time == "seconds" else "linear")
         assert above.get_ylabel() == "objective"
-        assert below.get_ylabel() == "gap\n(objective $-$ largest lower bound)"
+        assert below.get_ylabel() == "gap to the largest lower bound"
     # The legend shows a name that begins with an underscore too, and lies above all panels.
     assert legend(axes[0, 0]) == [*results, "largest lower bound"]
     assert [ax.get_legend() for ax in axes.ravel().tolist()] == [None] * 4
@@ -120,8 +120,9 @@ def test_without_lower_bounds_the_best_value_is_the_reference(
         positive = values - best > 1e-12 * values
         np.testing.assert_array_equal(xy(line)[0], np.flatnonzero(positive))
         np.testing.assert_array_equal(xy(line)[1], (values - best)[positive])
-    label = " ".join(axes[1, 0].get_ylabel().split())
-    assert label == "gap (objective $-$ best value among the runs)"
+    assert axes[1, 0].get_ylabel() == "gap"  # what it is measured from would not fit in one line
+    wide = plotting.convergence(runs, Figure(figsize=(9, 9)).subplots())
+    assert wide.get_ylabel() == "gap to the best value among the runs"
     assert legend(axes[0, 0]) == list(results)
 
 
@@ -186,9 +187,10 @@ def test_problems_of_several_scales(results: dict[str, gda.Result]) -> None:
     assert first.get_linestyle() != second.get_linestyle()
     assert axes[0, 0].get_ylabel() == "objective / objective at start"
     runs["2"] = bounded(c, None)
-    axes = plotting.convergence(runs, relative=True, problems=["one", "one", "two"])
-    assert " ".join(axes[1, 0].get_ylabel().split()) == (
-        "gap / objective at start (objective $-$ largest lower bound or best value of the run)"
+    tall = Figure(figsize=(9, 20)).subplots()
+    plotting.convergence(runs, tall, relative=True, problems=["one", "one", "two"])
+    assert tall.get_ylabel() == (
+        "gap to the largest lower bound or best value of the run / objective at start"
     )
 
 
@@ -221,7 +223,7 @@ def test_a_single_row() -> None:
 def test_given_axes(results: dict[str, gda.Result]) -> None:
     axes = Figure().subplots(2, 2)
     assert plotting.convergence(results, ax=axes) is axes
-    (above, below) = Figure().subplots(1, 2)
+    (above, below) = Figure(layout="tight").subplots(1, 2)
     drawn = plotting.convergence(results, ax=[[None, None], [above, below]])
     assert drawn.tolist() == [[None, None], [above, below]]
     assert legend(above) == list(results)
@@ -264,9 +266,38 @@ def test_colours_and_no_legend(results: dict[str, gda.Result]) -> None:
     assert [line.get_color() for line in of_problems.lines] == ["red"] * 3 + ["blue"] * 2
 
 
+def test_the_lower_bounds_of_each_run(results: dict[str, gda.Result]) -> None:
+    """Those that are not too low, in the style of their run and thinner; no largest one."""
+    runs = {name: results[name] for name in ("c", "d")}
+    ax = plotting.convergence(runs, Figure().subplots(), y="objective", lower_bounds=True)
+    objectives, bounds = ax.lines[:2], ax.lines[2:]
+    lowest = min(run.objective for run in runs.values())
+    highest = max(run.trace[0].objective for run in runs.values())
+    for curve, line, run in zip(objectives, bounds, runs.values(), strict=True):
+        known = run.trace.column("lower_bound")
+        shown = known >= lowest * (lowest / highest) ** 2
+        assert shown.sum() > 0
+        np.testing.assert_array_equal(xy(line)[1], known[shown])
+        np.testing.assert_array_equal(xy(line)[0], run.trace.column("iteration")[shown])
+        assert line.get_color() == curve.get_color()
+        assert line.get_linewidth() < curve.get_linewidth()
+        assert line.get_marker() == "None"
+    assert legend(ax) == [*runs, "lower bounds (thin)"]
+    axes = plotting.convergence(runs, lower_bounds=True)
+    assert len(axes[1, 0].lines) == len(runs)  # a gap has no bound
+    without = {name: bounded(run, None) for name, run in runs.items()}
+    without = {
+        name: with_rows(run, lower_bound=np.full(len(run.trace), np.nan))
+        for name, run in without.items()
+    }
+    assert legend(plotting.convergence(without, lower_bounds=True)[0, 0]) == list(runs)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"lower_bounds": True, "y": "gap"}, "lower bounds stand beside the objective; pass y="),
+        ({"lower_bounds": True, "x": "seconds"}, "lower bounds stand beside the objective"),
         ({"x": "time"}, "unknown x 'time'"),
         ({"y": "loss"}, "unknown y 'loss'"),
         ({"colors": "red"}, "colors must be a list of colours, got 'red'"),

@@ -57,6 +57,12 @@ def cancer_metric() -> np.ndarray:
 
 PICTURES: dict[str, tuple[Callable[[Any], Any], tuple[int, int], float]] = {
     "convergence": (lambda ax: plotting.convergence(runs(), ax=ax), (2, 2), 1.0),
+    "convergence, 8 runs": (
+        lambda ax: plotting.convergence([*runs().values()] * 2, ax=ax, lower_bounds=True),
+        (2, 2),
+        1.0,
+    ),
+    "eigenvalues": (lambda ax: plotting.eigenvalues(runs(), ax=ax), (1, 1), 0.75),
     "gap by calls": (
         lambda ax: plotting.convergence(runs(), ax=ax, x="oracle_calls"),
         (1, 1),
@@ -131,11 +137,34 @@ def test_nothing_is_cut_or_overprinted(name: str, width: float) -> None:
     assert overprinted(figure) == []
     for ax in panels.ravel():
         assert ax.bbox.width > 0.2 * figure.bbox.width / shape[1]
+        for label in (ax.xaxis.label, ax.yaxis.label):
+            assert "\n" not in label.get_text()
         legend = ax.get_legend()
         if legend is not None and ax.axison:
             box = legend.get_window_extent()
             assert box.y0 >= ax.bbox.y1 - 1  # above the curves
             assert box.x1 <= ax.bbox.x1 + 1  # not wider than the panel
+
+
+def test_small_panels_break_no_word_of_a_legend() -> None:
+    """Four runs in four panels of a column: the curves keep most of the room."""
+    figure = Figure(figsize=(3.4, 3.4), layout="constrained")
+    panels = figure.subplots(2, 2)
+    for ax, run in zip(panels.ravel(), runs().values(), strict=True):
+        plotting.left_ends(run, ax=ax)
+    figure.draw_without_rendering()
+    for ax in panels.ravel():
+        box = ax.get_legend()
+        assert {text.get_text() for text in box.get_texts()} <= {
+            *("odd rounds", "diagonal steps", "left-ends", r"$\lambda_{\min}$", r"$\rho$ = 1e-06")
+        }
+        assert ax.bbox.height > 0.25 * figure.bbox.height
+    assert outside(figure) == []
+
+
+def test_as_many_line_styles_as_runs() -> None:
+    lines = plotting.convergence([*runs().values()] * 3, Figure().subplots(), legend=False).lines
+    assert len({str(line._dash_pattern) for line in lines}) == len(lines) == 12
 
 
 def test_nested_subfigures_and_other_layouts() -> None:
@@ -153,12 +182,16 @@ def test_nested_subfigures_and_other_layouts() -> None:
 
 @pytest.mark.parametrize("layout", ["tight", None])
 def test_other_layouts(layout: Any) -> None:
+    """These make no room above all panels; a figure without a layout gets one that does."""
     figure = Figure(figsize=(7, 5), layout=layout)
     axes = figure.subplots(2, 2)
     plotting.convergence(runs(), ax=axes)
     figure.draw_without_rendering()
-    assert axes[0, 0].get_legend() is not None  # no layout makes room above all panels
+    assert (axes[0, 0].get_legend() is not None) == (layout is not None)
+    assert len(figure.legends) == (layout is None)
     assert overprinted(figure) == []
+    if layout is None:
+        assert outside(figure) == []
 
 
 def test_small_axes_have_small_marks_and_the_callers_style_counts() -> None:

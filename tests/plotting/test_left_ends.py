@@ -54,7 +54,7 @@ def test_shades_the_steps_of_the_diagonal(results: dict[str, gda.Result]) -> Non
     assert shaded == {row.iteration for row in trace if row.phase == "diagonal"} != set()
     rounds = {row.round for row in trace if row.phase == "diagonal"}
     assert len(ax.patches) == len(rounds)
-    assert legend(ax)[:2] == ["steps of the diagonal", "left-ends"]
+    assert legend(ax)[:2] == ["diagonal steps", "left-ends"]
     assert legend(ax)[2:] == [r"$\lambda_{\min}$", r"$\rho$ = 0.001"]
 
 
@@ -62,7 +62,7 @@ def test_shades_every_other_round_without_such_steps(results: dict[str, gda.Resu
     trace = results["c"].trace
     rows = tuple(replace(row, phase="joint") for row in trace)
     ax = plotting.left_ends(replace(results["c"], trace=Trace(rows, trace.left_ends)))
-    assert legend(ax)[0] == "every other round"
+    assert legend(ax)[0] == "odd rounds"
     assert len(ax.patches) == len({row.round for row in rows if row.round % 2 == 1})
 
 

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 import gdaopt as gda
@@ -47,6 +48,25 @@ def test_many_problems_have_small_panels(of_each: int) -> None:
     panels = [ax for ax in figure.axes if ax.axison]
     assert [len(ax.lines) for ax in panels] == [of_each] * 9
     assert figure.get_suptitle() == "title"
+
+
+@pytest.mark.parametrize("problems", [2, 9])
+def test_legends_do_not_repeat_the_class_of_their_panels(problems: int) -> None:
+    every = [
+        Run(name=f"method {n}", problem=name, group=f"class {name}", result=result())
+        for name in range(problems)
+        for n in range(3)
+    ]
+    figure = PICTURES["convergence"](every, "title")
+    figure.draw_without_rendering()
+    assert outside(figure) == []
+    legends = [box for box in figure.findobj(Legend) if isinstance(box, Legend)]
+    assert len(legends) == problems
+    for box in legends:
+        shown = {text.get_text() for text in box.get_texts()}
+        assert shown - {"largest lower bound"} == {"method 0", "method 1", "method 2"}
+    texts = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
+    assert [texts.count(f"class {name}") for name in range(problems)] == [1] * problems
 
 
 def test_runs_are_chosen_by_their_names() -> None:
