@@ -1,4 +1,4 @@
-"""Runs whose solvers fail, hang or die, in this process and in a worker."""
+"""Runs whose solvers fail, lie, hang or die, in this process and in a worker."""
 
 from __future__ import annotations
 
@@ -18,9 +18,19 @@ from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions
 from tests.backends.cases import WRONG, Real, patch_solves, replaced, sabotaged
 from tests.backends.sabotage import Sabotaged
 from tests.helpers import scaled
+from tests.methods.certified_cases import certified, synthetic
 
 METHODS = ("alternating", "joint")
+CONIC = ("sdp", "socp")
 STEPS = 3  # steps before the fault
+PROGRAMS = {
+    "alternating": ("HIGHS", " program"),
+    "joint": ("HIGHS", "joint program"),
+    "sdp-frank-wolfe": ("CLARABEL", "semidefinite program"),
+    "sdp": ("CLARABEL", "semidefinite program"),
+    "socp": ("CLARABEL", "second-order program"),
+}
+"""The solver that a method takes by default, and what messages call its first program."""
 
 Strike = Callable[[cp.Problem], None]
 
@@ -29,10 +39,22 @@ def iris() -> gda.MetricProblem:
     return gda.MetricProblem(gda.GLR(*scaled("iris", "virginica")), gda.GraphMetrics(4.0, 1e-3))
 
 
-def found(value: float) -> Strike:
+def three() -> gda.MetricProblem:
+    """A problem that conic solvers solve soon."""
+    X, z = synthetic(3, 10)
+    return gda.MetricProblem(gda.GLR(2 * X, z), gda.GraphMetrics(3.0, 1e-2))
+
+
+def problem_of(method: str) -> gda.MetricProblem:
+    return iris() if method in METHODS else three()
+
+
+def changed(change: Callable[[Any], Any]) -> Strike:
+    """Return the fault that changes the answer."""
+
     def strike(problem: cp.Problem) -> None:
         for variable in problem.variables():
-            variable.save_value(np.full(variable.shape, value))
+            variable.save_value(change(variable.value))
 
     return strike
 
@@ -51,22 +73,16 @@ def raised(error: BaseException) -> Strike:
     return strike
 
 
-def lost(problem: cp.Problem) -> None:
-    """Forget the answer, but keep its status."""
-    for variable in problem.variables():
-        variable.save_value(None)
-
-
 FAULTS: dict[str, tuple[Strike, str]] = {
     "SolverError": (raised(cp.SolverError("no licence")), "no licence"),
     "another error": (raised(ZeroDivisionError("by nought")), "by nought"),
     "panic": (raised(type("PanicException", (BaseException,), {})("bounds")), "bounds"),
-    "NaN": (found(np.nan), "nan"),
-    "infinite": (found(np.inf), "inf"),
-    "None": (lost, "returned None"),
+    "NaN": (changed(lambda value: np.full_like(value, np.nan)), "nan"),
+    "infinite": (changed(lambda value: np.full_like(value, np.inf)), "inf"),
+    "None": (changed(lambda value: None), "returned None"),
     **{name: (replaced(change), "finite numbers of shape") for name, change in WRONG.items()},
-    "far below": (found(-1e3), "outside of the polytope by"),
-    "far above": (found(1e3), "outside of the polytope by"),
+    "far below": (changed(lambda value: np.full_like(value, -1e3)), "outside of the "),
+    "far above": (changed(lambda value: np.full_like(value, 1e3)), "outside of the "),
     "infeasible": (ended(cp.INFEASIBLE), "infeasible"),
     "unbounded": (ended(cp.UNBOUNDED), "unbounded"),
     "user_limit": (ended(cp.USER_LIMIT), "user_limit"),
@@ -78,7 +94,7 @@ class Stub:
     """A patched solve of CVXPY problems: each solver has a fault after a number of solves."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for solver in ("HIGHS", "CLARABEL"):
+        for solver in ("HIGHS", "CLARABEL", "SCS"):
             find_solver(solver)  # probed before they are stubbed
         self.faults: dict[str, tuple[Strike, int]] = {}
         self.calls: list[dict[str, Any]] = []
@@ -105,29 +121,49 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
 
 def assert_failed_after(result: gda.Result, steps: int, method: str, says: str) -> None:
     assert result.status == "solver_failed"
-    program = {"alternating": "diagonal program", "joint": "joint program"}[method]
-    for words in (f"after step {steps}:", "HIGHS", program, says):
+    for words in (f"after step {steps}:", *PROGRAMS[method], says):
         assert words in result.message
     assert result.iterations == result.oracle_calls == steps
     assert len(result.trace) == steps + 1
     assert result.trace[-1].iteration == steps
     assert result.trace[-1].objective == result.objective
-    assert not iris().feasible_set.violations(result.metric)
-    assert result.objective == iris().objective.at(result.metric).value
+    problem = problem_of(method)
+    assert not problem.feasible_set.violations(result.metric)
+    value = problem.objective.at(result.metric).value
+    assert result.objective == pytest.approx(value, rel=1e-12)
+    assert result.lower_bound is not None
+    assert result.lower_bound <= certified(problem).objective  # what the last metric certifies
 
 
-@pytest.mark.parametrize("steps", [0, 1])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.covering(2)
+@pytest.mark.parametrize("steps", [0, 1, 6])
+@pytest.mark.parametrize("method", PROGRAMS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_ends_the_run(fault: str, method: str, steps: int, stub: Stub) -> None:
+    """At the last metric; after six steps the alternation is in a column."""
     strike, says = FAULTS[fault]
-    unharmed = gda.solve(iris(), method, max_iterations=steps)
+    if steps and method in CONIC:
+        pytest.skip("it solves one program")
+    problem = problem_of(method)
+    unharmed = gda.solve(problem, method, max_iterations=steps)
+    solver = PROGRAMS[method][0]
     stub.calls.clear()
-    stub.faults["HIGHS"] = strike, steps
-    result = gda.solve(iris(), method)
+    stub.faults[solver] = strike, steps
+    result = gda.solve(problem, method)
     assert_failed_after(result, steps, method, says)
+    if method == "alternating":
+        assert ("column program" if steps == 6 else "diagonal program") in result.message
     np.testing.assert_array_equal(result.metric, unharmed.metric)
-    assert result.solver == "HIGHS"
+    assert result.solver == solver
+
+
+@pytest.mark.parametrize("method", CONIC)
+def test_a_conic_fault_leaves_the_users_start(method: str, stub: Stub) -> None:
+    stub.faults["CLARABEL"] = FAULTS["NaN"][0], 0
+    initial = np.diag([1.5, 1.0, 0.25])
+    result = gda.solve(three(), method, initial=initial)
+    assert (result.status, result.repair_distance) == ("solver_failed", None)
+    np.testing.assert_allclose(result.metric, initial, rtol=1e-15)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -276,6 +312,105 @@ def test_all_attempts_share_the_time(stub: Stub) -> None:
     assert third <= second - 0.2
 
 
+# --- Answers of conic solvers --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", CONIC)
+@pytest.mark.parametrize("factor", [1.001, 1.1])
+def test_points_outside_are_moved_inside(factor: float, method: str, stub: Stub) -> None:
+    honest = gda.solve(three(), method)
+    stub.faults["CLARABEL"] = changed(lambda value: factor * value), 0
+    result = gda.solve(three(), method)
+    assert honest.repair_distance is not None
+    assert honest.repair_distance <= 1e-6
+    assert result.repair_distance is not None
+    assert result.repair_distance >= 0.1 * abs(factor - 1)
+    assert result.trace[-1].repair_distance == result.repair_distance
+    assert not three().feasible_set.violations(result.metric)
+    assert result.objective == three().objective.at(result.metric).value
+    optimum = certified(three())
+    assert result.lower_bound is not None
+    assert result.lower_bound <= optimum.objective * (1 + 1e-12)
+    if factor == 1.001:
+        assert result.objective == pytest.approx(optimum.objective, rel=1e-2)
+        assert result.status == "stalled"
+        assert "has a certified gap of" in result.message
+
+
+@pytest.mark.parametrize("method", CONIC)
+@pytest.mark.parametrize("factor", [1e3, -1.0])
+def test_points_far_outside_are_wrong_answers(factor: float, method: str, stub: Stub) -> None:
+    stub.faults["CLARABEL"] = changed(lambda value: factor * value), 0
+    result = gda.solve(three(), method)
+    assert result.status == "solver_failed"
+    assert "outside of the set" in result.message
+    assert result.iterations == 0
+
+
+@pytest.mark.parametrize("method", CONIC)
+def test_answers_called_inaccurate_are_judged_by_the_certificate(method: str, stub: Stub) -> None:
+    stub.faults["CLARABEL"] = ended(cp.OPTIMAL_INACCURATE), 0
+    result = gda.solve(three(), method, tolerance=1e-5)  # without a warning
+    assert result.status == "converged"
+    assert result.trace[-1].solver_status == "optimal_inaccurate"
+
+
+@pytest.mark.parametrize("method", CONIC)
+def test_interrupts(method: str, stub: Stub) -> None:
+    stub.faults["CLARABEL"] = raised(KeyboardInterrupt()), 0
+    with pytest.raises(KeyboardInterrupt):
+        gda.solve(three(), method)
+    result = gda.solve(three(), method, on_interrupt="return")
+    assert (result.status, result.iterations) == ("interrupted", 0)
+
+
+@pytest.mark.parametrize(
+    ("solver", "name", "share"),
+    [("CLARABEL", "tol_gap_abs", 1e-6), ("SCS", "eps_abs", 0.1)],
+)
+def test_the_solver_is_asked_for_what_the_tolerance_needs(
+    solver: str, name: str, share: float, stub: Stub
+) -> None:
+    for tolerance in (1e-6, 1e-4):
+        gda.solve(three(), "sdp", solver=solver, tolerance=tolerance)
+        assert stub.calls[-1][name] == pytest.approx(share * tolerance)
+    gda.solve(three(), "sdp", solver=solver, solver_opts={name: 1e-3})
+    assert stub.calls[-1][name] == 1e-3
+
+
+def test_a_tighter_tolerance_closes_the_gap() -> None:
+    # The last step of an interior-point method goes far beyond a tolerance; SCS stops at it.
+    results = [gda.solve(three(), "socp", solver="SCS", tolerance=t) for t in (1e-1, 1e-5)]
+    gaps = [result.relative_gap for result in results]
+    assert gaps[0] is not None
+    assert gaps[1] is not None
+    assert gaps[1] <= 1e-5
+    assert gaps[1] < gaps[0] <= 1e-1
+
+
+def test_options_of_the_user_come_first(stub: Stub) -> None:
+    loose = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-2)
+    result = gda.solve(three(), "sdp", solver_opts=loose)
+    assert result.status == "stalled"
+    assert result.relative_gap is not None
+    assert 1e-6 < result.relative_gap < 1
+    assert not three().feasible_set.violations(result.metric)
+    result = gda.solve(three(), "sdp", solver_opts={"no_such_option": 1})
+    assert result.status == "solver_failed"
+    assert "no_such_option" in result.message
+
+
+@pytest.mark.parametrize("method", CONIC)
+def test_time_limits(method: str, stub: Stub) -> None:
+    gda.solve(three(), method, time_limit=20.0)
+    assert 10.0 < stub.calls[-1]["time_limit"] <= 20.0
+    result = gda.solve(three(), method, time_limit=1e-9)
+    assert (result.status, result.iterations) == ("time_limit", 0)
+    result = gda.solve(three(), method, solver_opts={"time_limit": 1e-9})
+    assert result.status == "solver_failed"
+    assert "user_limit" in result.message
+
+
 # --- In a worker process -------------------------------------------------------------------------
 
 
@@ -291,13 +426,20 @@ def new_worker() -> None:
     isolated._mine.workers.clear()
 
 
-@pytest.mark.parametrize("method", ["joint", pytest.param("alternating", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "method",
+    [
+        method if method in ("joint", "sdp") else pytest.param(method, marks=pytest.mark.slow)
+        for method in PROGRAMS
+    ],
+)
 def test_a_run_in_a_worker_is_the_same_run(method: str) -> None:
-    here = gda.solve(iris(), method, tolerance=1e-2)
-    there = gda.solve(iris(), method, tolerance=1e-2, isolate=True)
-    assert there.message == here.message
-    np.testing.assert_array_equal(there.metric, here.metric)
-    np.testing.assert_array_equal(there.trace.column("objective"), here.trace.column("objective"))
+    here, there = (
+        gda.solve(problem_of(method), method, max_iterations=20, isolate=isolate)
+        for isolate in (False, True)
+    )
+    assert there.status == here.status
+    np.testing.assert_allclose(there.metric, here.metric, atol=1e-8 if method in CONIC else 1e-15)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -11,7 +11,6 @@ import pytest
 from cvxpy.reductions.dcp2cone.cone_matrix_stuffing import ConeMatrixStuffing
 
 import gdaopt as gda
-from gdaopt.backends import isolated
 from gdaopt.methods import conic
 from tests.backends.cases import Real, patch_solves
 from tests.methods.certified_cases import HULLS, Nearest, Watch, certified, set_of, synthetic
@@ -134,18 +133,6 @@ def test_fall_backs(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert {row.solver for row in list(result.trace)[1:]} == {by}
         assert "after: CLARABEL" in result.trace[-1].solver_status
         assert result.objective < result.trace[0].objective
-
-
-@pytest.mark.slow
-def test_in_a_worker_it_is_the_same() -> None:
-    try:
-        here, there = (
-            gda.solve(problem(), METHOD, isolate=isolate, max_iterations=5)
-            for isolate in (False, True)
-        )
-    finally:
-        isolated._mine.workers.clear()
-    np.testing.assert_allclose(there.metric, here.metric, atol=1e-9)
 
 
 def test_what_would_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,18 +9,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import find_solver
 from gdaopt.methods import RunEnded, StallRule
 from gdaopt.programs import Program
 from gdaopt.support.validation import FloatArray
-from tests.backends.cases import Fault
-from tests.helpers import random_metric, scaled
+from tests.helpers import random_metric
 from tests.result_cases import COLUMNS, problem, solve
 
 
@@ -238,44 +235,3 @@ def test_by_name_and_by_object_are_equal() -> None:
     pd.testing.assert_frame_equal(
         by_name.trace.to_pandas()[untimed], by_object.trace.to_pandas()[untimed]
     )
-
-
-@pytest.fixture
-def fault(monkeypatch: pytest.MonkeyPatch) -> Fault:
-    return Fault(monkeypatch)
-
-
-def test_a_run_hands_on_the_time_that_is_left(fault: Fault) -> None:
-    find_solver("HIGHS")
-    fault.calls.clear()
-    problem = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0))
-    gda.solve(problem, "alternating", time_limit=60.0)
-    limits = [call["time_limit"] for call in fault.calls]
-    assert limits == sorted(limits, reverse=True)
-    assert 0 < limits[-1] <= limits[0] <= 60.0
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"error": cp.SolverError("no licence")}, "no licence"),
-        ({"value": np.nan}, "nan"),
-        ({"status": cp.UNBOUNDED}, "unbounded"),
-        ({"status": cp.INFEASIBLE}, "infeasible"),
-    ],
-)
-def test_a_run_ends_with_its_last_metric(change: dict[str, Any], says: str, fault: Fault) -> None:
-    feasible_set = gda.GraphMetrics(trace_bound=13.0)
-    problem = gda.MetricProblem(gda.GLR(*scaled("wine", "class_1")), feasible_set)
-    steps = 15  # beyond the first block, the diagonal
-    find_solver("HIGHS")
-    fault.calls.clear()
-    vars(fault).update(change, after=steps)
-    result = gda.solve(problem, "alternating", solver="HIGHS")
-    assert result.status == "solver_failed"
-    assert result.iterations == result.oracle_calls == len(result.trace) - 1 == steps
-    for word in (f"step {steps}", "HIGHS", "column program", says):
-        assert word in result.message
-    assert feasible_set.contains(result.metric)
-    unharmed = gda.solve(problem, "alternating", solver="analytic", max_iterations=steps)
-    assert result.objective == pytest.approx(unharmed.objective, rel=1e-9)
