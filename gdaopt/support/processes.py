@@ -15,8 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from multiprocessing import connection
-from multiprocessing.pool import ExceptionWithTraceback  # type: ignore[attr-defined]
 from threading import Lock, RLock, Thread, local
 from typing import Any, TypeVar
 
@@ -113,7 +111,7 @@ class WorkerProcess:
                 self._pipe.send_bytes(content)
             # Passing the arguments has taken time, too, and for large ones seconds.
             left = None if time_limit is None else time_limit - (time.perf_counter() - start)
-            if not connection.wait([self._pipe], None if left is None else max(left, 0.0)):
+            if not _wait_for(self._pipe, None if left is None else max(left, 0.0)):
                 self.kill()
                 raise WorkerEndedError(f"killed after {time_limit:.4g} s", is_late=True)
             succeeded, found = pickle.loads(self._pipe.recv_bytes())
@@ -130,12 +128,12 @@ class WorkerProcess:
     def end(self) -> None:
         """End the process in order, within seconds: it may wait for processes of its own."""
         self._pipe.close()
-        connection.wait([self._process.sentinel], _GRACE)
+        _wait_for(self._process.sentinel, _GRACE)
         self.kill()
 
     def _how_it_died(self) -> str:
         # The pipe closes a little before the process has ended.
-        connection.wait([self._process.sentinel], _GRACE)
+        _wait_for(self._process.sentinel, _GRACE)
         self.kill()
         return _how(self._process.exitcode or 0)
 
@@ -210,6 +208,13 @@ class ProcessExecutor(ThreadPoolExecutor):
         self.shutdown(cancel_futures=True)
 
 
+def _wait_for(handle: Any, seconds: float | None) -> bool:
+    """Say whether a pipe has content, or a process has ended, within so many seconds."""
+    from multiprocessing import connection  # on demand, as below: importing gdaopt needs no process
+
+    return bool(connection.wait([handle], seconds))
+
+
 def _kill(process: Any) -> None:
     """Kill a process, and wait for its end."""
     with _children:
@@ -221,9 +226,7 @@ def _kill(process: Any) -> None:
         process.join()
 
 
-def _serve(
-    parent: int, pipe: connection.Connection[Any, Any], prepare: Callable[[], object] | None
-) -> None:
+def _serve(parent: int, pipe: Any, prepare: Callable[[], object] | None) -> None:
     """Compute calls until the pipe is closed: what the process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _end_with(parent)
@@ -249,6 +252,8 @@ def _answer(content: bytes) -> bytes:
 
 
 def _pickled_error(told: Exception, error: BaseException) -> bytes:
+    from multiprocessing.pool import ExceptionWithTraceback  # type: ignore[attr-defined]
+
     return pickle.dumps((False, ExceptionWithTraceback(told, error.__traceback__)))
 
 

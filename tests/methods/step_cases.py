@@ -70,19 +70,3 @@ def segment(rng: np.random.Generator) -> Segment:
         random_metric(rng, size) * 10 ** rng.uniform(-2, 1) + rho * np.eye(size) for _ in range(2)
     )
     return Segment(gda.GLR(X, z), rho, low, high)
-
-
-class Nearest(gda.DenseObjective):
-    """``‖M - T‖² / 2``, of Lipschitz constant 1."""
-
-    def __init__(self, target: FloatArray) -> None:
-        super().__init__(len(target))
-        self.target = target
-        self.asked = 0
-
-    def value(self, metric: FloatArray) -> float:
-        self.asked += 1
-        return float(((metric - self.target) ** 2).sum()) / 2
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        return metric - self.target

@@ -121,7 +121,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
 
 def assert_failed_after(result: gda.Result, steps: int, method: str, says: str) -> None:
     assert result.status == "solver_failed"
-    for words in (f"after step {steps}:", *PROGRAMS[method], says):
+    for words in (f"after step {steps}:", *PROGRAMS[method], says, "another solver"):
         assert words in result.message
     assert result.iterations == result.oracle_calls == steps
     assert len(result.trace) == steps + 1

@@ -26,6 +26,7 @@ from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.support import deadline
 from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.validation import FloatArray
+from tests.methods.certified_cases import Nearest
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "alternating": ("alternating", {"solver": "analytic"}),
@@ -47,25 +48,6 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 OBJECTIVES = ("glr", "log-det", "dense")
 SIZE = 5
 LIMITS = (0.5, 4.5, 20.5, 80.5)
-
-
-class Nearest(gda.DenseObjective):
-    """The squared distance to a matrix, with a term that makes it costly to follow."""
-
-    def __init__(self, target: FloatArray) -> None:
-        super().__init__(n_features=len(target))
-        self.target = target
-
-    def value(self, metric: FloatArray) -> float:
-        return float(np.sum((metric - self.target) ** 2)) / 2
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        return metric - self.target
-
-    def expression(self, metric: Any) -> Any:
-        import cvxpy as cp
-
-        return cp.sum_squares(metric - self.target) / 2
 
 
 def problem(objective: str, feasible_set: type[Any] = gda.GraphMetrics) -> gda.MetricProblem:

@@ -1,21 +1,21 @@
-"""Atomic writes: the old file or the new one, and nothing beside it."""
+"""Atomic writes: the old file or the new one; archives: what is read, and what is refused."""
 
 import errno
+import io
 import os
 import pickle
+import zipfile
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 import pytest
 
 from gdaopt.errors import GdaoptError, UnwritableError
-from gdaopt.support.files import write_atomically, write_text
+from gdaopt.support import files
+from gdaopt.support.files import DamagedError, read_arrays, write_atomically, write_text
+from tests.helpers import traced_peak
 from tests.process_cases import posix_only
-
-
-def fail_half_way(file: IO[bytes]) -> None:
-    file.write(b"half of the n")
-    raise RuntimeError("disk on fire")
 
 
 def test_writes_and_replaces(tmp_path: Path) -> None:
@@ -26,27 +26,21 @@ def test_writes_and_replaces(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
-    path = write_text(tmp_path / "result.txt", "old")
-    with pytest.raises(RuntimeError, match="disk on fire"):
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("old", ["old", None])
+def test_a_failed_write_leaves_the_old_file_and_no_other(
+    old: str | None, error: type[BaseException], tmp_path: Path
+) -> None:
+    def fail_half_way(file: IO[bytes]) -> None:
+        file.write(b"half of the n")
+        raise error
+
+    path = tmp_path / "result.txt"
+    if old is not None:
+        write_text(path, old)
+    with pytest.raises(error):
         write_atomically(path, fail_half_way)
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_failed_first_write_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="disk on fire"):
-        write_atomically(tmp_path / "result.txt", fail_half_way)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
-    def interrupt(file: IO[bytes]) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(tmp_path / "result.txt", interrupt)
-    assert list(tmp_path.iterdir()) == []
+    assert [found.read_text() for found in tmp_path.iterdir()] == ([] if old is None else [old])
 
 
 @posix_only
@@ -106,3 +100,100 @@ def test_a_directory_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="absent"):
         write_text(tmp_path / "absent" / "file", "")
     assert os.listdir(tmp_path) == []
+
+
+# --- Archives -------------------------------------------------------------------------------------
+
+ARRAYS = {
+    "plain": np.arange(6.0).reshape(2, 3),
+    "turned": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "scalar": np.array("a text"),
+    "nothing": np.empty((0, 3)),
+    "trace/counts": np.arange(3),
+}
+
+
+def npy(header: str, content: bytes = b"") -> bytes:
+    """Return an npy file of format 1.0 with this header."""
+    text = header.ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + content
+
+
+def write(path: Path, member: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", member)
+    return path
+
+
+@pytest.mark.parametrize("write_npz", [np.savez, np.savez_compressed])
+def test_arrays_are_those_that_numpy_reads(write_npz: object, tmp_path: Path) -> None:
+    write_npz(tmp_path / "a.npz", **ARRAYS)  # type: ignore[operator]
+    found = read_arrays(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as expected:
+        assert set(found) == set(expected.files) == set(ARRAYS)
+        for name, array in found.items():
+            np.testing.assert_array_equal(array, expected[name])
+            assert array.dtype == expected[name].dtype
+            assert array.flags.f_contiguous == expected[name].flags.f_contiguous
+            assert array.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}"),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", bytes(8)),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, -1)}", bytes(8)),
+        npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000,)}"),
+        npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", b"cos\nsystem\n."),
+        npy("{'descr': '<f8', 'shape': (" + "(" * 80),
+        b"\x93NUMPY\x02\x00\xff\xff\xff\x7f",
+        b"\x93NUMPY\x01\x00",
+        b"text",
+        b"",
+    ],
+    ids=[
+        *("huge", "too short", "negative", "empty texts", "objects", "nested", "huge header"),
+        *("cut", "text", "nothing"),
+    ],
+)
+def test_members_that_are_no_arrays(member: bytes, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.npz", member)
+
+    def refused() -> None:
+        with pytest.raises(DamagedError):
+            read_arrays(path)
+
+    assert traced_peak(refused) < 2**22
+
+
+def test_files_that_are_no_archives(tmp_path: Path) -> None:
+    for content in (b"", b"PK\x03\x04", b"text" * 100):
+        (tmp_path / "a.npz").write_bytes(content)
+        with pytest.raises(DamagedError):
+            read_arrays(tmp_path / "a.npz")
+    with pytest.raises(FileNotFoundError):
+        read_arrays(tmp_path / "absent.npz")
+
+
+def test_all_members_together_stay_below_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Zeros pack a thousand times; numbers that were measured do not."""
+    monkeypatch.setattr(files, "_ALWAYS", 10_000)
+    np.savez_compressed(tmp_path / "zeros.npz", a=np.zeros(10_000), b=np.zeros(10_000))
+    with pytest.raises(DamagedError, match="bytes, more than"):
+        read_arrays(tmp_path / "zeros.npz")
+    numbers = np.random.default_rng(0).standard_normal(20_000)
+    np.savez_compressed(tmp_path / "numbers.npz", a=numbers)
+    np.testing.assert_array_equal(read_arrays(tmp_path / "numbers.npz")["a"], numbers)
+
+
+def test_a_member_that_is_smaller_than_announced(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, x=np.zeros(100_000))
+    true, false = ((size + 128).to_bytes(4, "little") for size in (800_000, 80_000_000))
+    assert buffer.getvalue().count(true) >= 1
+    (tmp_path / "a.npz").write_bytes(buffer.getvalue().replace(true, false))
+    with pytest.raises(DamagedError):
+        read_arrays(tmp_path / "a.npz")

@@ -1,4 +1,4 @@
-"""Checks of arguments: numbers of any type become Python's own, and are used as such."""
+"""Checks of arguments: numbers that are none, matrices and vectors, and what is refused."""
 
 from __future__ import annotations
 
@@ -25,55 +25,6 @@ from gdaopt.support.validation import (
     positive_vector,
 )
 
-FLOATS: list[Any] = [np.float16, np.float32, np.float64, np.longdouble, Fraction, float]
-INTEGERS: list[Any] = [
-    *(np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, int),
-]
-
-# Each constructor with one number of a type: 2 or 1/2, which every type holds exactly.
-FLOAT_FIELDS: dict[str, tuple[Any, float]] = {
-    "trace_bound": (lambda x: gda.GraphMetrics(x, 1e-3), 2.0),
-    "min_eigenvalue": (lambda x: gda.DiagonalMetrics(9.0, x), 0.5),
-    "path_weight": (lambda x: gda.GraphMetrics(9.0, 1e-3, path_weight=x), 0.5),
-    "tolerance": (lambda x: gda.methods.Certified(tolerance=x), 0.5),
-    "absolute_tolerance": (lambda x: gda.methods.Alternating(absolute_tolerance=x), 0.5),
-    "time_limit": (lambda x: gda.methods.FrankWolfe(time_limit=x), 2.0),
-    "edge_floor": (lambda x: gda.methods.Joint(edge_floor=x), 0.5),
-    "initial_edge_weight": (lambda x: gda.methods.Alternating(initial_edge_weight=x), 0.5),
-    "accuracy": (lambda x: gda.methods.steps.Exact(accuracy=x), 0.5),
-    "decrease": (lambda x: gda.methods.steps.Adaptive(decrease=x), 0.5),
-    "increase": (lambda x: gda.methods.steps.Adaptive(increase=x), 2.0),
-    "lipschitz": (lambda x: gda.methods.steps.Short(lipschitz=x), 2.0),
-}
-INTEGER_FIELDS: dict[str, Any] = {
-    "max_iterations": lambda n: gda.methods.ProjectedGradient(max_iterations=n),
-    "trace_every": lambda n: gda.methods.Semidefinite(trace_every=n),
-    "block_iterations": lambda n: gda.methods.Alternating(block_iterations=n),
-    "realign_every": lambda n: gda.methods.Joint(realign_every=n),
-    "memory_limit": lambda n: gda.methods.Certified(memory_limit=n),
-}
-
-
-@pytest.mark.parametrize("kind", FLOATS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("name", FLOAT_FIELDS)
-def test_numbers_are_stored_as_floats(name: str, kind: Any) -> None:
-    make, value = FLOAT_FIELDS[name]
-    stored = getattr(make(kind(value)), name)
-    assert (type(stored), stored) == (float, value)
-
-
-@pytest.mark.parametrize("kind", INTEGERS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("name", [*INTEGER_FIELDS, *FLOAT_FIELDS])
-def test_whole_numbers_are_stored_as_what_they_count_for(name: str, kind: Any) -> None:
-    if name in INTEGER_FIELDS:
-        stored = getattr(INTEGER_FIELDS[name](kind(2)), name)
-        assert (type(stored), stored) == (int, 2)
-        return
-    make, _ = FLOAT_FIELDS[name]
-    whole = 1 if name in ("min_eigenvalue", "path_weight", "decrease") else 2
-    stored = getattr(make(kind(whole)), name)
-    assert (type(stored), stored) == (float, float(whole))
-
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
 def test_a_set_of_other_floats_computes_in_float64(kind: Any) -> None:
@@ -86,12 +37,6 @@ def test_a_set_of_other_floats_computes_in_float64(kind: Any) -> None:
     assert result.status == "converged"
     assert np.trace(result.metric) <= 7.0 * (1 + 1e-12)
     assert result.objective == gda.solve(exact, "certified", tolerance=1e-9).objective
-
-
-@pytest.mark.parametrize("kind", [np.float16, np.float32, np.int8, np.uint16, np.longdouble])
-def test_arrays_become_float64(kind: Any) -> None:
-    array = finite_array("X", np.ones((2, 2), dtype=kind), ndim=2)
-    assert array.dtype == np.float64
 
 
 @pytest.mark.parametrize(
