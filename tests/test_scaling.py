@@ -66,6 +66,16 @@ class TestTraceBound:
         found = read_trace_bound("auto", objective, feasible_set)
         assert found == auto_trace_bound(objective, feasible_set) != 3.0
 
+    def test_auto_bounds_the_distance_under_any_metric(self) -> None:
+        """A hundred features that are the same add up."""
+        X = np.outer(np.arange(4.0), np.ones(100))
+        objective, feasible_set = gda.GLR(X, np.arange(4) % 2), gda.PositiveDefiniteMetrics(1.0)
+        bound = auto_trace_bound(objective, feasible_set)
+        start = objective.at(np.zeros((100, 100)))
+        slope = start.gradient() / start.value
+        assert bound == pytest.approx(200 / -np.linalg.eigvalsh(slope)[0])
+        assert bound < 4 / -slope.diagonal().min()
+
     def test_auto_needs_a_convex_logarithm(self) -> None:
         with pytest.raises(InvalidInputError, match="pass a number, or 'K'"):
             read_trace_bound("auto", gda.LogDet(np.eye(2)), gda.GraphMetrics(1.0))

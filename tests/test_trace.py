@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pandas as pd
@@ -54,6 +55,14 @@ def test_none_is_an_empty_cell(closed: gda.Result, tmp_path: Path) -> None:
         *("build_seconds", "write_seconds", "canonicalize_seconds", "solve_seconds"),
         *("unpack_seconds", "reported_seconds", "solver", "solver_status"),
     }
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "expected"),
+    [(-4.0, -5.0, 0.25), (4.0, 4.0, 0.0), (0.0, 0.0, 0.0), (0.0, -1.0, inf), (1.0, -inf, inf)],
+)
+def test_relative_gaps(objective: float, bound: float, expected: float) -> None:
+    assert gda.trace.relative_gap(objective, bound) == expected
 
 
 def test_unknown_columns_are_refused(closed: gda.Result) -> None:

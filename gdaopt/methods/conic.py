@@ -42,6 +42,7 @@ __all__ = [
     "is_isolated",
 ]
 
+_ADVICE = "take another solver, or other solver_opts"
 _FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wrong one
 
 # Bytes for each of the d² entries that a factorisation holds: interior-point solvers see all
@@ -132,8 +133,7 @@ class ConicMethod(Method):
                 name=f"{self.cone} program",
             )
         except (InfeasibleProblemError, SolverFailedError) as error:
-            advice = "take another solver, or other solver_opts"
-            raise type(error)(f"{error}; {advice}") from error.__cause__
+            raise type(error)(f"{error}; {_ADVICE}") from error.__cause__
         answer = np.asarray(variable.value)
         found = (answer + answer.T) / 2  # exactly symmetric
         began_objective = time.perf_counter()
@@ -142,7 +142,8 @@ class ConicMethod(Method):
         if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
                 f"{self.solver} called the {self.cone} program {report.status} and returned a "
-                f"point {moved:.3g} outside of the set, more than inexact solvers are off by"
+                f"point {moved:.3g} outside of the set, more than inexact solvers are off by; "
+                f"{_ADVICE}"
             )
         columns = program_columns(report)
         columns["build_seconds"] += built - began

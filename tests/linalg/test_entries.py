@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import (
     Edges,
     all_edges,
+    as_edges,
     entries_of,
     matrix_of,
     neighbors,
@@ -49,6 +54,16 @@ def test_neighbors_are_the_columns_of_the_matrix(rng: np.random.Generator, size:
     assert len(found) == size
     for column, others in enumerate(found):
         np.testing.assert_array_equal(others, np.flatnonzero(metric[:, column] < 0))
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [([1], [1]), ([2], [1]), ([-1], [1]), ([0], [3]), ([0.5], [1]), ([0, 1], [2]), None, "01"],
+    ids=str,
+)
+def test_edges_that_are_no_pairs_are_refused(edges: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"two arrays of indices i < j .* n_features = 3"):
+        as_edges(edges, 3)
 
 
 def test_edges_come_row_by_row() -> None:

@@ -113,6 +113,18 @@ def test_the_simplex_at_any_scale(
     np.testing.assert_array_equal(bounded, expected)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_restarts_save_half_of_the_decompositions(seed: int) -> None:
+    matrix = 10 * random_symmetric(np.random.default_rng(seed), 12)
+
+    def without_positive_edges(found: FloatArray) -> FloatArray:
+        return np.where(np.eye(12) > 0, found, np.minimum(found, 0))
+
+    found = project_on_intersection(matrix, without_positive_edges, 1e-9)
+    assert found.apart <= 1e-9
+    assert found.eigen_decompositions <= 100  # 140 and more without
+
+
 def test_gives_up_on_an_empty_intersection(monkeypatch: pytest.MonkeyPatch) -> None:
     """And says how far apart cone and polyhedron are."""
     monkeypatch.setattr(projection, "_MOST_ITERATIONS", 50)

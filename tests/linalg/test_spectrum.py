@@ -139,6 +139,15 @@ class TestSpectrum:
         values, _ = smallest_eigenpairs(scale * matrix, 1, vectors.T[:1])
         assert values[0] / scale == pytest.approx(expected[0], rel=1e-12)
 
+    @pytest.mark.parametrize("seed", range(5))
+    def test_the_smallest_value_by_a_guess_is_a_lower_bound(self, seed: int) -> None:
+        """Rayleigh quotients are above the eigenvalue, were there no margin for round-off."""
+        matrix = random_symmetric(np.random.default_rng(seed), 300)
+        expected, vectors = eigh(matrix)
+        value = smallest_eigenpairs(matrix, 1, vectors.T[:1])[0][0]
+        assert value < expected[0]
+        assert value == pytest.approx(expected[0], rel=1e-11)
+
     @pytest.mark.parametrize("scale", [1e-192, 1e-308, 1e300])
     @pytest.mark.parametrize("seed", range(20))
     def test_tiny_and_huge_matrices_whose_smallest_eigenvalues_are_close(

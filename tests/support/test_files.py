@@ -13,7 +13,13 @@ import pytest
 
 from gdaopt.errors import GdaoptError, UnwritableError
 from gdaopt.support import files
-from gdaopt.support.files import DamagedError, read_arrays, write_atomically, write_text
+from gdaopt.support.files import (
+    DamagedError,
+    read_arrays,
+    remove_abandoned,
+    write_atomically,
+    write_text,
+)
 from tests.helpers import traced_peak
 from tests.process_cases import posix_only
 
@@ -100,6 +106,18 @@ def test_a_directory_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="absent"):
         write_text(tmp_path / "absent" / "file", "")
     assert os.listdir(tmp_path) == []
+
+
+def test_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
+    """Those of this process stay, unless they are older than it: then its number is used again."""
+    gone = 4_000_000  # more processes than there can be
+    names = [f".a.{pid}-0a1b2c3d.tmp" for pid in (os.getpid(), gone)]
+    others = [f".b.{os.getpid()}-0a1b2c3d.tmp", ".a.tmp", "a"]
+    for name in (*names, *others):
+        (tmp_path / name).touch()
+    os.utime(tmp_path / names[0], (0, 0))
+    remove_abandoned(tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == set(others)
 
 
 # --- Archives -------------------------------------------------------------------------------------

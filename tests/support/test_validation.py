@@ -96,6 +96,7 @@ def test_matrices_that_are_symmetric_are_not_copied() -> None:
     ("check", "message"),
     [
         (lambda: as_symmetric("M", np.array([[1.0, 2.0], [3.0, 4.0]])), "M is not symmetric"),
+        (lambda: as_symmetric("M", np.array([[1.0, 2.0], [2.0 + 1e-9, 4.0]])), "M is not symm"),
         (lambda: as_symmetric("M", np.full((2, 2), np.nan)), "M holds nan at index"),
         (lambda: as_symmetric("M", np.eye(2, 3)), "M must be square"),
         (lambda: as_symmetric("M", np.empty((0, 0))), "M is empty"),
