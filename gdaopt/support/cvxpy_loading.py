@@ -11,13 +11,7 @@ _waiting: list[Callable[[], None]] = []
 
 
 def when_cvxpy_is_used(register: Callable[[], None]) -> None:
-    """Call a function now if CVXPY has been loaded, else when this package first makes a model.
-
-    Parameters
-    ----------
-    register : callable
-        It may import CVXPY.
-    """
+    """Call a function now if CVXPY has been loaded, else when this package first makes a model."""
     if "cvxpy" in sys.modules:
         register()
     else:

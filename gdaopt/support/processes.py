@@ -49,15 +49,9 @@ class WorkerProcess:
     """A process that computes one call after the other.
 
     It ends with this object, at the latest with the thread that made it, which has to make the
-    calls too.
-
-    Parameters
-    ----------
-    context : multiprocessing context
-        It starts the process: that of the method ``"spawn"``, or the one of loky, which does not
-        import the module ``__main__`` there, so that scripts need no guard.
-    prepare : callable, optional
-        A function of a module that is called first in the process.
+    calls too. The multiprocessing context that starts it is that of the method ``"spawn"``, or the
+    one of loky, which does not import the module ``__main__`` there, so that scripts need no guard.
+    `prepare`, a function of a module, is called first in the process.
     """
 
     def __init__(self, context: Any, prepare: Callable[[], object] | None = None) -> None:
@@ -85,22 +79,11 @@ class WorkerProcess:
     def call(
         self, function: Callable[..., ValueT], *arguments: Any, time_limit: float | None = None
     ) -> ValueT:
-        """Call a function in the process.
+        """Call a function of a module in the process; arguments and result are pickled.
 
-        Parameters
-        ----------
-        function : callable
-            Of a module: the process finds it by its name.
-        *arguments
-            They are pickled, and so is the result.
-        time_limit : float, optional
-            Seconds after which the process is killed.
-
-        Raises
-        ------
-        WorkerEndedError
-            When it was killed at the limit, or died. Errors that the function raises are raised
-            here too, as RuntimeError when they cannot be pickled.
+        A process that dies, or is killed after `time_limit` seconds, is a `WorkerEndedError`.
+        Errors that the function raises are raised here too, as RuntimeError when they cannot be
+        pickled.
         """
         # Pickle copies arrays here, to where arrays lie: at other addresses products have other
         # last bits.
@@ -141,25 +124,10 @@ class WorkerProcess:
 class ProcessExecutor(ThreadPoolExecutor):
     """An executor that computes calls in processes of this machine.
 
-    On leaving its ``with`` block by an error or an interrupt, calls at work are killed, and those
-    that have not begun are cancelled.
-
-    Parameters
-    ----------
-    jobs : int
-        How many calls at a time.
-    time_limit : float, optional
-        Seconds for a call, after which its process is killed.
-    lasting : bool, optional
-        Whether a process computes many calls; by default each call has a new one.
-    prepare : callable, optional
-        A function of a module that is called first in each process.
-
-    Examples
-    --------
-    >>> with ProcessExecutor(1) as processes:
-    ...     processes.submit(divmod, 7, 2).result()
-    (3, 1)
+    It has `jobs` at a time. On leaving its ``with`` block by an error or an interrupt, calls at
+    work are killed, and those that have not begun are cancelled. A process that is `lasting`
+    computes many calls; by default each call has a new one. For `time_limit` and `prepare` see
+    `WorkerProcess`.
     """
 
     def __init__(

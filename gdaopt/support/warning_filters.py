@@ -21,20 +21,8 @@ def ignoring(
     The end of a block of `warnings.catch_warnings` brings back the filters that were there at its
     start. Where blocks of two threads overlap, filters of one stay in force for ever, and
     filters of the other, or of the user, are lost. This function adds one filter, and takes away
-    only this one. As all threads have the same filters, it should be a narrow one.
-
-    Parameters
-    ----------
-    message, module : str, optional
-        Regular expressions of the beginning of the message, and of the name of the module that the
-        warning points at.
-    category : type, optional
-        The category of the warnings.
-
-    Examples
-    --------
-    >>> with ignoring("inaccurate"):
-    ...     warnings.warn("inaccurate after 20 steps")
+    only this one. As all threads have the same filters, it should be a narrow one: of a category,
+    and by regular expressions of the beginning of the message and of the module it points at.
     """
     ignored = ("ignore", re.compile(message, re.IGNORECASE), category, re.compile(module), 0)
     warnings.filters.insert(0, ignored)  # type: ignore[attr-defined]  # it is a list
@@ -52,12 +40,6 @@ def underflow_ignored() -> Iterator[None]:
     Far samples count for nothing because their terms underflow, whatever `numpy.errstate` a user
     has set to find faults of their own. Also a decorator, which makes a new block for each call, so
     that threads do not meet in one.
-
-    Examples
-    --------
-    >>> with np.errstate(all="raise"), underflow_ignored():
-    ...     float(np.exp(np.float64(-1000)))
-    0.0
     """
     with np.errstate(under="ignore"):
         yield

@@ -1,4 +1,7 @@
-"""What all methods have in common: limits, interrupts, starts, warm starts, small and odd cases."""
+"""What all methods have in common: limits, interrupts, starts, warm starts, small and odd cases.
+
+All but `balanced`, which is for a set of its own.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,8 @@ CONIC = ("sdp", "socp")
 STALLING = (*ALIGNED, "sdp-frank-wolfe")  # which need not reach a tight tolerance
 
 of_every_way = pytest.mark.parametrize("way", WAYS)
-of_every_method = pytest.mark.parametrize("way", sorted(gda.methods.METHODS))
+METHODS = sorted({method for method, _ in WAYS.values()})
+of_every_method = pytest.mark.parametrize("way", METHODS)
 
 
 def problem(kind: str = "graph", floor: float = 0.0) -> gda.MetricProblem:
@@ -51,6 +55,10 @@ def skip_other_sets(way: str, kind: str, floor: float = 0.0) -> None:
         pytest.skip("over all graph metrics only")
     if method == "socp" and kind == "definite":
         pytest.skip("no form in second-order cones")
+
+
+def test_no_method_is_forgotten() -> None:
+    assert {*METHODS, "balanced"} == gda.methods.METHODS.keys()
 
 
 # --- Ends ----------------------------------------------------------------------------------------
@@ -144,7 +152,7 @@ def test_bad_starts_are_refused(way: str, initial: Any, match: str) -> None:
         solve(problem(), way, initial=initial)
 
 
-@pytest.mark.parametrize("way", sorted(gda.methods.METHODS.keys() - ALIGNED))
+@pytest.mark.parametrize("way", sorted(set(METHODS) - set(ALIGNED)))
 def test_a_start_without_the_path_of_the_set_is_refused(way: str) -> None:
     assert problem().feasible_set.contains(STAR)
     with pytest.raises(
