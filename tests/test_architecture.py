@@ -24,6 +24,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
         f"gdaopt.bench.{name}": "tests/bench/test_study.py"
         for name in ("cells", "sequences", "table")
     },
+    "gdaopt.programs.linear": "tests/bench/test_foreign.py",
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
     # Objectives of pairs: one grid over all losses, and what is special of each
     **{

@@ -319,7 +319,7 @@ OTHER_ERRORS: list[tuple[str, Callable[[Path], object], type[Exception], str]] =
         "solver not installed",
         absent_solver,
         gda.errors.SolverNotFoundError,
-        r"solver \w+ does not work here: .+Working here: .*HIGHS.*analytic",
+        r"solver \w+ does not work here: .+Working here: analytic.*HIGHS",
     ),
     (
         "solver unknown",

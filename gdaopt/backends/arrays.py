@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from gdaopt.support.validation import FloatArray
+from gdaopt.errors import InvalidInputError
+from gdaopt.support.validation import FloatArray, finite_array
 
 __all__ = ["LinearArrays", "Part", "Residuals", "RowPattern"]
 
@@ -184,6 +185,73 @@ class LinearArrays:
     pattern: RowPattern
     coefficients: FloatArray
     parts: tuple[Part, ...]
+
+    @classmethod
+    def of(
+        cls,
+        cost: npt.ArrayLike,
+        matrix: Any,
+        row_lower: npt.ArrayLike = -np.inf,
+        row_upper: npt.ArrayLike = np.inf,
+        lower: npt.ArrayLike = 0.0,
+        upper: npt.ArrayLike = np.inf,
+    ) -> LinearArrays:
+        """Return a linear program by the arrays that other software has.
+
+        Parameters
+        ----------
+        cost : array_like of shape (n,)
+            The costs.
+        matrix : array_like or sparse array of shape (m, n)
+            The coefficients of the rows.
+        row_lower, row_upper : array_like of shape (m,) or float, optional
+            The bounds of the rows, which may be infinite.
+        lower, upper : array_like of shape (n,) or float, optional
+            The bounds of the variables; by default these are ≥ 0.
+
+        Raises
+        ------
+        InvalidInputError
+            For arrays whose shapes do not go together, NaN, infinite costs or coefficients, and
+            bounds that contradict each other.
+
+        Examples
+        --------
+        >>> arrays = LinearArrays.of([-1.0, -2.0], [[1.0, 1.0]], row_upper=[5.0])
+        >>> arrays.residuals(np.array([0.0, 5.0]), np.array([-2.0])).total
+        0.0
+        """
+        c = finite_array("cost", cost, 1)
+        rows = csr_array(matrix, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != len(c):
+            raise InvalidInputError(
+                f"matrix has the shape {rows.shape}; with {len(c)} costs it must be (m, {len(c)})"
+            )
+        rows.sum_duplicates()
+        if not np.isfinite(rows.data).all():
+            raise InvalidInputError("matrix holds NaN or infinite numbers; all must be finite")
+        both = []
+        for name, of_variables, of_rows in (
+            ("lower", lower, row_lower),
+            ("upper", upper, row_upper),
+        ):
+            try:
+                bounds = [
+                    np.broadcast_to(np.asarray(own, dtype=np.float64), size)
+                    for own, size in ((of_variables, len(c)), (of_rows, rows.shape[0]))
+                ]
+            except (TypeError, ValueError) as error:
+                raise InvalidInputError(
+                    f"the {name} bounds must be numbers, one for each of {len(c)} variables and of "
+                    f"{rows.shape[0]} rows: {error}"
+                ) from error
+            both.append(np.concatenate(bounds))
+        if not (both[0] <= both[1]).all():  # NaN is no order either
+            i = int(np.argmin(both[0] <= both[1]))
+            what = f"variable {i}" if i < len(c) else f"row {i - len(c)}"
+            raise InvalidInputError(f"{what} has the bounds {both[0][i]:g} and {both[1][i]:g}")
+        pattern = RowPattern(rows.indptr.astype(np.int32), rows.indices.astype(np.int32), len(c))
+        return cls(c, both[0], both[1], pattern, rows.data, ())
 
     @property
     def lower(self) -> FloatArray:

@@ -5,10 +5,12 @@ The command ``gdaopt bench`` makes a study of it, and ``gdaopt export`` writes s
 
 from gdaopt.bench.recorded import RecordedProgram, load_programs, recording, save_programs
 from gdaopt.bench.replayed import Replayed, replay
+from gdaopt.bench.sequences import Sequence
 
 __all__ = [
     "RecordedProgram",
     "Replayed",
+    "Sequence",
     "load_programs",
     "recording",
     "replay",

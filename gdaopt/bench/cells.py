@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,41 +37,50 @@ class Limits:
 
 
 def replay_task(
-    path: Path, recorded: Path, solver: str, start: Start, tolerance: float, limits: Limits
+    path: Path,
+    recorded: Path,
+    solver: str,
+    start: Start,
+    tolerance: float,
+    repeats: int,
+    limits: Limits,
 ) -> dict[str, Any]:
-    """Solve a recorded sequence again; return how many programs were reached, and their seconds.
+    """Solve a recorded sequence again, so many times; return how many answers there are.
 
     A line for each of them is in the parquet file at `path`.
     """
     import pandas as pd  # on demand: it is slow to import
 
     programs = load_programs(recorded)
+    # Programs for which something is compiled, whatever the start is.
+    firsts = {one.structure: number for number, one in reversed([*enumerate(programs)])}.values()
     options = tolerance_options(solver, tolerance)
 
-    def replayed(some: list[RecordedProgram], how: Start) -> Any:
+    def replayed(some: list[RecordedProgram], how: Start) -> Iterator[Replayed]:
         return replay(some, solver, start=how, solver_opts=options, time_limit=limits.cap)
 
     lines: list[dict[str, Any]] = []
     with ignoring(category=Warning):  # the point is judged, not what solvers say of it
         list(replayed(programs[:1], "cold"))  # imports, and whatever else is done once
         begun = time.perf_counter()
-        for one, found in zip(programs, replayed(programs, start), strict=True):
-            lines.append(_line(len(lines), one, found, tolerance, limits.cap))
+        passes = (zip(programs, replayed(programs, start), strict=True) for _ in range(repeats))
+        for place, (one, found) in enumerate(chain.from_iterable(passes)):
+            repeat, number = divmod(place, len(programs))
+            about = {"repeat": repeat, "index": number, "is_first": number in firsts}
+            lines.append({**about, **_line(one, found, tolerance, limits.cap)})
             if time.perf_counter() - begun > limits.budget:
                 break
-    seconds = time.perf_counter() - begun
     write_frame(Path(f"{path}.parquet"), pd.DataFrame(lines))
-    return {"reached": len(lines), "seconds": seconds}
+    return {"answers": len(lines)}
 
 
 def _line(
-    number: int, program: RecordedProgram, found: Replayed, tolerance: float, cap: float
+    program: RecordedProgram, found: Replayed, tolerance: float, cap: float
 ) -> dict[str, Any]:
     """Return what is kept of one answer."""
     answer = found.answer
     stages = {f"{name}_seconds": value for name, value in asdict(found.seconds).items()}
     return {
-        "index": number,
         "program": program.kind,
         "variables": len(program.cost),
         "verdict": verdict(found, tolerance, cap),

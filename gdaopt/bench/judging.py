@@ -93,7 +93,7 @@ def mean_residual(residuals: npt.ArrayLike, tolerance: float) -> float:
 
 
 def performance_profile(
-    seconds: Mapping[str, npt.ArrayLike], reference: npt.ArrayLike | None = None
+    seconds: Mapping[str, npt.ArrayLike],
 ) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Return the performance profiles of Dolan and Moré (2002).
 
@@ -101,15 +101,13 @@ def performance_profile(
     ----------
     seconds : mapping of str to array of shape (n,)
         For each solver, the times of the same n programs; infinity where it did not solve one.
-    reference : array of shape (n,), optional
-        The times to which they are compared, such as those of ``"analytic"``; by default the least
-        times of all solvers, as in the paper.
 
     Returns
     -------
     dict of str to tuple of ndarray
         For each solver ratios τ in ascending order, and the share of all programs that it solved
-        within τ times the reference. Both have one entry for each program that it solved.
+        within τ times the least time of all solvers. Both have one entry for each program that it
+        solved.
 
     Examples
     --------
@@ -118,12 +116,11 @@ def performance_profile(
     ([[1.0, 1.0], [0.5, 1.0]], [[2.0], [0.5]])
     """
     times = {name: np.asarray(own, dtype=np.float64) for name, own in seconds.items()}
-    if reference is None:
-        reference = np.min(list(times.values()), axis=0)
+    least = np.min(list(times.values()), axis=0)
     profiles = {}
     for name, own in times.items():
         solved = np.isfinite(own)
-        ratios = np.sort(own[solved] / np.asarray(reference, dtype=np.float64)[solved])
+        ratios = np.sort(own[solved] / least[solved])
         profiles[name] = ratios, np.arange(1, len(ratios) + 1) / len(own)
     return profiles
 

@@ -8,23 +8,13 @@ from typing import Any, get_args
 
 from gdaopt.backends import ANALYTIC, find_backend, solvers
 from gdaopt.backends.catalogue import entry_of
-from gdaopt.backends.highspy import HighspyBackend
 from gdaopt.bench.replayed import Start
 from gdaopt.bench.sequences import KINDS
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_name, number, store_integer, store_number
 
-__all__ = [
-    "ALL",
-    "METHODS",
-    "STARTS",
-    "BenchOptions",
-    "algorithm_of",
-    "is_hot",
-    "starts_of",
-    "version_of",
-]
+__all__ = ["ALL", "METHODS", "STARTS", "BenchOptions", "starts_of"]
 
 ALL = "all"
 """In the place of solvers: every one that works here."""
@@ -51,7 +41,7 @@ class BenchOptions:
     runs : sequence of str
         Methods of whole runs by each solver: of ``"alternating"`` and ``"joint"``.
     repeats : int
-        How often each sequence is solved; the median of the times counts.
+        How often each sequence is solved; the least time of each program counts.
     steps : int
         Most steps of a run: of recorded runs, and of whole runs by each solver.
     most : int
@@ -81,7 +71,7 @@ class BenchOptions:
     starts: Sequence[str] = STARTS
     tolerances: Sequence[float] = (1e-6, 1e-4)
     runs: Sequence[str] = METHODS
-    repeats: int = 1
+    repeats: int = 3
     steps: int = 300
     most: int = 100
     cap: float = 10.0
@@ -111,35 +101,12 @@ class BenchOptions:
         object.__setattr__(self, "solvers", _canonical(_sequence("solvers", self.solvers)))
 
     def record(self) -> dict[str, Any]:
-        """Return what the rows depend on, as plain values."""
+        """Return what all rows depend on, as plain values; solvers may come and go."""
         return {
-            "solvers": {name: version_of(name) for name in self.solvers},
             **{name: list(getattr(self, name)) for name in ("programs", "starts", "runs")},
             "tolerances": list(self.tolerances),
             **{name: getattr(self, name) for name in ("repeats", "steps", "most", "cap", "budget")},
         }
-
-
-def version_of(solver: str) -> str:
-    """Return the version of a solver's package."""
-    return entry_of(solver).version
-
-
-def algorithm_of(solver: str) -> str:
-    """Return the kind of algorithm that a solver uses by default."""
-    known = entry_of(solver).algorithms
-    return known[0] if known else "unknown"
-
-
-def is_hot(solver: str) -> bool:
-    """Say whether a solver can start from its last answer.
-
-    Examples
-    --------
-    >>> is_hot("highspy"), is_hot("CLARABEL")
-    (True, False)
-    """
-    return entry_of(solver).hot
 
 
 def starts_of(solver: str, starts: Sequence[str]) -> list[str]:
@@ -152,7 +119,7 @@ def starts_of(solver: str, starts: Sequence[str]) -> list[str]:
     """
     if solver == ANALYTIC:
         return ["re-solve"]
-    return [start for start in starts if start != "hot" or is_hot(solver)]
+    return [start for start in starts if start != "hot" or entry_of(solver).hot]
 
 
 def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
@@ -161,7 +128,7 @@ def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
         if len(names) > 1:
             raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")
         usable = (info.name for info in solvers() if info.usable)
-        found = [HighspyBackend.name, *(name for name in usable if not entry_of(name).is_twin)]
+        found = [name for name in usable if not entry_of(name).is_twin]
     else:
         found = [find_backend(name) for name in names]
     return tuple(dict.fromkeys([ANALYTIC, *found]))

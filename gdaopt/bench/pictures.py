@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.backends import ANALYTIC
+from gdaopt.backends.catalogue import entry_of
 from gdaopt.bench.judging import (
     charged,
     mean_residual,
@@ -15,7 +16,7 @@ from gdaopt.bench.judging import (
     performance_profile,
     shifted_geometric_mean,
 )
-from gdaopt.bench.options import algorithm_of
+from gdaopt.bench.table import counted
 from gdaopt.plotting.canvas import font_size
 from gdaopt.plotting.saving import new_figure
 from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
@@ -64,7 +65,7 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         order = sorted({solver for solver, _ in means}, key=lambda one: -_quickest(means, one))
         for (solver, start), (seconds, _) in means.items():
             marker, fill = _STARTS[start]
-            colour = _LOOKS[algorithm_of(solver)][0]
+            colour = _LOOKS[_kind(solver)][0]
             left.plot(
                 *(1e3 * seconds, order.index(solver)),
                 color=colour,
@@ -77,7 +78,7 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         for solver, (tight, loose) in shares.items():
             row = order.index(solver)
             right.barh(row, 100 * loose, color=_PALE, edgecolor=GREY, linewidth=0.5)
-            right.barh(row, 100 * tight, color=_LOOKS[algorithm_of(solver)][0], height=0.45)
+            right.barh(row, 100 * tight, color=_LOOKS[_kind(solver)][0], height=0.45)
         left.set_xscale("log")
         left.set_yticks(range(len(order)), order)
         left.set_ylim(-0.7, len(order) - 0.3)
@@ -98,7 +99,7 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
 
 
 def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
-    """Draw performance profiles by the times of ``"analytic"``; see `performance_profile`.
+    """Draw performance profiles; see `performance_profile`.
 
     A panel for each group of solvers: its solvers in colours, all other solvers in grey behind.
 
@@ -112,10 +113,9 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     for name in programs["data"].unique():
         own = programs[(programs["data"] == name) & (programs["start"] == "re-solve")]
         seconds = _seconds(own[own["tolerance"] == own["tolerance"].min()])
-        found[name] = performance_profile(seconds, seconds.get(ANALYTIC))
-        found[name].pop(ANALYTIC, None)
+        found[name] = performance_profile(seconds)
     panels = [
-        (name, group, [one for one in profile if algorithm_of(one) in kinds])
+        (name, group, [one for one in profile if _kind(one) in kinds])
         for name, profile in found.items()
         for group, kinds in _GROUPS.items()
     ]
@@ -146,7 +146,7 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     size = _small(grid[0]) + 1
     for ax in grid[len(panels) :]:
         ax.remove()
-    figure.supxlabel("time over the time of analytic", fontsize=size)
+    figure.supxlabel("time over the least time of all solvers", fontsize=size)
     figure.supylabel("share verified", fontsize=size)
     return figure
 
@@ -187,7 +187,7 @@ def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
             if kept
         ]
         for (solver, tolerance), (seconds, residual) in marks.items():
-            colour, marker = _LOOKS[algorithm_of(solver)]
+            colour, marker = _LOOKS[_kind(solver)]
             tight = tolerance == own["tolerance"].min()
             ax.plot(
                 *(1e3 * seconds, residual),
@@ -255,10 +255,10 @@ def _means(
     Where not all count, a program counts the cap only if there was no answer in time.
     """
     found = {}
-    for (solver, start), group in own.groupby(["solver", "start"], sort=False):
-        counted = ("verified",) if all_count else ("verified", "wrong", "inaccurate")
+    for (solver, start), group in counted(own).groupby(["solver", "start"], sort=False):
+        timed = ("verified",) if all_count else ("verified", "wrong", "inaccurate")
         answered = group["verdict"].isin(("verified", "wrong", "inaccurate"))
-        seconds = charged(group["seconds"], group["verdict"].isin(counted), cap)
+        seconds = charged(group["seconds"], group["verdict"].isin(timed), cap)
         residual = group["residual"].where(answered, np.inf)
         found[str(solver), str(start)] = (
             shifted_geometric_mean(seconds),
@@ -287,12 +287,17 @@ def _shares(own: pd.DataFrame, tightest: float, loosest: float) -> dict[str, tup
 
 
 def _seconds(own: pd.DataFrame) -> dict[str, Any]:
-    """Return the median seconds of each program by solver, infinity where it is not verified."""
-    own = own.assign(counted=charged(own["seconds"], own["verdict"] == "verified", np.inf))
+    """Return the seconds of each program by solver, infinity where it is not verified."""
+    own = counted(own).sort_values("index")
     return {
-        str(solver): group.groupby("index")["counted"].median().to_numpy()
+        str(solver): charged(group["seconds"], group["verdict"] == "verified", np.inf)
         for solver, group in own.groupby("solver", sort=False)
     }
+
+
+def _kind(solver: str) -> str:
+    """Return the kind of algorithm that a solver uses by default."""
+    return entry_of(solver).algorithms[0]
 
 
 def _half(profile: tuple[Any, Any]) -> float:
@@ -308,7 +313,7 @@ def _legend(
     """Write which colour is which kind of algorithm, below the panels."""
     from matplotlib.lines import Line2D
 
-    used = {algorithm_of(name) for name in programs["solver"].unique()}
+    used = {_kind(name) for name in programs["solver"].unique()}
     looks: dict[str, dict[str, Any]] = {
         kind: {"color": colour, "marker": marker if markers else "s", "markersize": 4.5}
         for kind, (colour, marker) in _LOOKS.items()

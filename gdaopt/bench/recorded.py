@@ -1,6 +1,6 @@
 """Recorded sequences: the linear programs that a run solves, kept in one file.
 
-Solvers can be compared on such a sequence without the run around it (`gdaopt.programs.replay`), and
+Solvers can be compared on such a sequence without the run around it (`gdaopt.bench.replay`), and
 single programs can be given to others (`gdaopt.bench.export`).
 """
 
@@ -28,6 +28,7 @@ from gdaopt.programs.knapsacks import (
     DiagonalPolytope,
     DiagonalProgram,
 )
+from gdaopt.programs.linear import LinearPolytope, LinearProgram
 from gdaopt.support.files import parse_json, read_arrays, write_atomically
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import (
@@ -55,6 +56,10 @@ _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
         JointPolytope,
         ("v", "min_eigenvalue", "trace_bound", "edges", "floor", "current"),
     ),
+    "linear": (
+        LinearPolytope,
+        ("lower_bounds", "upper_bounds", "starts", "columns", "coefficients", "current"),
+    ),
 }
 _OF_ALL = ("cost", "point", "gap")
 _OF_ROWS = ("coefficients", "residuals")
@@ -62,21 +67,22 @@ _OF_ROWS = ("coefficients", "residuals")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RecordedProgram:
-    """One linear program of a run.
+    """One linear program of a run, or of others.
 
     Attributes
     ----------
-    kind : {"diagonal", "column", "joint"}
-        Which program it is.
+    kind : {"diagonal", "column", "joint", "linear"}
+        Which program it is; ``"linear"`` is any that others give, by its arrays.
     cost : ndarray of shape (n,)
         Its costs.
     polytope : Polytope
         What it is solved over; a `ConstrainedPolytope` where the problem has linear constraints.
     point : ndarray of shape (n,)
         The analytic answer. With linear constraints there is none, and this is the answer of
-        the run's solver.
+        the run's solver; of others' programs it is HiGHS' answer, which its multipliers prove.
     gap : float
-        The Frank–Wolfe gap: the cost at the point where the run was, minus the cost of `point`.
+        The Frank–Wolfe gap: the cost at the point where the run was, minus the cost of `point`; 0
+        where there was no run.
     """
 
     kind: str
@@ -88,7 +94,7 @@ class RecordedProgram:
     @property
     def is_exact(self) -> bool:
         """Whether the point is the analytic answer."""
-        return not isinstance(self.polytope, ConstrainedPolytope)
+        return not isinstance(self.polytope, ConstrainedPolytope | LinearPolytope)
 
     @property
     def value(self) -> float:
@@ -107,18 +113,32 @@ class RecordedProgram:
         program: Program[Any]
         if isinstance(inner, JointPolytope):
             program = JointProgram(len(inner.v), inner.edges, solver)
+        elif isinstance(inner, LinearPolytope):
+            program = LinearProgram(inner, solver)
         elif isinstance(inner, ColumnPolytope):
             program = ColumnProgram(len(self.cost), solver)
         else:
             program = DiagonalProgram(len(self.cost), solver)
         return with_rows(program, rows)
 
+    def numbers(self) -> dict[str, Any]:
+        """Return the numbers of the polytope by name, those of the rows' constraints left out."""
+        inner, rows = _split(self.polytope)
+        values = {name: getattr(inner, name) for name in _KINDS[self.kind][1]}
+        if rows is not None:
+            values |= {name: getattr(self.polytope, name) for name in _OF_ROWS}
+        return values
+
     @property
     def structure(self) -> tuple[object, ...]:
         """What programs have in common that one program object solves."""
         inner, rows = _split(self.polytope)
-        edges = inner.edges if isinstance(inner, JointPolytope) else ()
-        return self.kind, len(self.cost), id(rows), *(nodes.tobytes() for nodes in edges)
+        own: tuple[np.ndarray, ...] = ()
+        if isinstance(inner, JointPolytope):
+            own = inner.edges
+        elif isinstance(inner, LinearPolytope):
+            own = (inner.starts, inner.columns, *inner.sides)
+        return self.kind, len(self.cost), id(rows), *(array.tobytes() for array in own)
 
 
 @contextmanager
@@ -227,14 +247,14 @@ def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgr
         arrays |= {f"rows/{name}": value for name, value in _arrays_of_rows(rows).items()}
     for kind in names:
         own = [program for program in programs if program.kind == kind]
-        polytopes = dict.fromkeys(program.polytope for program in own)  # each object once
+        polytopes = {program.polytope: program for program in own}  # each object once
         index = {polytope: i for i, polytope in enumerate(polytopes)}
         of_programs = [
             {"polytope": index[program.polytope]}
             | {name: getattr(program, name) for name in _OF_ALL}
             for program in own
         ]
-        of_polytopes = [_values(polytope, kind) for polytope in index]
+        of_polytopes = [program.numbers() for program in polytopes.values()]
         arrays |= _joined(kind, of_programs) | _joined(f"{kind} polytopes", of_polytopes)
     arrays["programs"] = np.array(json.dumps(record))
     return write_atomically(as_path("path", path), lambda file: np.savez_compressed(file, **arrays))
@@ -299,15 +319,6 @@ def checked_programs(programs: Any) -> list[RecordedProgram]:
     for program in found:
         check_instance("each of programs", program, RecordedProgram)
     return found
-
-
-def _values(polytope: Polytope, kind: str) -> dict[str, Any]:
-    """Return the numbers of a polytope by name."""
-    inner, _ = _split(polytope)
-    values = {name: getattr(inner, name) for name in _KINDS[kind][1]}
-    if inner is not polytope:
-        values |= {name: getattr(polytope, name) for name in _OF_ROWS}
-    return values
 
 
 def _joined(title: str, values: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:

@@ -1,18 +1,26 @@
-"""The sequences of programs that solvers are compared on: of runs, and random ones.
+"""The sequences of programs that solvers are compared on: of runs, random ones, and of others.
 
-Each is recorded by a task of the study, from data and seeds alone, so that nobody has to keep it.
+Those of runs and random ones are recorded by a task of the study, from data and seeds alone, so
+that nobody has to keep them.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections.abc import Iterable
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gdaopt.backends import LinearArrays
+from gdaopt.bench.foreign import given_program, read_folder
 from gdaopt.bench.recorded import RecordedProgram, load_programs, recording, save_programs
 from gdaopt.datasets import Dataset
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import all_edges
 from gdaopt.linalg.gershgorin import align
 from gdaopt.linalg.laplacian import generalized_laplacian
@@ -27,7 +35,7 @@ from gdaopt.programs import (
 )
 from gdaopt.sets import GraphMetrics
 from gdaopt.studies.learning import LearningOptions
-from gdaopt.support.validation import FloatArray
+from gdaopt.support.validation import FloatArray, as_path
 
 __all__ = ["GENERATED", "KINDS", "Sequence", "record_task"]
 
@@ -50,16 +58,83 @@ class Sequence:
     Attributes
     ----------
     source : str
-        The name of a data set, or one of `GENERATED`.
+        The name of a data set, one of `GENERATED`, or the name of programs that are given.
     dataset : Dataset or None
         The data, where they are loaded. Its first class is learned.
     size : int or None
         The number of features, where they are made.
+    programs : tuple of RecordedProgram
+        The programs, where they are given.
+
+    Examples
+    --------
+    >>> from gdaopt.backends import LinearArrays
+    >>> programs = [LinearArrays.of([-1, -2], [[1, 1]], row_upper=[5 + k]) for k in (0, 1)]
+    >>> [program.value for program in Sequence.from_arrays("mine", programs).programs]
+    [-10.0, -12.0]
     """
 
     source: str
     dataset: Dataset | None = None
     size: int | None = None
+    programs: tuple[RecordedProgram, ...] = ()
+
+    @classmethod
+    def from_arrays(
+        cls,
+        name: str,
+        programs: Iterable[LinearArrays],
+        optima: Iterable[float | None] | None = None,
+    ) -> Sequence:
+        """Return a sequence of any linear programs.
+
+        Parameters
+        ----------
+        name : str
+            What tables call it.
+        programs : iterable of LinearArrays
+            In order, such as `LinearArrays.of` returns.
+        optima : iterable of float or None, optional
+            Their least values, where these are known; a value that HiGHS does not confirm is
+            refused.
+
+        Raises
+        ------
+        InvalidInputError
+            For a program without an optimum that HiGHS finds and proves.
+        """
+        arrays = list(programs)
+        known = [None] * len(arrays) if optima is None else list(optima)
+        if len(known) != len(arrays):
+            raise InvalidInputError(f"got {len(arrays)} programs and {len(known)} optima")
+        found = (
+            given_program(one, f"program {i} of {name}", optimum)
+            for i, (one, optimum) in enumerate(zip(arrays, known, strict=True))
+        )
+        return cls(name, programs=tuple(found))
+
+    @classmethod
+    def from_mps(cls, folder: str | os.PathLike[str]) -> Sequence:
+        """Return the programs of a folder of MPS files; see `gdaopt.bench.foreign.read_folder`.
+
+        Parameters
+        ----------
+        folder : path-like
+            With files that end with ``.mps`` or ``.mps.gz``.
+
+        Raises
+        ------
+        InvalidInputError
+            For a folder without such files, and for a program that cannot be read, or has no
+            optimum.
+        """
+        path = as_path("folder", folder)
+        return cls(path.resolve().name, programs=tuple(read_folder(path)))
+
+    @classmethod
+    def from_recorded(cls, path: str | os.PathLike[str]) -> Sequence:
+        """Return the programs of a file; see `gdaopt.bench.load_programs`."""
+        return cls(as_path("path", path).stem, programs=tuple(load_programs(path)))
 
     @property
     def name(self) -> str:
@@ -67,9 +142,28 @@ class Sequence:
         return self.source if self.size is None else f"{self.source}-{self.size}"
 
     @property
-    def is_random(self) -> bool:
-        """Whether the programs belong to no run."""
-        return self.source == "random"
+    def has_runs(self) -> bool:
+        """Whether the programs belong to runs that can be made again."""
+        return self.source != "random" and not self.programs
+
+    @property
+    def has_closed_form(self) -> bool:
+        """Whether ``"analytic"`` solves all of its programs."""
+        return all(program.is_exact for program in self.programs)
+
+    @property
+    def sha256(self) -> str | None:
+        """What tells the data from others; None where a name does."""
+        if self.dataset is not None:
+            return self.dataset.sha256
+        if not self.programs:
+            return None
+        digest = hashlib.sha256()
+        for program in self.programs:
+            digest.update(repr(program.structure[:2]).encode())
+            for array in (program.cost, program.point, *program.numbers().values()):
+                digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
     def problem(self) -> MetricProblem:
         """Return the problem whose runs are recorded."""
@@ -90,25 +184,18 @@ def record_task(
     Each method makes at most so many steps. Of each kind `most` programs are kept: spread evenly
     over the programs of a run, or random ones.
     """
-    if sequence.is_random:
+    bound = None
+    if sequence.programs:
+        programs = _spread(sequence.programs, (*kinds, "linear"), most)
+    elif sequence.has_runs:
+        programs = _of_runs(sequence, kinds, steps, most, Path(f"{path}.run.npz"))
+    else:
         assert sequence.size is not None
         programs = [_random(sequence.size, kind, i) for kind in kinds for i in range(most)]
-        save_programs(f"{path}.npz", programs)
-        return {"kinds": [program.kind for program in programs], "lower_bound": None}
-    problem = sequence.problem()
-    programs = []
-    for method in dict.fromkeys(KINDS[kind] for kind in kinds):
-        own = Path(f"{path}.{method}.npz")
-        with recording(own):  # one program a step
-            solve(problem, method, solver="analytic", max_iterations=steps, trace_every=0)
-        recorded = load_programs(own)
-        programs += [recorded[i] for i in _spread([one.kind for one in recorded], kinds, most)]
-        own.unlink()
     save_programs(f"{path}.npz", programs)
-    bound = None
     if bounded:
         bound = solve(
-            problem,
+            sequence.problem(),
             "certified",
             tolerance=_ACCURATE,
             time_limit=_BOUND_SECONDS,
@@ -117,14 +204,31 @@ def record_task(
     return {"kinds": [program.kind for program in programs], "lower_bound": bound}
 
 
-def _spread(found: list[str], kinds: tuple[str, ...], most: int) -> list[int]:
-    """Return where the programs are that are kept: at most so many of each kind, in order."""
+def _of_runs(
+    sequence: Sequence, kinds: tuple[str, ...], steps: int, most: int, file: Path
+) -> list[RecordedProgram]:
+    """Return the programs of the runs that solve these kinds; the file is for a while."""
+    programs = []
+    for method in dict.fromkeys(KINDS[kind] for kind in kinds):
+        with recording(file):  # one program a step
+            solve(
+                sequence.problem(), method, solver="analytic", max_iterations=steps, trace_every=0
+            )
+        programs += _spread(load_programs(file), kinds, most)
+        file.unlink()
+    return programs
+
+
+def _spread(
+    programs: SequenceOf[RecordedProgram], kinds: tuple[str, ...], most: int
+) -> list[RecordedProgram]:
+    """Return the programs that are kept: at most so many of each kind, in order."""
     kept: list[int] = []
     for kind in kinds:
-        own = [i for i, one in enumerate(found) if one == kind]
+        own = [i for i, one in enumerate(programs) if one.kind == kind]
         picked = np.linspace(0, len(own) - 1, min(most, len(own))).round().astype(int)
         kept += [own[i] for i in picked]
-    return sorted(kept)
+    return [programs[i] for i in sorted(kept)]
 
 
 def _clouds(size: int) -> tuple[FloatArray, FloatArray]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gdaopt.backends import ANALYTIC
+from gdaopt.backends.catalogue import entry_of
 from gdaopt.bench.cells import Limits, replay_task, run_task
 from gdaopt.bench.options import BenchOptions, starts_of
 from gdaopt.bench.pictures import PICTURES
-from gdaopt.bench.replayed import Start
 from gdaopt.bench.sequences import Sequence, record_task
 from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary
 from gdaopt.errors import InvalidInputError
@@ -30,6 +32,8 @@ __all__ = ["Bench"]
 
 _GRACE = 120.0  # seconds for the start of a process, imports, and what a cell does once
 _RECORDING_DEADLINE = 3600.0
+_OF_A_WORKER, _OF_A_CELL = 3.0, 1.0  # seconds: for its start, and for imports and a run's steps
+_OF_A_SOLVE = {"cold": 0.03, "re-solve": 0.004, "hot": 0.004}  # seconds, see `Bench.estimate`
 
 
 class Bench(Study):
@@ -38,7 +42,8 @@ class Bench(Study):
     Parameters
     ----------
     path : path-like
-        The directory; where it holds an earlier study of the same options, that is continued.
+        The directory; where it holds an earlier study of the same options, that is continued, also
+        with other solvers.
     sequences : sequence of Sequence
         What is solved.
     options : BenchOptions
@@ -62,6 +67,10 @@ class Bench(Study):
     ) -> None:
         if not sequences:
             raise InvalidInputError("no data are given; name at least one data set")
+        names = [sequence.name for sequence in sequences]
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidInputError(f"two of the data are called {name!r}; rename a file")
         self._options = options
         self._directory = StudyDirectory(path, _protocol(sequences, options))
         self.recordings: dict[str, Task] = {}
@@ -69,7 +78,7 @@ class Bench(Study):
         limits = Limits(options.cap, options.budget)
         for sequence in sequences:
             key = task_key("recorded", sequence.name)
-            needs_bound = bool(options.runs) and not sequence.is_random
+            needs_bound = bool(options.runs) and sequence.has_runs
             kinds = tuple(options.programs)
             arguments = (sequence, kinds, options.steps, options.most, needs_bound)
             self.recordings[key] = Task(record_task, arguments, {"data": sequence.name})
@@ -78,23 +87,36 @@ class Bench(Study):
     def _cells(self, sequence: Sequence, recorded: Path, limits: Limits) -> dict[str, Task]:
         """Return the cells of a sequence."""
         options, name = self._options, sequence.name
-        methods = () if sequence.is_random else options.runs
+        methods = options.runs if sequence.has_runs else ()
         found = {}
-        for solver in options.solvers:
-            for tolerance in options.tolerances:
-                about: dict[str, Any] = {"data": name, "solver": solver, "tolerance": tolerance}
-                for method in methods:
-                    key = task_key(name, method, solver, tolerance)
-                    run = (sequence, method, solver, tolerance, options.steps, limits)
-                    found[key] = Task(run_task, run, {**about, "method": method})
-                for start in starts_of(solver, options.starts):
-                    for repeat in range(options.repeats):
-                        cell: tuple[Path, str, Start | str, float, Limits]
-                        cell = (recorded, solver, start, tolerance, limits)
-                        own = {**about, "start": start, "repeat": repeat}
-                        key = task_key(name, solver, start, tolerance, repeat)
-                        found[key] = Task(replay_task, cell, own)
+        for solver, tolerance in product(options.solvers, options.tolerances):
+            if solver == ANALYTIC and not sequence.has_closed_form:
+                continue
+            version = entry_of(solver).version
+            about: dict[str, Any] = {"data": name, "solver": solver, "tolerance": tolerance}
+            for method in methods:
+                key = task_key(name, method, solver, version, tolerance)
+                run = (sequence, method, solver, tolerance, options.steps, limits)
+                found[key] = Task(run_task, run, {**about, "method": method})
+            for start in starts_of(solver, options.starts):
+                key = task_key(name, solver, version, start, tolerance)
+                cell = (recorded, solver, start, tolerance, options.repeats, limits)
+                found[key] = Task(replay_task, cell, {**about, "start": start})
         return found
+
+    def estimate(self) -> tuple[float, float]:
+        """Return about how many seconds the missing cells take, and how many at most.
+
+        About: as long as programs of 50 features take HiGHS through CVXPY.
+        """
+        options = self._options
+        missing = [task for key, task in self.tasks.items() if self._directory.row(key) is None]
+        solves = options.repeats * options.most * len(options.programs)
+        seconds = _OF_A_WORKER * len({task.about["solver"] for task in missing})
+        for task in missing:
+            of_one = _OF_A_SOLVE.get(task.about.get("start", ""), 0.0)
+            seconds += min(_OF_A_CELL + solves * of_one, options.budget)
+        return seconds / options.jobs, (options.budget + _GRACE) * len(missing) / options.jobs
 
     def label(self, key: str) -> str:
         """Return what a task is called."""
@@ -127,8 +149,15 @@ class Bench(Study):
                     raise InvalidInputError(
                         f"{row['data']} could not be recorded: {row['status']}: {row['message']}"
                     )
-            workers = TaskWorkers(options.jobs, deadline=options.budget + _GRACE)
-            rows = run_tasks(self._directory, self.tasks, workers, progress=progress)
+            rows: dict[str, dict[str, Any]] = {}
+            for solver in options.solvers:  # each has workers of its own, which last
+                own = {
+                    key: task for key, task in self.tasks.items() if task.about["solver"] == solver
+                }
+                workers = TaskWorkers(options.jobs, "pool", deadline=options.budget + _GRACE)
+                rows |= run_tasks(
+                    self._directory, own, workers, progress=_after(progress, len(rows), self.tasks)
+                )
             return self._write({row["data"]: row for row in recorded.values()}, rows)
 
     def _write(
@@ -156,10 +185,19 @@ class Bench(Study):
         return Path(f"{self._directory.stem(key)}.npz").absolute()
 
 
+def _after(progress: Progress | None, before: int, tasks: Mapping[str, Task]) -> Progress | None:
+    """Return what counts the tasks of one solver after those of the solvers before it."""
+    if progress is None:
+        return None
+
+    def shown(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
+        del total  # of this solver
+        progress(key, before + done, len(tasks), row)
+
+    return shown
+
+
 def _protocol(sequences: SequenceOf[Sequence], options: BenchOptions) -> dict[str, Any]:
     """Return all that the rows depend on."""
-    hashes = {
-        sequence.name: None if sequence.dataset is None else sequence.dataset.sha256
-        for sequence in sequences
-    }
+    hashes = {sequence.name: sequence.sha256 for sequence in sequences}
     return {"data": hashes, **options.record(), "machine": machine(), **versions()}

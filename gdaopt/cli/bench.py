@@ -30,7 +30,8 @@ def bench(
         str,
         typer.Option(
             help="data sets or CSV files, separated by commas, whose first class is learned; "
-            "synthetic: runs on two clouds; random: programs of no run, both in each size"
+            "synthetic: runs on two clouds; random: programs of no run, both in each size; "
+            "recorded programs (.npz), and directories of MPS files"
         ),
     ] = "wine,breast_cancer,synthetic,random",
     solvers: Annotated[
@@ -51,7 +52,9 @@ def bench(
     runs: Annotated[
         str, typer.Option(help=f"methods of whole runs: of {', '.join(METHODS)}; or {_NONE}")
     ] = ",".join(METHODS),
-    repeats: Annotated[int, typer.Option(help="of each sequence; the median counts")] = 1,
+    repeats: Annotated[
+        int, typer.Option(help="of each sequence; the least time of a program counts")
+    ] = 3,
     steps: Annotated[int, typer.Option(help="most steps of a run")] = 300,
     most: Annotated[
         int,
@@ -75,8 +78,8 @@ def bench(
     A program counts as solved when the point that the solver returned is feasible and optimal up
     to the tolerance, whatever the solver says of it. Writes bench.md, summary, programs and runs as
     CSV and parquet, and the pictures times.png, profiles.png and pareto.png. When it was
-    interrupted, the same command goes on with what is missing. Exit code 75: another command is
-    writing to the directory.
+    interrupted, the same command goes on with what is missing; it may name other solvers. Exit code
+    75: another command is writing to the directory.
     """
     output = Output()
     options = {
@@ -96,6 +99,11 @@ def bench(
     with output.status("trying the solvers"):
         checked = BenchOptions(**options)  # type: ignore[arg-type]  # each is checked there
     study = Bench(out, sequences, checked)
+    about, most_seconds = study.estimate()
+    output.say(
+        f"{len(study.tasks) - study.n_done} cells by {len(checked.solvers)} solvers: about "
+        f"{about / 60:.0f} min where programs are small, at most {most_seconds / 60:.0f} min"
+    )
     summary, _ = run_study(output, study, "cells")
     verified = summary.groupby("solver", sort=False)[["verified", "wrong", "infeasible"]].sum()
     for name, row in verified.iterrows():
@@ -130,6 +138,12 @@ def _sequences(
     """Return the sequences of data by name, in each size where they have one."""
     found = []
     for source in dict.fromkeys(sources):
+        if source.lower().endswith(".npz"):
+            found.append(Sequence.from_recorded(source))
+            continue
+        if Path(source).is_dir():
+            found.append(Sequence.from_mps(source))
+            continue
         if source not in GENERATED:
             is_table = source.lower().endswith(".csv")
             dataset = load_source(

@@ -10,6 +10,7 @@ from gdaopt.programs.knapsacks import (
     DiagonalPolytope,
     DiagonalProgram,
 )
+from gdaopt.programs.linear import LinearPolytope, LinearProgram
 from gdaopt.programs.semidefinite import SemidefiniteProgram, WholeSet
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "DiagonalProgram",
     "JointPolytope",
     "JointProgram",
+    "LinearPolytope",
+    "LinearProgram",
     "Polytope",
     "Program",
     "ProgramOptions",

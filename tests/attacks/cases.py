@@ -103,7 +103,11 @@ def tables(name: str, out: Path) -> dict[str, Any]:
     frames = {path.name: pd.read_parquet(path) for path in sorted(out.glob("*.parquet"))}
     found: dict[str, Any] = {
         stem: frame[
-            [c for c in map(str, frame) if not c.endswith("seconds") and c != "peak_memory"]
+            [
+                c
+                for c in map(str, frame)
+                if not c.endswith(("seconds", "spread")) and c != "peak_memory"
+            ]
         ].to_csv()
         for stem, frame in frames.items()
     }

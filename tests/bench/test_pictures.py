@@ -21,8 +21,8 @@ def programs(*data: str) -> pd.DataFrame:
             "solver": solver,
             "start": start,
             "tolerance": tolerance,
-            "repeat": 0,
             "index": index,
+            "is_first": index == 0,
             "verdict": said,
             "residual": {"verified": 0.0, "wrong": 1e-3}.get(said, np.inf),
             "seconds": 1e-3 * float(rng.random() + 1),
@@ -75,7 +75,7 @@ def test_profiles_begin_at_no_program_and_end_at_all() -> None:
             assert shares[0] == 0.0
             if not str(line.get_label()).startswith("_"):
                 ends[ax.get_title(loc="left"), line.get_label()] = float(shares[-1])
-        assert len(ax.lines) == 3
+        assert len(ax.lines) == 4
     assert ends == {
         ("wine: simplex", "HIGHS"): 1.0,
         ("wine: simplex", "GLPK"): 0.0,

@@ -10,7 +10,6 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.bench import RecordedProgram, load_programs, recording, save_programs
-from gdaopt.bench.recorded import _values
 from gdaopt.programs import ConstrainedPolytope
 from tests.helpers import refusals, scaled
 
@@ -30,7 +29,7 @@ def recorded(path: Path, method: str = "alternating", **options: Any) -> list[Re
 
 def numbers(program: RecordedProgram) -> dict[str, Any]:
     own = {"cost": program.cost, "point": program.point, "gap": program.gap}
-    return own | _values(program.polytope, program.kind)
+    return own | program.numbers()
 
 
 @pytest.mark.parametrize("method", ["alternating", "joint"])

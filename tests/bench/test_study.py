@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from matplotlib.figure import Figure
 import gdaopt as gda
 from gdaopt.bench import cells, study
 from gdaopt.bench.cells import Limits, replay_task, run_task
+from gdaopt.bench.judging import shifted_geometric_mean
 from gdaopt.bench.options import BenchOptions
 from gdaopt.bench.pictures import PICTURES
 from gdaopt.bench.sequences import KINDS, Sequence, record_task
 from gdaopt.bench.study import Bench
-from gdaopt.bench.table import programs_frame, runs_frame, summary
+from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary
 
 LIMITS = Limits(10.0, 60.0)
 IRIS = Sequence("iris", gda.datasets.load("iris"))
@@ -59,6 +61,7 @@ def test_a_bench_goes_on_with_what_is_missing(
     assert len(computed) == 3
     assert list(first["solver"]) == ["analytic", "highspy"]
     assert list(first["verified"]) == list(first["programs"]) == [3, 3]
+    assert (first["spread"] >= 1).all()
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"bench.md", "programs.csv", "programs.parquet", "summary.csv", "runs.csv"} <= names
     assert {"times.png", "profiles.png", "pareto.png"} <= names
@@ -66,8 +69,12 @@ def test_a_bench_goes_on_with_what_is_missing(
     row.unlink()
     second, computed = run()
     assert computed == [row.stem]
-    kept = [name for name in first if not str(name).endswith("seconds")]
+    kept = [name for name in first if not str(name).endswith(("seconds", "spread"))]
     pd.testing.assert_frame_equal(first[kept], second[kept])
+    options = replace(options, solvers=["HIGHS"])
+    added, computed = run()
+    assert list(added["solver"]) == ["analytic", "HIGHS"]
+    assert len(computed) == 1  # what is there of analytic stays, and highspy is left out
     others = BenchOptions(solvers=["highspy"], programs=["diagonal"], most=4)
     with pytest.raises(gda.errors.InvalidInputError, match="most is 3 there and 4 now"):
         Bench(tmp_path / "out", [sequence], others)
@@ -116,10 +123,10 @@ def test_cells_of_the_same_programs(recorded: tuple[Path, dict[str, Any]], tmp_p
     rows, lines = {}, {}
     for solver in SOLVERS:
         stem = tmp_path / solver
-        found = replay_task(stem, path, solver, "re-solve", 1e-6, LIMITS)
-        assert found["reached"] == len(row["kinds"])
+        found = replay_task(stem, path, solver, "re-solve", 1e-6, 3, LIMITS)
+        assert found["answers"] == 3 * len(row["kinds"])
         about = {"data": "iris", "solver": solver, "start": "re-solve", "tolerance": 1e-6}
-        rows[solver] = {**about, "repeat": 0, "status": "finished", "message": "", **found}
+        rows[solver] = {**about, "status": "finished", "message": "", **found}
         lines[solver] = stem.with_suffix(".parquet")
     # Beside those, a cell whose process was killed, and one that ended with an error
     for status in ("time_limit", "failed"):
@@ -131,6 +138,8 @@ def test_cells_of_the_same_programs(recorded: tuple[Path, dict[str, Any]], tmp_p
     stages = [f"{name}_seconds" for name in ("write", "canonicalize", "solve", "unpack")]
     whole = frame[frame["solver"].isin(SOLVERS)]
     np.testing.assert_allclose(whole[stages].sum(axis=1), whole["seconds"], rtol=1e-9)
+    # Three structures: what is compiled for the first of each is in a time of its own.
+    assert whole.groupby("solver")["is_first"].sum().tolist() == [3, 3, 3]
     table = summary(frame, BenchOptions(solvers=["highspy", "HIGHS"]))
     for _, line in table.iterrows():
         is_lost = line["solver"] == "SCIPY"
@@ -139,15 +148,36 @@ def test_cells_of_the_same_programs(recorded: tuple[Path, dict[str, Any]], tmp_p
         if is_lost:
             assert line["mean_seconds"] == pytest.approx(10.0)
             assert line["failed"] + line["timed_out"] == line["programs"]
+            continue
+        own = frame[
+            (frame["solver"] == line["solver"]) & (frame["program"] == line["program"])
+        ].set_index("index")
+        answers = pd.read_parquet(lines[line["solver"]]).groupby("index")["seconds"]
+        least, most = answers.min()[own.index], answers.max()[own.index]
+        np.testing.assert_allclose(own["seconds"], least, rtol=1e-12)
+        np.testing.assert_allclose(own["spread"], most / least, rtol=1e-9)
+        later = least[~own["is_first"].astype(bool)]
+        assert line["mean_seconds"] == pytest.approx(shifted_geometric_mean(later))
+        assert line["first_seconds"] == pytest.approx(
+            shifted_geometric_mean(least[own["is_first"].astype(bool)])
+        )
+        assert line["spread"] >= 1
+        assert 0 < line["solve_seconds"] < line["mean_seconds"]
+    text = markdown(table, runs_frame(rows, {}), BenchOptions(solvers=["highspy"]))
+    ratios = [
+        float(part.split("|")[14]) for part in text.splitlines() if part.startswith(("| a", "| h"))
+    ]
+    assert min(ratios) == 1.0
+    assert ratios.count(1.0) >= 3  # the best of each table
 
 
 def test_what_the_budget_does_not_reach(
     recorded: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     path, row = recorded
-    found = replay_task(tmp_path / "a", path, "highspy", "hot", 1e-6, Limits(10.0, 1e-9))
-    assert found["reached"] == 1
-    about = {"data": "iris", "solver": "highspy", "start": "hot", "tolerance": 1e-6, "repeat": 0}
+    found = replay_task(tmp_path / "a", path, "highspy", "hot", 1e-6, 2, Limits(10.0, 1e-9))
+    assert found["answers"] == 1
+    about = {"data": "iris", "solver": "highspy", "start": "hot", "tolerance": 1e-6}
     rows = {"a": {**about, "status": "finished", "message": ""}}
     frame = programs_frame(rows, {"a": tmp_path / "a.parquet"}, {"iris": row}, 10.0)
     assert list(frame["verdict"]) == ["verified"] + ["unreached"] * (len(row["kinds"]) - 1)
@@ -168,7 +198,7 @@ def test_a_feasible_program_that_is_called_infeasible(
         return Refusing()
 
     monkeypatch.setattr("gdaopt.bench.replayed.make_backend", refusing)
-    replay_task(tmp_path / "a", recorded[0], "HIGHS", "cold", 1e-6, LIMITS)
+    replay_task(tmp_path / "a", recorded[0], "HIGHS", "cold", 1e-6, 1, LIMITS)
     frame = pd.read_parquet(tmp_path / "a.parquet")
     assert set(frame["verdict"]) == {"infeasible"}
     assert set(frame["residual"]) == {np.inf}
@@ -185,7 +215,7 @@ def test_tolerances_are_asked_for(
         return real(*args, **options)
 
     monkeypatch.setattr(cells, "replay", replay)
-    replay_task(tmp_path / "a", recorded[0], "HIGHS", "re-solve", 1e-4, LIMITS)
+    replay_task(tmp_path / "a", recorded[0], "HIGHS", "re-solve", 1e-4, 1, LIMITS)
     names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
     for options, limit in asked:
         assert {options[name] for name in names} == {1e-4}

@@ -1,0 +1,274 @@
+"""Programs of others: MPS files that another program wrote, arrays, and their references."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+
+import gdaopt as gda
+from gdaopt.backends import LinearArrays, Stopwatch, make_backend
+from gdaopt.bench import Sequence, load_programs, replay, save_programs
+from gdaopt.bench.foreign import read_folder, read_mps
+from gdaopt.programs import LinearProgram
+from tests.cli.cases import run
+from tests.process_cases import posix_only, soon
+
+STATED = {"file": "a.mps", "optimum": 1}
+SOLVERS = ("highspy", "HIGHS", "CLARABEL", "SCIPY", "SCS", "OSQP")
+
+
+def transport(demand: float, *, sense: str = "MIN", offset: float = 0.0) -> str:
+    """Return a small program as the MPS file of another program, as those of netlib are.
+
+    Three factories and four towns: equalities, rows with a range, bounds of all kinds, and an
+    objective with a constant.
+    """
+    rng = np.random.default_rng(3)
+    costs = rng.uniform(1, 9, (3, 4)).round(3) * (1 if sense == "MIN" else -1)
+    lines = [
+        "* made by hand",
+        "NAME          TOWNS",
+        "OBJSENSE",
+        f"    {sense}",
+        "ROWS",
+        " N  COST",
+    ]
+    lines += [f" L  CAP{i}" for i in range(3)] + [f" E  TOWN{j}" for j in range(4)]
+    lines += [" G  LEAST", "COLUMNS"]
+    for i in range(3):
+        for j in range(4):
+            lines += [
+                f"    X{i}{j}  COST  {costs[i, j]:.3f}  CAP{i}  1.0",
+                f"    X{i}{j}  TOWN{j}  1.0",
+            ]
+            lines += [f"    X{i}{j}  LEAST  1.0"] if i == 0 else []
+    lines += ["RHS", *(f"    RHS  CAP{i}  40.0" for i in range(3))]
+    lines += [f"    RHS  TOWN{j}  {demand + j:.3f}" for j in range(4)]
+    lines += ["    RHS  LEAST  5.0", f"    RHS  COST  {-offset}"]
+    lines += ["RANGES", "    RNG  LEAST  20.0", "BOUNDS", " UP BND  X00  9.0", " FX BND  X11  2.0"]
+    lines += [" FR BND  X12", "ENDATA"]
+    return "\n".join(lines) + "\n"
+
+
+def series(folder: Path, count: int) -> Path:
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"town{number:02d}.mps").write_text(transport(10 + 0.1 * number))
+    return folder
+
+
+def by_scipy(arrays: LinearArrays) -> float:
+    """Solve the arrays by SciPy."""
+    upper, lower = np.isfinite(arrays.row_upper), np.isfinite(arrays.row_lower)
+    matrix = arrays.matrix.toarray()
+    found: Any = linprog(
+        arrays.cost,
+        np.vstack([matrix[upper], -matrix[lower]]),
+        np.concatenate([arrays.row_upper[upper], -arrays.row_lower[lower]]),
+        bounds=np.column_stack([arrays.lower, arrays.upper]),  # type: ignore[call-overload]
+    )
+    return float(found.fun)
+
+
+# --- Reading -------------------------------------------------------------------------------------
+
+
+def test_an_mps_file_is_what_it_says(tmp_path: Path) -> None:
+    """Also packed; what is maximised has the opposite costs and constant."""
+    path = tmp_path / "a.mps"
+    path.write_text(transport(10, offset=7.0))
+    arrays, constant = read_mps(path)
+    assert (arrays.pattern.n_rows, arrays.pattern.size, constant) == (8, 12, 7.0)
+    assert (arrays.row_lower[7], arrays.row_upper[7]) == (5.0, 25.0)
+    assert (arrays.row_lower[3:7] == arrays.row_upper[3:7]).all()
+    assert (arrays.upper[0], arrays.lower[5], arrays.upper[5], arrays.lower[6]) == (
+        9,
+        2,
+        2,
+        -np.inf,
+    )
+    packed = tmp_path / "b.mps.gz"
+    packed.write_bytes(gzip.compress(transport(10, sense="MAX", offset=-7.0).encode()))
+    again, other = read_mps(packed)
+    np.testing.assert_array_equal(again.cost, arrays.cost)
+    assert other == constant
+    (one, two) = read_folder(tmp_path)
+    assert one.value == two.value == pytest.approx(by_scipy(arrays), rel=1e-9)
+
+
+def test_the_order_is_that_of_the_manifest(tmp_path: Path) -> None:
+    """Of ``manifest.json``, of a list that ends with ``.test``, or of the names."""
+    folder = series(tmp_path / "towns", 4)
+    by_name = [program.value for program in read_folder(folder)]
+    assert by_name == sorted(by_name)
+    listed = "[TIMEOUT]\n60\n[INSTANCES]\n" + "".join(f"../x/town0{k}.mps\n" for k in (2, 0))
+    (folder / "towns.test").write_text(listed)
+    assert [program.value for program in read_folder(folder)] == [by_name[2], by_name[0]]
+    entries = [{"file": "town03.mps", "optimum": by_name[3]}, {"file": "town01.mps"}]
+    (folder / "manifest.json").write_text(json.dumps({"programs": entries}))
+    assert [program.value for program in read_folder(folder)] == [by_name[3], by_name[1]]
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({}, "has no files that end with .mps"),
+        ({"a.mps": "no such format"}, "a.mps is no MPS file that HiGHS can read"),
+        ({"a.test": "[INSTANCES]\nb.mps"}, "names b.mps, which is not there"),
+        ({"manifest.json": "{"}, "must have the form"),
+        ({"manifest.json": '{"programs": [3]}'}, "must have the form"),
+        (
+            {
+                "a.mps": transport(10),
+                "manifest.json": '{"programs": [{"file": "a.mps", "optimum": 1}]}',
+            },
+            "and not 1.0, as is stated",
+        ),
+        ({"a.mps": transport(50)}, "has no reference: HiGHS calls it infeasible"),
+    ],
+)
+def test_folders_that_are_refused(files: dict[str, str], says: str, tmp_path: Path) -> None:
+    """Before any work, in one sentence."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    given = ("bench", "--data", folder, "--solvers", "highspy", "--out", tmp_path / "out")
+    assert says in run(*given, code=2)
+    assert not (tmp_path / "out").exists()
+
+
+# --- By arrays -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"matrix": [[1.0]]}, r"matrix has the shape \(1, 1\)"),
+        ({"matrix": [[np.nan, 1.0]]}, "matrix holds NaN"),
+        ({"cost": [np.inf, 1.0]}, "cost holds inf"),
+        ({"row_upper": [1.0, 2.0]}, "the upper bounds must be numbers"),
+        ({"lower": "none"}, "the lower bounds must be numbers"),
+        ({"row_lower": 6.0}, "row 0 has the bounds 6 and 5"),
+        ({"upper": [1.0, -1.0]}, "variable 1 has the bounds 0 and -1"),
+        ({"lower": np.nan}, "variable 0 has the bounds nan"),
+    ],
+)
+def test_arrays_that_are_refused(changed: dict[str, Any], says: str) -> None:
+    given: dict[str, Any] = {"cost": [-1.0, -2.0], "matrix": [[1.0, 1.0]], "row_upper": 5.0}
+    with pytest.raises(gda.errors.InvalidInputError, match=says):
+        LinearArrays.of(**given | changed)
+
+
+def test_programs_without_an_optimum_are_refused() -> None:
+    unbounded = LinearArrays.of([-1.0], [[0.0]])
+    with pytest.raises(gda.errors.InvalidInputError, match="program 0 of mine has no reference"):
+        Sequence.from_arrays("mine", [unbounded])
+    with pytest.raises(gda.errors.InvalidInputError, match="1 programs and 2 optima"):
+        Sequence.from_arrays("mine", [unbounded], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_linear_program_is_solved_and_judged(seed: int, tmp_path: Path) -> None:
+    """With bounds of all kinds, through CVXPY and without; the structure decides what is kept."""
+    rng = np.random.default_rng(seed)
+    n, m = 6, 4
+    programs = []
+    for _ in range(4):
+        inside = rng.uniform(0, 1, n)
+        matrix = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.7)
+        rows, room = matrix @ inside, np.array([0, 0.3, 0.2, 0])
+        programs.append(
+            LinearArrays.of(
+                rng.standard_normal(n),
+                matrix,
+                row_lower=np.where([True, True, False, False], rows - room, -np.inf),
+                row_upper=np.where([True, False, True, False], rows + room, np.inf),
+                lower=np.r_[np.zeros(n - 1), inside[-1]],
+                upper=np.r_[np.full(n - 1, 2.0), inside[-1]],
+            )
+        )
+    sequence = Sequence.from_arrays("random", programs)
+    for program, arrays in zip(sequence.programs, programs, strict=True):
+        assert program.value == pytest.approx(by_scipy(arrays), rel=1e-7, abs=1e-7)
+        assert not program.is_exact
+    path = save_programs(tmp_path / "a.npz", sequence.programs)
+    again = load_programs(path)
+    assert Sequence.from_recorded(path).sha256 == sequence.sha256
+    for solver in ("highspy", "HIGHS", "CLARABEL"):
+        for found in replay(again, solver, start="hot"):
+            assert found.is_verified(1e-6)
+    wrong = sequence.programs[0]
+    with pytest.raises(gda.errors.InvalidInputError, match="no closed form"):
+        list(replay([wrong], "analytic"))
+    assert isinstance(wrong.program(), LinearProgram)
+
+
+def test_a_program_of_bounds_alone() -> None:
+    arrays = LinearArrays.of([1.0, -1.0], np.zeros((1, 2)), row_upper=[3.0], upper=[4.0, 4.0])
+    (program,) = Sequence.from_arrays("mine", [arrays]).programs
+    prepared = program.program().prepared(program.cost, program.polytope)
+    for solver in ("HIGHS", "highspy", "CLARABEL"):
+        answer = make_backend(solver).minimize(prepared, Stopwatch(), None)
+        assert answer.point is not None
+        np.testing.assert_allclose(answer.point, [0.0, 4.0], atol=1e-6)
+
+
+# --- Benches -------------------------------------------------------------------------------------
+
+
+def bench(folder: Path, out: Path, *solvers: str) -> tuple[object, ...]:
+    few = ("--tolerances", "1e-6,1e-3", "--starts", "re-solve,hot", "--out", out)
+    return ("bench", "--data", folder, "--solvers", ",".join(solvers), *few)
+
+
+@pytest.mark.slow
+def test_a_folder_of_fifty_is_benched(tmp_path: Path) -> None:
+    """By six solvers; without the closed form, which there is none of."""
+    run(*bench(series(tmp_path / "towns", 50), tmp_path / "out", *SOLVERS))
+    summary = pd.read_parquet(tmp_path / "out" / "summary.parquet")
+    assert set(summary["solver"]) == set(SOLVERS)
+    assert set(summary["programs"]) == {50}
+    exact = summary[summary["solver"].isin(["highspy", "HIGHS", "SCIPY", "CLARABEL"])]
+    assert (exact["verified_share"] == 1.0).all()
+    # First-order methods stop by other norms: what they miss is counted, and nothing fails.
+    assert (summary[["verified", "wrong", "inaccurate"]].sum(axis=1) == 50).all()
+    assert {"bench.md", "times.png", "profiles.png", "pareto.png"} <= {
+        path.name for path in (tmp_path / "out").iterdir()
+    }
+
+
+@posix_only
+@pytest.mark.slow
+def test_a_killed_bench_goes_on(tmp_path: Path) -> None:
+    folder, out = series(tmp_path / "towns", 50), tmp_path / "out"
+    command = bench(folder, out, "highspy", "HIGHS")
+    start = [sys.executable, "-c", "from gdaopt.cli import app; app()", *map(str, command)]
+    process = subprocess.Popen(start, stdout=subprocess.DEVNULL, start_new_session=True)
+    assert soon(lambda: len([*out.glob("tasks/*.json")]) > 1 or process.poll() is not None)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (out / "bench.md").exists()
+    assert "highspy: 200 answers verified, 0 wrong" in run(*command)
+
+
+def test_recorded_runs_are_data(tmp_path: Path) -> None:
+    sequence = Sequence.from_mps(series(tmp_path / "towns", 3))
+    assert (sequence.name, sequence.has_runs, sequence.has_closed_form) == ("towns", False, False)
+    path = save_programs(tmp_path / "towns.npz", sequence.programs)
+    shown = run(*bench(path, tmp_path / "out", "highspy"))
+    assert "4 cells by 2 solvers: about" in shown
+    assert "highspy: 12 answers verified, 0 wrong" in shown
+    page = (tmp_path / "out" / "bench.md").read_text(encoding="utf-8")
+    assert "## towns, linear programs, tolerance 1e-06" in page
