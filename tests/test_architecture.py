@@ -1,4 +1,4 @@
-"""The layout of the package: no circles of imports, and a test file for each module."""
+"""The layout of the package: no circles of imports, and tests for each module."""
 
 from __future__ import annotations
 
@@ -26,12 +26,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     },
     "gdaopt.programs.linear": "tests/bench/test_foreign.py",
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
-    # Objectives of pairs: one grid over all losses, and what is special of each
-    **{
-        f"gdaopt.objectives.{name}": "tests/objectives/test_pair_loss.py"
-        for name in ("comparisons", "mcml", "scalar_functions")
-    },
-    "gdaopt.objectives.lmnn": "tests/objectives/test_pair_losses.py",
     # Families of atoms: one grid over all of them
     "gdaopt.sets": "tests/sets/test_feasible_set.py",
     "gdaopt.sets.definite": "tests/sets/test_family.py",
@@ -116,12 +110,14 @@ def test_the_imports_are_found() -> None:
     assert len(MODULES) > 100
 
 
-def expected_test_file(module: str) -> Path:
-    """Return where the tests of a module belong."""
+def files_of_tests(module: str) -> list[Path]:
+    """Return where a module may have its tests: its own file, its package's grid or file."""
     if module in TESTED_ELSEWHERE:
-        return ROOT / TESTED_ELSEWHERE[module]
+        return [ROOT / TESTED_ELSEWHERE[module]]
     *folders, name = module.split(".")[1:]
-    return Path(ROOT, "tests", *folders, f"test_{name}.py")
+    folder = Path(ROOT, "tests", *folders)
+    own, grid = folder / f"test_{name}.py", folder / "test_grid.py"
+    return [own, grid, folder.with_name(f"test_{folder.name}.py")]
 
 
 def needs_tests(module: str) -> bool:
@@ -134,14 +130,14 @@ def needs_tests(module: str) -> bool:
 
 
 def modules_without_tests() -> dict[str, str]:
-    """Return the modules whose test file does not exist, and that file."""
+    """Return the modules without tests, and the file where they belong."""
     return {
-        module: str(expected_test_file(module).relative_to(ROOT))
+        module: str(files_of_tests(module)[0].relative_to(ROOT))
         for module in [*MODULES, *(TESTED_ELSEWHERE.keys() - MODULES.keys())]
         if module not in MODULES
-        or (needs_tests(module) and not expected_test_file(module).exists())
+        or (needs_tests(module) and not any(file.exists() for file in files_of_tests(module)))
     }
 
 
-def test_every_module_has_a_test_file_beside_it() -> None:
+def test_every_module_has_a_test_file() -> None:
     assert modules_without_tests() == {}

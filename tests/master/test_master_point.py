@@ -15,8 +15,7 @@ from gdaopt.master.master_point import _updated
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
-from tests.objectives.cases import within
-from tests.objectives.pairs.cases import make_blocks_small
+from tests.objectives.cases import make_blocks_small, within
 
 N, K = 15, 4
 SIGNALS = ["labels", "three levels", "real", "columns"]

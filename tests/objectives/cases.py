@@ -1,15 +1,16 @@
-"""What tests of objectives share: literal formulas, signals, samples, directions."""
+"""What tests of objectives share: literal formulas, problems of every objective, directions."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
@@ -20,11 +21,25 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
-from gdaopt.objectives import PairObjective
+from gdaopt.objectives import Objective, PairObjective, Quadratic
+from gdaopt.objectives.pairs import blocks, listed_pairs, rectangles
 from gdaopt.support.validation import FloatArray
+from tests.certificate_cases import Nearest, covariance
 from tests.helpers import random_symmetric
 
-N, K = 40, 4
+N, K = 16, 4
+LABELS = np.array(["b", "a", "b", "c"] * 3 + ["a"] * 4)
+PAIRS = [(0, 1), (5, 2), (3, 7), (0, 4), (1, 15), (14, 15), (8, 8), (10, 6)]
+QUADRUPLETS = [(0, 2, 0, 1), (1, 5, 3, 9), (4, 6, 4, 7), (12, 13, 2, 11), (0, 15, 1, 14)]
+TRIPLETS = [(0, 2, 1), (1, 5, 3), (4, 6, 7), (12, 13, 11), (0, 15, 14), (3, 3, 8), (9, 2, 10)]
+N_NEIGHBORS = 2
+
+
+def samples(size: int = K, count: int = N, seed: int = 0) -> FloatArray:
+    """Return samples far from 0, two of which coincide."""
+    X: FloatArray = np.random.default_rng(seed).standard_normal((count, size)) + 3.0
+    X[1] = X[5]
+    return X
 
 
 def within(memory_limit: int, make: Callable[[], Any]) -> Any:
@@ -34,67 +49,27 @@ def within(memory_limit: int, make: Callable[[], Any]) -> Any:
         return make()
 
 
-@dataclass
-class Naive:
-    """The literal N²×K² formulas of "Definition: graph Laplacian regulariser"."""
-
-    X: FloatArray
-    z: FloatArray
-
-    def __post_init__(self) -> None:
-        self.differences = self.X[:, None, :] - self.X[None, :, :]
-        signal = self.z.reshape(len(self.z), -1)
-        self.weights = ((signal[:, None, :] - signal[None, :, :]) ** 2).sum(axis=2)
-
-    def distances(self, metric: FloatArray) -> FloatArray:
-        """Return ``δ_ij``."""
-        forms: FloatArray = np.einsum("ijk,kl,ijl->ij", self.differences, metric, self.differences)
-        return forms
-
-    def moment(self, metric: FloatArray, factor: FloatArray) -> FloatArray:
-        """Return ``Σ_ij exp(-δ_ij) ‖z_i - z_j‖² factor_ij d_ij d_ij'``."""
-        terms = np.exp(-self.distances(metric)) * self.weights * factor
-        total: FloatArray = np.einsum("ij,ijk,ijl->kl", terms, self.differences, self.differences)
-        return total
-
-    def value(self, metric: FloatArray) -> float:
-        """Return Q."""
-        return float((np.exp(-self.distances(metric)) * self.weights).sum())
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ∇Q."""
-        return -self.moment(metric, np.ones_like(self.weights))
-
-    def hessian_product(self, metric: FloatArray, direction: FloatArray) -> FloatArray:
-        """Return ∇²Q[D]."""
-        return self.moment(metric, self.distances(direction))
-
-    def log_value(self, metric: FloatArray) -> float:
-        """Return log Q, safe from underflow."""
-        return float(logsumexp(-self.distances(metric), b=self.weights))
+def make_blocks_small(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
+    """Split pairs into blocks of about so many numbers."""
+    monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(blocks, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(listed_pairs, "_BLOCK_ENTRIES", entries)
 
 
-def signals(rng: np.random.Generator) -> dict[str, FloatArray]:
-    """Return signals of N samples of each kind that the pairs tell apart."""
-    return {
-        "labels": np.where(rng.random(N) < 0.3, 1.0, -1.0),
-        "three levels": rng.choice([0.0, 1.0, 5.0], N),
-        "many levels": np.resize(np.arange(20.0), N),
-        "real": rng.standard_normal(N),
-        "columns": rng.standard_normal((N, 3)),
-        "one-hot": np.eye(3)[rng.integers(3, size=N)],
-    }
+STORAGE = ["kept", "recomputed, many blocks"]
 
 
-def samples(rng: np.random.Generator) -> FloatArray:
-    """Return samples with duplicates and a column that hardly varies."""
-    X: FloatArray = rng.standard_normal((N, K)) * np.array([1.0, 0.5, 2.0, 1e-6]) + 10.0
-    X[1] = X[0]
-    X[-5:] = X[3]
-    return X
-
-
-SIGNALS = list(signals(np.random.default_rng(0)))
+def stored(kind: str, make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return an objective of pairs that keeps their numbers or not, in one block or in many."""
+    if "many blocks" in kind:
+        make_blocks_small(monkeypatch, 2 * K)
+        for module in (rectangles, listed_pairs):
+            monkeypatch.setattr(module, "_MOMENT_ENTRIES", 30)
+    recomputed = "recomputed" in kind
+    objective = within(1 if recomputed else 2**28, make)
+    assert objective.keeps_pairs is not recomputed
+    assert len(list(objective.pairs.blocks())) > 2 or "many blocks" not in kind
+    return objective
 
 
 TWO_SPARSE = np.array([[0.6, -0.8], [1.0, 0.0]])
@@ -113,23 +88,339 @@ def directions(rng: np.random.Generator) -> list[Direction]:
     ]
 
 
+def atoms_of(kind: str, rng: np.random.Generator) -> Atoms:
+    """Return a few atoms, dense or two-sparse."""
+    if kind == "dense":
+        vectors = rng.standard_normal((5, K))
+        return Atoms.of_vectors(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    support = np.array([[0, 1], [2, 1], [3, 0], [2, 2]])
+    return Atoms(support, np.array([[0.6, -0.8], [-0.8, 0.6], [0.8, 0.6], [1, 0]]))
+
+
 def assert_near(found: Any, expected: Any, tolerance: float = 1e-12) -> None:
     """Assert a difference within `tolerance` of the largest entry of what is expected."""
     largest = float(np.abs(expected).max())
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * largest)
 
 
-class LogDet(gda.DenseObjective):
-    """``tr(SM) - log det M``: no function of distances."""
+def glr(D: Any, z: Any, weights: Any = 1.0) -> Any:
+    """Return the regulariser of a matrix of distances, over ordered pairs."""
+    signal = z.reshape(len(z), -1)
+    squares = ((signal[:, None] - signal[None]) ** 2).sum(axis=2)
+    return (np.exp(-D) * squares * weights).sum()
 
-    def __init__(self, covariance: FloatArray) -> None:
-        super().__init__(n_features=len(covariance))
-        self.covariance = covariance
 
-    def value(self, metric: FloatArray) -> float:
-        sign, logdet = np.linalg.slogdet(metric)
-        return float(np.vdot(self.covariance, metric) - logdet) if sign > 0 else math.inf
+def hinge(z: Any, width: float) -> Any:
+    """Return the smoothed hinge of a number."""
+    if z <= 0:
+        return 0 * z
+    return z**2 / (2 * width) if z <= width else z - width / 2
+
+
+def mcml(D: Any, y: Any, weights: Any = None) -> Any:
+    """Return MCML of a matrix of distances."""
+    size = len(D)
+    weights = np.ones(size) if weights is None else weights
+    total = 0 * D[0, 0]
+    for i in range(size):
+        own = [j for j in range(size) if y[j] == y[i] and j != i]
+        others = np.array([-D[i, k] for k in range(size) if k != i])
+        pulled = sum(D[i, j] for j in own) / len(own) if own else 0
+        largest = others.max()
+        total += weights[i] * (pulled + largest + np.log(np.exp(others - largest).sum()))
+    return total / weights.sum()
+
+
+def lmnn(D: Any, y: Any, X: Any) -> Any:
+    """Return LMNN with the default weight, margin and width."""
+    size = len(D)
+    total = 0 * D[0, 0]
+    for i in range(size):
+        own = [j for j in range(size) if y[j] == y[i] and j != i]
+        own.sort(key=lambda j: float(((X[i] - X[j]) ** 2).sum()))
+        for j in own[:N_NEIGHBORS]:
+            total += D[i, j] / 2
+            for k in range(size):
+                if y[k] != y[i]:
+                    total += hinge(1 + D[i, j] - D[i, k], 0.2) / 2
+    return total / (size * N_NEIGHBORS)
+
+
+def all_pairs(size: int) -> list[tuple[int, int]]:
+    """Return the pairs i < j."""
+    return list(itertools.combinations(range(size), 2))
+
+
+def logistic(D: Any, y: Any, pairs: Any) -> Any:
+    """Return the mean logistic loss with a bias of 1.5."""
+    signs = [1 if y[i] == y[j] else -1 for i, j in pairs]
+    terms = [np.log1p(np.exp(s * (D[i, j] - 1.5))) for s, (i, j) in zip(signs, pairs, strict=True)]
+    return sum(terms) / len(pairs)
+
+
+def pair_hinge(D: Any, y: Any, pairs: Any) -> Any:
+    """Return the mean hinge with the thresholds 2 and 9, and the width 3."""
+    terms = [hinge(D[i, j] - 2 if y[i] == y[j] else 9 - D[i, j], 3.0) for i, j in pairs]
+    return sum(terms) / len(pairs)
+
+
+def deml(D: Any, y: Any, pairs: Any, similar_weight: float) -> Any:
+    """Return DEML."""
+    similar = [D[i, j] for i, j in pairs if y[i] == y[j]]
+    different = [np.sqrt(np.maximum(D[i, j], 0)) for i, j in pairs if y[i] != y[j]]
+    return similar_weight * sum(similar) / len(similar) - sum(different) / len(different)
+
+
+def lsml(D: Any, quadruplets: Any) -> Any:
+    """Return LSML."""
+    differences = [np.sqrt(D[a, b]) - np.sqrt(D[c, d]) for a, b, c, d in quadruplets]
+    return sum(np.maximum(difference, 0) ** 2 for difference in differences) / len(quadruplets)
+
+
+def triplet_loss(D: Any, pull: float, function: Callable[[Any], Any]) -> Any:
+    """Return the mean loss of `TRIPLETS` with a margin of 1."""
+    terms = [pull * D[i, j] + (1 - pull) * function(1 + D[i, j] - D[i, k]) for i, j, k in TRIPLETS]
+    return sum(terms) / len(TRIPLETS)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An objective of distances, and its formula of all distances, labels and samples."""
+
+    make: Callable[..., Any]
+    formula: Callable[[Any, Any, Any], Any]
+    is_ordered: bool = False  # whether the order of the samples has a meaning
+    X: FloatArray = field(default_factory=samples)
+    y: Any = field(default_factory=lambda: LABELS)
+
+    def __call__(self) -> Any:
+        return self.make(self.X, self.y)
+
+    def value(self, metric: Any, dtype: Any = np.float64, X: Any = None, y: Any = None) -> Any:
+        """Return the formula at a metric, for these samples or others."""
+        X, y = self.X if X is None else X, self.y if y is None else y
+        X, metric = X.astype(dtype), metric.astype(dtype)
+        differences = X[:, None] - X[None]
+        distances = np.einsum("ijk,kl,ijl->ij", differences, metric, differences)
+        return self.formula(distances, y, X)
 
     def gradient(self, metric: FloatArray) -> FloatArray:
-        gradient: FloatArray = self.covariance - np.linalg.inv(metric)
+        """Return the gradient, by differences of fourth order in extended precision."""
+        gradient, step = np.zeros((K, K)), np.longdouble(1e-5)
+        for i, j in itertools.combinations_with_replacement(range(K), 2):
+            change = np.zeros((K, K), dtype=np.longdouble)
+            change[i, j] = change[j, i] = step
+            near, far = (
+                self.value(metric + n * change, np.longdouble)
+                - self.value(metric - n * change, np.longdouble)
+                for n in (1, 2)
+            )
+            slope = (8 * near - far) / (12 * step)
+            gradient[i, j] = gradient[j, i] = slope if i == j else slope / 2
+        return gradient
+
+
+N_GLR = 30
+
+
+def glr_samples(rng: np.random.Generator, n: int = N_GLR) -> FloatArray:
+    """Return samples with duplicates and a column that hardly varies."""
+    X: FloatArray = rng.standard_normal((n, K)) * np.array([1.0, 0.5, 2.0, 1e-6]) + 10.0
+    X[1] = X[0]
+    X[-5:] = X[3]
+    return X
+
+
+def signals(rng: np.random.Generator, n: int = N_GLR) -> dict[str, FloatArray]:
+    """Return signals of each kind that the pairs tell apart."""
+    return {
+        "labels": np.where(rng.random(n) < 0.3, 1.0, -1.0),
+        "three levels": rng.choice([0.0, 1.0, 5.0], n),
+        "many levels": np.resize(np.arange(20.0), n),
+        "real": rng.standard_normal(n),
+        "columns": rng.standard_normal((n, 3)),
+        "one-hot": np.eye(3)[rng.integers(3, size=n)],
+    }
+
+
+SIGNALS = list(signals(np.random.default_rng(0)))
+
+
+def _glr_case(signal: str, weighted: bool = False, listed: bool = False) -> Case:
+    rng = np.random.default_rng(1)
+    X, z = glr_samples(rng), signals(rng)[signal]
+    s = rng.uniform(0.5, 2, N_GLR) if weighted else np.ones(N_GLR)
+    pairs = rng.integers(0, N_GLR, (60, 2)) if listed else None
+    weights = np.outer(s, s)
+    if pairs is not None:
+        chosen = np.zeros((N_GLR, N_GLR))
+        for pair in (pairs, pairs[:, ::-1]):
+            np.add.at(chosen, tuple(pair.T), 1.0)
+        weights = weights * chosen
+    return Case(
+        lambda X, z: gda.GLR(X, z, sample_weight=s, pairs=pairs),
+        lambda D, z, _X: glr(D, z, weights),
+        is_ordered=True,
+        X=X,
+        y=z,
+    )
+
+
+WEIGHTS = np.linspace(0.5, 2, N)
+DISTINCT = [pair for pair in PAIRS if pair[0] != pair[1]]
+
+GLR_CASES = {f"GLR, {name}": _glr_case(name) for name in SIGNALS} | {
+    "GLR, weights": _glr_case("labels", weighted=True),
+    "GLR, weights of a real signal": _glr_case("real", weighted=True),
+    "GLR, listed": _glr_case("columns", weighted=True, listed=True),
+}
+
+CASES: dict[str, Case] = GLR_CASES | {
+    "MCML": Case(gda.MCML, lambda D, y, _X: mcml(D, y)),
+    "MCML, weights": Case(
+        lambda X, y, **options: gda.MCML(X, y, sample_weight=WEIGHTS, **options),
+        lambda D, y, X: mcml(D, y, WEIGHTS),
+        is_ordered=True,
+    ),
+    "LMNN": Case(
+        lambda X, y, **options: gda.LMNN(X, y, n_neighbors=N_NEIGHBORS, **options),
+        lambda D, y, X: lmnn(D, y, X),
+    ),
+    "logistic": Case(
+        lambda X, y, **options: gda.LogisticPairs(X, y, bias=1.5, **options),
+        lambda D, y, X: logistic(D, y, all_pairs(len(D))),
+    ),
+    "logistic, listed": Case(
+        lambda X, y, **options: gda.LogisticPairs(X, y, bias=1.5, pairs=PAIRS, **options),
+        lambda D, y, X: logistic(D, y, DISTINCT),
+        is_ordered=True,
+    ),
+    "logistic, similar": Case(
+        lambda X, y, **options: gda.LogisticPairs(
+            X, bias=1.5, pairs=PAIRS, similar=[y[i] == y[j] for i, j in PAIRS], **options
+        ),
+        lambda D, y, X: logistic(D, y, DISTINCT),
+        is_ordered=True,
+    ),
+    "hinge, similar": Case(
+        lambda X, y, **options: gda.PairHinge(
+            X,
+            upper=2,
+            lower=9,
+            width=3,
+            pairs=PAIRS,
+            similar=np.arange(len(PAIRS)) % 2 == 0,
+            **options,
+        ),
+        lambda D, y, X: (
+            sum(
+                hinge(D[pair] - 2 if n % 2 == 0 else 9 - D[pair], 3.0)
+                for n, pair in enumerate(PAIRS)
+                if pair[0] != pair[1]
+            )
+            / len(DISTINCT)
+        ),
+        is_ordered=True,
+    ),
+    "triplets, hinge": Case(
+        lambda X, y, **options: gda.TripletHinge(X, TRIPLETS, width=3, **options),
+        lambda D, y, X: triplet_loss(D, 0.5, lambda z: hinge(z, 3.0)),
+        is_ordered=True,
+    ),
+    "triplets, logistic": Case(
+        lambda X, y, **options: gda.LogisticTriplets(
+            X, TRIPLETS, push_weight=0.75, margin=1, **options
+        ),
+        lambda D, y, X: triplet_loss(D, 0.25, lambda z: np.log1p(np.exp(z))),
+        is_ordered=True,
+    ),
+    "hinge": Case(
+        lambda X, y, **options: gda.PairHinge(X, y, upper=2, lower=9, width=3, **options),
+        lambda D, y, X: pair_hinge(D, y, all_pairs(len(D))),
+    ),
+    "DEML": Case(gda.DEML, lambda D, y, X: deml(D, y, all_pairs(len(D)), 1.0)),
+    "DEML, listed": Case(
+        lambda X, y, **options: gda.DEML(X, y, similar_weight=0.1, pairs=PAIRS, **options),
+        lambda D, y, X: deml(D, y, DISTINCT, 0.1),
+        is_ordered=True,
+    ),
+    "LSML": Case(
+        lambda X, y, **options: gda.LSML(X, quadruplets=QUADRUPLETS, **options),
+        lambda D, y, X: lsml(D, QUADRUPLETS),
+        is_ordered=True,
+    ),
+}
+
+
+class Opaque(gda.DenseObjective):
+    """``tr(SM) - log det M`` from a value and a gradient alone."""
+
+    def __init__(self, S: FloatArray) -> None:
+        super().__init__(n_features=len(S))
+        self.S = S
+
+    def value(self, metric: FloatArray) -> float:
+        return log_det(self.S)(metric)
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        gradient: FloatArray = self.S - np.linalg.inv(metric)
         return (gradient + gradient.T) / 2
+
+
+def log_det(S: FloatArray) -> Callable[[FloatArray], float]:
+    """Return the formula ``tr(SM) - log det M``."""
+
+    def value(metric: FloatArray) -> float:
+        sign, logarithm = np.linalg.slogdet(metric)
+        return float(np.vdot(S, metric) - logarithm) if sign > 0 else math.inf
+
+    return value
+
+
+def gmml(S: FloatArray, D: FloatArray) -> Callable[[FloatArray], float]:
+    """Return the formula ``tr(SM) + tr(M⁻¹D)``."""
+    return lambda metric: float(np.vdot(S, metric) + np.vdot(np.linalg.inv(metric), D))
+
+
+RNG = np.random.default_rng(7)
+A, S = random_symmetric(RNG, K), covariance(K)
+D = (lambda rows: rows.T @ rows)(RNG.standard_normal((9, K)))
+
+MATRIX_CASES: dict[str, tuple[Callable[[], Objective], Callable[[FloatArray], float]]] = {
+    "log det": (lambda: gda.LogDet(S), log_det(S)),
+    "indefinite log det": (lambda: gda.LogDet(10 * A), log_det(10 * A)),
+    "GMML": (lambda: gda.GMML(S, D), gmml(S, D)),
+    "ridge": (lambda: gda.Ridge(K), lambda M: float((M**2).sum()) / 2),
+    "linear": (lambda: gda.Linear(A), lambda M: float(np.trace(A @ M))),
+    "quadratic": (
+        lambda: Quadratic(A, 0.7, 0.3),
+        lambda M: float((A * M).sum() + 0.35 * (M**2).sum()) + 0.3,
+    ),
+    "sum": (
+        lambda: 2.0 * CASES["GLR, labels"]() + 0.3 * gda.LogDet(S) + 1.7 * gda.Ridge(K),
+        lambda M: 2.0 * CASES["GLR, labels"].value(M) + 0.3 * log_det(S)(M) + 0.85 * (M**2).sum(),
+    ),
+    "multiple": (
+        lambda: 3.0 * CASES["GLR, labels"](),
+        lambda M: float(3.0 * CASES["GLR, labels"].value(M)),
+    ),
+    "dense": (lambda: Opaque(S), log_det(S)),
+    "function": (
+        lambda: gda.FunctionObjective(
+            lambda M: (np.sum((M - A) ** 2) / 2, M - A),
+            K,
+            expression=lambda M: cp.sum_squares(M - A) / 2,
+        ),
+        lambda M: float(np.sum((M - A) ** 2)) / 2,
+    ),
+    "cvxpy": (
+        lambda: gda.CvxpyObjective(lambda M: cp.trace(S @ M) - cp.log_det(M), K),
+        log_det(S),
+    ),
+    "nearest": (lambda: Nearest(A), Nearest(A).value),
+}
+
+EVERY: dict[str, Callable[[], Any]] = {
+    **CASES,
+    **{name: make for name, (make, _) in MATRIX_CASES.items()},
+}

@@ -15,7 +15,7 @@ from gdaopt.objectives import SumObjective
 from tests.certificate_cases import Nearest, covariance, named_set, small_glr
 from tests.helpers import random_metric, random_symmetric
 from tests.methods.certified_cases import KINDS, set_of
-from tests.objectives.cases import assert_near, directions
+from tests.objectives.cases import directions
 
 K = 4
 
@@ -32,70 +32,22 @@ def terms() -> list[Any]:
     ]
 
 
-FACTORS = (2.0, 0.3, 1.0, 1.7, 0.9)
-
-
-def total() -> Any:
-    """Return the sum of all kinds."""
-    return sum(factor * term for factor, term in zip(FACTORS, terms(), strict=True))
-
-
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(1)
 
 
-def linear(parts: list[Any]) -> Any:
-    return sum(factor * part for factor, part in zip(FACTORS, parts, strict=True))
-
-
-def test_it_keeps_the_contract() -> None:
-    gda.check_objective(total())
-    gda.check_objective(3.0 * terms()[0])
-
-
-def test_point(rng: np.random.Generator) -> None:
-    metric = random_metric(rng, K)
-    found, parts = total().at(metric), [term.at(metric) for term in terms()]
-    assert found.value == pytest.approx(linear([part.value for part in parts]), rel=1e-14)
-    assert_near(found.gradient(), linear([part.gradient() for part in parts]))
-    diagonals = linear([part.gradient_diagonal() for part in parts])
-    assert_near(found.gradient_diagonal(), diagonals)
-    assert_near(found.gradient_column(2), linear([part.gradient_column(2) for part in parts]))
-    edges = (np.array([0, 1]), np.array([2, 3]))
-    entries = found.gradient_entries(edges)
-    assert_near(entries.on_edges, found.gradient()[edges])
-    assert_near(entries.on_diagonal, diagonals)
-    with pytest.raises(ValueError, match="read-only"):
-        found.metric[0, 0] = 1.0
-
-
-def test_lines(rng: np.random.Generator) -> None:
-    metric = random_metric(rng, K) + np.eye(K)
-    kinds = terms()[:4]  # an objective of one's own knows no curvature
-    found = sum(factor * term for factor, term in zip(FACTORS, kinds, strict=False))
-    for direction in directions(rng):
-        line = found.at(metric).line(direction)
-        parts = [term.at(metric).line(direction) for term in kinds]
-        assert line.direction is direction
-        for gamma in (0.0, 0.05):
-            values = [factor * p.value(gamma) for factor, p in zip(FACTORS, parts, strict=False)]
-            assert line.value(gamma) == pytest.approx(sum(values))
-            expected = [
-                factor * np.array(p.derivatives(gamma))
-                for factor, p in zip(FACTORS, parts, strict=False)
-            ]
-            np.testing.assert_allclose(line.derivatives(gamma), sum(expected), rtol=1e-12)
-        moved = found.at(metric).moved(direction, 0.05)
-        assert moved.value == pytest.approx(line.value(0.05), rel=1e-12)
-
-
-def test_derivatives_along_atoms(rng: np.random.Generator) -> None:
-    atoms = Atoms(np.array([[0, 1], [2, 3], [1, 3]]), np.tile([0.6, -0.8], (3, 1)))
-    metric = random_metric(rng, K)
-    found, parts = total().at(metric), [term.at(metric) for term in terms()]
-    assert_near(found.slopes(atoms), linear([part.slopes(atoms) for part in parts]))
-    assert_near(found.curvature(atoms), linear([part.curvature(atoms) for part in parts]))
+def test_round_off_adds_up(rng: np.random.Generator) -> None:
+    """Errors of gradients as ``g_i² = Σ_k c_k g_ki²``, and those of adding up."""
+    glr, log_det, ridge = terms()[:3]
+    point = (2.0 * glr + 30.0 * log_det + ridge).at(random_metric(rng, K))
+    parts = [part.round_off() for part in point.parts]
+    assert point.round_off().value > 2 * parts[0].value + 30 * parts[1].value
+    squares = 2 * parts[0].gradient ** 2 + 30 * parts[1].gradient ** 2
+    assert (point.round_off().gradient ** 2 > squares).all()
+    assert (
+        point.round_off().gradient ** 2 < squares + 1e-13 * np.abs(point.gradient()).max()
+    ).all()
 
 
 def test_certificates_add_up(rng: np.random.Generator) -> None:

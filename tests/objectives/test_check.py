@@ -2,123 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.directions import (
-    DeferredMatrix,
-    Direction,
-)
-from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives import PairPoint
 from gdaopt.objectives.glr import ExponentialLine
-from gdaopt.support.validation import FloatArray
-from tests.objectives.cases import LogDet, N, samples
+from tests.objectives.cases import N_GLR, Opaque, glr_samples
 
 
-class WrongGradient(LogDet):
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        return 1.001 * super().gradient(metric)
+def glr() -> gda.GLR:
+    rng = np.random.default_rng(0)
+    return gda.GLR(glr_samples(rng)[:, :3], rng.standard_normal(N_GLR))
 
 
-class AsymmetricGradient(LogDet):
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        return super().gradient(metric) + np.diag(np.full(len(metric) - 1, 0.01), 1)
+def twice_on_edges(right: MaskedMatrix) -> MaskedMatrix:
+    return MaskedMatrix(right.on_diagonal, 2 * right.on_edges, right.edges)
 
 
-class Concave(gda.DenseObjective):
-    def value(self, metric: FloatArray) -> float:
-        return -float(np.sum(metric**2))
+Fault = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Returns a wrong method, given the right one."""
 
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        return -2 * metric
-
-
-class PatchedGLR(gda.GLR):
-    """A GLR whose points are of another class."""
-
-    def __init__(self, point: type[PairPoint]) -> None:
-        rng = np.random.default_rng(0)
-        super().__init__(samples(rng)[:, :3], rng.standard_normal(N))
-        self.point = point
-
-    def at(self, metric: FloatArray) -> PairPoint:
-        return self.point(self, DeferredMatrix(metric.copy))
-
-
-class WrongColumn(PairPoint):
-    def gradient_column(self, column: int) -> FloatArray:
-        return super().gradient_column(0)
-
-
-class WrongDiagonal(PairPoint):
-    def gradient_diagonal(self) -> FloatArray:
-        return 2 * super().gradient_diagonal()
-
-
-class WrongEntries(PairPoint):
-    def gradient_entries(self, edges: Edges) -> MaskedMatrix:
-        right = super().gradient_entries(edges)
-        return MaskedMatrix(right.on_diagonal, 2 * right.on_edges, edges)
-
-
-class WrongCurvatureLine(ExponentialLine):
-    def derivatives(self, gamma: float) -> tuple[float, float]:
-        slope, curvature = super().derivatives(gamma)
-        return slope, 0.9 * curvature
-
-
-class WrongCurvature(PairPoint):
-    def line(self, direction: Direction) -> ExponentialLine:
-        right = super().line(direction)
-        return WrongCurvatureLine(direction, self.sum, right.rates)
-
-
-class WrongSlopes(PairPoint):
-    def slopes(self, atoms: Atoms) -> FloatArray:
-        return 2 * super().slopes(atoms)
-
-
-class WrongSecondDerivatives(PairPoint):
-    def curvature(self, atoms: Atoms) -> FloatArray:
-        return 0.9 * super().curvature(atoms)
-
-
-class WrongMove(PairPoint):
-    def moved(self, direction: Direction, gamma: float) -> PairPoint:
-        return super().moved(direction, 2 * gamma)
+FAULTS: dict[str, tuple[type, str, Fault, str]] = {
+    "column": (
+        *(PairPoint, "gradient_column"),
+        lambda right: lambda point, column: right(point, 0 * column),
+        "^gradient_column: error",
+    ),
+    "diagonal": (
+        *(PairPoint, "gradient_diagonal"),
+        lambda right: lambda point: 2 * right(point),
+        "^gradient_diagonal: error",
+    ),
+    "entries": (
+        *(PairPoint, "gradient_entries"),
+        lambda right: lambda *given: twice_on_edges(right(*given)),
+        "^gradient_entries: error",
+    ),
+    "curvature of a line": (
+        *(ExponentialLine, "derivatives"),
+        lambda right: lambda *given: tuple(np.array([1.0, 0.9]) * right(*given)),
+        "^the line's curvature along a DiagonalDirection",
+    ),
+    "slopes": (
+        *(PairPoint, "slopes"),
+        lambda right: lambda *given: 2 * right(*given),
+        "^slopes: error",
+    ),
+    "second derivatives": (
+        *(PairPoint, "curvature"),
+        lambda right: lambda *given: 0.9 * right(*given),
+        "^curvature: error",
+    ),
+    "move": (
+        *(PairPoint, "moved"),
+        lambda right: lambda point, direction, gamma: right(point, direction, 2 * gamma),
+        "^the metric moved along a DiagonalDirection",
+    ),
+    "stale distances": (
+        *(PairPoint, "moved"),
+        lambda _right: (
+            lambda point, direction, gamma: PairPoint(
+                point.objective, point._metric.moved(direction, gamma), point.sum.distances
+            )
+        ),
+        "^the value moved along a DiagonalDirection",
+    ),
+    "gradient": (
+        *(Opaque, "gradient"),
+        lambda right: lambda *given: 1.001 * right(*given),
+        "^the line's slope along a",
+    ),
+    "asymmetric gradient": (
+        *(Opaque, "gradient"),
+        lambda right: lambda *given: right(*given) + np.diag([0.01, 0.01], 1),
+        "^the gradient is symmetric: error 0.01",
+    ),
+}
 
 
-class StaleMove(PairPoint):
-    def moved(self, direction: Direction, gamma: float) -> PairPoint:
-        return PairPoint(self.objective, self._metric.moved(direction, gamma), self.sum.distances)
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_is_wrong_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, method, fault, message = FAULTS[name]
+    objective = Opaque(np.eye(3)) if kind is Opaque else glr()
+    gda.check_objective(objective)
+    monkeypatch.setattr(kind, method, fault(getattr(kind, method)))
+    with pytest.raises(InvalidInputError, match=message):
+        gda.check_objective(objective)
 
 
-class TestCheckObjective:
-    @pytest.mark.parametrize(
-        ("objective", "message"),
-        [
-            (WrongGradient(np.eye(3)), "^the line's slope along a"),
-            (AsymmetricGradient(np.eye(3)), "^the gradient is symmetric: error 0.01"),
-            (Concave(3), "^the objective is not convex: its second derivative along a"),
-            (PatchedGLR(WrongColumn), "^gradient_column: error"),
-            (PatchedGLR(WrongDiagonal), "^gradient_diagonal: error"),
-            (PatchedGLR(WrongEntries), "^gradient_entries: error"),
-            (PatchedGLR(WrongCurvature), "^the line's curvature along a DiagonalDirection"),
-            (PatchedGLR(WrongSlopes), "^slopes: error"),
-            (PatchedGLR(WrongSecondDerivatives), "^curvature: error"),
-            (PatchedGLR(WrongMove), "^the metric moved along a DiagonalDirection"),
-            (PatchedGLR(StaleMove), "^the value moved along a DiagonalDirection"),
-        ],
-        ids=lambda value: type(value).__name__,
-    )
-    def test_names_what_is_wrong(self, objective: gda.GLR, message: str) -> None:
-        with pytest.raises(InvalidInputError, match=message):
-            gda.check_objective(objective)
-
-    def test_the_patched_objective_is_right_without_the_fault(self) -> None:
-        gda.check_objective(PatchedGLR(PairPoint))
+def test_a_concave_function_is_named() -> None:
+    concave = gda.FunctionObjective(lambda M: (-float(np.sum(M**2)), -2 * M), 3)
+    with pytest.raises(InvalidInputError, match=r"^the objective is not convex: its second deriv"):
+        gda.check_objective(concave)

@@ -1,4 +1,4 @@
-"""Objectives of one's own, from a value and a gradient alone."""
+"""Objectives of one's own: from a value and a gradient, or from one function."""
 
 from __future__ import annotations
 
@@ -10,58 +10,51 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.linalg.directions import (
-    DenseDirection,
-)
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.methods.steps import Exact
+from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
-from tests.objectives.cases import K, LogDet
+from tests.objectives.cases import K, Opaque, assert_near
+
+SIZE = 3
+TARGET = np.array([[3.0, -1.0, 0.0], [-1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(1)
+def test_an_optimum_of_a_value_and_a_gradient() -> None:
+    target = random_metric(np.random.default_rng(1), K)
+    problem = gda.MetricProblem(
+        Opaque(np.linalg.inv(target).astype(np.float64)), gda.GraphMetrics(2 * K, 1e-6)
+    )
+    result = gda.solve(problem, "alternating", solver="analytic", tolerance=1e-7)
+    assert result.objective == pytest.approx(K - np.linalg.slogdet(target)[1], abs=1e-4)
 
 
-class TestSeam:
-    def test_a_users_objective(self, rng: np.random.Generator) -> None:
-        factor = rng.standard_normal((K, 9))
-        gda.check_objective(LogDet(np.asarray(factor @ factor.T / 9)))
-
-    def test_an_optimum_through_the_seam(self, rng: np.random.Generator) -> None:
-        target = random_metric(rng, K)
-        problem = gda.MetricProblem(
-            LogDet(np.linalg.inv(target).astype(np.float64)), gda.GraphMetrics(2 * K, 1e-6)
-        )
-        result = gda.solve(problem, "alternating", solver="analytic", tolerance=1e-7)
-        assert result.objective == pytest.approx(K - np.linalg.slogdet(target)[1], abs=1e-4)
-
-    @pytest.mark.parametrize("size", [1, 2, 5])
-    def test_glr_passes(self, size: int, rng: np.random.Generator) -> None:
-        gda.check_objective(gda.GLR(rng.standard_normal((9, size)), rng.standard_normal(9)))
-
-    def test_a_users_objective_has_no_expression_by_default(self) -> None:
-        with pytest.raises(
-            gda.errors.InvalidInputError, match="LogDet has no CVXPY expression; define"
-        ):
-            LogDet(np.eye(K)).to_cvxpy(cp.Constant(np.eye(K)))
-        with pytest.raises(gda.errors.InvalidInputError, match="define log_expression"):
-            LogDet(np.eye(K)).log_to_cvxpy(cp.Constant(np.eye(K)))
+def test_without_an_expression() -> None:
+    with pytest.raises(gda.errors.InvalidInputError, match="Opaque has no CVXPY expression; def"):
+        Opaque(np.eye(K)).to_cvxpy(cp.Constant(np.eye(K)))
+    with pytest.raises(gda.errors.InvalidInputError, match="define log_expression"):
+        Opaque(np.eye(K)).log_to_cvxpy(cp.Constant(np.eye(K)))
 
 
-def test_a_line_of_an_objective_of_ones_own() -> None:
-    """The dense fall-back knows no curvature."""
-
-    class Square(gda.DenseObjective):
-        def value(self, metric: np.ndarray) -> float:
-            return float(((metric - np.eye(2)) ** 2).sum())
-
-        def gradient(self, metric: np.ndarray) -> np.ndarray:
-            return 2 * (metric - np.eye(2))
-
-    line = Square(2).at(np.zeros((2, 2))).line(DenseDirection(4 * np.eye(2)))
+def test_a_line_knows_no_curvature() -> None:
+    line = Opaque(np.eye(2)).at(np.diag([1.0, 4.0])).line(DiagonalDirection(np.array([0.0, -3.0])))
     assert math.isnan(line.derivatives(0.5)[1])
-    assert Exact().size(line, 0) == pytest.approx(0.25, abs=1e-12)
+    assert Exact().size(line, 0) == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9])
+def test_curvature_at_the_edge_of_the_domain(size: float) -> None:
+    """Differences of gradients are taken on the side where there are some."""
+
+    class Edge(Opaque):
+        def gradient(self, metric: FloatArray) -> FloatArray:
+            inside = metric[0, 0] <= size
+            return super().gradient(metric) if inside else np.full_like(metric, np.nan)
+
+    atoms = Atoms.of_features(np.arange(2))
+    curvature = Edge(np.eye(2)).at(np.diag([size, size])).curvature(atoms)
+    assert_near(curvature, np.eye(2) / size**2, 1e-4)
 
 
 @pytest.mark.parametrize("wrong", ["1.5", b"1.5", None, 1j, np.datetime64(1, "s"), [1.0, 2.0]])
@@ -82,3 +75,95 @@ def test_values_and_gradients_that_are_no_numbers(wrong: Any) -> None:
         gda.errors.InvalidInputError, match=r"gradient returned .* must return an array"
     ):
         point.gradient()
+
+
+def nearest(metric: FloatArray) -> tuple[float, FloatArray]:
+    return float(np.sum((metric - TARGET) ** 2)) / 2, metric - TARGET
+
+
+def problem(**options: Any) -> gda.MetricProblem:
+    objective = gda.FunctionObjective(nearest, n_features=SIZE, **options)
+    return gda.MetricProblem(objective, gda.GraphMetrics(4.0, 0.1))
+
+
+def test_the_optimum() -> None:
+    gda.check_objective(problem().objective)
+    expected = gda.GraphMetrics(4.0, 0.1).projected(TARGET, accuracy=1e-10).point
+    for method in ("certified", "projected-gradient"):
+        result = gda.solve(problem(), method, tolerance=1e-9)
+        assert result.status == "converged"
+        np.testing.assert_allclose(result.metric, expected, atol=1e-4)
+
+
+def test_the_function_is_called_once_a_metric() -> None:
+    calls: list[FloatArray] = []
+
+    def counted(metric: FloatArray) -> tuple[float, FloatArray]:
+        calls.append(metric)
+        return nearest(metric)
+
+    point = gda.FunctionObjective(counted, n_features=SIZE).at(2 * np.eye(SIZE))
+    assert len(calls) == 1  # the check
+    point.value, point.gradient(), point.gradient_column(0)
+    assert len(calls) == 2
+
+
+def test_gradients_become_symmetric() -> None:
+    """Those of ``sum_ij D_ij M_ij`` by its entries need not be."""
+    slope = np.triu(np.ones((SIZE, SIZE)))
+    objective = gda.FunctionObjective(lambda M: (np.vdot(slope, M), slope), n_features=SIZE)
+    np.testing.assert_array_equal(objective.gradient(np.eye(SIZE)), (slope + slope.T) / 2)
+    gda.check_objective(objective)
+
+
+def test_conic_methods_need_an_expression() -> None:
+    with pytest.raises(
+        gda.errors.InvalidInputError, match="has no CVXPY expression unless it is given"
+    ):
+        gda.solve(problem(), "sdp")
+    given = problem(expression=lambda M: cp.sum_squares(M - TARGET) / 2)
+    exact = gda.solve(given, "certified").objective
+    assert gda.solve(given, "sdp").objective == pytest.approx(exact, rel=1e-6)
+
+
+def test_a_domain() -> None:
+    def barrier(metric: FloatArray) -> tuple[float, FloatArray]:
+        smallest = np.linalg.eigvalsh(metric)[0]
+        if smallest <= 0:
+            return math.inf, np.full_like(metric, math.nan)
+        return float(np.trace(metric) - np.linalg.slogdet(metric)[1]), np.eye(SIZE) - np.linalg.inv(
+            metric
+        )
+
+    objective = gda.FunctionObjective(barrier, n_features=SIZE)
+    result = gda.solve(gda.MetricProblem(objective, gda.GraphMetrics(9.0)), "certified")
+    np.testing.assert_allclose(result.metric, np.eye(SIZE), atol=1e-3)
+    assert result.status == "converged"
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda M: (math.nan, M), "returns NaN in the value at the identity matrix"),
+        (lambda M: (1.0, M * math.nan), "returns NaN in the gradient at the identity matrix"),
+        (lambda M: (1.0, M[0]), r"must have shape \(3, 3\), got \(3,\)"),
+        (lambda M: (M, M), r"the value that .* returns must be a number, got shape \(3, 3\)"),
+        (lambda M: M, "must return the pair of the value and the gradient"),
+        (lambda M: None, "must return the pair of the value and the gradient, got None"),
+        (lambda M: ("a", M), "must return a number and an array of numbers"),
+        (lambda M: ("1.5", M), "must return a number and an array of numbers"),
+        (lambda M: (b"1.5", M), "must return a number and an array of numbers"),
+        (lambda M: (np.str_("1.5"), M), "must return a number and an array of numbers"),
+        (lambda M: (np.datetime64(1, "s"), M), "must return a number and an array of numbers"),
+        (lambda M: (None, M), "must return a number and an array of numbers"),
+        (lambda M: (1j, M), "must return a number and an array of numbers"),
+        (lambda M: (1.0, M.astype(str)), "must return a number and an array of numbers"),
+        (lambda M: (1.0, M * 1j), "must return a number and an array of numbers"),
+        (lambda M: ("a" * 10_000, M), "must return a number and an array of numbers, got .{,60}$"),
+        (np.ndarray, "value_and_gradient must be a function of the metric"),
+        (3.0, "value_and_gradient must be a function of the metric, such as .*, got 3.0"),
+    ],
+)
+def test_wrong_functions_are_refused(function: Any, message: str) -> None:
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
+        gda.FunctionObjective(function, n_features=SIZE)

@@ -210,6 +210,17 @@ def test_it_is_not_much(name: str) -> None:
     assert (stated.gradient >= 0).all()
 
 
+@pytest.mark.parametrize("name", ["log det", "indefinite log det", "gmml"])
+@pytest.mark.parametrize("smallest", [1e-6, 1e-10])
+def test_ill_conditioned_metrics(name: str, smallest: float) -> None:
+    objective, exact = CASES[name]()
+    basis, _ = np.linalg.qr(np.random.default_rng(3).standard_normal((K, K)))
+    metric = (basis * [1.0, 2.0, 3.0, smallest]) @ basis.T
+    point = objective.at((metric + metric.T) / 2)
+    error = abs(mpmath.mpf(point.value) - exact.at(digits.exact(point.metric))[0])
+    assert 1e-15 * abs(point.value) < error <= point.round_off().value
+
+
 def test_a_metric_that_has_no_digits() -> None:
     """Its inverse would say nothing."""
     M = np.array([[1.0, 1 - 1e-16], [1 - 1e-16, 1.0]])

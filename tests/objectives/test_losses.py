@@ -1,4 +1,4 @@
-"""What is special of each objective of distances: limits, targets, draws, and bad input."""
+"""What is special of each objective of distances: limits, targets, trace bounds, bad input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from sklearn.neighbors import NearestNeighbors
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
+from gdaopt.objectives import OBJECTIVES, PairObjective, SeparablePairs, Term
 from gdaopt.objectives.lmnn import target_neighbors
+from gdaopt.objectives.pairs import read_labelled_pairs, rectangles
 from gdaopt.objectives.scalar_functions import (
     Identity,
     Logistic,
@@ -20,7 +22,9 @@ from gdaopt.objectives.scalar_functions import (
     ScalarFunction,
     SmoothHinge,
 )
-from tests.objectives.loss_cases import LABELS, K, N, mcml, samples
+from gdaopt.scaling import auto_trace_bound, read_trace_bound
+from gdaopt.support.validation import FloatArray
+from tests.objectives.cases import LABELS, K, N, make_blocks_small, mcml, samples, within
 
 X = samples()
 
@@ -248,3 +252,111 @@ def test_mcml_of_pairs_that_are_far_apart_ends_at_its_minimum(
     assert result.gap <= 1e-12 * max(1.0, trace_bound)
     again = gda.solve(problem, "certified", absolute_tolerance=2 * result.gap)
     assert again.status == "converged"
+
+
+def test_underflow_is_said() -> None:
+    point = within(1, lambda: gda.GLR(X, X[:, 0])).at(1e9 * np.eye(K))
+    assert point.value == 0
+    assert np.isfinite(point.logarithm().value)
+    assert "multiply the features" in (point.vanished() or "")
+
+
+def test_all_terms_of_all_chunks_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then sums in units of 0 gave NaN."""
+    monkeypatch.setattr(rectangles, "_CHUNK", 2**8)
+    make_blocks_small(monkeypatch, 200)
+    many = samples(count=80)
+    glr = within(1, lambda: gda.GLR(1e100 * many, np.arange(80) % 2))
+    point = glr.at(1e150 * np.eye(K))
+    assert len(glr._chunks) > 1
+    assert point.value == 0
+    assert point.logarithm().value == -np.inf
+    assert not point.gradient().any()
+    assert "is 0 in floating point" in (point.vanished() or "")
+
+
+class Wrong(Identity):
+    """A scalar function with a wrong derivative."""
+
+    def __call__(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return z, -np.ones_like(z)
+
+
+def test_a_wrong_loss_of_ones_own_is_found_out() -> None:
+    labelled = read_labelled_pairs(X, np.arange(len(X)) % 2, None)
+    objective = SeparablePairs(labelled, (Term(True, Wrong(), 1.0),))
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(4.0))
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"the gradient of .*SeparablePairs.* is wrong"
+    ):
+        gda.solve(problem, "certified")
+
+
+def test_objectives_of_the_package_are_tested() -> None:
+    assert gda.GLR(X, X[:, 0]).tested
+    assert gda.MCML(X, np.arange(len(X)) % 2).tested
+    assert not PairObjective.tested
+    assert not SeparablePairs.tested
+
+
+class TestRulesOfObjectives:
+    """The trace bounds of objectives that have a rule of their own."""
+
+    OBJECTIVES = tuple(name for name in OBJECTIVES if name != "glr")
+
+    @staticmethod
+    def samples(seed: int = 0) -> tuple[FloatArray, FloatArray]:
+        rng = np.random.default_rng(seed)
+        y = np.arange(30) % 3
+        return rng.normal(size=(30, 4)) + y[:, None], y.astype(np.float64)
+
+    @pytest.mark.parametrize("name", OBJECTIVES)
+    def test_units_drop_out(self, name: str) -> None:
+        X, y = self.samples()
+        bounds = [
+            read_trace_bound("auto", OBJECTIVES[name](factor * X, y), gda.GraphMetrics(1.0))
+            for factor in (1.0, 10.0)
+        ]
+        assert bounds[0] > 0
+        assert bounds[1] == pytest.approx(bounds[0] / 100)
+
+    @pytest.mark.parametrize("name", OBJECTIVES)
+    def test_constant_features_and_copies_change_nothing(self, name: str) -> None:
+        X, y = self.samples()
+        bound = auto_trace_bound(OBJECTIVES[name](X, y), gda.GraphMetrics(1.0))
+        constant = np.column_stack([X, np.ones(len(X))])
+        assert auto_trace_bound(OBJECTIVES[name](constant, y), gda.GraphMetrics(1.0)) == (
+            pytest.approx(bound)
+        )
+        if name == "mcml":  # the others see all distances doubled, as their thresholds do not
+            twice = np.column_stack([X, X])
+            assert auto_trace_bound(OBJECTIVES[name](twice, y), gda.GraphMetrics(1.0)) == (
+                pytest.approx(bound)
+            )
+
+    @pytest.mark.parametrize("name", ["logistic-pairs", "pair-hinge"])
+    def test_larger_isotropic_metrics_are_worse_than_none(self, name: str) -> None:
+        for seed in range(5):
+            X, y = self.samples(seed)
+            objective = OBJECTIVES[name](X, y)
+            bound = auto_trace_bound(objective, gda.GraphMetrics(1.0))
+            at = objective.at
+            isotropic = np.eye(4) * bound / 4
+            assert at(1.001 * isotropic).value > at(np.zeros((4, 4))).value
+
+    def test_larger_isotropic_metrics_are_too_large_for_deml(self) -> None:
+        X, y = self.samples()
+        objective = gda.DEML(X, y)
+        isotropic = np.eye(4) * objective.auto_trace_bound() / 4
+        slope = float(np.vdot(objective.gradient(1.001 * isotropic), isotropic))
+        assert slope > 0
+
+    def test_where_nothing_pulls(self) -> None:
+        X, y = self.samples()
+        with pytest.raises(InvalidInputError, match="push_weight=1"):
+            gda.LMNN(X, y, push_weight=1.0).auto_trace_bound()
+        with pytest.raises(InvalidInputError, match="similar_weight=0"):
+            gda.DEML(X, y, similar_weight=0.0).auto_trace_bound()
+        collapsed = np.array([[0.0], [0.0], [1.0], [1.0]])
+        with pytest.raises(InvalidInputError, match="samples of each class coincide"):
+            gda.MCML(collapsed, [0, 0, 1, 1]).auto_trace_bound()

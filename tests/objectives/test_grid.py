@@ -1,0 +1,371 @@
+"""Every objective against its formula, and against all that the interface promises."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.linalg.entries import all_edges
+from gdaopt.master import MasterPoint
+from gdaopt.objectives import pair_loss
+from gdaopt.objectives.pairs import rectangles
+from gdaopt.support.validation import FloatArray
+from tests.helpers import random_metric, traced_peak
+from tests.objectives.cases import (
+    CASES,
+    EVERY,
+    GLR_CASES,
+    LABELS,
+    MATRIX_CASES,
+    STORAGE,
+    Case,
+    K,
+    N,
+    assert_near,
+    atoms_of,
+    directions,
+    samples,
+    stored,
+    within,
+)
+
+CONES = ["log det", "indefinite log det", "GMML", "sum", "dense", "cvxpy"]
+"""Objectives that are infinite where a metric is not positive definite."""
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+@pytest.fixture
+def metric(rng: np.random.Generator) -> FloatArray:
+    return random_metric(rng, K)
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> Case:
+    return CASES[request.param]
+
+
+@pytest.fixture(params=EVERY)
+def make(request: pytest.FixtureRequest) -> Callable[[], Any]:
+    return EVERY[request.param]
+
+
+@pytest.fixture(params=STORAGE)
+def objective(case: Case, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    return stored(request.param, case, monkeypatch)
+
+
+class TestEvery:
+    def test_contract(self, make: Callable[[], Any]) -> None:
+        gda.check_objective(make(), n_metrics=2)
+
+    def test_points_are_snapshots(self, make: Callable[[], Any], metric: FloatArray) -> None:
+        objective, given = make(), metric.copy()
+        point, expected = objective.at(given), objective.value(metric)
+        given[:] = 7.0
+        assert point.value == expected
+        np.testing.assert_array_equal(point.metric, metric)
+        assert point.vanished() is None
+        with pytest.raises(ValueError, match="read-only"):
+            point.metric[0, 0] = 1.0
+
+    @pytest.mark.parametrize("name", EVERY.keys() - {"function", "cvxpy"})  # of lambdas
+    def test_copies(self, name: str, metric: FloatArray) -> None:
+        objective = EVERY[name]()
+        copied = pickle.loads(pickle.dumps(objective))
+        assert copied.value(metric) == objective.value(metric)
+        np.testing.assert_array_equal(copied.gradient(metric), objective.gradient(metric))
+
+    @pytest.mark.parametrize(
+        "wrong", [np.eye(K + 1), np.full((K, K), np.nan), np.triu(np.ones((K, K)))]
+    )
+    def test_metrics_are_checked(self, make: Callable[[], Any], wrong: FloatArray) -> None:
+        objective = make()
+        if type(objective).at is gda.DenseObjective.at:
+            pytest.skip("the functions of a DenseObjective may take more")
+        with pytest.raises(gda.errors.InvalidInputError, match="metric"):
+            objective.at(wrong)
+
+    def test_gradient_is_lipschitz(self, make: Callable[[], Any], rng: np.random.Generator) -> None:
+        objective, floor = make(), 0.1
+        constant = objective.lipschitz(floor)
+        if constant is None:
+            assert isinstance(objective, gda.LSML | gda.DenseObjective)
+            return
+        for size in (1.0, 1e-2):
+            one, other = (
+                size * random_metric(rng, K) * rng.random() + floor * np.eye(K) for _ in range(2)
+            )
+            change = np.linalg.norm(objective.gradient(one) - objective.gradient(other))
+            assert change <= constant * np.linalg.norm(one - other) * (1 + 1e-9) + 1e-12
+
+    @pytest.mark.parametrize("name", EVERY.keys() - {"dense", "nearest"})  # without expressions
+    def test_for_cvxpy(self, name: str, metric: FloatArray) -> None:
+        objective = EVERY[name]()
+        variable = cp.Variable((K, K), symmetric=True)
+        for log in (False, True) if objective.log_convex else (False,):
+            convert = objective.log_to_cvxpy if log else objective.to_cvxpy
+            expression, constraints = convert(variable)
+            assert expression.is_dcp()
+            assert expression.is_convex()
+            assert all(constraint.is_dcp() for constraint in constraints)
+            variable.value = metric
+            if constraints:  # only equations for the expression's own variables
+                problem = cp.Problem(cp.Minimize(expression), [*constraints, variable == metric])
+                problem.solve(solver="CLARABEL")
+            found = np.exp(expression.value) if log else expression.value
+            assert found == pytest.approx(objective.value(metric), rel=1e-5, abs=1e-6)
+        if isinstance(objective, gda.objectives.PairObjective):
+            assert objective.conic_bytes() > 0
+
+
+@pytest.mark.parametrize("name", MATRIX_CASES)
+def test_values_and_gradients_of_matrices(name: str, rng: np.random.Generator) -> None:
+    make, formula = MATRIX_CASES[name]
+    objective = make()
+    for decades in (0.0, 2.0):
+        metric = random_metric(rng, K, decades=decades)
+        assert objective.value(metric) == pytest.approx(formula(metric), rel=1e-12)
+        gradient = objective.gradient(metric)
+        np.testing.assert_array_equal(gradient, gradient.T)
+        for _ in range(3):
+            step = 1e-6 * random_metric(rng, K) * float(np.linalg.eigvalsh(metric)[0])
+            near, far = (formula(metric + n * step) - formula(metric - n * step) for n in (1, 2))
+            scale = np.abs(gradient * step).sum() + 1e-9 * abs(formula(metric))
+            assert np.vdot(gradient, step) == pytest.approx((8 * near - far) / 12, abs=1e-5 * scale)
+
+
+@pytest.mark.parametrize("name", CONES)
+@pytest.mark.parametrize("smallest", [0.0, -1e-9, -3.0])
+def test_outside_of_the_cone(name: str, smallest: float, rng: np.random.Generator) -> None:
+    basis, _ = np.linalg.qr(rng.standard_normal((K, K)))
+    metric = (basis * [1, 2, 3, smallest]) @ basis.T if smallest else np.diag([1.0, 1, 1, 0])
+    objective = EVERY[name]()
+    point = objective.at((metric + metric.T) / 2)
+    assert point.value == np.inf
+    assert point.vanished() is not None
+    if name == "dense":
+        return
+    assert not np.isfinite(point.gradient()).any()
+    assert point.line(directions(rng)[0]).value(0.0) == np.inf
+
+
+@pytest.mark.parametrize("name", CONES[:4])
+def test_lines_leave_the_cone(name: str, rng: np.random.Generator, metric: FloatArray) -> None:
+    """At the inverses of the eigenvalues of ``-M⁻¹D`` all is infinite, and before it is not."""
+    point = EVERY[name]().at(metric + np.eye(K))
+    for direction in directions(rng):
+        matrix = direction.added_to(np.zeros((K, K)), 1.0)
+        rates = np.linalg.eigvals(np.linalg.solve(point.metric, matrix)).real
+        line = point.line(direction)
+        assert line.direction is direction
+        for end in (-1 / rates.max(), -1 / rates.min()):
+            if (rates.max() > 1e-9 and end < 0) or (rates.min() < -1e-9 and end > 0):
+                assert np.isfinite(line.value(0.999999 * end))
+                slope, curvature = line.derivatives(0.999999 * end)
+                assert np.sign(slope) == np.sign(end)
+                assert curvature > 1e6
+                for gamma in (1.000001 * end, 100 * end):
+                    assert line.value(gamma) == np.inf
+                    assert not np.isfinite(line.derivatives(gamma)[0])
+
+
+class TestPairs:
+    """Objectives of distances, whether their numbers are kept or not."""
+
+    def test_value_and_gradient(self, objective: Any, case: Case, metric: FloatArray) -> None:
+        point = objective.at(metric)
+        assert point.value == pytest.approx(case.value(metric), rel=1e-12)
+        gradient = point.gradient()
+        np.testing.assert_array_equal(gradient, gradient.T)
+        assert_near(gradient, case.gradient(metric), 1e-8)
+        assert_near(point.gradient_diagonal(), np.diagonal(gradient))
+        for column in range(K):
+            assert_near(point.gradient_column(column), gradient[:, column])
+        entries = objective.pairs.scatter_entries(point.sum.coefficients, all_edges(K))
+        entries = entries.scaled(objective.loss.sign * point.sum.scale)
+        assert_near(entries.on_edges, gradient[all_edges(K)])
+        assert_near(entries.on_diagonal, np.diagonal(gradient))
+
+    def test_lines_and_moves(
+        self, objective: Any, metric: FloatArray, rng: np.random.Generator
+    ) -> None:
+        point = objective.at(metric)
+        for direction in directions(rng):
+            for gamma in (0.0, 0.05):
+                there = objective.at(direction.added_to(metric, gamma))
+                line = point.line(direction)
+                slope, curvature = line.derivatives(gamma)
+                assert line.value(gamma) == pytest.approx(there.value, rel=1e-11)
+                inner = direction.inner(there.gradient())
+                scale = direction.magnitude().inner(np.abs(there.gradient()))
+                assert slope == pytest.approx(inner, rel=1e-9, abs=1e-10 * scale)
+                slopes = [line.derivatives(gamma + step)[0] for step in (1e-6, -1e-6)]
+                difference = (slopes[0] - slopes[1]) / 2e-6
+                assert curvature == pytest.approx(difference, rel=2e-4, abs=1e-6 * (1 + scale))
+            moved = point.moved(direction, 0.05)
+            np.testing.assert_array_equal(moved.metric, direction.added_to(metric, 0.05))
+            assert_near(moved.gradient(), there.gradient(), 1e-11)
+            assert moved.round_off().value >= 0.9 * there.round_off().value
+
+    @pytest.mark.parametrize("kind", ["two-sparse", "dense"])
+    def test_weights_of_atoms(
+        self, objective: Any, kind: str, metric: FloatArray, rng: np.random.Generator
+    ) -> None:
+        atoms = atoms_of(kind, rng)
+        weights = rng.uniform(0.1, 0.5, len(atoms))
+        weighted = MasterPoint(objective.at(metric), atoms, weights)
+        dense = objective.at(atoms.added_to(metric, weights))
+        assert weighted.value == pytest.approx(dense.value, rel=1e-12)
+        assert_near(weighted.gradient(), atoms.quadratic_forms(dense.gradient()), 1e-11)
+        assert_near(weighted.point.gradient(), dense.gradient(), 1e-11)
+        hessian, step = weighted.hessian(), 1e-6
+        for k in range(len(atoms)):
+            change = step * np.eye(len(atoms))[k]
+            ahead, behind = (weighted.at(weights + s * change).gradient() for s in (1, -1))
+            difference = (ahead - behind) / (2 * step)
+            largest = np.abs(hessian).max()
+            np.testing.assert_allclose(hessian[k], difference, rtol=2e-5, atol=2e-6 * (1 + largest))
+
+
+@pytest.mark.parametrize("make", [gda.MCML, gda.LogisticPairs, gda.GLR])
+def test_entries_of_masks(make: Callable[..., Any]) -> None:
+    """With few edges no whole gradient is computed, and a point answers for several masks."""
+    rng, size = np.random.default_rng(4), 60
+    X, y = rng.standard_normal((20, size)) / size, np.resize([1.0, -1.0], 20)
+    objective = make(X, y)
+    point, gradient = objective.at(np.eye(size)), objective.gradient(np.eye(size))
+    for edges in ((np.array([0, 3]), np.array([1, 50])), (np.array([2]), np.array([3]))):
+        entries = point.gradient_entries(edges)
+        assert "_gradient" not in vars(point)
+        assert_near(entries.on_edges, gradient[edges], 1e-10)
+        assert_near(entries.on_diagonal, np.diagonal(gradient))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_round_off_is_as_stated(name: str, rng: np.random.Generator) -> None:
+    """Value and tangent against the formula in extended precision."""
+    case, metric = CASES[name], random_metric(rng, K)
+    X = case.X + 1e4  # most digits are of the offset
+    objective = case.make(X, case.y)
+    point = objective.at(metric)
+    for direction in directions(rng):
+        point = point.moved(direction, 0.01)
+    stated = point.round_off()
+    exact = case.value(point.metric, np.longdouble, X=X)
+    assert abs(point.value - exact) <= stated.value
+    assert stated.value < 1e-5 * (1 + abs(point.value))
+    assert stated.value > objective.at(point.metric.copy()).round_off().value  # of moves, too
+    assert point.total.magnitude >= abs(point.total.scaled) * (1 - 1e-12)
+    for _ in range(5):
+        other = random_metric(rng, K) * rng.uniform(0.2, 5)
+        change = other - point.metric
+        slope = np.vdot(point.gradient(), change)
+        slope -= stated.gradient @ np.abs(change) @ stated.gradient
+        assert case.value(other, np.longdouble, X=X) >= point.value - stated.value + slope
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.is_ordered])
+@pytest.mark.parametrize("seed", range(3))
+def test_order_and_place_of_the_samples_have_no_meaning(name: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    case, metric = CASES[name], random_metric(rng, K)
+    X, order = rng.standard_normal((N, K)), rng.permutation(N)
+    one, other = case.make(X, LABELS), case.make(X[order] + 7.0, LABELS[order])
+    assert other.value(metric) == pytest.approx(one.value(metric), rel=1e-10)
+    assert_near(other.gradient(metric), one.gradient(metric), 1e-10)
+
+
+@pytest.mark.parametrize("name", ["MCML", "logistic", "hinge", "DEML"])
+def test_many_classes(name: str, metric: FloatArray) -> None:
+    """More classes than there are rectangles for."""
+    X, y = np.random.default_rng(5).standard_normal((40, K)), np.arange(40) % 20
+    expected = CASES[name].value(metric, X=X, y=y)
+    assert CASES[name].make(X, y).value(metric) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["MCML", "LMNN", "logistic"])
+def test_memory_does_not_grow_with_the_pairs(name: str) -> None:
+    """Value, gradient and round-off of 2500 samples hold no number for each of the pairs."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((2500, 5)), np.arange(2500) % 2
+
+    def evaluate() -> None:
+        point = within(2**20, lambda: CASES[name].make(X, y)).at(0.2 * np.eye(5))
+        assert np.isfinite(point.gradient()).all()
+        assert point.round_off().value < 1e-9
+
+    assert traced_peak(evaluate) < 0.5 * 8 * 2500**2
+
+
+@pytest.mark.parametrize("name", ["MCML", "logistic"])
+def test_second_derivatives_from_a_sample_lead_to_the_optimum(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fifth of the pairs gives them, and the certificate is of all pairs."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((80, K)), rng.integers(2, size=80)
+    X[:, 0] += y
+    objective = CASES[name].make(X, y)
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(4.0))
+    point, atoms = objective.at(np.eye(K)), gda.linalg.Atoms.of_features(np.arange(K))
+    expected, hessian = gda.solve(problem, "certified", tolerance=1e-8), point.curvature(atoms)
+    monkeypatch.setattr(pair_loss, "_MOST_PAIRS", objective.pairs.n_pairs // 5)
+    monkeypatch.setattr(rectangles, "_MOMENT_ENTRIES", 300)
+    sampled = point.curvature(atoms)
+    assert 0 < np.linalg.norm(sampled - hessian) < 0.5 * np.linalg.norm(hessian)
+    found = gda.solve(problem, "certified", tolerance=1e-8)
+    assert found.status == expected.status == "converged"
+    assert found.objective == pytest.approx(expected.objective, rel=2e-8)
+
+
+SETS: dict[str, Any] = {
+    "graph": lambda size: gda.GraphMetrics(float(size), 0.05),
+    "signed": lambda size: gda.SignedGraphMetrics([1, -1] * (size // 2) + [1] * (size % 2), size),
+    "diagonal": lambda size: gda.DiagonalMetrics(float(size), 0.01),
+    "definite": lambda size: gda.PositiveDefiniteMetrics(float(size), 0.02),
+}
+
+LOSSES = [name for name in CASES if name not in GLR_CASES]
+
+
+@pytest.mark.parametrize("kind", SETS)
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize(
+    "size", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 6, 9, 13))]
+)
+@pytest.mark.covering(1)
+def test_certified_is_the_optimum(name: str, size: int, kind: str) -> None:
+    """The optimum of CVXPY is that of the certified solver."""
+    X = 0.5 * samples(size, seed=size)
+    problem = gda.MetricProblem(CASES[name].make(X, LABELS), SETS[kind](size))
+    result = gda.solve(problem, "certified", tolerance=1e-7, absolute_tolerance=1e-9)
+    conic = gda.solve(problem, "sdp", solver="CLARABEL")
+    assert result.lower_bound is not None
+    assert conic.lower_bound is not None
+    assert conic.gap is not None
+    assert result.status == "converged"
+    slack = 1e-6 * (1 + abs(result.objective))
+    assert result.lower_bound <= conic.objective + slack
+    assert conic.lower_bound <= result.objective
+    assert conic.objective == pytest.approx(result.objective, abs=slack + conic.gap)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["MCML", "LMNN", "logistic", "hinge", "DEML"])
+def test_four_samples_of_many_features(name: str) -> None:
+    X = np.random.default_rng(0).standard_normal((4, 300)) / np.sqrt(300)
+    y = np.array([0, 0, 1, 1])
+    make = (lambda X, y: gda.LMNN(X, y, n_neighbors=1)) if name == "LMNN" else CASES[name].make
+    problem = gda.MetricProblem(make(X, y), gda.GraphMetrics(30.0, 1e-3))
+    result = gda.solve(problem, "certified", tolerance=1e-6, absolute_tolerance=1e-9)
+    assert result.status == "converged"

@@ -1,0 +1,418 @@
+"""Pairs of samples: every sum over them, in blocks of any size, and as CVXPY sees them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import DenseDirection
+from gdaopt.objectives.pairs import (
+    Block,
+    Pairs,
+    RectanglePairs,
+    SignalPairs,
+    blocks,
+    rectangles,
+    squared_distances,
+    weighted_pairs,
+)
+from gdaopt.objectives.pairs.expressions import (
+    _BYTES_PER_COEFFICIENT,
+    distinct_differences,
+    expression_bytes,
+)
+from gdaopt.support.validation import FloatArray
+from tests.helpers import random_metric
+from tests.objectives.cases import make_blocks_small
+
+N, K = 24, 3
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(5)
+
+
+SIGNALS: dict[str, FloatArray] = {
+    "labels": np.eye(3)[np.arange(N) % 3],
+    "real": np.random.default_rng(1).standard_normal((N, 1)),
+}
+SOME = [(i, (i + step) % N) for i in range(N) for step in (1, 4)]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "labels": {"z": SIGNALS["labels"]},
+    "real": {"z": SIGNALS["real"]},
+    "listed": {
+        "z": SIGNALS["labels"],
+        "sample_weight": np.linspace(0.5, 2, N),
+        "pairs": SOME,
+    },
+}
+
+
+def log_weights(pairs: Pairs) -> Iterator[FloatArray]:
+    """Return the logarithms of the weights, which there are."""
+    found = pairs.log_weights()
+    assert found is not None
+    return found
+
+
+def distances(pairs: Pairs, metric: FloatArray) -> list[FloatArray]:
+    return list(pairs.products(*DenseDirection(metric).factors(pairs.features)))
+
+
+def like(blocks: list[FloatArray], numbers: FloatArray) -> Iterator[FloatArray]:
+    """Yield numbers of pairs block by block, in the shapes of other blocks."""
+    bounds = np.cumsum([block.size for block in blocks])[:-1]
+    for block, part in zip(blocks, np.split(numbers, bounds), strict=True):
+        yield part.reshape(block.shape)
+
+
+@pytest.fixture(params=OPTIONS)
+def pairs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pairs:
+    make_blocks_small(monkeypatch, 40)
+    X = np.random.default_rng(0).standard_normal((N, K))
+    return weighted_pairs(X, **OPTIONS[request.param])
+
+
+class TestSums:
+    """Every sum of the interface, pair by pair."""
+
+    def test_pairs_are_listed_in_the_order_of_the_blocks(self, pairs: Pairs) -> None:
+        metric = np.diag(np.arange(1.0, K + 1))
+        left, right, weights = pairs.listed()
+        blocks = distances(pairs, metric)
+        shaped = [
+            np.broadcast_to(np.exp(logarithms), block.shape).ravel()
+            for logarithms, block in zip(log_weights(pairs), blocks, strict=True)
+        ]
+        numbers = np.concatenate([block.ravel() for block in blocks])
+        written_out = np.concatenate(shaped)
+        assert pairs.n_pairs == len(numbers)
+        differences = pairs.features[left] - pairs.features[right]
+        expected = np.einsum("pk,kl,pl->p", differences, metric, differences)
+        np.testing.assert_allclose(numbers[written_out > 0], expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(written_out[written_out > 0], weights, rtol=1e-14)
+
+    def test_sums(self, pairs: Pairs) -> None:
+        rng = np.random.default_rng(2)
+        left, right, weights = pairs.listed()
+        chosen = rng.random(len(weights))
+        blocks = [np.zeros_like(block) for block in distances(pairs, np.eye(K))]
+        counts = np.concatenate(
+            [
+                np.broadcast_to(np.isfinite(logarithms), block.shape).ravel()
+                for logarithms, block in zip(log_weights(pairs), blocks, strict=True)
+            ]
+        )
+        numbers = np.zeros(pairs.n_pairs)
+        numbers[counts] = chosen
+        coefficients = list(like(blocks, numbers))
+        d = pairs.features[left] - pairs.features[right]
+        scatter = (d.T * chosen) @ d
+        near = {"rtol": 0, "atol": 1e-12 * np.abs(scatter).max()}
+        found = pairs.scatter(coefficients)
+        np.testing.assert_array_equal(found, found.T)
+        np.testing.assert_allclose(found, scatter, **near)
+        np.testing.assert_allclose(
+            pairs.scatter_diagonal(coefficients), np.diagonal(scatter), **near
+        )
+        np.testing.assert_allclose(pairs.scatter_column(coefficients, 1), scatter[:, 1], **near)
+        x = pairs.features
+        sizes = chosen @ (x[left] ** 2 + x[right] ** 2)
+        assert (pairs.squared_sizes(coefficients) >= sizes * (1 - 1e-12)).all()
+        assert (pairs.squared_sizes(coefficients) <= 20 * sizes).all()
+
+        vectors = rng.standard_normal((5, K))
+        coordinates = Atoms.of_vectors(vectors).projected(pairs.features)
+        squares = (d @ vectors.T) ** 2
+        moments = pairs.scatter_diagonal(coefficients, coordinates)
+        np.testing.assert_allclose(moments, chosen @ squares, rtol=1e-11)
+
+
+def test_merged_pairs_add_up_their_weights() -> None:
+    X = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0], [1.0, 2.0]])
+    z = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    for pairs in (
+        SignalPairs(X, z),
+        weighted_pairs(X, z, pairs=[[0, 1], [1, 2], [2, 3], [0, 3]]),
+    ):
+        left, right, weights = distinct_differences(pairs)
+        np.testing.assert_allclose(weights, [4 * 8])
+        differences = np.abs(pairs.features[left] - pairs.features[right])
+        np.testing.assert_allclose(differences, [[1.0, 2.0]])
+
+
+def test_weights_of_classes_take_no_memory_for_pairs() -> None:
+    X = np.random.default_rng(0).standard_normal((N, K))
+    z = np.repeat([1.0, -1.0], N // 2)
+    glr = gda.GLR(X, z, sample_weight=np.where(z > 0, 3.0, 1.0))
+    assert glr.log_weights is not None
+    assert [block.shape for block in glr.log_weights] == [()]
+
+
+@pytest.mark.parametrize("entries", [40, 2**17])
+@pytest.mark.parametrize("far", [1.0, 1e3, 1e5, 1e7])
+def test_near_samples_keep_their_digits_far_from_the_mean(
+    far: float, entries: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two groups far apart, one of them of both classes: only pairs within that group count."""
+    make_blocks_small(monkeypatch, entries)
+    X = rng.integers(-8, 9, (N, K)) / 4
+    X[: N // 2, 0] += 2.0 ** round(np.log2(far))  # differences are exact
+    z = np.where(np.arange(N) % 2, 1.0, -1.0)
+    z[N // 2 :] = 1.0
+    metric = np.array([[0.5, -0.2, 0.0], [-0.2, 0.6, -0.1], [0.0, -0.1, 0.4]])
+    left, right = np.nonzero(np.triu(z[:, None] != z, 1))
+    d = X[left] - X[right]
+    terms = 8 * np.exp(-np.einsum("pi,ij,pj->p", d, metric, d))
+    point = gda.GLR(X, z).at(metric)
+    assert point.value == pytest.approx(terms.sum(), rel=1e-11)
+    gradient = -np.einsum("p,pi,pj->ij", terms, d, d)
+    np.testing.assert_allclose(point.gradient(), gradient, rtol=1e-8, atol=1e-11 * terms.sum())
+    diagonal = np.diagonal(gradient)
+    np.testing.assert_allclose(point.gradient_diagonal(), diagonal, rtol=1e-9)
+    change = np.array([[0.1, 0.1, 0.0], [0.1, -0.1, 0.2], [0.0, 0.2, 0.0]])
+    rates = np.einsum("pi,ij,pj->p", d, change, d)
+    slope = point.line(DenseDirection(change)).derivatives(0.0)[0]
+    assert slope == pytest.approx(-terms @ rates, rel=1e-9)
+
+
+M, L = 30, 4
+
+
+@pytest.fixture
+def near(monkeypatch: pytest.MonkeyPatch) -> FloatArray:
+    """Return samples of which the last feature differs by 1e-6, but for the last sample."""
+    make_blocks_small(monkeypatch, 5 * M)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((M, L))
+    X[:, -1] *= 1e-6
+    X[-1, -1] = 1.0
+    return X
+
+
+def coefficients(share: float, pairs: RectanglePairs) -> list[FloatArray]:
+    """Return random coefficients, of which a share is not 0."""
+    rng = np.random.default_rng(1)
+    shapes = [block.shape for block in pairs.products(pairs.features, pairs.features)]
+    return [rng.uniform(0.5, 1, shape) * (rng.random(shape) < share) for shape in shapes]
+
+
+@pytest.mark.parametrize("share", [0.02, 0.15, 1.0])
+def test_sums_over_near_samples(share: float, near: FloatArray) -> None:
+    """Each entry has nearly all of its digits, however the sums are taken."""
+    pairs = RectanglePairs.ordered(near)
+    found = coefficients(share, pairs)
+    differences = near[:, None] - near[None]
+    expected = np.einsum("ij,ijk,ijl->kl", np.vstack(found), differences, differences)
+    roots = np.sqrt(np.diagonal(expected))
+    unit = np.outer(roots, roots)
+    scatter = pairs.scatter(found)
+    np.testing.assert_array_equal(scatter, scatter.T)  # a gradient near 0 is nothing but round-off
+    np.testing.assert_allclose(scatter / unit, expected / unit, atol=1e-9)
+    diagonal = pairs.scatter_diagonal(found)
+    np.testing.assert_allclose(diagonal, np.diagonal(expected), rtol=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.15, 1.0])
+def test_features_that_nearly_all_samples_share(share: float, near: FloatArray) -> None:
+    """Blocks of such samples are summed about their mean: all digits, and no sum of each pair."""
+    X = near.copy()
+    X[:, 0] = 0.1 + 1e5  # but for one sample, and in digits that are rounded
+    X[M // 2, 0] += 1.0
+    X[:, 1] += 1e5
+    pairs = RectanglePairs.ordered(X)
+    found = coefficients(share, pairs)
+    differences = X[:, None] - X[None]
+    expected = np.einsum("ij,ijk,ijl->kl", np.vstack(found), differences, differences)
+    roots = np.sqrt(np.diagonal(expected))
+    unit = np.outer(roots, roots)
+    scatter = pairs.scatter(found)
+    np.testing.assert_array_equal(scatter, scatter.T)
+    np.testing.assert_allclose(scatter / unit, expected / unit, atol=1e-9)
+    edges = np.triu_indices(L, 1)
+    entries = pairs.scatter_entries(found, edges)
+    np.testing.assert_allclose(entries.on_diagonal, np.diagonal(expected), rtol=1e-9)
+    np.testing.assert_allclose(entries.on_edges / unit[edges], (expected / unit)[edges], atol=1e-9)
+
+
+def test_a_gradient_of_zero_is_no_loss_of_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a minimum the coefficients of both signs cancel, for each feature in use.
+
+    Differences of each pair take a hundred times as long as products of matrices.
+    """
+
+    def refuse(*_: FloatArray) -> None:
+        raise AssertionError("these samples are not near each other")
+
+    monkeypatch.setattr(rectangles, "_near_factors", refuse)
+    X = np.random.default_rng(0).standard_normal((M, L))
+    pairs = RectanglePairs.ordered(X)
+    differences = X[:, None] - X[None]
+    (p,) = coefficients(1.0, pairs)
+    pulled = p @ differences[:, :, 0].T ** 2  # how much each row of pairs adds to the first feature
+    p[0] -= p[0] * np.trace(pulled) / pulled[0, 0]
+    expected = np.einsum("ij,ijk,ijl->kl", p, differences, differences)
+    assert abs(expected[0, 0]) < 1e-12 * np.trace(pulled)
+    np.testing.assert_allclose(pairs.scatter([p]), expected, atol=1e-10)
+    edges = np.triu_indices(L, 1)
+    entries = pairs.scatter_entries([p], edges)
+    np.testing.assert_allclose(entries.on_edges, expected[edges], atol=1e-10)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 20])
+def test_pairs_by_class_are_all_pairs(n_classes: int, near: FloatArray) -> None:
+    codes = np.sort(np.arange(M) % n_classes)
+    pairs = RectanglePairs.by_class(near, codes)
+    met = np.zeros((M, M), dtype=int)
+    for block in pairs.blocks():
+        met[block.rows, block.columns] += 1
+        is_mixed = block.columns.start < block.rows.stop
+        if n_classes <= rectangles.MOST_LEVELS and not is_mixed:
+            same = np.equal.outer(codes[block.rows], codes[block.columns])
+            assert same.all() or not same.any()
+    assert (np.triu(met, 1) == np.triu(np.ones((M, M), dtype=int), 1)).all()
+
+
+def met(found: list[Block], shape: tuple[int, int]) -> np.ndarray:
+    """Return how often each pair is in a block."""
+    times = np.zeros(shape, dtype=int)
+    for block in found:
+        times[block.rows, block.columns] += 1
+    return times
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2500), (2500, 1), (300, 1001), (1300, 999)])
+def test_tiles_have_each_pair_once(shape: tuple[int, int]) -> None:
+    found = list(blocks.tiles(slice(2, 2 + shape[0]), slice(5, 5 + shape[1])))
+    times = met(found, (2 + shape[0], 5 + shape[1]))
+    assert (times[2:, 5:] == 1).all()
+    assert times.sum() == shape[0] * shape[1]
+    sizes = [times[block.rows, block.columns].size for block in found]
+    assert max(sizes) <= blocks._BLOCK_ENTRIES
+    assert len(sizes) <= 2 + 4 * times.sum() / blocks._BLOCK_ENTRIES
+
+
+@pytest.mark.parametrize("size", [1, 40, 1001, 2100])
+def test_a_triangle_has_each_pair_once_beside_the_squares_on_the_diagonal(size: int) -> None:
+    found = list(blocks.triangle(slice(3, 3 + size)))
+    times = met(found, (3 + size, 3 + size))[3:, 3:]
+    assert (np.triu(times) == np.triu(np.ones((size, size)))).all()
+    below = np.zeros_like(times)
+    for block in found:
+        if block.columns.start == block.rows.start:  # the whole square is in the first block
+            assert block.columns.stop >= block.rows.stop
+            rows = slice(block.rows.start - 3, block.rows.stop - 3)
+            below[rows, rows] = 1
+    assert (times == np.maximum(np.triu(times), below)).all()
+
+
+@pytest.mark.parametrize("shape", [(10, 10), (1000, 20_000), (5000, 3)])
+def test_runs_have_whole_rows(shape: tuple[int, int]) -> None:
+    found = list(blocks.runs(*shape))
+    assert (met(found, shape) == 1).all()
+    assert all(block.columns == slice(0, shape[1]) for block in found)
+    n_rows = [block.rows.stop - block.rows.start for block in found]
+    assert min(n_rows[:-1], default=blocks._FEWEST_ROWS) >= blocks._FEWEST_ROWS
+
+
+def test_distances_of_any_list_of_pairs(rng: np.random.Generator) -> None:
+    """Among them a sample with itself, a pair twice, and samples on both sides."""
+    X, metric = 30 * rng.standard_normal((6, K)), random_metric(rng, K)
+    left, right = np.array([0, 0, 3, 5, 2, 0]), np.array([1, 4, 3, 0, 5, 1])
+    expression, constraints = squared_distances(X, left, right, cp.Constant(metric))
+    # Only equations for the expression's own variables: the metric leaves no choice.
+    cp.Problem(cp.Minimize(0), constraints).solve(solver="CLARABEL")
+    differences = X[left] - X[right]
+    expected = np.einsum("pk,kl,pl->p", differences, metric, differences)
+    found = np.asarray(expression.value, dtype=np.float64)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * expected.max())
+    assert expression.is_affine()
+
+
+@pytest.mark.parametrize("z", SIGNALS.values(), ids=SIGNALS)
+def test_equal_differences_are_merged(z: FloatArray, rng: np.random.Generator) -> None:
+    """Of either sign: on a lattice few are distinct, and their weights add up to all weights."""
+    X = (rng.standard_normal((N, K)) + 5.0).round()
+    pairs = weighted_pairs(X, z)
+    left, right, weights = distinct_differences(pairs)
+    differences = pairs.features[left] - pairs.features[right]
+    assert len(differences) < pairs.n_pairs
+    first = differences[np.arange(len(differences)), (differences != 0).argmax(axis=1)]
+    positive = differences * np.where(first < 0, -1.0, 1.0)[:, None]
+    assert len(np.unique(positive.round(9), axis=0)) == len(differences)
+    for metric in (np.eye(K), 0.1 * np.diag(np.arange(1.0, K + 1))):
+        distances = np.einsum("pk,kl,pl->p", differences, metric, differences)
+        value = float(weights @ np.exp(-distances))
+        assert value == pytest.approx(gda.GLR(X, z).value(metric), rel=1e-12)
+    assert len(np.unique(left)) <= len(np.unique(right))
+
+
+def test_the_number_of_coefficients_is_about_that_of_the_expression(
+    rng: np.random.Generator,
+) -> None:
+    pairs = weighted_pairs(rng.standard_normal((30, K)), rng.standard_normal(30))
+    metric = cp.Variable((K, K), symmetric=True)
+    left, right, _ = distinct_differences(pairs)
+    expression, constraints = squared_distances(pairs.features, left, right, metric)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.exp(-expression))), constraints)
+    data, _, _ = problem.get_problem_data("CLARABEL")
+    n_coefficients = expression_bytes(pairs) / _BYTES_PER_COEFFICIENT
+    assert data["A"].nnz / 4 < n_coefficients < 4 * data["A"].nnz
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_cvxpy_sees_the_same_objective(listed: bool, rng: np.random.Generator) -> None:
+    X = rng.standard_normal((8, K)).round(1)
+    X[1], X[7] = X[0], X[6]
+    z = np.tile([1.0, -1.0], 4)
+    z[1] = z[0]
+    chosen = [(i, j) for i in range(8) for j in range(i) if (i + j) % 3] if listed else None
+    glr = gda.GLR(X, z, sample_weight=rng.uniform(0.5, 2.0, 8), pairs=chosen)
+    metric = cp.Variable((K, K), symmetric=True)
+    problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=3.0))
+    value = problem.to_cvxpy(metric).solve("CLARABEL")
+    result = gda.solve(problem, "certified", tolerance=1e-9)
+    assert value == pytest.approx(result.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["certified", "alternating", "frank-wolfe"])
+def test_methods_end_at_a_certified_gap_over_listed_pairs(
+    method: str, rng: np.random.Generator
+) -> None:
+    X, z = rng.standard_normal((N, K)), np.tile([1.0, -1.0], N // 2)
+    near = [(i, i + step) for i in range(N - 3) for step in (1, 3)]
+    problem = gda.MetricProblem(gda.GLR(X, z, pairs=near), gda.GraphMetrics(trace_bound=2.0))
+    options = {"solver": "analytic"} if method == "alternating" else {"max_iterations": 2000}
+    result = gda.solve(problem, method, **options)
+    assert result.lower_bound is not None
+    best = gda.solve(problem, "certified", tolerance=1e-9)
+    assert best.status == "converged"
+    assert result.lower_bound * (1 - 1e-12) <= best.objective <= result.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sample_weight": [1.0, 1.0]}, "sample_weight has 2 entries for 3 samples"),
+        ({"sample_weight": [1.0, 0.0, 1.0]}, "sample_weight holds 0 at index 1"),
+        ({"sample_weight": [1.0, -2.0, 1.0]}, "sample_weight holds -2 at index 1"),
+        ({"sample_weight": [1.0, np.nan, 1.0]}, "sample_weight holds nan"),
+        ({"pairs": [[0, 3]]}, "pairs refers to samples 0 to 3"),
+        ({"pairs": [[-1, 1]]}, "pairs refers to samples -1 to 1"),
+        ({"pairs": [[0.0, 1.0]]}, "pairs must be whole numbers"),
+        ({"pairs": [0, 1]}, "pairs must be whole numbers of shape (n, 2)"),
+        ({"pairs": [[1, 2]]}, "pairs holds no two samples with different signals"),
+        ({"pairs": np.zeros((0, 2), int)}, "pairs holds no two samples"),
+    ],
+)
+def test_bad_weights_and_pairs(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(gda.errors.InvalidInputError, match=re.escape(message)):
+        gda.GLR([[0.0], [1.0], [2.0]], [1, -1, -1], **options)
