@@ -24,7 +24,7 @@ from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import PositiveDefiniteMetrics
 from gdaopt.support.validation import FloatArray, integer, number
 
-__all__ = ["FeatureGraphDescent", "FeatureGraphLearning", "Step", "floors", "start_metric"]
+__all__ = ["FeatureGraphDescent", "FeatureGraphLearning", "floors", "start_metric"]
 
 _PATH = 0.1  # entries beside the diagonal at the start
 _RATE = 0.1  # the first step size, times the number of samples
@@ -135,7 +135,7 @@ class FeatureGraphLearning(SupervisedMetricLearner):
             number("inner_tolerance", self.inner_tolerance, at_least=0),
             integer("max_iterations", self.max_iterations, at_least=1),
         )
-        self.objective_ = np.array([step.objective for step in descent.steps()])
+        self.objective_ = np.array([point.value / 2 for _, point in descent.steps()])
         self.n_iter_ = descent.rounds
         if descent.n_limits:
             warnings.warn(
@@ -147,15 +147,6 @@ class FeatureGraphLearning(SupervisedMetricLearner):
             )
         metric: FloatArray = unit * descent.point.metric
         return metric
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """A metric on the way of the method, and ``z'L(M)z`` there."""
-
-    changed: int | None  # the row that the step changed; None at the start and for the diagonal
-    metric: FloatArray
-    objective: float
 
 
 @dataclass(eq=False)
@@ -183,9 +174,12 @@ class FeatureGraphDescent:
         self.point = self.objective.at(start_metric(self.objective.n_features))
         self.rate = _RATE / self.n_samples
 
-    def steps(self) -> Iterator[Step]:
-        """Yield the start, and the metric after each step."""
-        yield self._step(None)
+    def steps(self) -> Iterator[tuple[int | None, PairPoint]]:
+        """Yield the objective at the start and after each step, with the row that it changed.
+
+        None stands for the diagonal, and for the start.
+        """
+        yield None, self.point
         size = len(self.point.metric)
         while True:
             before = self.point.value
@@ -199,8 +193,7 @@ class FeatureGraphDescent:
                 self.n_limits += 1
                 return
 
-    def _descend(self, block: _Diagonal | _Row) -> Iterator[Step]:
-        """Yield the metric after each step on some entries of M."""
+    def _descend(self, block: _Diagonal | _Row) -> Iterator[tuple[int | None, PairPoint]]:
         for _ in range(self.max_iterations):
             lower = self._lower(block)
             if lower is None:
@@ -208,7 +201,7 @@ class FeatureGraphDescent:
             gain = self.point.value - lower.value
             self.point = lower
             self.rate *= _GROWTH
-            yield self._step(block.row)
+            yield block.row, self.point
             if gain <= 2 * self.inner_tolerance:
                 return
         self.n_limits += 1
@@ -232,9 +225,6 @@ class FeatureGraphDescent:
                     return None
             rate /= 2
         return None
-
-    def _step(self, changed: int | None) -> Step:
-        return Step(changed, self.point.metric, self.point.value / 2)
 
 
 class _Diagonal:

@@ -1,4 +1,4 @@
-"""Feature graph learning written out in loops over samples, pairs and rows, as a reference."""
+"""Feature graph learning written out by its formulas, as a reference."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ def literal_fit(
 ) -> tuple[FloatArray, list[float]]:
     """Return M and the objective after each step, for labels ±1 and C = K."""
     n, size = X.shape
-    M = np.eye(size)
-    for i in range(size - 1):
-        M[i, i + 1] = M[i + 1, i] = 0.1
+    M = np.eye(size) + 0.1 * np.eye(size, k=1) + 0.1 * np.eye(size, k=-1)
     rate = 0.1 / n
     history = [regulariser(X, z, M)]
     while True:
@@ -30,7 +28,7 @@ def literal_fit(
                 lower = None
                 trial_rate = rate
                 for _ in range(60):
-                    candidate = moved(M, row, [trial_rate * slope for slope in slopes])
+                    candidate = moved(M, row, trial_rate * slopes)
                     if candidate is None:
                         break
                     value = regulariser(X, z, candidate)
@@ -38,7 +36,7 @@ def literal_fit(
                         lower = candidate
                         break
                     if first and not allowed(M, row):
-                        limit = moved(M, row, [0.0] * size)
+                        limit = moved(M, row, np.zeros(size))
                         if limit is None or regulariser(X, z, limit) > history[-1]:
                             break
                     first = False
@@ -54,86 +52,63 @@ def literal_fit(
             return M, history
 
 
-def weight(X: FloatArray, M: FloatArray, i: int, j: int) -> float:
-    distance = 0.0
-    for a in range(len(M)):
-        for b in range(len(M)):
-            distance += (X[i, a] - X[j, a]) * M[a, b] * (X[i, b] - X[j, b])
-    return math.exp(-distance)
+def differences_and_terms(
+    X: FloatArray, z: FloatArray, M: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the differences of all ordered pairs, and their terms of the regulariser."""
+    D = X[:, None] - X
+    terms = np.exp(-np.einsum("ija,ab,ijb->ij", D, M, D)) * (z[:, None] - z) ** 2
+    return D, terms
 
 
 def regulariser(X: FloatArray, z: FloatArray, M: FloatArray) -> float:
-    total = 0.0
-    for i in range(len(X)):
-        for j in range(len(X)):
-            if z[i] != z[j]:
-                total += weight(X, M, i, j) * float(z[i] - z[j]) ** 2 / 2
-    return total
+    return float(differences_and_terms(X, z, M)[1].sum()) / 2
 
 
-def derivatives(X: FloatArray, z: FloatArray, M: FloatArray, row: int | None) -> list[float]:
+def derivatives(X: FloatArray, z: FloatArray, M: FloatArray, row: int | None) -> FloatArray:
     """Return the derivatives by the diagonal or by a row, of the sum over ordered pairs."""
-    slopes = [0.0] * len(M)
-    for i in range(len(X)):
-        for j in range(len(X)):
-            if z[i] == z[j]:
-                continue
-            term = weight(X, M, i, j) * float(z[i] - z[j]) ** 2
-            for a in range(len(M)):
-                difference = float(X[i, a] - X[j, a])
-                if row is None:
-                    slopes[a] -= term * difference**2
-                elif a != row:
-                    slopes[a] -= 2 * term * difference * float(X[i, row] - X[j, row])
-    return slopes
+    D, terms = differences_and_terms(X, z, M)
+    slopes: FloatArray = -np.einsum("ij,ija,ijb->ab", terms, D, D)
+    if row is None:
+        return slopes.diagonal()
+    slopes[row, row] = 0.0
+    return 2 * slopes[row]
 
 
-def floor(M: FloatArray, i: int) -> float:
-    return sum(abs(float(M[i, j])) for j in range(len(M)) if j != i)
+def off_diagonal(M: FloatArray) -> FloatArray:
+    return M - np.diag(np.diagonal(M))
 
 
 def radius(M: FloatArray, row: int) -> float:
-    others = [i for i in range(len(M)) if i != row]
-    smallest = float(np.linalg.eigvalsh(M[np.ix_(others, others)])[0])
+    others = np.delete(np.delete(M, row, axis=0), row, axis=1)
+    smallest = float(np.linalg.eigvalsh(others)[0])
     return math.sqrt((smallest - LEAST) * (float(M[row, row]) - LEAST))
-
-
-def length(M: FloatArray, row: int) -> float:
-    return math.sqrt(sum(float(M[row, j]) ** 2 for j in range(len(M)) if j != row))
 
 
 def allowed(M: FloatArray, row: int | None) -> bool:
     if row is None:
-        return all(M[i, i] >= floor(M, i) + LEAST for i in range(len(M)))
-    return length(M, row) <= radius(M, row)
+        return bool((np.diagonal(M) >= np.abs(off_diagonal(M)).sum(axis=1) + LEAST).all())
+    return float(np.linalg.norm(off_diagonal(M)[row])) <= radius(M, row)
 
 
-def moved(M: FloatArray, row: int | None, step: list[float]) -> FloatArray | None:
+def moved(M: FloatArray, row: int | None, step: FloatArray) -> FloatArray | None:
     """Return the metric with new entries, or None if its floors would exceed the bound."""
     size = len(M)
     new = M.copy()
     if row is None:
-        floors = [floor(M, i) + LEAST for i in range(size)]
-        wanted = [max(float(M[i, i]) - step[i], floors[i]) for i in range(size)]
-        if sum(wanted) > size:
-            low, high = 0.0, max(wanted)  # bisection finds the number to subtract from all of them
+        floors = np.abs(off_diagonal(M)).sum(axis=1) + LEAST
+        wanted = np.maximum(np.diagonal(M) - step, floors)
+        if wanted.sum() > size:
+            low, high = 0.0, float(wanted.max())  # bisection finds the number to subtract
             for _ in range(200):
                 middle = (low + high) / 2
-                total = sum(max(w - middle, f) for w, f in zip(wanted, floors, strict=True))
+                total = np.maximum(wanted - middle, floors).sum()
                 low, high = (middle, high) if total > size else (low, middle)
-            wanted = [max(w - high, f) for w, f in zip(wanted, floors, strict=True)]
-        for i in range(size):
-            new[i, i] = wanted[i]
+            wanted = np.maximum(wanted - high, floors)
+        np.fill_diagonal(new, wanted)
         return new
-    for j in range(size):
-        if j != row:
-            new[row, j] = new[j, row] = M[row, j] - step[j]
-    longest = radius(M, row)
-    if length(new, row) > longest:
-        factor = longest / length(new, row)
-        for j in range(size):
-            if j != row:
-                new[row, j] = new[j, row] = new[row, j] * factor
-    if sum(floor(new, i) for i in range(size)) > size * (1 - 2 * LEAST):
-        return None
-    return new
+    entries = off_diagonal(M)[row] - step
+    entries *= min(1.0, radius(M, row) / max(float(np.linalg.norm(entries)), 1e-300))
+    entries[row] = M[row, row]
+    new[row] = new[:, row] = entries
+    return None if np.abs(off_diagonal(new)).sum() > size * (1 - 2 * LEAST) else new
