@@ -71,7 +71,8 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 
 @pytest.mark.slow
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    [gda.MetricLearnerCV(**SMALL), gda.MetricLearnerCV(LEARNERS[2](), **SMALL)]
+    [gda.MetricLearnerCV(**SMALL), gda.MetricLearnerCV(LEARNERS[2](), **SMALL)],
+    expected_failed_checks=expected_failed_checks,
 )
 def test_scikit_learns_checks_of_other_searches(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -32,6 +32,7 @@ class TestMetric:
         [
             ([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 1]], "not symmetric: [0,1] is 0.5, [1,0] is 0"),
             (np.diag([1.0, -0.5, 1.0]), "smallest eigenvalue is -0.5, with trace 1.5"),
+            (np.diag([1.0, -1e-6, 1.0]), "smallest eigenvalue is -1e-06, with trace 2"),
             (-np.eye(3), "smallest eigenvalue is -1"),
             (np.eye(2), "metric must be 3×3, got 2×2"),
             (np.ones((3, 2)), "metric must be square, got shape (3, 2)"),
