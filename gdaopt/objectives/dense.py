@@ -90,18 +90,8 @@ class DenseObjective(Objective):
             f"{type(self).__name__} has no CVXPY expression; define expression(metric)"
         )
 
-    def log_expression(self, _metric: Expression, /) -> Expression:
-        """Return log Q as a CVXPY expression; override it, too, where `log_convex` is set."""
-        raise InvalidInputError(
-            f"{type(self).__name__} sets log_convex, but has no CVXPY expression of log Q; define "
-            "log_expression(metric)"
-        )
-
     def to_cvxpy(self, metric: Expression) -> Terms:
         return self.expression(metric), []
-
-    def log_to_cvxpy(self, metric: Expression) -> Terms:
-        return self.log_expression(metric), []
 
     def round_off(self, point: Point) -> RoundOff:
         """Return how exact value and gradient are; override it where they lose more digits."""
@@ -118,31 +108,16 @@ class DensePoint(MatrixPoint):
 
     @cached_property
     def value(self) -> float:
-        found = self.objective.value(self.metric)
-        try:
-            return float(returned_numbers(found).item())
-        except (OverflowError, TypeError, ValueError):
-            raise InvalidInputError(
-                f"{type(self.objective).__name__}.value returned {shortened(found)}; it must "
-                "return a number"
-            ) from None
+        name = f"{type(self.objective).__name__}.value"
+        return float(_returned(self.objective.value(self.metric), (), name))
 
     def logarithm(self) -> Logarithm:
         return Logarithm(self)
 
     @cached_property
     def _gradient(self) -> FloatArray:
-        found = self.objective.gradient(self.metric)
-        try:
-            gradient = returned_numbers(found)
-        except (OverflowError, TypeError, ValueError):
-            gradient = np.empty(0)
-        if gradient.shape != self.metric.shape:
-            raise InvalidInputError(
-                f"{type(self.objective).__name__}.gradient returned {shortened(found)}; it must "
-                f"return an array of shape {self.metric.shape}"
-            )
-        return read_only(gradient)
+        name = f"{type(self.objective).__name__}.gradient"
+        return read_only(_returned(self.objective.gradient(self.metric), self.metric.shape, name))
 
     def gradient(self) -> FloatArray:
         return self._gradient
@@ -221,6 +196,18 @@ class _DenseLine(Line):
         return self.direction.inner(self._at(gamma).gradient()), math.nan
 
 
+def _returned(found: Any, shape: tuple[int, ...], name: str) -> FloatArray:
+    """Return as an array of this shape what a function of the user's has returned."""
+    try:
+        array = returned_numbers(found)
+    except (OverflowError, TypeError, ValueError):
+        array = np.empty(0)
+    if array.shape != shape and (shape or array.size != 1):
+        expected = f"an array of shape {shape}" if shape else "a number"
+        raise InvalidInputError(f"{name} returned {shortened(found)}; it must return {expected}")
+    return array.reshape(shape)
+
+
 class FunctionObjective(DenseObjective):
     """An objective by a function that returns its value and its gradient.
 
@@ -293,12 +280,10 @@ class FunctionObjective(DenseObjective):
         expression: Callable[[Expression], Expression] | None = None,
     ) -> None:
         super().__init__(n_features)
-        for name, given in (
-            ("value_and_gradient", value_and_gradient),
-            ("expression", expression),
-        ):
-            optional = name == "expression" and given is None
-            if not optional and (not callable(given) or isinstance(given, type)):
+        functions: dict[str, Any] = {"value_and_gradient": value_and_gradient}
+        functions |= {} if expression is None else {"expression": expression}
+        for name, given in functions.items():
+            if not callable(given) or isinstance(given, type):
                 raise InvalidInputError(
                     f"{name} must be a function of the metric, such as {_EXAMPLE}, got "
                     f"{shortened(given)}"
@@ -326,24 +311,10 @@ class FunctionObjective(DenseObjective):
             raise InvalidInputError(
                 f"{name} must return the pair of the value and the gradient, got {shortened(found)}"
             )
-        value, gradient = found
-        try:
-            number, matrix = returned_numbers(value), returned_numbers(gradient)
-        except (OverflowError, TypeError, ValueError):
-            raise InvalidInputError(
-                f"{name} must return a number and an array of numbers, got {shortened(found)}"
-            ) from None
-        if number.size != 1:
-            raise InvalidInputError(
-                f"the value that {name} returns must be a number, got shape {number.shape}"
-            )
-        if matrix.shape != (size, size):
-            raise InvalidInputError(
-                f"the gradient that {name} returns must have shape {(size, size)}, got "
-                f"{matrix.shape}"
-            )
+        value = float(_returned(found[0], (), f"{name}, as its value,"))
+        matrix = _returned(found[1], (size, size), f"{name}, as its gradient,")
         symmetric: FloatArray = (matrix + matrix.T) / 2
-        return float(number.ravel()[0]), symmetric
+        return value, symmetric
 
     def at(self, metric: FloatArray) -> FunctionPoint:
         return FunctionPoint(self, symmetric_matrix("metric", metric, self.n_features))
