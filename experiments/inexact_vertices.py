@@ -18,7 +18,7 @@ from unittest.mock import patch
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.backends.catalogue import tolerance_options
+from gdaopt.backends.lookup import tolerance_options
 from gdaopt.bench import RecordedProgram, load_programs, recording
 from gdaopt.bench.sequences import Sequence
 from gdaopt.datasets import load

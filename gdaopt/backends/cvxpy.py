@@ -18,9 +18,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gdaopt.backends.catalogue import entry_of, tolerance_options
 from gdaopt.backends.highspy import load_highspy
 from gdaopt.backends.isolated import Held, call_in_worker
+from gdaopt.backends.lookup import entry_of, tolerance_options
 from gdaopt.backends.protocol import (
     Answer,
     PreparedProgram,
@@ -216,7 +216,7 @@ def _attempt(
         limit = entry.time_limit  # else it has none, or the user's counts
         options[limit] = max(time_limit, _LEAST_LIMIT)
     try:
-        if isolate or entry.elsewhere:
+        if isolate or entry.loud or entry.alone:
             return _solve_isolated(problem, solver, options, watch, limit, time_limit)
         return _solve_here(problem, solver, options, watch, limit)
     except BaseException as error:  # solvers raise errors of any kind

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays, RowPattern
-from gdaopt.backends.catalogue import check_option_names, entry_of, own_backends
 from gdaopt.backends.cvxpy import CvxpyBackend
+from gdaopt.backends.lookup import check_option_names, entry_of, own_backends
 from gdaopt.backends.protocol import ANALYTIC, Answer, Backend, Stopwatch
 from gdaopt.errors import GdaoptError, SolverNotFoundError
 from gdaopt.support.text import reason

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from gdaopt.backends.catalogue import tolerance_options
+from gdaopt.backends.lookup import tolerance_options
 from gdaopt.bench.judging import verdict
+from gdaopt.bench.options import BenchOptions
 from gdaopt.bench.recorded import RecordedProgram, load_programs
 from gdaopt.bench.replayed import Replayed, Start, replay
 from gdaopt.bench.sequences import Sequence
@@ -19,7 +20,7 @@ from gdaopt.studies.study_directory import write_frame
 from gdaopt.support.text import shortened
 from gdaopt.support.warning_filters import ignoring
 
-__all__ = ["Limits", "replay_task", "run_task"]
+__all__ = ["replay_task", "run_task"]
 
 
 _OF_RUN = (
@@ -28,24 +29,10 @@ _OF_RUN = (
 )
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What time a cell has."""
-
-    cap: float  # seconds for a program
-    budget: float  # seconds for all programs of a cell, and for a whole run
-
-
 def replay_task(
-    path: Path,
-    recorded: Path,
-    solver: str,
-    start: Start,
-    tolerance: float,
-    repeats: int,
-    limits: Limits,
+    path: Path, recorded: Path, solver: str, start: Start, tolerance: float, limits: BenchOptions
 ) -> dict[str, Any]:
-    """Solve a recorded sequence again, so many times; return how many answers there are.
+    """Solve a recorded sequence again, in all repeats; return how many answers there are.
 
     A line for each of them is in the parquet file at `path`.
     """
@@ -63,11 +50,11 @@ def replay_task(
     with ignoring(category=Warning):  # the point is judged, not what solvers say of it
         list(replayed(programs[:1], "cold"))  # imports, and whatever else is done once
         begun = time.perf_counter()
-        passes = (zip(programs, replayed(programs, start), strict=True) for _ in range(repeats))
-        for place, (one, found) in enumerate(chain.from_iterable(passes)):
+        passes = (replayed(programs, start) for _ in range(limits.repeats))
+        for place, found in enumerate(chain.from_iterable(passes)):
             repeat, number = divmod(place, len(programs))
             about = {"repeat": repeat, "index": number, "is_first": number in firsts}
-            lines.append({**about, **_line(one, found, tolerance, limits.cap)})
+            lines.append({**about, **_line(programs[number], found, tolerance, limits.cap)})
             if time.perf_counter() - begun > limits.budget:
                 break
     write_frame(Path(f"{path}.parquet"), pd.DataFrame(lines))
@@ -103,10 +90,9 @@ def run_task(
     method: str,
     solver: str,
     tolerance: float,
-    steps: int,
-    limits: Limits,
+    limits: BenchOptions,
 ) -> dict[str, Any]:
-    """Solve a whole problem in at most so many steps, its programs by a solver at a tolerance."""
+    """Solve a whole problem, its programs by a solver at a tolerance."""
     options = tolerance_options(solver, tolerance)
     with ignoring(category=Warning):
         result = solve(
@@ -114,7 +100,7 @@ def run_task(
             method,
             solver=solver,
             solver_opts=options or None,
-            max_iterations=steps,
+            max_iterations=limits.steps,
             time_limit=limits.budget,
             trace_every=0,
         )

@@ -9,16 +9,14 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-
-import numpy as np
 
 from gdaopt.backends import LinearArrays, write_mps
 from gdaopt.bench.recorded import RecordedProgram
-from gdaopt.support.files import write_atomically, write_text
+from gdaopt.bench.replayed import in_units
+from gdaopt.support.files import write_atomically
 
-__all__ = ["EXPORTS", "export_mps", "export_python", "exported_arrays"]
+__all__ = ["EXPORTS", "export", "exported_arrays"]
 
 _PYTHON = '''"""A {kind} program with {size} variables of a run of gdaopt, as a CVXPY problem.
 
@@ -70,71 +68,56 @@ def exported_arrays(program: RecordedProgram) -> LinearArrays:
     return program.program().prepared(program.cost, program.polytope).arrays()
 
 
-def export_mps(program: RecordedProgram, path: str | os.PathLike[str]) -> Path:
-    """Write a program as an MPS file, atomically.
+def export(program: RecordedProgram, path: str | os.PathLike[str]) -> Path:
+    """Write a program to a file, atomically: as MPS, or as a Python file that needs CVXPY alone.
 
     Parameters
     ----------
     program : RecordedProgram
         Such as `gdaopt.bench.load_programs` returns.
     path : path-like
-        The file.
+        The file, whose name ends with ``.mps`` or ``.py``; the module in a Python file has the
+        names ``problem`` and ``x``.
 
     Returns
     -------
     pathlib.Path
         The file.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        draft = Path(folder) / "program.mps"
-        write_mps(exported_arrays(program), draft)
-        content = draft.read_bytes()
+    content = _CONTENT[Path(path).suffix](program)
     return write_atomically(path, lambda file: file.write(content))
 
 
-def export_python(program: RecordedProgram, path: str | os.PathLike[str]) -> Path:
-    """Write a program as a Python file that needs CVXPY alone, atomically.
+def _mps(program: RecordedProgram) -> bytes:
+    """Return a program as the content of an MPS file."""
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / "program.mps"
+        write_mps(exported_arrays(program), draft)
+        return draft.read_bytes()
 
-    Parameters
-    ----------
-    program : RecordedProgram
-        Such as `gdaopt.bench.load_programs` returns.
-    path : path-like
-        The file; the module in it has the names ``problem`` and ``x``.
 
-    Returns
-    -------
-    pathlib.Path
-        The file.
-    """
+def _python(program: RecordedProgram) -> bytes:
+    """Return a program as the content of a Python file."""
     arrays = exported_arrays(program)
-    units = np.broadcast_to(program.polytope.unit, program.cost.shape)
-    point = np.divide(program.point, units, out=np.zeros(len(units)), where=units > 0)
-    text = _PYTHON.format(
+    numbers = {
+        **{name: getattr(arrays, name) for name in _BOUNDS},
+        "data": arrays.coefficients,
+        "indices": arrays.pattern.columns,
+        "indptr": arrays.pattern.starts,
+    }
+    return _PYTHON.format(
         kind=program.kind,
         size=len(arrays.cost),
         n_rows=arrays.pattern.n_rows,
-        value=float(arrays.cost @ point),
+        value=float(arrays.cost @ in_units(program.point, program.polytope.unit)),
         source="" if program.is_exact else ", by the solver of that run",
-        cost=_listed(arrays.cost),
-        lower=_listed(arrays.lower),
-        upper=_listed(arrays.upper),
-        data=_listed(arrays.coefficients),
-        indices=_listed(arrays.pattern.columns),
-        indptr=_listed(arrays.pattern.starts),
-        row_lower=_listed(arrays.row_lower),
-        row_upper=_listed(arrays.row_upper),
-    )
-    return write_text(path, text)
+        # To the last bit
+        **{name: re.sub(r"\s+", " ", repr(own.tolist())) for name, own in numbers.items()},
+    ).encode()
 
 
-def _listed(values: np.ndarray) -> str:
-    """Return numbers as a list in Python, to the last bit."""
-    return re.sub(r"\s+", " ", repr(values.tolist()))
+_BOUNDS = ("cost", "lower", "upper", "row_lower", "row_upper")
+_CONTENT = {".mps": _mps, ".py": _python}
 
-
-EXPORTS: dict[str, tuple[str, Callable[[RecordedProgram, Path], Path]]] = {
-    "mps": (".mps", export_mps),
-    "python": (".py", export_python),
-}
-"""The formats by name: the ending of the file's name, and who writes it."""
+EXPORTS = {"mps": ".mps", "python": ".py"}
+"""The formats by name, and the endings of the files' names."""

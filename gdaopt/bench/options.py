@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from gdaopt.backends import ANALYTIC, find_backend, solvers
-from gdaopt.backends.catalogue import entry_of
+from gdaopt.backends.lookup import entry_of
 from gdaopt.bench.replayed import Start
 from gdaopt.bench.sequences import KINDS
 from gdaopt.errors import InvalidInputError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.backends import ANALYTIC
-from gdaopt.backends.catalogue import entry_of
+from gdaopt.backends.lookup import entry_of
 from gdaopt.bench.judging import (
     charged,
     mean_residual,
@@ -18,6 +18,7 @@ from gdaopt.bench.judging import (
 )
 from gdaopt.bench.table import counted
 from gdaopt.plotting.canvas import font_size
+from gdaopt.plotting.legends import shared_legend
 from gdaopt.plotting.saving import new_figure
 from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
 
@@ -326,9 +327,5 @@ def _legend(
             for start, (marker, fill) in _STARTS.items()
             if start in shown
         }
-    handles = [Line2D([], [], linestyle="none", label=name, **look) for name, look in looks.items()]
-    columns = 4 if figure.get_figwidth() > 5 else 3
-    size = _small(figure.axes[0])
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=columns, fontsize=size, frameon=False
-    )
+    handles = {name: Line2D([], [], linestyle="none", **look) for name, look in looks.items()}
+    shared_legend(figure.axes, handles, loc="outside lower center")

@@ -390,16 +390,9 @@ def _polytope(
 def _arrays_of_rows(rows: LinearConstraints) -> dict[str, np.ndarray]:
     """Return linear constraints as arrays."""
     matrices = rows.matrices
-    return {
-        "data": matrices.data,
-        "indices": matrices.indices,
-        "indptr": matrices.indptr,
-        "shape": np.array(matrices.shape),
-        "bounds": rows.bounds,
-        "is_equality": rows.is_equality,
-        "norms": rows.norms,
-        "owners": rows.owners,
-    }
+    own = {name: getattr(matrices, name) for name in ("data", "indices", "indptr")}
+    own |= {name: getattr(rows, name) for name in ("bounds", "is_equality", "norms", "owners")}
+    return own | {"shape": np.array(matrices.shape)}
 
 
 def _rows(arrays: Mapping[str, np.ndarray], labels: Sequence[str]) -> LinearConstraints:

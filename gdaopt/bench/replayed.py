@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -27,11 +27,9 @@ from gdaopt.bench.recorded import RecordedProgram, checked_programs
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.support.validation import FloatArray, check_name, flag, number, options_mapping
 
-__all__ = ["Replayed", "Start", "replay"]
+__all__ = ["Replayed", "Start", "in_units", "replay"]
 
 Start = Literal["cold", "re-solve", "hot"]
-
-_STARTS = ("cold", "re-solve", "hot")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -124,7 +122,7 @@ def replay(
     >>> all(solved.is_verified(1e-6) for solved in replay(programs, "highspy", start="hot"))
     True
     """
-    check_name("start", start, _STARTS)
+    check_name("start", start, get_args(Start))
     name = find_backend(solver)
     options = options_mapping("solver_opts", solver_opts)
     isolate = flag("isolate", isolate)
@@ -181,8 +179,8 @@ def _judged(
     """Return an answer with how far it is from an optimum."""
     unit = recorded.polytope.unit
     arrays = prepared.arrays()
-    point = _in_units(found, unit) if answer.is_exact else found
-    best = _in_units(recorded.point, unit)
+    point = in_units(found, unit) if answer.is_exact else found
+    best = in_units(recorded.point, unit)
     costs = np.abs(arrays.cost)
     # Where the best point is 0, the cost of one entry of size 1.
     size = max(float(costs @ np.maximum(np.abs(point), np.abs(best))), float(costs.max()))
@@ -194,7 +192,7 @@ def _judged(
     )
 
 
-def _in_units(point: FloatArray, unit: float | FloatArray) -> FloatArray:
+def in_units(point: FloatArray, unit: float | FloatArray) -> FloatArray:
     """Return a point divided by its unit, 0 where the unit is."""
     units = np.broadcast_to(unit, point.shape)
     divided: FloatArray = np.divide(point, units, out=np.zeros_like(point), where=units > 0)

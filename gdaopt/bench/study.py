@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gdaopt.backends import ANALYTIC
-from gdaopt.backends.catalogue import entry_of
-from gdaopt.bench.cells import Limits, replay_task, run_task
+from gdaopt.backends.lookup import entry_of
+from gdaopt.bench.cells import replay_task, run_task
 from gdaopt.bench.options import BenchOptions, starts_of
 from gdaopt.bench.pictures import PICTURES
 from gdaopt.bench.sequences import Sequence, record_task
@@ -75,16 +75,15 @@ class Bench(Study):
         self._directory = StudyDirectory(path, _protocol(sequences, options))
         self.recordings: dict[str, Task] = {}
         self.tasks = {}
-        limits = Limits(options.cap, options.budget)
         for sequence in sequences:
             key = task_key("recorded", sequence.name)
             needs_bound = bool(options.runs) and sequence.has_runs
             kinds = tuple(options.programs)
             arguments = (sequence, kinds, options.steps, options.most, needs_bound)
             self.recordings[key] = Task(record_task, arguments, {"data": sequence.name})
-            self.tasks |= self._cells(sequence, self._file(key), limits)
+            self.tasks |= self._cells(sequence, self._file(key))
 
-    def _cells(self, sequence: Sequence, recorded: Path, limits: Limits) -> dict[str, Task]:
+    def _cells(self, sequence: Sequence, recorded: Path) -> dict[str, Task]:
         """Return the cells of a sequence."""
         options, name = self._options, sequence.name
         methods = options.runs if sequence.has_runs else ()
@@ -96,11 +95,11 @@ class Bench(Study):
             about: dict[str, Any] = {"data": name, "solver": solver, "tolerance": tolerance}
             for method in methods:
                 key = task_key(name, method, solver, version, tolerance)
-                run = (sequence, method, solver, tolerance, options.steps, limits)
+                run = (sequence, method, solver, tolerance, options)
                 found[key] = Task(run_task, run, {**about, "method": method})
             for start in starts_of(solver, options.starts):
                 key = task_key(name, solver, version, start, tolerance)
-                cell = (recorded, solver, start, tolerance, options.repeats, limits)
+                cell = (recorded, solver, start, tolerance, options)
                 found[key] = Task(replay_task, cell, {**about, "start": start})
         return found
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gdaopt.backends.catalogue import entry_of, tolerance_options
+from gdaopt.backends.lookup import entry_of, tolerance_options
 from gdaopt.bench.judging import (
     SHIFT,
     VERDICTS,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gdaopt.bench.export import EXPORTS
+from gdaopt.bench.export import export as write_program
 from gdaopt.bench.recorded import load_programs
 from gdaopt.cli.output import Output
 from gdaopt.errors import InvalidInputError
@@ -54,6 +55,6 @@ def export(
     for number in chosen:
         one = programs[number]
         for name in formats or EXPORTS:
-            ending, write = EXPORTS[name]
-            path = write(one, out / f"{recorded.stem}-{number:05d}-{one.kind}{ending}")
+            file = out / f"{recorded.stem}-{number:05d}-{one.kind}{EXPORTS[name]}"
+            path = write_program(one, file)
             output.say(str(path))

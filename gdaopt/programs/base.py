@@ -55,6 +55,7 @@ __all__ = [
     "observe",
     "observed",
     "program_options",
+    "store",
 ]
 
 _FARTHEST = 0.1  # of the unit: a point farther outside is a wrong answer, not an inexact one
@@ -99,17 +100,15 @@ class ProgramOptions:
     cone: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "solver", find_backend(self.solver, self.cone))
         options = options_mapping("solver_opts", self.solver_opts)
-        object.__setattr__(self, "solver_opts", options)
+        store(self, solver=find_backend(self.solver, self.cone), solver_opts=options)
         fallback = (self.fallback,) if isinstance(self.fallback, str) else self.fallback
         if not isinstance(fallback, Sequence):
             raise InvalidInputError(
                 f"fallback must be names of solvers, got {shortened(self.fallback)}; such as "
                 "['CLARABEL', 'analytic']"
             )
-        names = tuple(find_backend(name, self.cone) for name in fallback)
-        object.__setattr__(self, "fallback", names)
+        store(self, fallback=tuple(find_backend(name, self.cone) for name in fallback))
         store_flag(self, "isolate")
         check_solver_options(self.solver, options)
 
@@ -133,6 +132,12 @@ def program_options(solver: str | ProgramOptions, cone: str | None = None) -> Pr
         return ProgramOptions(solver=solver, cone=cone)
     check_instance("solver", solver, ProgramOptions)
     return solver
+
+
+def store(owner: object, **values: Any) -> None:
+    """Set fields of a frozen dataclass, in its ``__post_init__``."""
+    for name, value in values.items():
+        object.__setattr__(owner, name, value)
 
 
 class Polytope(Protocol):

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import Edges, IndexArray, as_edges
-from gdaopt.programs.base import Program, ProgramOptions
+from gdaopt.programs.base import Program, ProgramOptions, store
 from gdaopt.support.validation import FloatArray, as_vector, integer, number, positive_vector
 
 if TYPE_CHECKING:
@@ -75,38 +75,27 @@ class JointPolytope:
     trace_bound: float
     edges: Edges
     floor: FloatArray
-    current: FloatArray
+    current: FloatArray = None  # type: ignore[assignment]  # until the end of __post_init__
 
-    def __init__(
-        self,
-        v: FloatArray,
-        min_eigenvalue: float,
-        trace_bound: float,
-        edges: Edges,
-        floor: FloatArray,
-        current: FloatArray | None = None,
-    ) -> None:
-        v = positive_vector("v", v)
-        edges = as_edges(edges, len(v))
-        n_edges = len(edges[0])
-        min_eigenvalue = number("min_eigenvalue", min_eigenvalue)
-        trace_bound = number("trace_bound", trace_bound, above=0)
-        floor = as_vector("floor", floor, n_edges)
-        if current is not None:
-            current = as_vector("current", current, len(v) + n_edges)
-        object.__setattr__(self, "v", v)
-        object.__setattr__(self, "min_eigenvalue", min_eigenvalue)
-        object.__setattr__(self, "trace_bound", trace_bound)
-        object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "floor", floor)
-        needed = float(self.weights @ floor)
-        if needed > self.budget + _ROUND_OFF * trace_bound:
+    def __post_init__(self) -> None:
+        v = positive_vector("v", self.v)
+        edges = as_edges(self.edges, len(v))
+        store(
+            self,
+            v=v,
+            min_eigenvalue=number("min_eigenvalue", self.min_eigenvalue),
+            trace_bound=number("trace_bound", self.trace_bound, above=0),
+            edges=edges,
+            floor=as_vector("floor", self.floor, len(edges[0])),
+        )
+        needed = float(self.weights @ self.floor)
+        if needed > self.budget + _ROUND_OFF * self.trace_bound:
             raise InfeasibleProblemError(
                 f"joint program: the floors need {needed:.6g} of a budget of {self.budget:.6g}"
             )
-        if current is None:
-            current = np.concatenate([self._least_diagonal, floor])
-        object.__setattr__(self, "current", current)
+        least = np.concatenate([self._least_diagonal, self.floor])
+        given = least if self.current is None else self.current
+        store(self, current=as_vector("current", given, len(least)))
 
     @cached_property
     def ratios(self) -> tuple[FloatArray, FloatArray]:

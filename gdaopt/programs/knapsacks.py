@@ -28,7 +28,7 @@ import numpy as np
 from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import IndexArray
-from gdaopt.programs.base import PolytopeT, Program
+from gdaopt.programs.base import PolytopeT, Program, store
 from gdaopt.support.validation import FloatArray, as_vector, number, positive_vector
 
 if TYPE_CHECKING:
@@ -99,15 +99,11 @@ class DiagonalPolytope:
 
     lower: FloatArray
     trace_bound: float
-    current: FloatArray
+    current: FloatArray = None  # type: ignore[assignment]  # until the end of __post_init__
 
-    def __init__(
-        self, lower: FloatArray, trace_bound: float, current: FloatArray | None = None
-    ) -> None:
-        lower = as_vector("lower", lower)
-        trace_bound = number("trace_bound", trace_bound, above=0)
-        if current is not None:
-            current = as_vector("current", current, len(lower))
+    def __post_init__(self) -> None:
+        lower = as_vector("lower", self.lower)
+        trace_bound = number("trace_bound", self.trace_bound, above=0)
         excess = float(lower.sum()) - trace_bound
         if excess > _LOWERED * trace_bound:
             raise InfeasibleProblemError(
@@ -115,9 +111,8 @@ class DiagonalPolytope:
                 f"above the trace bound {trace_bound:.6g}"
             )
         lower = lower - max(excess, 0.0) / len(lower)
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "trace_bound", trace_bound)
-        object.__setattr__(self, "current", lower if current is None else current)
+        current = lower if self.current is None else as_vector("current", self.current, len(lower))
+        store(self, lower=lower, trace_bound=trace_bound, current=current)
 
     @classmethod
     def at(cls, metric: FloatArray, slack: FloatArray, trace_bound: float) -> DiagonalPolytope:
@@ -240,22 +235,14 @@ class ColumnPolytope:
     weights: FloatArray
     floor: FloatArray
     budget: float
-    current: FloatArray
+    current: FloatArray = None  # type: ignore[assignment]  # until the end of __post_init__
 
-    def __init__(
-        self,
-        upper: FloatArray,
-        weights: FloatArray,
-        floor: FloatArray,
-        budget: float,
-        current: FloatArray | None = None,
-    ) -> None:
-        upper = as_vector("upper", upper)
+    def __post_init__(self) -> None:
+        upper = as_vector("upper", self.upper)
         size = len(upper)
-        weights = positive_vector("weights", weights, size)
-        floor, budget = as_vector("floor", floor, size), number("budget", budget)
-        if current is not None:
-            current = as_vector("current", current, size)
+        weights = positive_vector("weights", self.weights, size)
+        floor, budget = as_vector("floor", self.floor, size), number("budget", self.budget)
+        current = floor if self.current is None else as_vector("current", self.current, size)
         over = floor > upper * (1 + _ROUND_OFF)
         if over.any():
             j = int(over.argmax())
@@ -268,11 +255,14 @@ class ColumnPolytope:
             raise InfeasibleProblemError(
                 f"column program: the floors need {needed:.6g} of a budget of {budget:.6g}"
             )
-        object.__setattr__(self, "upper", np.maximum(upper, floor))
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "floor", floor)
-        object.__setattr__(self, "budget", max(budget, needed))
-        object.__setattr__(self, "current", floor if current is None else current)
+        store(
+            self,
+            upper=np.maximum(upper, floor),
+            weights=weights,
+            floor=floor,
+            budget=max(budget, needed),
+            current=current,
+        )
 
     @classmethod
     def at(

@@ -17,9 +17,9 @@ import numpy as np
 from gdaopt.backends import LinearArrays
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, entries_of, matrix_of, placement
-from gdaopt.programs.base import Program, ProgramOptions, program_options
+from gdaopt.programs.base import Program, ProgramOptions, program_options, store
 from gdaopt.sets import FeasibleSet
-from gdaopt.support.validation import FloatArray, as_vector, check_instance, integer
+from gdaopt.support.validation import FloatArray, as_vector, check_instance, integer, store_integer
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -47,9 +47,9 @@ class WholeSet:
 
     def __post_init__(self) -> None:
         check_instance("feasible_set", self.feasible_set, FeasibleSet)
-        object.__setattr__(self, "n_features", integer("n_features", self.n_features, at_least=1))
+        store_integer(self, "n_features", at_least=1)
         size = self.n_features + len(self.edges[0])
-        object.__setattr__(self, "current", as_vector("current", self.current, size))
+        store(self, current=as_vector("current", self.current, size))
 
     @property
     def edges(self) -> Edges:

@@ -14,7 +14,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import check_solver_options, solve_program, solvers
-from gdaopt.backends.catalogue import CATALOGUE, check_option_names, entry_of, tolerance_options
+from gdaopt.backends.catalogue import CATALOGUE
+from gdaopt.backends.lookup import check_option_names, entry_of, tolerance_options
 from gdaopt.bench import RecordedProgram, load_programs, replay
 from gdaopt.bench.sequences import Sequence, record_task
 from gdaopt.programs import ProgramOptions
@@ -37,7 +38,7 @@ def test_what_is_known_of_each_solver() -> None:
 def test_a_solver_that_is_not_known_yet() -> None:
     entry = entry_of("BRANDNEW")
     assert (entry.package, entry.licence, entry.version) == ("brandnew", "unknown", "")
-    assert not entry.elsewhere
+    assert not entry.backend
 
 
 def test_the_extra_has_the_packages_that_hints_say_it_has() -> None:

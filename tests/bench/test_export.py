@@ -12,7 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.bench import RecordedProgram, load_programs, recording
-from gdaopt.bench.export import export_mps, export_python, exported_arrays
+from gdaopt.bench.export import export, exported_arrays
 from tests.helpers import scaled
 
 
@@ -47,7 +47,7 @@ def test_mps_files(programs: list[RecordedProgram], tmp_path: Path) -> None:
     assert {program.kind for program in programs} == {"diagonal", "column", "joint"}
     assert not all(program.is_exact for program in programs)
     for program in programs:
-        path = export_mps(program, tmp_path / "program.mps")
+        path = export(program, tmp_path / "program.mps")
         highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         highs.setOptionValue("output_flag", False)
         assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
@@ -59,7 +59,7 @@ def test_mps_files(programs: list[RecordedProgram], tmp_path: Path) -> None:
 
 def test_python_files(programs: list[RecordedProgram], tmp_path: Path) -> None:
     for program in programs:
-        path = export_python(program, tmp_path / "program.py")
+        path = export(program, tmp_path / "program.py")
         text = path.read_text(encoding="utf-8")
         assert "import gdaopt" not in text
         names = runpy.run_path(str(path))

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import gdaopt as gda
 from gdaopt.bench import cells, study
-from gdaopt.bench.cells import Limits, replay_task, run_task
+from gdaopt.bench.cells import replay_task, run_task
 from gdaopt.bench.judging import shifted_geometric_mean
 from gdaopt.bench.options import BenchOptions
 from gdaopt.bench.pictures import PICTURES
@@ -21,7 +21,7 @@ from gdaopt.bench.sequences import KINDS, Sequence, record_task
 from gdaopt.bench.study import Bench
 from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary
 
-LIMITS = Limits(10.0, 60.0)
+LIMITS = BenchOptions(solvers=["highspy"])
 IRIS = Sequence("iris", gda.datasets.load("iris"))
 SOLVERS = ("analytic", "highspy", "HIGHS")
 
@@ -123,7 +123,7 @@ def test_cells_of_the_same_programs(recorded: tuple[Path, dict[str, Any]], tmp_p
     rows, lines = {}, {}
     for solver in SOLVERS:
         stem = tmp_path / solver
-        found = replay_task(stem, path, solver, "re-solve", 1e-6, 3, LIMITS)
+        found = replay_task(stem, path, solver, "re-solve", 1e-6, LIMITS)
         assert found["answers"] == 3 * len(row["kinds"])
         about = {"data": "iris", "solver": solver, "start": "re-solve", "tolerance": 1e-6}
         rows[solver] = {**about, "status": "finished", "message": "", **found}
@@ -175,7 +175,7 @@ def test_what_the_budget_does_not_reach(
     recorded: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     path, row = recorded
-    found = replay_task(tmp_path / "a", path, "highspy", "hot", 1e-6, 2, Limits(10.0, 1e-9))
+    found = replay_task(tmp_path / "a", path, "highspy", "hot", 1e-6, replace(LIMITS, budget=1e-9))
     assert found["answers"] == 1
     about = {"data": "iris", "solver": "highspy", "start": "hot", "tolerance": 1e-6}
     rows = {"a": {**about, "status": "finished", "message": ""}}
@@ -198,7 +198,7 @@ def test_a_feasible_program_that_is_called_infeasible(
         return Refusing()
 
     monkeypatch.setattr("gdaopt.bench.replayed.make_backend", refusing)
-    replay_task(tmp_path / "a", recorded[0], "HIGHS", "cold", 1e-6, 1, LIMITS)
+    replay_task(tmp_path / "a", recorded[0], "HIGHS", "cold", 1e-6, LIMITS)
     frame = pd.read_parquet(tmp_path / "a.parquet")
     assert set(frame["verdict"]) == {"infeasible"}
     assert set(frame["residual"]) == {np.inf}
@@ -215,7 +215,7 @@ def test_tolerances_are_asked_for(
         return real(*args, **options)
 
     monkeypatch.setattr(cells, "replay", replay)
-    replay_task(tmp_path / "a", recorded[0], "HIGHS", "re-solve", 1e-4, 1, LIMITS)
+    replay_task(tmp_path / "a", recorded[0], "HIGHS", "re-solve", 1e-4, LIMITS)
     names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
     for options, limit in asked:
         assert {options[name] for name in names} == {1e-4}
@@ -225,7 +225,7 @@ def test_tolerances_are_asked_for(
 def test_whole_runs(recorded: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     rows = {}
     for solver in ("analytic", "highspy"):
-        row = run_task(tmp_path / "a", IRIS, "alternating", solver, 1e-6, 300, LIMITS)
+        row = run_task(tmp_path / "a", IRIS, "alternating", solver, 1e-6, LIMITS)
         about = {"data": "iris", "method": "alternating", "solver": solver, "tolerance": 1e-6}
         rows[solver] = {**about, **row}
     rows["died"] = {**about, "solver": "HIGHS", "status": "died", "message": "gone"}

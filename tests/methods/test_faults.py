@@ -13,7 +13,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import find_solver, isolated, solve_program
-from gdaopt.backends.catalogue import entry_of
+from gdaopt.backends.lookup import entry_of
 from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions
 from tests.backends.cases import WRONG, Real, patch_solves, replaced, sabotaged
 from tests.backends.sabotage import Sabotaged

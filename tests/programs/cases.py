@@ -67,17 +67,11 @@ class Situation:
         edges = all_edges(len(self.metric))
         kept = np.random.default_rng(0).random(len(edges[0])) < share
         edges = edges[0][kept], edges[1][kept]
-        floor = (
-            tree_floors(self.metric, self.edge_floor)[edges] if share == 1 else np.zeros(sum(kept))
-        )
-        return JointPolytope(
-            self.v,
-            self.min_eigenvalue,
-            self.trace_bound,
-            edges,
-            floor,
-            entries_of(self.metric, edges) if share == 1 else None,
-        )
+        given = (self.v, self.min_eigenvalue, self.trace_bound, edges)
+        if share < 1:  # the metric is not inside
+            return JointPolytope(*given, np.zeros(len(edges[0])))
+        floors = tree_floors(self.metric, self.edge_floor)[edges]
+        return JointPolytope(*given, floors, entries_of(self.metric, edges))
 
 
 def situation(rng: np.random.Generator, size: int, kind: str = "") -> Situation:
