@@ -47,6 +47,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     # Files, processes and printing, tested by those who use them
     "gdaopt.errors": "tests/test_bad_input.py",
     "gdaopt.support.processes": "tests/studies/test_runner.py",
+    "gdaopt.studies.accuracy": "tests/studies/test_report.py",
     "gdaopt.studies.comparison_table": "tests/cli/test_compare.py",
     "gdaopt.studies.run_directory": "tests/cli/test_learn.py",
     "gdaopt.cli.options": "tests/cli/test_learn.py",

@@ -10,25 +10,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from gdaopt.cli.options import (
-    DataDir,
-    Drop,
-    Edges,
-    Impute,
-    Label,
-    MaxClasses,
-    MaxSamples,
-    MetricSet,
-    MinEigenvalue,
-    ObjectiveName,
-    Positive,
-    Scale,
-    Source,
-    TraceBound,
-    read_max_samples,
-    read_names,
-    read_number,
-)
+from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
 from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import METHODS
@@ -47,7 +29,7 @@ _FAILURES = FAILURES | {"failed", "died"}
 
 
 def compare(
-    source: Source,
+    source: option.Source,
     methods: Annotated[
         str,
         typer.Option(
@@ -63,19 +45,19 @@ def compare(
             "(default: its own default); see gdaopt solvers"
         ),
     ] = None,
-    objective: ObjectiveName = "glr",
-    metric_set: MetricSet = "graph",
-    label: Label = None,
-    drop: Drop = None,
-    impute: Impute = None,
-    data_dir: DataDir = None,
-    positive: Positive = None,
-    max_classes: MaxClasses = 20,
-    max_samples: MaxSamples = "4000",
-    scale: Scale = "unit",
-    trace_bound: TraceBound = "K",
-    min_eigenvalue: MinEigenvalue = 1e-6,
-    edges: Edges = None,
+    objective: option.ObjectiveName = "glr",
+    metric_set: option.MetricSet = "graph",
+    label: option.Label = None,
+    drop: option.Drop = None,
+    impute: option.Impute = None,
+    data_dir: option.DataDir = None,
+    positive: option.Positive = None,
+    max_classes: option.MaxClasses = 20,
+    max_samples: option.MaxSamples = "4000",
+    scale: option.Scale = "unit",
+    trace_bound: option.TraceBound = "K",
+    min_eigenvalue: option.MinEigenvalue = 1e-6,
+    edges: option.Edges = None,
     tolerance: Annotated[
         float | None,
         typer.Option(help="relative gap or decrease that ends a run (default: the method's)"),
@@ -107,18 +89,18 @@ def compare(
     command is writing to the directory.
     """
     output = Output()
-    dataset = load_source(source, label, data_dir, drop=read_names(drop), impute=impute)
+    dataset = load_source(source, label, data_dir, drop=option.read_names(drop), impute=impute)
     for remark in remarks(dataset):
         output.say(f"note: {remark}")
     problem = LearningOptions(
         positive=positive,
         scale=scale,
-        trace_bound=read_number(trace_bound),
+        trace_bound=option.read_number(trace_bound),
         min_eigenvalue=min_eigenvalue,
         objective=objective,
         set=metric_set,
         max_classes=max_classes,
-        max_samples=read_max_samples(max_samples),
+        max_samples=option.read_max_samples(max_samples),
         edges=None if edges is None else read_edges(edges),
     )
     options = ComparisonOptions(

@@ -11,26 +11,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from gdaopt.cli.options import (
-    DataDir,
-    Drop,
-    EdgeFloor,
-    Edges,
-    Impute,
-    Label,
-    MaxClasses,
-    MaxSamples,
-    MetricSet,
-    MinEigenvalue,
-    ObjectiveName,
-    Positive,
-    Scale,
-    Source,
-    TraceBound,
-    read_max_samples,
-    read_names,
-    read_number,
-)
+from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, last_words
 from gdaopt.datasets import Dataset
 from gdaopt.datasets.remarks import remarks
@@ -77,15 +58,15 @@ _QUICK = 5.0  # seconds of learning up to which the accuracy is measured unasked
 
 def learn(
     context: typer.Context,
-    source: Source,
-    label: Label = None,
-    drop: Drop = None,
-    impute: Impute = None,
-    data_dir: DataDir = None,
-    positive: Positive = None,
-    max_classes: MaxClasses = 20,
-    max_samples: MaxSamples = "4000",
-    scale: Scale = "unit",
+    source: option.Source,
+    label: option.Label = None,
+    drop: option.Drop = None,
+    impute: option.Impute = None,
+    data_dir: option.DataDir = None,
+    positive: option.Positive = None,
+    max_classes: option.MaxClasses = 20,
+    max_samples: option.MaxSamples = "4000",
+    scale: option.Scale = "unit",
     method: Annotated[str, typer.Option(help=", ".join(METHODS))] = "certified",
     solver: Annotated[
         str | None,
@@ -95,12 +76,12 @@ def learn(
             "solvers (default: the method's)"
         ),
     ] = None,
-    objective: ObjectiveName = "glr",
-    metric_set: MetricSet = "graph",
-    trace_bound: TraceBound = "K",
-    min_eigenvalue: MinEigenvalue = 1e-6,
-    edge_floor: EdgeFloor = None,
-    edges: Edges = None,
+    objective: option.ObjectiveName = "glr",
+    metric_set: option.MetricSet = "graph",
+    trace_bound: option.TraceBound = "K",
+    min_eigenvalue: option.MinEigenvalue = 1e-6,
+    edge_floor: option.EdgeFloor = None,
+    edges: option.Edges = None,
     tolerance: Annotated[
         float | None, typer.Option(help="relative gap or decrease that ends a run")
     ] = None,
@@ -137,12 +118,12 @@ def learn(
     options = LearningOptions(
         positive=positive,
         scale=scale,
-        trace_bound=read_number(trace_bound),
+        trace_bound=option.read_number(trace_bound),
         min_eigenvalue=min_eigenvalue,
         objective=objective,
         set=metric_set,
         max_classes=max_classes,
-        max_samples=read_max_samples(max_samples),
+        max_samples=option.read_max_samples(max_samples),
         edges=None if edges is None else read_edges(edges),
     )
     asked: dict[str, Any] = {
@@ -183,7 +164,7 @@ def learn(
             )
 
         say(f"reading {plain(source)}")
-        dropped = read_names(drop)
+        dropped = option.read_names(drop)
         dataset = load_source(source, label, data_dir, drop=dropped, impute=impute)
         classes = options.classes(dataset)  # before anything is printed
         for remark in remarks(dataset):

@@ -130,11 +130,6 @@ Edges = Annotated[
 def read_max_samples(text: str) -> int | None:
     """Return the number in an option of `MaxSamples`; None for all samples.
 
-    Raises
-    ------
-    InvalidInputError
-        For any other text.
-
     Examples
     --------
     >>> read_max_samples("4000"), read_max_samples("all")

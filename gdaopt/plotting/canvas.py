@@ -45,13 +45,7 @@ _PADDING = 0.22  # inches that a layout leaves around axes, about
 
 
 def axes_or_new(ax: Any, width: float = 6.4, height: float = 4.8) -> Axes:
-    """Return the axes that a caller passed, or for None the axes of a new figure of pyplot.
-
-    Raises
-    ------
-    InvalidInputError
-        For any other object.
-    """
+    """Return the axes that a caller passed, or for None the axes of a new figure of pyplot."""
     axes: Axes = _new_figure((1, 1), width, height)[0, 0] if ax is None else _checked(ax)
     return axes
 
@@ -68,13 +62,7 @@ def _checked(ax: Any) -> Axes:
 
 
 def axes_of_shape(ax: Any, shape: tuple[int, ...], width: float, height: float) -> AxesArray:
-    """Return the axes that a caller passed, or new ones for None, as an array of the given shape.
-
-    Raises
-    ------
-    InvalidInputError
-        When what was passed has another shape.
-    """
+    """Return the axes that a caller passed, or for None new ones, as an array of a shape."""
     if ax is None:
         rows, columns = shape if len(shape) == 2 else (1, *shape)
         return _new_figure((rows, columns), width, height).reshape(shape)

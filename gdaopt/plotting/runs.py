@@ -50,11 +50,6 @@ def named_runs(results: Results) -> list[tuple[str, Result]]:
     """Return the runs that a caller passed, each with its name.
 
     A run without a name is named after its method and solver; equal names get numbers.
-
-    Raises
-    ------
-    InvalidInputError
-        When there is no run, or something that is not a run.
     """
     if isinstance(results, Result):
         results = [results]
@@ -87,11 +82,6 @@ def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[FloatArray, fl
     """Return a K×K metric and the weight above which one of its edges counts.
 
     A run's feasible set has such a weight; for a matrix it follows from ``tr M / K``.
-
-    Raises
-    ------
-    InvalidInputError
-        For a matrix that is not symmetric.
 
     Examples
     --------

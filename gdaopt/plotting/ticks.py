@@ -113,10 +113,18 @@ def _length(axis: XAxis | YAxis) -> float:
     return float(72 * inches / float(axis.get_major_ticks(1)[0].label1.get_fontsize()))
 
 
-class _Apart(Locator):
-    """The ticks of another locator, without ticks whose labels would overlap the label before."""
+class _Measured(Locator):
+    """A locator whose ticks depend on the length of the axis."""
 
     axis: XAxis | YAxis
+
+    def __call__(self) -> list[float]:
+        low, high = sorted(self.axis.get_view_interval())
+        return list(self.tick_values(low, high))
+
+
+class _Apart(_Measured):
+    """The ticks of another locator, without ticks whose labels would overlap the label before."""
 
     def __init__(self, ticks: Locator) -> None:
         self._ticks = ticks
@@ -124,9 +132,6 @@ class _Apart(Locator):
     def set_axis(self, axis: Any) -> None:
         super().set_axis(axis)
         self._ticks.set_axis(axis)
-
-    def __call__(self) -> list[float]:
-        return self.tick_values(*sorted(self.axis.get_view_interval()))
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """Return the ticks between two limits."""
@@ -146,17 +151,11 @@ class _Apart(Locator):
         return kept
 
 
-class _SymmetricDecades(Locator):
+class _SymmetricDecades(_Measured):
     """Zero and the powers of ten above a threshold, every n-th so that labels do not overlap."""
-
-    axis: XAxis | YAxis
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
-
-    def __call__(self) -> list[float]:
-        low, high = sorted(self.axis.get_view_interval())
-        return self.tick_values(low, high)
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """Return the ticks between two limits."""
@@ -185,17 +184,11 @@ class _SymmetricDecades(Locator):
         return np.asarray(self.axis.get_transform().transform(values), dtype=np.float64)
 
 
-class _Rows(Locator):
+class _Rows(_Measured):
     """The whole numbers below a count, every n-th so that names beside them do not overlap."""
-
-    axis: XAxis | YAxis
 
     def __init__(self, count: int) -> None:
         self._count = count
-
-    def __call__(self) -> list[float]:
-        low, high = sorted(self.axis.get_view_interval())
-        return self.tick_values(low, high)
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """Return the rows between two limits."""

@@ -45,19 +45,9 @@ def cross_validated(
 ) -> Accuracy:
     """Return the accuracy by cross-validation: in each fold metrics are learned anew.
 
-    Parameters
-    ----------
-    dataset, options, method
-        What is learned from, and how.
-    progress : callable, optional
-        Called with the number of each fold before it begins.
-
-    Raises
-    ------
-    InvalidInputError
-        For a class with fewer samples than folds, before any work.
-    KeyboardInterrupt
-        Also where the method returns what it has at an interrupt.
+    `progress` is called with the number of each fold before it begins. A class with fewer samples
+    than folds is refused before any work; an interrupt raises KeyboardInterrupt, also where the
+    method returns what it has.
     """
     name, count = min(Counter(dataset.labels.tolist()).items(), key=lambda item: item[1])
     if count < FOLDS:

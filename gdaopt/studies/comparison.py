@@ -122,27 +122,10 @@ class ComparisonOptions:
 class Comparison(Study):
     """A directory with a row and a saved result for each class, method and solver.
 
-    Parameters
-    ----------
-    path : path-like
-        The directory; where it holds an earlier comparison of the same options, that is continued.
-    dataset : Dataset
-        What is learned from.
-    options : ComparisonOptions
-        What to compare.
-
-    Attributes
-    ----------
-    tasks : dict of str to Task
-        The runs, by key.
-    left_out : list of str
-        A sentence for each method and solver that do not go together.
-
-    Raises
-    ------
-    InvalidInputError, SolverNotFoundError
-        Before any work: for bad options, for a solver that goes with none of the methods, when
-        nothing is left to run, and for a directory that cannot be used (see `StudyDirectory`).
+    Where the directory holds an earlier comparison of the same options, that is continued.
+    `left_out` has a sentence for each method and solver that do not go together. Bad options, a
+    solver that goes with none of the methods, and a directory that cannot be used (see
+    `StudyDirectory`) are refused before any work.
     """
 
     def __init__(
@@ -176,11 +159,6 @@ class Comparison(Study):
         """Run what is missing, write tables and picture, and return the rows.
 
         The rows of tasks that died are among them, see `run_tasks`.
-
-        Raises
-        ------
-        DirectoryInUseError
-            When another process is writing to the directory.
         """
         workers = self._options.workers()
         with sole_writer(self.path):

@@ -32,19 +32,8 @@ _PATIENCE = 1.0  # seconds: some hold a directory for the time of a look only
 def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator[None]:
     """Hold a directory, so that no other process holds it, and remove what killed ones left there.
 
-    Parameters
-    ----------
-    path : path-like
-        Created when it is missing, with its parents.
-    option : str, optional
-        The option of the command line that names the directory, for messages.
-
-    Raises
-    ------
-    DirectoryInUseError
-        When another process holds it, or this one does already.
-    InvalidInputError
-        When it cannot be written to.
+    It is created when it is missing, with its parents. `option` is the option of the command line
+    that names it, for messages.
 
     Examples
     --------

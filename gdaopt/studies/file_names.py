@@ -19,18 +19,10 @@ _DEVICES = {"aux", "con", "nul", "prn"} | _PORTS
 def file_stems(labels: Iterable[str]) -> dict[str, str]:
     """Return a file name without its ending for each label, which all file systems take.
 
+    Labels are all different.
+
     It is the label where that is such a name. No two names differ in case alone, or in how their
     accents are encoded: many file systems do not tell them apart.
-
-    Parameters
-    ----------
-    labels : iterable of str
-        The labels, all different.
-
-    Returns
-    -------
-    dict of str to str
-        The names by label.
 
     Examples
     --------

@@ -119,12 +119,8 @@ class LearningOptions:
     def classes(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the classes to learn, in order.
 
-        Of two classes it is the second alone: against the rest, the first is the same problem.
-
-        Raises
-        ------
-        InvalidInputError
-            For an unknown class, and for more classes than `max_classes`.
+        Of two classes it is the second alone: against the rest, the first is the same problem. More
+        classes than `max_classes` are refused.
         """
         if self.positive is None:
             self._check_number(dataset)
@@ -258,24 +254,9 @@ def load_source(
 ) -> Dataset:
     """Return the data set known by that name, or the one in a CSV file.
 
-    Parameters
-    ----------
-    source : str
-        One of `gdaopt.datasets.BUILTIN`, or the path of a file that ends in ``.csv``.
-    label : str, optional
-        The label column of a CSV file, the last one by default.
-    data_dir : path-like, optional
-        The directory with the files of `gdaopt.datasets.FROM_UCI`; see `gdaopt.datasets.load`.
-    drop, impute : optional
-        Columns of a CSV file to leave out, and what replaces missing values in it; see
-        `gdaopt.datasets.read_csv`.
-
-    Raises
-    ------
-    InvalidInputError
-        When the source is neither, and when an option is given that does not go with it.
-    DownloadError
-        When the data set has to be downloaded and cannot be.
+    `label`, `drop` and `impute` go with a CSV file (see `gdaopt.datasets.read_csv`), `data_dir`
+    with the sets of `gdaopt.datasets.FROM_UCI`; an option that does not go with the source is
+    refused.
 
     Examples
     --------
@@ -304,11 +285,6 @@ def load_source(
 
 def read_edges(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:
     r"""Return the pairs of names in a CSV file of two columns without a header.
-
-    Raises
-    ------
-    InvalidInputError
-        When the file cannot be read, or a line has not two names.
 
     Examples
     --------

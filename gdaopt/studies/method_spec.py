@@ -18,14 +18,7 @@ _WORDS = {"none": None, "true": True, "false": False}
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """A method's name and the options to make it with.
-
-    Attributes
-    ----------
-    name : str
-        As `gdaopt.solve` takes it.
-    options : tuple of pairs of str and value
-        The options with their values, sorted by name.
+    """A method's name and the options to make it with, sorted by name.
 
     Examples
     --------
@@ -41,13 +34,7 @@ class MethodSpec:
 
     @classmethod
     def parse(cls, text: str) -> MethodSpec:
-        """Return the method that a text names.
-
-        Raises
-        ------
-        InvalidInputError
-            For an option without value, or one given twice. `method` looks the names up.
-        """
+        """Return the method that a text names; `method` looks the names up."""
         name, *rest = (part.strip() for part in text.split(":"))
         if not name:
             raise InvalidInputError(f"method {text!r} has no name; write name:option=value")
@@ -72,15 +59,7 @@ class MethodSpec:
         return str(self).removeprefix(self.name).removeprefix(":")
 
     def method(self, common: Mapping[str, Any]) -> Method:
-        """Return the method, made with its own options and, where it has none, common ones.
-
-        Raises
-        ------
-        InvalidInputError
-            For an unknown name or option, or a bad value.
-        SolverNotFoundError
-            When its solver does not work here.
-        """
+        """Return the method, made with its own options and, where it has none, common ones."""
         for option, _ in self.options:
             if option in _NOT_TEXT:
                 raise InvalidInputError(
@@ -103,14 +82,8 @@ class MethodSpec:
 class Combination:
     """A method with a solver.
 
-    Attributes
-    ----------
-    spec : MethodSpec
-        The method.
-    solver : str
-        The canonical name of the solver, ``"analytic"`` for a method that solves no programs.
-    common : mapping
-        The options beside the method's own, with its solver.
+    `solver` is its canonical name, ``"analytic"`` for a method that solves no programs; `common`
+    holds the options beside the method's own, with its solver.
     """
 
     spec: MethodSpec
@@ -128,20 +101,9 @@ def combinations(
 ) -> tuple[list[Combination], list[str]]:
     """Return each method with each solver that it takes, and a sentence for each that it refuses.
 
-    Parameters
-    ----------
-    methods : sequence of str
-        Texts for `MethodSpec.parse`.
-    solvers : sequence of str
-        Names of solvers, for the methods that take one; without any these use their own default.
-    common : mapping
-        Options of all methods.
-
-    Raises
-    ------
-    InvalidInputError, SolverNotFoundError
-        For an empty sequence of methods, a bad method or solver, a solver that goes with none of
-        the methods, and when no combination is left.
+    `methods` are texts for `MethodSpec.parse`. Without solvers, methods that take one use their own
+    default. Refused before any work: no methods, a bad method or solver, a solver that goes with
+    none of the methods.
 
     Examples
     --------

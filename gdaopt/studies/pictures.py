@@ -46,18 +46,9 @@ _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
 class Run:
     """A run to draw.
 
-    Attributes
-    ----------
-    name : str
-        What it is called among the runs of its problem.
-    problem : hashable
-        Equal for runs of the same problem, whose objectives can be compared.
-    result : Result
-        The run.
-    feature_names : sequence of str or None
-        The names of the metric's rows, where they are known.
-    group : str
-        What its problem is called where there are several, such as the class that is learned.
+    `name` is what it is called among the runs of its problem, and `group` what the problem is
+    called where there are several, such as the class that is learned. `problem` is equal for runs
+    of the same problem, whose objectives can be compared.
     """
 
     name: str
@@ -75,11 +66,6 @@ class Run:
 def picture_names(names: Iterable[str] | None = None, suffix: str = "png") -> list[str]:
     """Return the file names of pictures; by default of all pictures.
 
-    Raises
-    ------
-    InvalidInputError
-        For an unknown format.
-
     Examples
     --------
     >>> picture_names(["discs"], "pdf")
@@ -90,13 +76,7 @@ def picture_names(names: Iterable[str] | None = None, suffix: str = "png") -> li
 
 
 def select_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
-    """Return the runs of the given names, in the order of the names.
-
-    Raises
-    ------
-    InvalidInputError
-        For a name that no run has.
-    """
+    """Return the runs of the given names, in the order of the names."""
     by_name = {run.label: run for run in runs}
     for name in names:
         check_name("run", name, by_name)

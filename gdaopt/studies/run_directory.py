@@ -39,27 +39,10 @@ class RunDirectory:
     """A directory for the results of one data set, written class by class.
 
     It is used in a ``with`` statement, in which no other process writes there. Where it holds a run
-    of the same data set, options and versions, that is gone on with.
-
-    Parameters
-    ----------
-    path : path-like
-        Created when it is missing, with its parents.
-    dataset : Dataset
-        What is learned from.
-    options : mapping
-        The options of the run, kept in ``result.json``; ``"scale"`` is the scale of the features.
-    force : bool, optional
-        Begin anew in a directory that holds files: files of the same names are replaced, files of
-        an earlier run are removed once the new run is finished, and all other files stay.
-
-    Attributes
-    ----------
-    path : pathlib.Path
-        The directory.
-    results : dict of str to Result
-        The results that are there, in the order of the classes: at the beginning the results of
-        the run that is continued.
+    of the same data set, options and versions, that is gone on with: `results` then holds what is
+    there. With `force`, a run begins anew in a directory that holds files: files of the same names
+    are replaced, files of an earlier run are removed once the new run is finished, and all other
+    files stay. `options` are kept in ``result.json``; ``"scale"`` is the scale of the features.
 
     Raises
     ------

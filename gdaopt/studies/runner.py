@@ -50,17 +50,10 @@ _Outcome: TypeAlias = "Future[_Answer]"
 class Task:
     """What to compute for a row.
 
-    Attributes
-    ----------
-    function : callable
-        A function of a module, so that it can be pickled. It is called with the path of the task's
-        further files without their ending (write ``f"{path}.npz"``), then with `args`. It returns
-        the row: plain values, whose ``status`` and ``message`` are ``"finished"`` and empty unless
-        the function gives others.
-    args : tuple
-        The function's further arguments, pickled too.
-    about : mapping
-        What identifies the task: part of each of its rows, also where the task failed.
+    `function` belongs to a module, so that it can be pickled. It is called with the path of the
+    task's further files without their ending (write ``f"{path}.npz"``), then with `args`, and
+    returns the row: plain values, whose ``status`` and ``message`` are ``"finished"`` and empty
+    unless it gives others. `about` identifies the task in each of its rows, also where it failed.
 
     Examples
     --------
@@ -75,15 +68,7 @@ class Task:
     def compute(self, path: Path) -> dict[str, Any]:
         """Return the row, as it reads from disk; one with the status ``failed`` for an error.
 
-        Parameters
-        ----------
-        path : pathlib.Path
-            The path of the task's further files, without their ending.
-
-        Raises
-        ------
-        MemoryError, OSError
-            The task is to be tried again (`PASSING`).
+        An error of `PASSING` is raised: the task is to be tried again.
         """
         try:
             row = {"status": "finished", "message": "", **self.function(path, *self.args)}
@@ -106,28 +91,13 @@ def run_tasks(
     *,
     progress: Progress | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Run the tasks that are not finished in a directory.
+    """Run the tasks that are not finished in a directory, and return all rows in their order.
 
-    A task whose process was killed is tried again, alone, when all other tasks are done.
-
-    Parameters
-    ----------
-    directory : StudyDirectory
-        Where the rows are. The caller is its `gdaopt.studies.directory_lock.sole_writer`.
-    tasks : mapping of str to Task
-        By their keys, see `gdaopt.studies.study_directory.task_key`.
-    workers : TaskWorkers
-        Where they are computed.
-    progress : callable, optional
-        See `Progress`.
-
-    Returns
-    -------
-    dict of str to dict
-        The rows, in the order of the tasks. An error of the task's function makes a row with the
-        status ``failed``, which is kept: the error would come again. A process that died twice, or
-        that ran out of memory or disk, makes a row with the status ``died``, which is not on disk:
-        the task is tried again the next time.
+    The caller is the directory's `gdaopt.studies.directory_lock.sole_writer`. An error of a task's
+    function makes a row with the status ``failed``, which is kept: the error would come again. A
+    task whose process was killed is tried again, alone, when all other tasks are done. A process
+    that died twice, or that ran out of memory or disk, makes a row with the status ``died``, which
+    is not on disk: the task is tried again the next time.
 
     Raises
     ------

@@ -53,29 +53,15 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 
 
 def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
-    """Return the runs saved in directories.
+    """Return the runs saved in directories and files, at least one for each.
 
     Runs of `gdaopt learn` are named after their class, and are of the same problem when data set,
     class, scale of the features, feasible set and ε are the same. Runs of `gdaopt compare` are
     named after their method, in a group for each class where there are several; each class is a
     problem. In a directory of neither, every npz file that `Result.save` wrote is a run, named
     after the file; each name is a problem. Such a file can be given itself. With several
-    directories the directory comes first in the name.
-
-    Parameters
-    ----------
-    paths : iterable of path-like
-        The directories and files.
-
-    Returns
-    -------
-    list of Run
-        At least one for each directory.
-
-    Raises
-    ------
-    InvalidInputError
-        For what does not exist, holds no results, or whose results are damaged.
+    directories the directory comes first in the name. What does not exist, holds no results, or is
+    damaged raises InvalidInputError.
 
     Examples
     --------
@@ -208,13 +194,7 @@ def write_samples(path: Path, dataset: Dataset) -> None:
 
 
 def read_samples(path: Path, name: str, feature_names: Sequence[str]) -> Dataset:
-    """Read what `write_samples` wrote; the name of the data set and its features are not in it.
-
-    Raises
-    ------
-    OSError, ValueError
-        When there is no such file, or when it holds something else.
-    """
+    """Read what `write_samples` wrote; the name of the data set and its features are not in it."""
     with path.open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
     features = [[float(text) for text in row[:-1]] for row in rows]

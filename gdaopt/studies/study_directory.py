@@ -36,16 +36,8 @@ _LONGEST_KEY = 60  # characters, before the digest
 def task_key(*parts: object) -> str:
     """Return the name of a task's files, made from the values that tell it from other tasks.
 
-    Parameters
-    ----------
-    *parts : str, int, float, bool or None
-        The values, such as class, method and solver.
-
-    Returns
-    -------
-    str
-        The characters of the parts that file names may have, and a digest of all parts: keys of
-        distinct parts are distinct, also where a file system does not tell upper case from lower.
+    It has the characters of the parts that file names may have, and a digest of all parts: keys of
+    distinct parts are distinct, also where a file system does not tell upper case from lower.
 
     Examples
     --------
@@ -60,27 +52,10 @@ def task_key(*parts: object) -> str:
 class StudyDirectory:
     """A directory for the rows of a study, to which a later run of the same options adds.
 
-    Parameters
-    ----------
-    path : path-like
-        Created when it is missing, with its parents.
-    options : mapping
-        All values that the rows depend on, which must be plain; gdaopt's version is added.
-
-    Attributes
-    ----------
-    path, tasks : pathlib.Path
-        The directory, and the one in it that holds the rows.
-    options : dict
-        As ``study.json`` holds them.
-
-    Raises
-    ------
-    InvalidInputError
-        When the directory cannot be written to, holds a study of other options, or holds files that
-        belong to no study.
-    DirectoryInUseError
-        When another process is writing to it. Whoever adds to it has to be its `sole_writer`.
+    It is created when it is missing, with its parents. `options` are all values that the rows
+    depend on, which must be plain; gdaopt's version is added. Whoever adds rows has to be the
+    directory's `sole_writer`. A directory that cannot be written to, that holds a study of other
+    options, or files that belong to no study, is refused.
 
     Examples
     --------
@@ -115,13 +90,7 @@ class StudyDirectory:
                 ) from error
 
     def stem(self, key: str) -> Path:
-        """Return the path of a task's files without the ending, which begins with a dot.
-
-        Raises
-        ------
-        InvalidInputError
-            For a key that is no safe file name.
-        """
+        """Return the path of a task's files without the ending, which begins with a dot."""
         if not _KEY.fullmatch(key):
             raise InvalidInputError(
                 f"task key {key!r} is no safe file name (a-z, 0-9, _ and -); make it by task_key"
@@ -129,22 +98,13 @@ class StudyDirectory:
         return self.tasks / key
 
     def row(self, key: str) -> dict[str, Any] | None:
-        """Return the row of a finished task, or None when the task has to be run.
-
-        That is so when the row is not there or is not as it was written, or when a file of the task
-        is missing.
-        """
+        """Return the row of a finished task; None when it or a file of the task is not whole."""
         return _read_row(self.stem(key).with_suffix(".json"))
 
     def write_row(self, key: str, row: Mapping[str, Any]) -> None:
         """Write the row of a task whose other files are there, which makes it finished.
 
-        Raises
-        ------
-        TypeError, ValueError
-            When the row is not of plain, finite values; nothing is written then.
-        OSError
-            When the directory cannot be written to.
+        A row that is not of plain, finite values is an error, and nothing is written then.
         """
         stem = self.stem(key)
         files = sorted(path.name for path in self.files(key) if path.suffix != ".json")

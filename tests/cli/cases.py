@@ -24,9 +24,10 @@ ANALYTIC = ("--method", "alternating", "--solver", "analytic")  # linear program
 ALL_PICTURES = ("convergence", "discs", "left_ends", "time_split", "graph")
 
 
-def run(*arguments: object, code: int = 0) -> str:
+def run(*arguments: object, code: int = 0, columns: int = 80) -> str:
     """Run gdaopt, check its exit code, and return its output with runs of white space as one."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    runner = CliRunner(env={"COLUMNS": str(columns)})
+    result = runner.invoke(app, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == code, result.output

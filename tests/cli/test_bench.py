@@ -45,23 +45,3 @@ def test_cells_that_died_are_failures_and_tried_again(
     assert "SIGSEGV" in (tmp_path / "out" / "programs.csv").read_text(encoding="utf-8")
     monkeypatch.setattr(study, "TaskWorkers", InProcess)
     assert "highspy: 2 answers verified" in run(*command)
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--data", "whine"), "unknown data set"),
-        (("--data", ","), "no data are given"),
-        (("--sizes", "3", "--data", "random"), "--sizes must be at least 5, got 3"),
-        (("--sizes", "a"), "--sizes must be numbers separated by commas, got 'a'"),
-        (("--tolerances", "1e-6;1e-4"), "--tolerances must be numbers separated by commas"),
-        (("--programs", "diag"), "unknown program 'diag'"),
-        (("--solvers", "highs,highs py"), "unknown solver"),
-        (("--repeats", "0"), "repeats must be at least 1"),
-    ],
-)
-def test_bad_options(options: tuple[str, ...], says: str, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    given = ("bench", "--data", "iris", "--solvers", "highspy", *options, "--out", out)
-    assert says in run(*given, code=2)
-    assert not out.exists()

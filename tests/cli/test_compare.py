@@ -6,9 +6,6 @@ import errno
 import json
 import os
 import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +17,8 @@ from typer.testing import CliRunner
 
 import gdaopt as gda
 from gdaopt.cli import app
-from gdaopt.cli.output import IN_USE
-from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.saved_runs import read_runs
-from tests.cli.cases import ALL_PICTURES, undrawn
+from tests.cli.cases import ALL_PICTURES, names, run, undrawn
 
 OUTPUTS = {"comparison.md", "comparison.parquet", "convergence.png", "study.json", "tasks"}
 MEASURED = {"seconds", "tracing_seconds", "peak_memory"}
@@ -35,13 +30,7 @@ TASKS = [("certified", "analytic"), ("joint", "HIGHS"), ("joint", "analytic")]
 
 
 def compare(*arguments: object, code: int = 0) -> str:
-    """Run `gdaopt compare`, check its exit code, and return its output as one line."""
-    runner = CliRunner(env={"COLUMNS": "100"})
-    result = runner.invoke(app, ["compare", *map(str, arguments)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return " ".join((result.stderr if code in (2, IN_USE) else result.stdout).split())
+    return run("compare", *arguments, code=code, columns=100)
 
 
 def rows(out: Path) -> dict[str, dict[str, Any]]:
@@ -51,10 +40,6 @@ def rows(out: Path) -> dict[str, dict[str, Any]]:
         name: {key: value for key, value in entry["row"].items() if key not in MEASURED}
         for name, entry in content.items()
     }
-
-
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +95,7 @@ class TestOutputs:
         assert {run.name for run in runs} == {"certified", f"{joint}, HIGHS", f"{joint}, analytic"}
         assert len({run.problem for run in runs}) == 1
         with undrawn():
-            result = CliRunner().invoke(app, ["plot", str(out)])
-        assert result.exit_code == 0, result.output
+            run("plot", out)
         assert names(out) == OUTPUTS | {f"{name}.png" for name in ALL_PICTURES}
         with undrawn():
             compare(*ARGUMENTS, "--out", out)
@@ -171,32 +155,6 @@ class TestOutputs:
 
 
 class TestGoingOn:
-    @pytest.mark.slow
-    def test_after_a_kill(self, compared: tuple[Path, str], tmp_path: Path) -> None:
-        out = tmp_path / "out"
-        code = "from gdaopt.cli import app; app()"
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, "compare", *ARGUMENTS, "--out", str(out)],
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        deadline = time.monotonic() + 30
-        while not list(out.glob("tasks/*.json")) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(0.4)  # in the middle of the next
-        process.kill()
-        process.wait()
-        kept = rows(out)
-        assert 1 <= len(kept) < len(TASKS)
-        (out / "tasks" / ".x.json.999999999-0a1b2c3d.tmp").write_text("half")
-        first = {path: path.stat().st_mtime_ns for path in out.glob("tasks/*.json")}
-        output = compare(*ARGUMENTS, "--out", out)
-        assert output.count("virginica: joint") + len(kept) >= len(TASKS)
-        assert rows(out) == rows(compared[0])
-        assert {path: path.stat().st_mtime_ns for path in first} == first
-        assert names(out) == OUTPUTS
-        assert names(out / "tasks") == names(compared[0] / "tasks")
-
     def test_a_damaged_result_is_named(self, compared: tuple[Path, str], tmp_path: Path) -> None:
         out = Path(shutil.copytree(compared[0], tmp_path / "out"))
         (damaged,) = out.glob("tasks/*certified*.npz")
@@ -231,12 +189,6 @@ class TestGoingOn:
         assert message in error
         assert "choose another --out" in error
         assert rows(compared[0]) == before
-
-    def test_another_command_that_is_running(self, tmp_path: Path) -> None:
-        with sole_writer(tmp_path):
-            error = compare(*ARGUMENTS, "--out", tmp_path, code=75)
-        assert f" is writing to {tmp_path}; wait until it has ended, or choose" in error
-        assert names(tmp_path) == set()
 
     def test_a_full_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of the tables: the rows are there."""
@@ -365,65 +317,3 @@ class TestFailures:
         assert "certified, analytic: died: its process was killed; run the same" in text
         assert pd.read_parquet(tmp_path / "comparison.parquet").empty
         assert names(tmp_path) == OUTPUTS - {"convergence.png"}
-
-
-class TestBadInput:
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (("irsi",), "unknown data set (or a file ending in .csv): 'irsi'; did you mean 'iris'"),
-            (("absent.csv",), "cannot read absent.csv"),
-            (("iris", "--label", "x"), "--label x goes with a CSV file; iris has its own"),
-            (("iris", "--methods", "certifed"), "unknown method 'certifed'; did you mean 'cert"),
-            (("iris", "--methods", ""), "method '' has no name"),
-            (("iris", "--methods", "joint,"), "method '' has no name"),
-            (("iris", "--methods", "frank-wolfe:varient=away"), "did you mean 'variant'?"),
-            (("iris", "--methods", "frank-wolfe:variant=awya"), "did you mean 'away'?"),
-            (("iris", "--methods", "joint:solver_opts=3"), "'solver_opts' of method 'joint:solver"),
-            (("iris", "--methods", "joint:tolerance=x"), "tolerance must be a number, got 'x'"),
-            (("iris", "--solvers", "HIGSH"), "unknown solver 'HIGSH'; did you mean 'HIGHS'?"),
-            (("iris", "--solvers", "HIGHS,HIGSH"), "unknown solver 'HIGSH'; did you mean 'HIGHS'?"),
-            (
-                ("iris", "--methods", "certified", "--solvers", "HIGHS"),
-                "solver 'HIGHS': none of the methods takes a solver",
-            ),
-            (("iris", "--set", "grpah"), "unknown set 'grpah'; did you mean 'graph'?"),
-            (("iris", "--positive", "sitosa"), "unknown class 'sitosa'; did you mean 'setosa'?"),
-            (("iris", "--scale", "zscor"), "unknown scale 'zscor'; did you mean 'zscore'?"),
-            (("iris", "--trace-bound", "nan"), "trace_bound must be finite, got nan"),
-            (("iris", "--trace-bound", 1, "--min-eigenvalue", 1), "raise trace_bound or lower min"),
-            (("iris", "--min-eigenvalue", -1), "min_eigenvalue must be at least 0, got -1.0"),
-            (("iris", "--trace-bound", "k"), "unknown trace bound (or a number): 'k'"),
-            (("iris", "--methods", "certified:edge_floor=1"), "'certified': 'edge_floor'"),
-            (("iris", "--backend", "poool"), "unknown backend 'poool'; did you mean 'pool'?"),
-            (("iris", "--scheduler", "tcp://a:1"), 'a scheduler goes with backend "dask", got'),
-            (("iris", "--tolerance", -1), "tolerance must be at least 0, got -1.0"),
-            (("iris", "--time-limit", 0), "time_limit must be above 0, got 0.0"),
-            (("iris", "--trace-every", -1), "trace_every must be at least 0, got -1"),
-            (("iris", "--jobs", 0), "jobs must be at least 1, got 0"),
-            (("iris", "--out", "file/x"), "cannot write to file/x"),
-            (("iris", "--out", "."), "holds files but no study.json"),
-        ],
-    )
-    def test_is_refused_before_any_work(
-        self,
-        arguments: tuple[object, ...],
-        message: str,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
-        Path("file").write_text("mine")
-        error = compare(*arguments, code=2)
-        assert error.startswith("error: ")
-        assert message in error
-        assert os.listdir() == ["file"]
-
-    def test_help_names_every_option(self) -> None:
-        output = compare("--help")
-        for option in (
-            *("label", "positive", "scale", "methods", "solvers", "set", "trace-bound", "jobs"),
-            *("min-eigenvalue", "tolerance", "time-limit", "trace-every", "out"),
-            *("backend", "scheduler"),
-        ):
-            assert f"--{option}" in output

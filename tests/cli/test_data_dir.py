@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from gdaopt.cli import app
-from gdaopt.datasets import BUILTIN, FROM_UCI, builtin
+from gdaopt.datasets import FROM_UCI, builtin
 from gdaopt.datasets.uci_files import CACHE_VARIABLE, DATA_VARIABLE
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.learning import load_source
-from tests.cli.cases import ANALYTIC
+from tests.cli.cases import ANALYTIC, run
 from tests.datasets.cases import SEEDS_TEXT, SMALL_BLOCKS, SMALL_SEEDS
 
 
@@ -26,19 +24,10 @@ def _no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(builtin, "PAGE_BLOCKS", SMALL_BLOCKS)
 
 
-def gdaopt(*arguments: object, code: int = 0) -> str:
-    """Run gdaopt, check its exit code, and return its output with single spaces between words."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return " ".join((result.stderr if code else result.stdout).split())
-
-
 @pytest.mark.parametrize("command", ["learn", "compare"])
 @pytest.mark.parametrize("name", FROM_UCI)
 def test_offline(command: str, name: str, tmp_path: Path) -> None:
-    said = gdaopt(command, name, "--out", tmp_path / "out", code=2)
+    said = run(command, name, "--out", tmp_path / "out", code=2)
     file = "seeds_dataset.txt" if name == "seeds" else "page-blocks.data"
     for part in (
         f"is not in {tmp_path / 'cache'}, and could not be downloaded",
@@ -55,19 +44,10 @@ def test_learn_from_a_directory(tmp_path: Path) -> None:
     (tmp_path / "seeds_dataset.txt").write_text(SEEDS_TEXT)
     out = tmp_path / "out"
     options = ("--data-dir", tmp_path, "--positive", "Kama", *ANALYTIC)
-    said = gdaopt("learn", "seeds", *options, "--out", out)
+    said = run("learn", "seeds", *options, "--out", out)
     assert "seeds: 6 samples, 7 features; " in said
     assert "class Kama against the rest" in said
     assert (out / "Kama.npz").exists()
-
-
-@pytest.mark.parametrize("command", ["learn", "compare"])
-def test_help(command: str) -> None:
-    said = gdaopt(command, "--help")
-    for name in BUILTIN:
-        assert name in said
-    assert "UCI" in said
-    assert "--data-dir" in said
 
 
 @pytest.mark.parametrize("source", ["iris", "leaves.csv"])

@@ -33,18 +33,3 @@ def test_both_formats(recorded: Path, tmp_path: Path) -> None:
         for ending in (".mps", ".py")
     ]
     assert all(name in result.output for name in names)
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--program", "99"], "holds"),
-        (["--format", "lp"], "unknown format 'lp'"),
-    ],
-)
-def test_bad_options(options: list[str], says: str, recorded: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    result = CliRunner().invoke(app, ["export", str(recorded), *options, "--out", str(out)])
-    assert result.exit_code == 2
-    assert says in result.output
-    assert not out.exists()

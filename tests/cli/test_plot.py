@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.pictures import Run
 from gdaopt.studies.saved_runs import read_runs
 from gdaopt.studies.study_directory import StudyDirectory, task_key
@@ -103,12 +102,15 @@ class TestPlot:
             learn("iris", *arguments, "a")
             learn("iris", *arguments, "b", "--tolerance", 0.1)
             learn("iris", *arguments, "c", "--trace-bound", 2)
+            learn("iris", *arguments, "d", "--edge-floor", 0.01)
         with undrawn("convergence"):
             self.plot("a", "b", "c")
         assert names(Path("gdaopt-plots")) == {f"{name}.png" for name in ALL_PICTURES}
         runs = read_runs(["a", "b", "c"])
         assert [run.name for run in runs] == ["a: setosa", "b: setosa", "c: setosa"]
         assert runs[0].problem == runs[1].problem != runs[2].problem  # c has another optimum
+        (floored,) = read_runs(["d"])
+        assert floored.problem != runs[0].problem
         assert runs[0].feature_names == gda.datasets.load("iris").feature_names
         for run_, folder in zip(runs, "abc", strict=True):
             assert run_.result == gda.Result.load(Path(folder) / "setosa.npz")
@@ -232,14 +234,3 @@ class TestPlot:
         (folder / "result.json").write_text(text)
         with undrawn():
             self.plot(folder)
-
-    def test_another_command_that_is_running(self, tmp_path: Path) -> None:
-        folder = self.own(tmp_path / "own", "run")
-        with sole_writer(folder), undrawn():
-            assert f"is writing to {folder}" in self.plot(folder, code=75)
-            self.plot(folder, "--out", tmp_path / "out")
-
-    def test_help(self) -> None:
-        output = run("plot", "--help")
-        for option in ("DIR|FILE...", "--only", "--out", "--format", "png|pdf|svg"):
-            assert option in output

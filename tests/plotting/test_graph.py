@@ -67,6 +67,7 @@ def test_colours_of_self_loops() -> None:
 
 def test_threshold() -> None:
     assert len(edges_on(plotting.graph(METRIC, threshold=0.01)).get_segments()) == 2
+    assert len(edges_on(plotting.graph(METRIC, threshold=1)).get_segments()) == 1  # of two
     assert len(edges_on(plotting.graph(METRIC, threshold=5)).get_segments()) == 0
     tiny = METRIC.copy()
     tiny[0, 3] = tiny[3, 0] = -1e-12  # Frank–Wolfe leaves such edges

@@ -63,18 +63,3 @@ class TestRules:
         assert bounds[2.5].trace_bound == 2.5
         objective = LearningOptions().problem(data, "setosa").objective
         assert bounds["auto"].trace_bound == auto_trace_bound(objective, gda.GraphMetrics(1.0))
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"scale": "zscor"}, "unknown scale 'zscor'; did you mean 'zscore'"),
-            (
-                {"trace_bound": "aut"},
-                r"unknown trace bound \(or a number\): 'aut'; did you",
-            ),
-            ({"set": "grpah"}, "unknown set 'grpah'; did you mean 'graph'"),
-        ],
-    )
-    def test_unknown_names(self, options: dict[str, Any], message: str) -> None:
-        with pytest.raises(gda.errors.InvalidInputError, match=message):
-            LearningOptions(**options)

@@ -100,6 +100,10 @@ class TestSpecs:
             combinations(["joint"], ["HIGHS", "analytic"], {})
         with pytest.raises(gda.errors.SolverNotFoundError, match="HIGHS has no semidefinite cone"):
             combinations(["sdp"], ["HIGHS"], {})
+        with pytest.raises(
+            gda.errors.InvalidInputError, match="none of the methods takes a solver"
+        ):
+            combinations(["joint:solver=CLARABEL"], ["analytic"], {})
 
     def test_a_method_without_any_solver_is_left_out(self) -> None:
         found, left_out = combinations(["sdp", "certified", "alternating"], ["HIGHS"], {})

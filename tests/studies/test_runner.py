@@ -11,7 +11,6 @@ from typing import Any
 import psutil
 import pytest
 
-import gdaopt as gda
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.support.processes import peak_memory
@@ -130,12 +129,6 @@ class TestRuns:
         assert [row["status"] for row in rows.values()] == ["finished", "iteration_limit"]
         psutil.Process(int(note.read_text())).kill()  # not ours to end, but the test's
         assert capfd.readouterr().err == ""
-
-    def test_bad_arguments(self) -> None:
-        with pytest.raises(gda.errors.InvalidInputError, match="jobs must be at least 1, got 0"):
-            TaskWorkers(jobs=0)
-        with pytest.raises(gda.errors.InvalidInputError, match="deadline must be above 0, got 0"):
-            TaskWorkers(deadline=0)
 
     def test_processes_are_fresh(self, tmp_path: Path) -> None:
         """They import what the task needs, and their peak memory is the task's own."""

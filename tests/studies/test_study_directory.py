@@ -18,30 +18,14 @@ from tests.studies.cases import OPTIONS, content, squares, study
 
 class TestKeys:
     def test_distinct_parts_have_distinct_keys(self) -> None:
-        parts = [
-            *(
-                ("a", "b"),
-                ("a-b",),
-                ("A", "b"),
-                ("a b",),
-                ("a_b",),
-                ("a", "b", None),
-                ("a", "b", ""),
-            ),
-            *(
-                (1,),
-                ("1",),
-                (1.0,),
-                (True,),
-                ("ä",),
-                ("ö",),
-                ("",),
-                ("..",),
-                ("con",),
-                ("x" * 300,),
-            ),
-            *(("x" * 301,), ("a", "b", "c"), ("a/b",), ("a\\b",), ("a\nb",), ("🙂",)),
+        single: list[tuple[object, ...]] = [
+            (part,)
+            for part in (
+                *("a-b", "a b", "a_b", "a/b", "a\\b", "a\nb", "ä", "ö", "", "..", "con", "🙂"),
+                *(1, "1", 1.0, True, "x" * 300, "x" * 301),
+            )
         ]
+        parts = [("a", "b"), ("A", "b"), ("a", "b", None), ("a", "b", ""), ("a", "b", "c"), *single]
         keys = [task_key(*part) for part in parts]
         assert len({key.casefold() for key in keys}) == len(parts)
         assert max(map(len, keys)) < 100

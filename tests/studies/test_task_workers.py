@@ -24,6 +24,7 @@ from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.task_workers import TaskWorkers
 from tests.process_cases import is_alive, posix_only, soon
 from tests.studies import task_cases
+from tests.studies.cases import finished, squares
 
 Answer = tuple[dict[str, Any], dict[str, bytes]] | str
 KILLED = "its process was killed, as happens when memory runs out"
@@ -51,14 +52,6 @@ def pool(request: pytest.FixtureRequest) -> TaskWorkers:
 
 def study(path: Path) -> StudyDirectory:
     return StudyDirectory(path / "out", {})
-
-
-def squares(*numbers: int) -> dict[str, Task]:
-    return {f"n{n}": Task(task_cases.square, (n,), {"number": n}) for n in numbers}
-
-
-def finished(number: int) -> dict[str, Any]:
-    return {"number": number, "status": "finished", "message": "", "square": number**2}
 
 
 class TestRows:
@@ -240,16 +233,16 @@ class TestWithoutWorkers:
 
 class TestArguments:
     def test_bad_ones(self) -> None:
-        with pytest.raises(gda.errors.InvalidInputError, match="jobs must be at least 1, got 0"):
-            TaskWorkers(0)
-        with pytest.raises(
-            gda.errors.InvalidInputError, match=r"unknown backend 'Dusk'; did you mean"
-        ):
-            TaskWorkers(backend="Dusk")
-        with pytest.raises(
-            gda.errors.InvalidInputError, match='a scheduler goes with backend "dask"'
-        ):
-            TaskWorkers(scheduler="tcp://127.0.0.1:8786")
+        options: dict[str, Any]
+        for options, message in [
+            ({"jobs": 0}, "jobs must be at least 1, got 0"),
+            ({"jobs": 0, "backend": "pool"}, "jobs must be at least 1, got 0"),
+            ({"deadline": 0}, "deadline must be above 0, got 0"),
+            ({"backend": "Dusk"}, r"unknown backend 'Dusk'; did you mean"),
+            ({"scheduler": "tcp://127.0.0.1:8786"}, 'a scheduler goes with backend "dask"'),
+        ]:
+            with pytest.raises(gda.errors.InvalidInputError, match=message):
+                TaskWorkers(**options)
 
     def test_dask_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "distributed", None)
@@ -296,6 +289,7 @@ RUN = """
 import sys
 from pathlib import Path
 from tests.studies import task_cases
+from tests.studies.cases import finished, squares
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.task_workers import TaskWorkers

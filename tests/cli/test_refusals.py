@@ -1,0 +1,157 @@
+"""What commands refuse before any work: in one sentence, with the value, and nothing is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.cli.output import IN_USE
+from gdaopt.studies.directory_lock import sole_writer
+from tests.cli.cases import ANALYTIC, content, run, undrawn
+from tests.helpers import scaled
+
+BOTH = [  # of the problem: gdaopt learn and gdaopt compare
+    (("irsi",), "unknown data set (or a file ending in .csv): 'irsi'; did you mean 'iris'"),
+    (("absent.csv",), "cannot read absent.csv"),
+    (("iris", "--label", "x"), "--label x goes with a CSV file; iris has its own"),
+    (("iris", "--positive", "sitosa"), "unknown class 'sitosa'; did you mean 'setosa'?"),
+    (("iris", "--set", "grpah"), "unknown set 'grpah'; did you mean 'graph'?"),
+    (("iris", "--scale", "zscor"), "unknown scale 'zscor'; did you mean 'zscore'?"),
+    (("iris", "--trace-bound", "aut"), "unknown trace bound (or a number): 'aut'; did you"),
+    (("iris", "--trace-bound", "nan"), "trace_bound must be finite, got nan"),
+    (("iris", "--trace-bound", 1, "--min-eigenvalue", 1), "raise trace_bound or lower min"),
+    (("iris", "--min-eigenvalue", -1), "min_eigenvalue must be at least 0, got -1.0"),
+    (("iris", "--tolerance", -1), "tolerance must be at least 0, got -1.0"),
+    (("iris", "--time-limit", 0), "time_limit must be above 0, got 0.0"),
+    (("iris", "--out", "file/x"), "cannot write to file/x"),
+]
+LEARN = [
+    (("iris", "--method", "joint", "--solver", "HIGSH"), "unknown solver 'HIGSH'; did you mean"),
+    (("iris", "--method", "sdp", "--solver", "glpkk"), "with that cone: CLARABEL"),
+    (("iris", "--method", "alternate"), "unknown method 'alternate'; did you mean 'altern"),
+    (("iris", "--method", "joint", "--edge-floor", 1), "edge_floor 1 leaves no budget"),
+    (("iris", "--edge-floor", 1), "'certified': 'edge_floor'"),
+    (("iris", "--set", "diagonal", *ANALYTIC), "method 'alternating' needs a set of GraphM"),
+    (("iris", "--solver", "HIGHS"), "leave the solver out, add pricing='program', or choose a"),
+    (("iris", "--method", "frank-wolfe", "--solver", "HIGHS"), "solver"),
+    (("wine", "--scale", "none", "--trace-bound", 1300), "multiply the features by about"),
+    (("iris", "--max-samples", "few"), "--max-samples must be a whole number or all, got 'few'"),
+    (("iris", "--out", "."), "already holds files; pass --force to replace an earlier run"),
+]
+COMPARE = [
+    (("iris", "--methods", "certifed"), "unknown method 'certifed'; did you mean 'cert"),
+    (("iris", "--methods", ""), "method '' has no name"),
+    (("iris", "--methods", "joint,"), "method '' has no name"),
+    (("iris", "--methods", "frank-wolfe:varient=away"), "did you mean 'variant'?"),
+    (("iris", "--methods", "frank-wolfe:variant=awya"), "did you mean 'away'?"),
+    (("iris", "--methods", "joint:solver_opts=3"), "'solver_opts' of method 'joint:solver"),
+    (("iris", "--methods", "joint:tolerance=x"), "tolerance must be a number, got 'x'"),
+    (("iris", "--methods", "certified:edge_floor=1"), "'certified': 'edge_floor'"),
+    (("iris", "--solvers", "HIGSH"), "unknown solver 'HIGSH'; did you mean 'HIGHS'?"),
+    (("iris", "--solvers", "HIGHS,HIGSH"), "unknown solver 'HIGSH'; did you mean 'HIGHS'?"),
+    (
+        ("iris", "--methods", "certified", "--solvers", "HIGHS"),
+        "solver 'HIGHS': none of the methods takes a solver",
+    ),
+    (("iris", "--backend", "poool"), "unknown backend 'poool'; did you mean 'pool'?"),
+    (("iris", "--scheduler", "tcp://a:1"), 'a scheduler goes with backend "dask", got'),
+    (("iris", "--trace-every", -1), "trace_every must be at least 0, got -1"),
+    (("iris", "--jobs", 0), "jobs must be at least 1, got 0"),
+    (("iris", "--out", "."), "holds files but no study.json"),
+]
+BENCH = [
+    (("--data", "whine"), "unknown data set"),
+    (("--data", ","), "no data are given"),
+    (("--data", "random", "--sizes", 3), "--sizes must be at least 5, got 3"),
+    (("--sizes", "a"), "--sizes must be numbers separated by commas, got 'a'"),
+    (("--tolerances", "1e-6;1e-4"), "--tolerances must be numbers separated by commas"),
+    (("--programs", "diag"), "unknown program 'diag'"),
+    (("--solvers", "highs,highs py"), "unknown solver"),
+    (("--repeats", 0), "repeats must be at least 1"),
+]
+EXPORT = [
+    (("--program", 99), "programs.npz' holds 6 programs, 0 to 5"),
+    (("--format", "lp"), "unknown format 'lp'"),
+]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file of recorded programs."""
+    path = tmp_path_factory.mktemp("recorded") / "programs.npz"
+    problem = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
+    with gda.bench.recording(path):
+        gda.solve(problem, "alternating", solver="analytic", max_iterations=6)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "message"),
+    [
+        *((name, *case) for name in ("learn", "compare") for case in BOTH),
+        *(("learn", *case) for case in LEARN),
+        *(("compare", *case) for case in COMPARE),
+        *(("bench", *case) for case in BENCH),
+        *(("export", *case) for case in EXPORT),
+    ],
+)
+def test_nothing_is_written(
+    command: str,
+    arguments: tuple[object, ...],
+    message: str,
+    programs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("mine")
+    if command == "bench":
+        arguments = ("--data", "iris", "--solvers", "highspy", *arguments)
+    elif command == "export":
+        arguments = (programs, *arguments)
+    error = run(command, *arguments, code=2)
+    assert error.startswith("error: ")
+    assert message in error
+    assert content(tmp_path) == {"file": b"mine"}
+
+
+@pytest.mark.parametrize("more", [("learn",), ("learn", "--force"), ("compare",), ("plot",)])
+def test_another_command_that_is_running(more: tuple[str, ...], tmp_path: Path) -> None:
+    out, (command, *options) = tmp_path / "out", more
+    problem = gda.MetricProblem(gda.GLR(np.eye(3)[:, :2], [1, -1, -1]), gda.GraphMetrics(2.0))
+    gda.solve(problem).save(tmp_path / "saved")
+    source = tmp_path / "saved.npz" if command == "plot" else "iris"
+    with sole_writer(out), undrawn():
+        before = content(out)
+        error = run(command, source, *options, "--out", out, code=IN_USE)
+        assert content(out) == before
+        assert error.startswith("error: process ")
+        assert f" is writing to {out}; wait until it has ended, or choose another --out" in error
+    assert content(out) == {}
+
+
+PROBLEM_OPTIONS = (
+    *("label", "positive", "scale", "set", "trace-bound", "min-eigenvalue", "tolerance"),
+    *("time-limit", "out", "data-dir", "edges", "max-samples", "objective"),
+)
+HELP = {
+    "learn": (*PROBLEM_OPTIONS, "method", "solver", "edge-floor", "force", "accuracy", "verbose"),
+    "compare": (*PROBLEM_OPTIONS, "methods", "solvers", "jobs", "trace-every", "backend"),
+    "plot": ("only", "out", "format"),
+    "bench": ("data", "solvers", "programs", "starts", "tolerances", "repeats", "cap", "budget"),
+    "export": ("program", "format", "out"),
+    "apply": ("transform", "neighbors", "class", "label", "out", "force"),
+}
+
+
+@pytest.mark.parametrize("command", HELP)
+def test_help_names_every_option(command: str) -> None:
+    output = run(command, "--help")
+    for option in HELP[command]:
+        assert f"--{option}" in output
+    if command in ("learn", "compare"):
+        for name in (*gda.datasets.BUILTIN, "UCI"):
+            assert name in output
