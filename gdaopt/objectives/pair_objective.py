@@ -482,7 +482,8 @@ def _underflow(
         f"{what} is 0 in floating point or nearly so (log Q is {total.log_value:.6g}); multiply "
         f"the features by about {factor:.2g}"
     )
-    if not 1 / _LARGEST_FACTOR <= factor <= _LARGEST_FACTOR:
+    # The squares of tiny features are lost under every metric.
+    if steepest <= _LEAST_GRADIENT or not 1 / _LARGEST_FACTOR <= factor <= _LARGEST_FACTOR:
         return advice
     return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
 

@@ -50,7 +50,10 @@ def test_the_symmetric_part_of_a_plain_variable_counts() -> None:
     atom = objective(M)
     skew = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 2.0], [0.0, -2.0, 0.0]])
     M.value = np.eye(SIZE) + skew
-    assert atom.value == objective.at(np.eye(SIZE)).value
+    expected = objective.at(np.eye(SIZE)).value
+    assert atom.value == expected
+    by_cone = cp.Problem(cp.Minimize(atom), [np.eye(SIZE) + skew == M]).solve(solver="CLARABEL")
+    assert by_cone == pytest.approx(expected, rel=1e-6)
 
 
 def test_an_objective_that_is_not_convex_is_no_convex_expression() -> None:

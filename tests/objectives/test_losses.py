@@ -88,6 +88,20 @@ def test_lmnn_is_as_near_to_the_hinge_as_it_says(width: float) -> None:
     assert -1e-10 <= nearly - smooth <= most + 1e-10
 
 
+def test_the_lipschitz_constant_of_lmnn() -> None:
+    """``(μ/(N k ω)) Σ_ijl (‖d_ij‖⁴ + ‖d_il‖⁴)``."""
+    fourth = ((X[:, None] - X[None]) ** 2).sum(axis=2) ** 2
+    targets = target_neighbors(X, np.unique(LABELS, return_inverse=True)[1], 2)
+    total = sum(
+        fourth[i, j] + fourth[i, k]
+        for i in range(N)
+        for j in targets[i]
+        for k in np.flatnonzero(LABELS[i] != LABELS)
+    )
+    constant = gda.LMNN(X, LABELS, n_neighbors=2, push_weight=0.3, width=0.5).lipschitz(0.0)
+    assert constant == pytest.approx(0.3 / (N * 2 * 0.5) * total)
+
+
 def test_deml_has_the_solution_of_xing() -> None:
     """ "Lemma: roots of distances": max Σ √δ over two classes with Σ δ = 1 over one."""
     deml = gda.DEML(X, LABELS)
@@ -350,6 +364,13 @@ class TestRulesOfObjectives:
         isotropic = np.eye(4) * objective.auto_trace_bound() / 4
         slope = float(np.vdot(objective.gradient(1.001 * isotropic), isotropic))
         assert slope > 0
+
+    def test_the_mean_distance_within_classes_that_mcml_allows(self) -> None:
+        X, y = self.samples()
+        isotropic = gda.MCML(X, y).auto_trace_bound() / 4
+        left, right = np.nonzero(np.equal.outer(y, y) & ~np.eye(30, dtype=bool))
+        distances = isotropic * ((X[left] - X[right]) ** 2).sum(axis=1)
+        assert distances.mean() == pytest.approx(np.log(29))
 
     def test_where_nothing_pulls(self) -> None:
         X, y = self.samples()

@@ -18,7 +18,6 @@ from gdaopt.linalg.directions import (
 )
 from gdaopt.objectives import Point, RoundOff, assumed_round_off
 from gdaopt.objectives.round_off import round_off_at
-from gdaopt.support.validation import FloatArray
 from tests import digits
 from tests.certificate_cases import Nearest, covariance
 from tests.helpers import random_metric, random_symmetric
@@ -26,19 +25,11 @@ from tests.helpers import random_metric, random_symmetric
 K = 4
 
 
-class ExactNearest:
-    """Half of the squared distance to a target, and 1, in 50 digits."""
-
-    log_convex = False
-
-    def __init__(self, target: FloatArray) -> None:
-        self.target = digits.exact(target)
-
-    def at(self, metric: digits.Exact) -> tuple[Any, digits.Exact]:
-        return 1 + ((metric - self.target) ** 2).sum() / 2, metric - self.target
+Value = Callable[[digits.Exact], Any]
+"""The value of an objective in 50 digits."""
 
 
-def glr(signal: str, listed: bool = False) -> tuple[gda.GLR, digits.ExactGLR]:
+def glr(signal: str, listed: bool = False) -> tuple[gda.GLR, Value]:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, K)) * [1.0, 1e-3, 3.0, 1.0] + [0.0, 1.0, 1e4, 0.0]
     X[3], X[:, 3] = X[2], 2 * X[:, 0]
@@ -49,96 +40,53 @@ def glr(signal: str, listed: bool = False) -> tuple[gda.GLR, digits.ExactGLR]:
     }[signal]
     weights = 10 ** rng.uniform(-2, 2, 12)
     pairs = np.array([[i, (3 * i + 1) % 12] for i in range(12)]) if listed else None
-    objective = gda.GLR(X, z, sample_weight=weights, pairs=pairs)
-    return objective, digits.ExactGLR(X, z, weights, pairs)
+    exact = digits.ExactGLR(X, z, weights, pairs)
+    return gda.GLR(X, z, sample_weight=weights, pairs=pairs), lambda M: exact.at(M)[0]
 
 
-def log_det() -> tuple[gda.LogDet, digits.ExactLogDet]:
-    objective = gda.LogDet(covariance(K))
-    return objective, digits.ExactLogDet(objective.covariance)
+def log_det(indefinite: bool = False) -> tuple[gda.LogDet, Value]:
+    S = covariance(K)
+    if indefinite:
+        S = S - 3 * np.eye(K) + 1e3 * random_symmetric(np.random.default_rng(5), K)
+    exact = digits.ExactLogDet(S)
+    return gda.LogDet(S), lambda M: exact.at(M)[0]
 
 
-def indefinite_log_det() -> tuple[gda.LogDet, digits.ExactLogDet]:
-    S = covariance(K) - 3 * np.eye(K) + 1e3 * random_symmetric(np.random.default_rng(5), K)
-    return gda.LogDet(S), digits.ExactLogDet(S)
-
-
-class ExactGMML:
-    """``tr MS + tr M⁻¹D`` in 50 digits."""
-
-    log_convex = False
-
-    def __init__(self, objective: gda.GMML) -> None:
-        self.S, self.D = digits.exact(objective.similar), digits.exact(objective.dissimilar)
-
-    def at(self, metric: digits.Exact) -> tuple[Any, digits.Exact]:
-        inverse = digits.inverse(metric)
-        value = (self.S * metric).sum() + (self.D * inverse).sum()
-        return value, self.S - inverse @ self.D @ inverse
-
-
-def gmml() -> tuple[gda.GMML, ExactGMML]:
+def gmml() -> tuple[gda.GMML, Value]:
     differences = np.random.default_rng(6).standard_normal((20, K)) * [1.0, 1e-3, 1.0, 10.0]
     objective = gda.GMML(covariance(K), differences.T @ differences)
-    return objective, ExactGMML(objective)
+    S, D = digits.exact(objective.similar), digits.exact(objective.dissimilar)
+    return objective, lambda M: (S * M).sum() + (D * digits.inverse(M)).sum()
 
 
-def nearest() -> tuple[Nearest, ExactNearest]:
+def nearest() -> tuple[Nearest, Value]:
     target = random_symmetric(np.random.default_rng(1), K)
-    return Nearest(target), ExactNearest(target)
+    return Nearest(target), lambda M: 1 + ((M - digits.exact(target)) ** 2).sum() / 2
 
 
-class ExactSum:
-    """Weighted objectives in 50 digits."""
-
-    log_convex = False
-
-    def __init__(self, terms: list[tuple[float, Any]]) -> None:
-        self.terms = terms
-
-    def at(self, metric: digits.Exact) -> tuple[Any, digits.Exact]:
-        found = [(mpmath.mpf(factor), *term.at(metric)) for factor, term in self.terms]
-        value = sum((factor * q for factor, q, _ in found), mpmath.mpf(0))
-        return value, sum(factor * gradient for factor, _, gradient in found)
+def total() -> tuple[Any, Value]:
+    terms = [(0.7, *glr("labels")), (1 / 3, *log_det()), (3.0, *ridge())]
+    found: Any = sum(factor * objective for factor, objective, _ in terms)
+    return found, lambda M: sum(mpmath.mpf(factor) * exact(M) for factor, _, exact in terms)
 
 
-class ExactRidge:
-    """Half of the squared norm."""
-
-    def at(self, metric: digits.Exact) -> tuple[Any, digits.Exact]:
-        return (metric**2).sum() / 2, metric
+def ridge() -> tuple[Any, Value]:
+    return gda.Ridge(K), lambda M: (M**2).sum() / 2
 
 
-def total() -> tuple[Any, ExactSum]:
-    terms = [(0.7, *glr("labels")), (1 / 3, *log_det()), (3.0, gda.Ridge(K), ExactRidge())]
-    found = sum(factor * objective for factor, objective, _ in terms)
-    return found, ExactSum([(factor, exact) for factor, _, exact in terms])
-
-
-def ridge() -> tuple[Any, ExactSum]:
-    return gda.Ridge(K), ExactSum([(1.0, ExactRidge())])
-
-
-def linear() -> tuple[Any, Any]:
+def linear() -> tuple[Any, Value]:
     A = random_symmetric(np.random.default_rng(4), K)
-
-    class Exact:
-        log_convex = False
-
-        def at(self, metric: digits.Exact) -> tuple[Any, digits.Exact]:
-            return (digits.exact(A) * metric).sum(), digits.exact(A)
-
-    return gda.Linear(A), Exact()
+    return gda.Linear(A), lambda M: (digits.exact(A) * M).sum()
 
 
-CASES: dict[str, Callable[[], tuple[Any, Any]]] = {
+CASES: dict[str, Callable[[], tuple[Any, Value]]] = {
     "labels": lambda: glr("labels"),
     "real signal": lambda: glr("real"),
     "signals": lambda: glr("columns"),
     "pairs": lambda: glr("real", listed=True),
     "log det": log_det,
     "gmml": gmml,
-    "indefinite log det": indefinite_log_det,
+    "indefinite log det": lambda: log_det(indefinite=True),
     "dense": nearest,
     "sum": total,
     "ridge": ridge,
@@ -190,9 +138,9 @@ def test_the_lowered_tangent_is_below_the_objective(name: str, size: float) -> N
             change = digits.exact(distance * size * random_symmetric(rng, K))
             if distance == 0.1:
                 change = digits.exact(size * random_metric(rng, K)) - M
-            if exact.log_convex is False and digits.eigenvalues(M + change)[0] <= 0:
+            if not objective.log_convex and digits.eigenvalues(M + change)[0] <= 0:
                 continue
-            value = exact.at(M + change)[0]
+            value = exact(M + change)
             slope = (G * change - np.outer(g, g) * abs(change)).sum()
             assert value >= q - e + slope
             if objective.log_convex:
@@ -217,7 +165,7 @@ def test_ill_conditioned_metrics(name: str, smallest: float) -> None:
     basis, _ = np.linalg.qr(np.random.default_rng(3).standard_normal((K, K)))
     metric = (basis * [1.0, 2.0, 3.0, smallest]) @ basis.T
     point = objective.at((metric + metric.T) / 2)
-    error = abs(mpmath.mpf(point.value) - exact.at(digits.exact(point.metric))[0])
+    error = abs(mpmath.mpf(point.value) - exact(digits.exact(point.metric)))
     assert 1e-15 * abs(point.value) < error <= point.round_off().value
 
 
