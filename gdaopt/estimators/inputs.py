@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval as SklearnInterval
 from sklearn.utils.validation import (
+    _check_sample_weight,
     assert_all_finite,
     check_array,
     column_or_1d,
@@ -35,6 +36,7 @@ __all__ = [
     "read_labels",
     "read_samples",
     "read_tuples",
+    "read_weights",
 ]
 
 Codes = npt.NDArray[np.intp]
@@ -90,6 +92,15 @@ def read_labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[FloatArray, n
         _refuse_hidden("y", y)
         samples, labels = validate_data(estimator, X, y, dtype=np.float64)
     return samples, labels
+
+
+def read_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
+    """Return one weight for each sample; None where all count alike."""
+    if sample_weight is None:
+        return None
+    with _refusing("sample_weight", sample_weight):
+        weights: FloatArray = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    return weights
 
 
 @contextmanager

@@ -10,15 +10,13 @@ from inspect import signature
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight
 
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import SupervisedMetricLearner
-from gdaopt.estimators.inputs import Codes, Interval, class_signal
+from gdaopt.estimators.inputs import Codes, Interval, class_signal, read_weights
 from gdaopt.estimators.sampling import nearest_of_other_classes, random_pairs, stratified_sample
 from gdaopt.estimators.solving import SolvingLearner, warn_of_result
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
@@ -99,10 +97,7 @@ class WeightedMetricLearner(SupervisedMetricLearner):
             If the metric is a multiple of the identity, as without learning.
         """
         X, codes = self._read(X, y)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        self._set_metric(self._learn(X, codes, weights), X)
+        self._set_metric(self._learn(X, codes, read_weights(sample_weight, X)), X)
         return self
 
 

@@ -293,12 +293,17 @@ def test_weights_of_samples_go_to_the_objective() -> None:
         (gda.GLR, 1.0, "sample_weight, class_weight, n_neighbors and max_pairs are for"),
         ("mcml", 0.0, "sample_weight holds 0 at index 59; weights must"),
         ("mcml", np.nan, "Input sample_weight contains NaN"),
+        ("mcml", np.ma.masked, r"sample_weight has 1 masked value\(s\)"),
     ],
 )
-def test_bad_weights_of_samples(objective: Any, weight: float, message: str) -> None:
+def test_bad_weights_of_samples(objective: Any, weight: Any, message: str) -> None:
     X, codes = samples()
+    weights = np.ma.array(np.ones(60))
+    weights[59] = weight
     with pytest.raises(ValueError, match=message):
-        gda.GraphMetricLearner(objective).fit(X, codes, sample_weight=[1.0] * 59 + [weight])
+        gda.GraphMetricLearner(objective).fit(
+            X, codes, weights if weight is np.ma.masked else weights.data
+        )
 
 
 def test_balanced_weights_find_what_tells_a_small_class_apart() -> None:

@@ -70,9 +70,9 @@ def derivatives(X: FloatArray, z: FloatArray, M: FloatArray, row: int | None) ->
     D, terms = differences_and_terms(X, z, M)
     slopes: FloatArray = -np.einsum("ij,ija,ijb->ab", terms, D, D)
     if row is None:
-        return slopes.diagonal()
+        return np.diagonal(slopes)
     slopes[row, row] = 0.0
-    return 2 * slopes[row]
+    return np.asarray(2 * slopes[row])
 
 
 def off_diagonal(M: FloatArray) -> FloatArray:
