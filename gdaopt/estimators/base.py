@@ -255,18 +255,7 @@ class BaseMetricLearner(
         return read_tuples("pairs", pairs, 2, n_features=self.n_features_in_)
 
     def pair_score(self, pairs: Any) -> FloatArray:
-        """Return minus the learned distance of each pair, which is larger for closer samples.
-
-        Parameters
-        ----------
-        pairs : array-like of shape (n_pairs, 2, n_features)
-            Pairs of samples.
-
-        Returns
-        -------
-        ndarray of shape (n_pairs,)
-            ``-pair_distance(pairs)``.
-        """
+        """Return ``-pair_distance(pairs)``, which is larger for closer samples."""
         return -self.pair_distance(pairs)
 
     def get_metric(self) -> Callable[..., float]:

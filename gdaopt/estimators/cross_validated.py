@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,9 @@ from sklearn.model_selection import check_cv
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.inputs import Codes, Interval, called
-from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.metric_learner import (
     MetricLearner,
     ObjectiveName,
@@ -30,7 +28,7 @@ from gdaopt.estimators.metric_learner import (
     Weights,
     helpful_objectives,
 )
-from gdaopt.estimators.solving import warn_of_result
+from gdaopt.estimators.solving import OptimalMetricLearner, warn_of_result
 from gdaopt.methods import solve
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
@@ -39,9 +37,6 @@ from gdaopt.sets import FeasibleSet
 from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray, finite_array, number
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["MetricLearnerCV", "auto_path", "path_results"]
 
@@ -53,7 +48,7 @@ _BINDING = 1e-6  # of the trace bound: with less of it left, it binds
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MetricLearnerCV(MetaEstimatorMixin, WeightedMetricLearner):
+class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLearner):
     """Learn a metric whose trace bound, and objective, are chosen by cross-validation.
 
     On the training samples of each fold, metrics are learned for a path of trace bounds, each from
@@ -109,8 +104,8 @@ class MetricLearnerCV(MetaEstimatorMixin, WeightedMetricLearner):
         Place of the choice in `cv_results_`, and its mean score.
     learner_ : MetricLearner
         The learner that was fitted to all samples.
-    result_, n_iter_, min_eigenvalue_, scale_, graph_, sample_indices_, full_objective_
-        See `MetricLearner`. Standard deviations are those of the samples learned from.
+    sample_indices_, full_objective_ : ndarray of int and float, or None
+        See `MetricLearner`.
 
     Notes
     -----
@@ -269,17 +264,6 @@ class MetricLearnerCV(MetaEstimatorMixin, WeightedMetricLearner):
         if not folds:
             raise InvalidInputError(f"cv = {shortened(self.cv)} makes no folds")
         return folds
-
-    @property
-    def graph_(self) -> MetricGraph:
-        """The graph of the learned metric, see `MetricLearner`."""
-        check_is_fitted(self)
-        return self.learner_.graph_
-
-    def plot_graph(self, ax: Axes | None = None) -> Axes:
-        """Draw ``graph_``, see `MetricLearner.plot_graph`."""
-        check_is_fitted(self)
-        return self.learner_.plot_graph(ax)
 
 
 def auto_path(

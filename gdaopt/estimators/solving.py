@@ -32,7 +32,7 @@ from gdaopt.support.validation import FloatArray, check_instance, number, read_o
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Metrics", "SetOfBounds", "SolvingLearner", "warn_of_result"]
+__all__ = ["Metrics", "OptimalMetricLearner", "SetOfBounds", "SolvingLearner", "warn_of_result"]
 
 SetOfBounds = Callable[[float, float], FeasibleSet]
 """A function of the trace bound and of the smallest eigenvalue allowed."""
@@ -49,8 +49,65 @@ _ISOTROPIC = 1e-6  # of the mean of the diagonal: what differs by less is a mult
 _LARGEST = 1e150  # spread of a feature; the square of a larger one leaves float64
 
 
+class OptimalMetricLearner(BaseMetricLearner):
+    """Base of learners whose metric is the optimum of a problem of standardised features.
+
+    Attributes
+    ----------
+    metric_ : ndarray of shape (n_features, n_features)
+        M, symmetric and positive semidefinite, read-only. It acts on features as they are passed.
+        Over graph metrics it is one, too, as ``S⁻¹ M S⁻¹`` is for each graph metric M and positive
+        diagonal S, but its trace is another one.
+    result_ : gdaopt.Result
+        The result of the method: objective, certificate, status and trace. Its metric is that of
+        the standardised features: ``metric_ = result_.metric / np.outer(scale_, scale_)``.
+    scale_ : ndarray of shape (n_features,)
+        What each feature was divided by: its standard deviation, or 1.
+    n_iter_ : int
+        Number of iterations of the method.
+    trace_bound_ : float
+        C.
+    min_eigenvalue_ : float
+        ρ.
+    graph_ : MetricGraph
+        The edges and self-loops of the metric of the standardised features, with the names of the
+        features. In these units weights can be compared whatever the features measure.
+    """
+
+    result_: Result
+
+    @property
+    def graph_(self) -> MetricGraph:
+        """The metric of the scaled features as a graph: edges and self-loops by features' names."""
+        check_is_fitted(self)
+        return MetricGraph.of_metric(self.result_.metric, self._feature_names())
+
+    def plot_graph(self, ax: Axes | None = None) -> Axes:
+        """Draw the graph of the scaled features, see ``graph_``, by `gdaopt.plotting.graph`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw. By default new axes are made.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes. Edges of negative weight are not drawn; graph metrics have none.
+        """
+        from gdaopt import plotting  # imported on demand: fitting draws nothing
+
+        check_is_fitted(self)
+        return plotting.graph(self.result_.metric, self._feature_names(), ax=ax)
+
+    def _feature_names(self) -> list[str]:
+        """Return the column names that `fit` was given, or else scikit-learn's x0, x1 and so on."""
+        default = [f"x{number}" for number in range(self.n_features_in_)]
+        return [str(name) for name in getattr(self, "feature_names_in_", default)]
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class SolvingLearner(BaseMetricLearner):
+class SolvingLearner(OptimalMetricLearner):
     """Base of learners that minimise an objective over a feasible set.
 
     It divides the features by their spreads, solves the problem, and gives the metric back in the
@@ -108,25 +165,6 @@ class SolvingLearner(BaseMetricLearner):
         are searched, `fit` raises `gdaopt.errors.TimeLimitError`.
     verbose : bool, optional
         Whether to print a line for each round of the method.
-
-    Attributes
-    ----------
-    metric_ : ndarray of shape (n_features, n_features)
-        M, symmetric and positive semidefinite, read-only. It acts on features as they are passed.
-        Over graph metrics it is one, too, as ``S⁻¹ M S⁻¹`` is for each graph metric M and positive
-        diagonal S, but its trace is another one.
-    result_ : gdaopt.Result
-        The result of the method: objective, certificate, status and trace. Its metric is that of
-        the standardised features: ``metric_ = result_.metric / np.outer(scale_, scale_)``.
-    scale_ : ndarray of shape (n_features,)
-        What each feature was divided by: its standard deviation, or 1.
-    n_iter_ : int
-        Number of iterations of the method.
-    trace_bound_, min_eigenvalue_ : float
-        C and ρ.
-    graph_ : MetricGraph
-        The edges and self-loops of the metric of the standardised features, with the names of the
-        features. In these units weights can be compared whatever the features measure.
     """
 
     metrics: Metrics = None
@@ -312,37 +350,6 @@ class SolvingLearner(BaseMetricLearner):
         if self.edge_floor > 0 and self._floor_is_an_option:
             options["edge_floor"] = self.edge_floor
         return options
-
-    # --- The graph --------------------------------------------------------------------------------
-
-    @property
-    def graph_(self) -> MetricGraph:
-        """The metric of the scaled features as a graph: edges and self-loops by features' names."""
-        check_is_fitted(self)
-        return MetricGraph.of_metric(self.result_.metric, self._feature_names())
-
-    def plot_graph(self, ax: Axes | None = None) -> Axes:
-        """Draw the graph of the scaled features, see ``graph_``, by `gdaopt.plotting.graph`.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw. By default new axes are made.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes. Edges of negative weight are not drawn; graph metrics have none.
-        """
-        from gdaopt import plotting  # imported on demand: fitting draws nothing
-
-        check_is_fitted(self)
-        return plotting.graph(self.result_.metric, self._feature_names(), ax=ax)
-
-    def _feature_names(self) -> list[str]:
-        """Return the column names that `fit` was given, or else scikit-learn's x0, x1 and so on."""
-        default = [f"x{number}" for number in range(self.n_features_in_)]
-        return [str(name) for name in getattr(self, "feature_names_in_", default)]
 
 
 def _returned_set(make: SetOfBounds, trace_bound: float, min_eigenvalue: float) -> FeasibleSet:

@@ -190,19 +190,7 @@ class PairMetricLearner(_TupleLearner):
             )
         return samples, labels == 1
 
-    def decision_function(self, pairs: Any) -> FloatArray:
-        """Return minus the learned distance of each pair, which is larger for closer samples.
-
-        Parameters
-        ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs.
-
-        Returns
-        -------
-        ndarray of shape (n_pairs,)
-        """
-        return self.pair_score(pairs)
+    decision_function = SolvingLearner.pair_score
 
     def predict(self, pairs: Any) -> npt.NDArray[np.intp]:
         """Return 1 for pairs whose distance is at most ``threshold_``, and -1 for other pairs.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -79,11 +78,6 @@ class TestDataDirectory:
         small = made_up(PAGE_BLOCKS, BLOCKS_TEXT)
         table = UciTable(**{**vars(small), "urls": PAGE_BLOCKS.urls})
         assert digest(obtain(table, tmp_path)) == table.sha256
-
-    def test_the_variable(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (tmp_path / "seeds_dataset.txt").write_text(SEEDS_TEXT)
-        monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
-        assert load("seeds").features.shape == (6, 7)
 
     def test_the_argument_comes_before_the_variable(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -200,19 +194,3 @@ class TestRealFiles:
         np.testing.assert_array_equal(data.features, whole.features[builtin._rows_of_pb300()])
         text = (data.labels == "text")[:, np.newaxis]
         assert digest(np.hstack([data.features, text])).startswith("c5fe3c795e0e7be7")
-
-    def test_packed(self, tmp_path: Path) -> None:
-        packed = compressed((REAL / "page-blocks.data").read_bytes())
-        name = "page+blocks+classification.zip"
-        (tmp_path / name).write_bytes(zipped(**{"page-blocks__data__Z": packed}))
-        assert load("page_blocks", tmp_path).features.shape == (5473, 10)
-
-    def test_a_cache_filled_by_hand(self, tmp_path: Path) -> None:
-        (tmp_path / "cache").mkdir()
-        shutil.copy(REAL / "seeds_dataset.txt", tmp_path / "cache")
-        assert load("seeds").features.shape == (210, 7)
-
-    def test_the_other_ones_file(self, tmp_path: Path) -> None:
-        shutil.copy(REAL / "page-blocks.data", tmp_path / "seeds_dataset.txt")
-        with pytest.raises(InvalidInputError, match="it holds 60203 numbers"):
-            load("seeds", tmp_path)

@@ -184,15 +184,10 @@ def test_a_limit_ends_paths_and_the_last_fit_and_warns() -> None:
     [
         ({"learner": gda.GraphClassifier()}, "'learner' parameter"),
         ({"learner": gda.MetricLearner("lda")}, "'objective' parameter of MetricLearner"),
-        ({"objectives": "glr"}, "'objectives' parameter"),
         ({"objectives": ["glr", "lda"]}, "got 'lda' in it"),
         ({"objectives": []}, "objectives is an empty list"),
-        ({"trace_bounds": 0}, "'trace_bounds' parameter"),
         ({"trace_bounds": [1.0, -2.0]}, "trace_bounds must be positive, got -2"),
         ({"trace_bounds": [1.0, np.nan]}, "trace_bounds holds nan"),
-        ({"rule": "median"}, "'rule' parameter"),
-        ({"scoring": "beauty"}, "'scoring' parameter"),
-        ({"path_tolerance": -1}, "'path_tolerance' parameter"),
         ({"cv": 1}, "n_splits"),
     ],
 )

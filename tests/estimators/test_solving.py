@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 from sklearn.feature_selection import SelectFromModel
+from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
@@ -254,23 +254,22 @@ def test_a_metric_of_low_rank_keeps_the_largest_eigenvalues(learner: Any) -> Non
         learner("glr", n_components=5).fit(X, codes)
 
 
-def test_searches_and_tuples_have_components_and_importances_too() -> None:
+def test_searches_and_tuples_have_weights_components_and_importances_too() -> None:
     X, codes = samples()
     learner = gda.GraphMetricLearner("glr", n_components=1)
-    weights = 1.0 + codes
-    search = gda.MetricLearnerCV(learner, trace_bounds=2, cv=2).fit(X, codes, weights)
+    weights = 1.0 + 5.0 * codes
+    options: Any = {"classifier": GaussianNB(), "scoring": "neg_log_loss"}  # any metric matters
+    search = gda.MetricLearnerCV(learner, trace_bounds=2, cv=2, **options).fit(X, codes, weights)
     alone = learner.set_params(trace_bound=search.trace_bound_).fit(X, codes, weights)
     for name in ("metric_", "components_", "feature_importances_"):
         np.testing.assert_array_equal(getattr(search, name), getattr(alone, name))
-    scores = []
-    for train, test in StratifiedKFold(2).split(X, codes):
-        fitted = (
-            clone(learner).set_params(tolerance=1e-2).fit(X[train], codes[train], weights[train])
-        )
-        neighbours = KNeighborsClassifier().fit(fitted.transform(X[train]), codes[train])
-        scores.append(neighbours.score(fitted.transform(X[test]), codes[test]))
     found = [search.cv_results_[f"split{n}_test_score"][search.best_index_] for n in (0, 1)]
-    assert found == pytest.approx(scores)
+    learner.set_params(tolerance=1e-2)
+    for (train, test), score in zip(StratifiedKFold(2).split(X, codes), found, strict=True):
+        learner.fit(X[train], codes[train], weights[train])
+        classifier = GaussianNB().fit(learner.transform(X[train]), codes[train])
+        shares = classifier.predict_proba(learner.transform(X[test]))
+        assert -score == pytest.approx(log_loss(codes[test], shares), rel=1e-3)
     tuples = gda.estimators.TripletMetricLearner("logistic-triplets", n_components=2)
     tuples.fit(X[[[0, 3, 1], [4, 1, 2], [2, 5, 0]]])
     assert tuples.components_.shape == (2, 4)
